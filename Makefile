@@ -1,0 +1,66 @@
+# The developer manual in ten lines: `make help`.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
+.DEFAULT_GOAL := help
+.PHONY: help venv up down demo test test-slow test-fast oracles lint bench e2e lock manifests clean
+
+help: ## this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
+
+venv: $(VENV)/.ready ## the Python environment, from the locked versions
+$(VENV)/.ready: requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Eclectus needs Python 3.11 or newer; call: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+up: venv ## a real control plane with fake nodes (E2E=kind or E2E=existing to choose another)
+	@$(BIN)/python -m eclectus_e2e up
+
+down: venv ## end that control plane and remove what it wrote
+	@$(BIN)/python -m eclectus_e2e down
+
+demo: venv ## the main job, seen: Eclectus, kube-scheduler and a uniform baseline on the same stream
+	@$(BIN)/python -m eclectus_e2e demo $(DEMO)
+
+test: venv ## the pure tests, then the tests on a real API server and etcd
+	@$(BIN)/python -m pytest -m "live or not slow" $(PYTEST)
+
+test-slow: venv ## the long tests, oracles among them: simulations, state machines at length
+	@$(BIN)/python -m pytest -m "slow and not live" $(PYTEST)
+
+test-fast: venv ## the pure tests alone: seconds
+	@$(BIN)/python -m pytest -m "not live and not slow" $(PYTEST)
+
+oracles: venv ## the simulator against closed forms and laws, with a table: about a quarter of an hour
+	@$(BIN)/python -m pytest tests/oracles $(PYTEST)
+
+lint: venv ## format, rules, types, import contract; and a hint about sizes
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --cache-dir build/import-linter
+	@$(BIN)/python -m eclectus_e2e sizes
+
+bench: venv ## pace, side by side with kube-scheduler
+	@$(BIN)/python -m eclectus_bench $(BENCH)
+
+e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
+	@$(BIN)/python -m pytest -m live $(PYTEST)
+
+manifests: venv ## render manifests/ from the chart
+	@$(BIN)/python -m eclectus_e2e manifests
+
+lock: venv ## resolve the newest allowed versions into requirements/
+	$(BIN)/pip install --quiet uv
+	$(COMPILE) pyproject.toml --extra live --extra load --extra operator --group dev --upgrade -o requirements/dev.lock
+	$(COMPILE) pyproject.toml --extra live -c requirements/dev.lock -o requirements/live.lock
+	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
+
+clean: ## remove what this checkout built (the shared cache under ~/.cache/eclectus stays)
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m eclectus_e2e down; fi
+	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,71 @@
+"""The two schedulers: how each is started on a control plane, and stopped.
+
+Both are checked by RBAC, run without leader election, log as they do by default, and may send as
+many requests as they like.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from eclectus_e2e import chart, processes
+from eclectus_e2e.controlplane import ControlPlane, free_ports
+
+QPS = 5000.0  # kube-scheduler's client limit; with its default of 50 nothing else would be measured
+KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A scheduler: name in the report, schedulerName, and how it runs for a `with` block (gives its pid)."""
+
+    name: str
+    scheduler_name: str
+    running: Callable[[], AbstractContextManager[int]]
+
+
+def kube_scheduler(plane: ControlPlane) -> Contestant:
+    """kube-scheduler of the control plane's own version."""
+    return Contestant(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
+
+
+def eclectus(plane: ControlPlane, profile: Path | None = None) -> Contestant:
+    """Eclectus under the permissions of its chart, which this installs; `profile` runs it under cProfile."""
+    script = [str(Path(sys.executable).parent / "eclectus")]
+    under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
+    arguments = _arguments(plane)
+    program = (under_profile if profile else script) + arguments
+    return Contestant(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
+
+
+@contextmanager
+def _kube_scheduler(plane: ControlPlane) -> Iterator[int]:
+    plane.start_kube_scheduler(QPS)
+    try:
+        yield plane.pids[KUBE_SCHEDULER]
+    finally:
+        plane.stop_kube_scheduler()
+
+
+@contextmanager
+def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
+    process = processes.start(ECLECTUS, program, plane.directory, leashed=True)
+    try:
+        yield process.pid
+    finally:
+        process.stop()
+
+
+def _arguments(plane: ControlPlane) -> list[str]:
+    (port,) = free_ports(1)
+    server = {"address": "127.0.0.1", "port": port}
+    values = {"config": {"leaderElection": {"leaderElect": False}, "server": server}}
+    installed = chart.install(plane.kubeconfig, values=values)
+    config = plane.directory / "eclectus.yaml"
+    config.write_text(installed.configuration)
+    kubeconfig = chart.service_account_kubeconfig(
+        plane.kubeconfig, plane.directory, installed.namespace, installed.service_account
+    )
+    return ["scheduler", f"--config={config}", f"--kubeconfig={kubeconfig}"]

@@ -1,0 +1,149 @@
+"""What a decision of the engine costs, in a process of its own, with no API server in the way.
+
+Three workloads, each at several sizes of the cluster:
+
+    burst    equal pods, 500 seen in one step: a backlog that is drained
+    single   equal pods, one a step, its bind confirmed in the next: an open stream
+    mixed    as burst, but of twelve classes in random order: every decision meets rows that others changed
+
+Taking in the pods and confirming their binds is part of the figure. The first pod of a class is not:
+a new class looks at every node once, and has a column of its own.
+"""
+
+import cProfile
+import gc
+import itertools
+import multiprocessing
+import pstats
+import random
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from eclectus.core.commands import Bind
+from eclectus.core.engine import Engine
+from eclectus.core.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
+from eclectus.core.model import Node, Spec, Task
+from eclectus.core.seam import Profile
+from eclectus.policies.fifo import FifoLine, FifoOrder
+from eclectus.policies.rosella import RosellaLearn
+from eclectus.policies.table import PLACE
+
+from .usage import peak_mebibytes
+
+Workload = Literal["burst", "single", "mixed"]
+WORKLOADS: tuple[Workload, ...] = ("burst", "single", "mixed")
+BURST = 500  # pods a step: about what a watch of a busy API server hands over at once
+REPEATS = 5
+CLASSES = 12
+PODS = 2000  # a measurement of a tenth of a second
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class DecisionCost:
+    """One cell of the table. CPU time: medians over repeats, each the mean over its pods."""
+
+    policy: str
+    workload: Workload
+    nodes: int
+    microseconds: float  # a decision
+    new_class_ms: float  # the first pod of a class
+    peak_mib: float  # of the whole process, Python and numpy included
+
+
+def measure(policy: str, sizes: Sequence[int]) -> Iterator[DecisionCost]:
+    """Every workload at every size. Each size has a fresh process, so that none inherits a heap."""
+    context = multiprocessing.get_context("spawn")
+    for nodes in sizes:
+        with ProcessPoolExecutor(1, context) as pool:
+            yield from pool.submit(_measure_here, policy, nodes).result()
+
+
+def profile(policy: str, nodes: int, file: Path) -> None:
+    """Where the time of the `single` workload goes, by function, as text."""
+    engine, batches = engine_with(policy, nodes), list(steps("single", PODS))
+    run(engine, batches[:1])
+    clock = cProfile.Profile(time.process_time)
+    clock.runcall(run, engine, batches[1:])
+    with file.open("w") as out:
+        pstats.Stats(clock, stream=out).sort_stats("tottime").print_stats(60)
+
+
+def engine_with(policy: str, nodes: int) -> Engine:
+    """An engine that leads a cluster of that many empty nodes."""
+    engine = Engine([Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine())], RosellaLearn())
+    engine.step([*map(NodeSeen, make_nodes(nodes)), Resumed()], 0.0)
+    return engine
+
+
+def steps(workload: Workload, pods: int) -> Iterator[list[Event]]:
+    """The pods as they are seen, step by step. The first step has one pod of each class."""
+    classes = CLASSES if workload == "mixed" else 1
+    seen: Iterator[Event] = map(TaskSeen, make_tasks(pods + classes, classes))
+    yield list(itertools.islice(seen, classes))
+    while batch := list(itertools.islice(seen, 1 if workload == "single" else BURST)):
+        yield batch
+
+
+def run(engine: Engine, batches: Sequence[list[Event]]) -> int:
+    """Feed the batches, each with the confirmation of the binds before it; how many pods were bound."""
+    bound, answers, now = 0, list[Event](), 1.0
+    for batch in [*batches, []]:
+        now += 0.001
+        binds = [one for one in engine.step([*answers, *batch], now) if isinstance(one, Bind)]
+        bound += len(binds)
+        answers = [BindConfirmed(bind.uid, bind.node) for bind in binds]
+    return bound
+
+
+def make_nodes(count: int) -> Iterator[Node]:
+    """Nodes of one size in three zones."""
+    amounts = (("cpu", 32_000), ("ephemeral-storage", 100 * GIB), ("memory", 128 * GIB), ("pods", 110))
+    for index in range(count):
+        name = f"node-{index:05}"
+        labels = (("kubernetes.io/hostname", name), ("topology.kubernetes.io/zone", f"zone-{index % 3}"))
+        yield Node(name, amounts, labels)
+
+
+def make_tasks(count: int, classes: int) -> Iterator[Task]:
+    """Pods of `classes` kinds that differ in demand, each kind once and then at random."""
+    chance = random.Random(7)
+    specs = [_spec(kind) for kind in range(classes)]
+    for index in range(count):
+        spec = specs[index] if index < classes else chance.choice(specs)
+        yield Task(f"uid-{index:06}", "bench", f"pod-{index:06}", spec=spec, created=0.5)
+
+
+def _spec(kind: int) -> Spec:
+    """Every third kind is for one zone."""
+    cpu, memory = 100 + 10 * kind, 200 * 2**20
+    zone = (("topology.kubernetes.io/zone", f"zone-{kind // 3 % 3}"),) if kind % 3 == 1 else ()
+    return Spec((("cpu", cpu), ("memory", memory)), (cpu, memory), node_selector=zone)
+
+
+def _measure_here(policy: str, nodes: int) -> list[DecisionCost]:
+    costs = []
+    for workload in WORKLOADS:
+        repeats = [_once(policy, workload, nodes) for _ in range(REPEATS)]
+        decision, new_class = (statistics.median(column) for column in zip(*repeats, strict=True))
+        costs.append(DecisionCost(policy, workload, nodes, decision, new_class, peak_mebibytes()))
+    return costs
+
+
+def _once(policy: str, workload: Workload, nodes: int) -> tuple[float, float]:
+    """Microseconds a decision, milliseconds a new class."""
+    engine, (first, *rest) = engine_with(policy, nodes), list(steps(workload, PODS))
+    gc.collect()
+    began = time.process_time()
+    bound = run(engine, [first])
+    warmed = time.process_time()
+    bound += run(engine, rest)
+    ended = time.process_time()
+    if bound != PODS + len(first):
+        raise RuntimeError(f"{policy}, {workload}: only {bound} pods were placed on {nodes} empty nodes")
+    return (ended - warmed) / PODS * 1e6, (warmed - began) / len(first) * 1e3

@@ -1,0 +1,31 @@
+"""`python -m eclectus_bench.profiled FILE ARGUMENT...`: the `eclectus` program under cProfile.
+
+By CPU time: on a busy machine wall time mostly shows who was waiting for a core.
+"""
+
+import cProfile
+import pstats
+import sys
+import time
+from pathlib import Path
+
+from eclectus.cli.main import main
+
+
+def profiled(file: Path) -> None:
+    """Run the program with what is left of the command line; FILE says where its time went."""
+    clock = cProfile.Profile(time.thread_time)
+    clock.enable()
+    try:
+        main()
+    finally:
+        clock.disable()
+        with file.open("w") as out:
+            stats = pstats.Stats(clock, stream=out)
+            stats.sort_stats("tottime").print_stats(60)
+            stats.sort_stats("cumtime").print_stats("eclectus/")
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv.pop(1))
+    profiled(target)

@@ -1,0 +1,151 @@
+"""What came out: ratios with their spread, targets, a table to read and a file for machines."""
+
+import os
+import platform
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any, TypeVar
+
+from eclectus_e2e.build import KUBERNETES_VERSION
+
+from .contestants import ECLECTUS, KUBE_SCHEDULER
+from .decisions import DecisionCost
+from .drain import Drain
+from .match import Course, Result
+from .stream import Stream
+
+FLAT_MOST = 1.3  # cost of a decision on the largest cluster over the smallest
+Run = TypeVar("Run", Drain, Stream)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One line of the table. `field` names a field of Drain or Stream; a target bounds Eclectus' ratio."""
+
+    title: str
+    field: str
+    least: float | None = None
+    most: float | None = None
+
+
+DRAIN_MEASURES = (
+    Measure("bound, pods/s", "pods_per_second", least=1.8),
+    Measure("bound and told, pods/s", "told_per_second", least=1.8),
+    Measure("scheduler CPU, ms/pod", "scheduler_cpu_ms", most=0.4),
+    Measure("the same with start-up, ms/pod", "scheduler_cpu_ms_from_start"),
+    Measure("API server CPU, ms/pod", "apiserver_cpu_ms"),
+    Measure("etcd CPU, ms/pod", "etcd_cpu_ms"),
+    Measure("scheduler memory, MiB", "peak_mib", most=1.0),
+    Measure("start to first bind, s", "start_seconds"),
+)
+STREAM_MEASURES = (
+    Measure("half load, p50, s", "p50_seconds"),
+    Measure("half load, p99, s", "p99_seconds", most=1.0),
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measure over all pairs. Ratios are Eclectus over kube-scheduler within a pair."""
+
+    measure: str
+    kube_scheduler: float  # median over runs
+    eclectus: float
+    ratio: float  # median over pairs
+    ratio_least: float
+    ratio_most: float
+    target: str
+    met: bool | None  # None: no target
+
+
+def compare(result: Result) -> list[Comparison]:
+    """Every line of the table."""
+    lines = [_comparison(measure, result.drains) for measure in DRAIN_MEASURES]
+    return lines + [_comparison(measure, result.streams) for measure in STREAM_MEASURES]
+
+
+def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
+    """`policy, workload` -> cost on the largest cluster over cost on the smallest."""
+    found: dict[str, dict[int, float]] = {}
+    for cost in costs:
+        found.setdefault(f"{cost.policy}, {cost.workload}", {})[cost.nodes] = cost.microseconds
+    return {name: by_nodes[max(by_nodes)] / by_nodes[min(by_nodes)] for name, by_nodes in found.items()}
+
+
+def report(course: Course, costs: Sequence[DecisionCost], result: Result | None) -> dict[str, Any]:
+    """The content of report.json, documented in bench/README.md."""
+    return {
+        "machine": machine(),
+        "course": asdict(course),
+        "decisions": {
+            "costs": [asdict(cost) for cost in costs],
+            "flatness": flatness(costs),
+            "flatness_target": f"<= {FLAT_MOST:g}",
+        },
+        "comparisons": [asdict(line) for line in compare(result)] if result else [],
+        "drains": [asdict(run) for run in result.drains] if result else [],
+        "streams": [asdict(run) for run in result.streams] if result else [],
+    }
+
+
+def machine() -> dict[str, Any]:
+    """Where it was measured. The load average says whether anything else ran."""
+    return {
+        "cpus": os.cpu_count(),
+        "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "kubernetes": KUBERNETES_VERSION,
+        "load_average_at_end": list(os.getloadavg()),
+    }
+
+
+def decisions_table(costs: Sequence[DecisionCost]) -> Iterator[str]:
+    """Microseconds by policy and workload, a column a size."""
+    sizes = sorted({cost.nodes for cost in costs})
+    found = {(cost.policy, cost.workload, cost.nodes): cost for cost in costs}
+    yield f"{'decision, µs CPU':<28}" + "".join(f"{f'{size:,} nodes':>14}" for size in sizes) + f"{'flat':>8}"
+    flat = flatness(costs)
+    for policy, workload in dict.fromkeys((cost.policy, cost.workload) for cost in costs):
+        cells = "".join(f"{found[policy, workload, size].microseconds:>14.1f}" for size in sizes)
+        yield f"{f'{policy}, {workload}':<28}{cells}{flat[f'{policy}, {workload}']:>8.2f}"
+    yield f"target: flat <= {FLAT_MOST:g} (largest over smallest)"
+
+
+def comparison_table(lines: Sequence[Comparison]) -> Iterator[str]:
+    """One line a measure."""
+    yield f"{'':<32}{'kube-scheduler':>16}{'eclectus':>12}{'ratio':>8}{'spread':>16}   target"
+    for line in lines:
+        verdict = {None: "", True: f"{line.target} met", False: f"{line.target} MISSED"}[line.met]
+        spread = f"{line.ratio_least:.2f} .. {line.ratio_most:.2f}"
+        values = f"{line.kube_scheduler:>16.4g}{line.eclectus:>12.4g}{line.ratio:>8.2f}{spread:>16}"
+        yield f"{line.measure:<32}{values}   {verdict}".rstrip()
+
+
+def _comparison(measure: Measure, runs: Sequence[Run]) -> Comparison:
+    def of(name: str) -> dict[int, float]:
+        return {run.pair: getattr(run, measure.field) for run in runs if run.scheduler == name}
+
+    theirs, ours = of(KUBE_SCHEDULER), of(ECLECTUS)
+    ratios = [ours[pair] / theirs[pair] for pair in theirs]
+    ratio = median(ratios)
+    target, met = _judged(measure, ratio)
+    return Comparison(
+        measure.title,
+        median(theirs.values()),
+        median(ours.values()),
+        ratio,
+        min(ratios),
+        max(ratios),
+        target,
+        met,
+    )
+
+
+def _judged(measure: Measure, ratio: float) -> tuple[str, bool | None]:
+    if measure.least is not None:
+        return f">= {measure.least:g}", ratio >= measure.least
+    if measure.most is not None:
+        return f"<= {measure.most:g}", ratio <= measure.most
+    return "", None

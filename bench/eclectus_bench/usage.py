@@ -1,0 +1,51 @@
+"""What processes have used, from /proc (proc(5)): CPU seconds, peak memory."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process and all its threads, in steps of 10 ms."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    # The second field is the program's name in brackets and may itself hold spaces and brackets.
+    fields = stat.rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def peak_mebibytes(pid: int | str = "self") -> float:
+    """The most physical memory a process has had (VmHWM)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) / 1024
+    raise ProcessLookupError(f"process {pid} has no memory: it has ended")
+
+
+def busy_seconds() -> float:
+    """CPU time of the whole machine since it started: user, nice, system, interrupts, stolen; not idle."""
+    _, user, nice, system, _, _, irq, softirq, steal, *_ = Path("/proc/stat").read_text().split(maxsplit=10)
+    return sum(map(int, (user, nice, system, irq, softirq, steal))) / _TICKS
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Clock and meters at one moment."""
+
+    at: float
+    busy: float
+    cpu: Mapping[str, float]
+
+
+def read(pids: Mapping[str, int]) -> Reading:
+    """Read the meters of these processes, by name."""
+    return Reading(time.monotonic(), busy_seconds(), {name: cpu_seconds(pid) for name, pid in pids.items()})
+
+
+def strangers(before: Reading, after: Reading) -> float:
+    """Cores that processes we did not read have used between two readings: 0 on an idle machine."""
+    own = sum(after.cpu.values()) - sum(before.cpu.values())
+    return max(0.0, after.busy - before.busy - own) / (after.at - before.at)

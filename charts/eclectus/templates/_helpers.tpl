@@ -1,0 +1,63 @@
+{{- define "eclectus.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- /* A release called `eclectus` gives objects called `eclectus`, not `eclectus-eclectus`. */ -}}
+{{- define "eclectus.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
+{{- else if contains (include "eclectus.name" .) .Release.Name }}
+{{- .Release.Name | trunc 63 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name (include "eclectus.name" .) | trunc 63 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "eclectus.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "eclectus.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- required "serviceAccount.name: name an existing ServiceAccount, or let serviceAccount.create be true" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- /* What a Deployment selects by: it can never change in the life of a release. */ -}}
+{{- define "eclectus.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "eclectus.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: scheduler
+{{- end }}
+
+{{- define "eclectus.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{ include "eclectus.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: eclectus
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "eclectus.image" -}}
+{{- $image := .Values.scheduler.image }}
+{{- if $image.digest }}
+{{- printf "%s@%s" $image.repository $image.digest }}
+{{- else }}
+{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) }}
+{{- end }}
+{{- end }}
+
+{{- /* The configuration as the scheduler reads it: values.config over what depends on the release. */ -}}
+{{- define "eclectus.config" -}}
+{{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) }}
+{{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease }}
+{{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
+{{- end }}
+
+{{- /* Errors that a schema cannot see: two values that are fine alone. */ -}}
+{{- define "eclectus.check" -}}
+{{- if and (gt (int .Values.scheduler.replicas) 1) (not .Values.config.leaderElection.leaderElect) }}
+{{- fail (printf "config.leaderElection.leaderElect is false, but scheduler.replicas is %d: two schedulers would place the same pods. Set scheduler.replicas to 1 or leaderElect to true." (int .Values.scheduler.replicas)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,129 @@
+"""The command `demo`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+
+from eclectus_e2e.controlplane import environment_text
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.kubelet.nodes import DEFAULT_SEED, default_nodes
+from eclectus_e2e.paths import CHECKOUT, CLUSTER_DIRECTORY
+from eclectus_e2e.processes import recorded
+from eclectus_e2e.up import ENVIRONMENT_FILE
+
+from . import screen
+from .contestants import CONTESTANTS
+from .ground import laid
+from .plots import draw
+from .report import OURS, RIVAL, Run, report
+from .runner import Leg, runs
+from .stream import capacity
+from .tables import tables
+
+FOLDER = CHECKOUT / "build" / "demo"
+PLAIN_WIDTH = 120  # of tables in a file or pipe
+WARM_SECONDS = 15.0
+SIDE_SHARE = 0.45  # of the main load's length: enough to see the ratio, and the whole stays under 12 minutes
+
+
+def demo(arguments: list[str]) -> int:
+    """The same stream of pods to Eclectus, kube-scheduler and a uniform baseline, on the same fake nodes.
+
+    Writes build/demo/report.json and build/demo/demo.png. Exit code 1 if a pod was lost, ran twice,
+    or a node was over-committed or a constraint violated.
+    """
+    options = _options(arguments)
+    legs, nodes = plan(options), default_nodes(DEFAULT_SEED)
+    console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    directory = CLUSTER_DIRECTORY if options.keep else FOLDER / "cluster"
+    done: list[Run] = []
+    with screen.opened(console) as shown:
+        shown.say("starting a control plane, thirty nodes and the chart")
+        with laid(directory, nodes, keep=options.keep) as ground:
+            done.extend(runs(ground, legs, options.seed, shown))
+            if options.keep:
+                ENVIRONMENT_FILE.write_text(environment_text(ground.plane.environment()))
+    found = report(done, nodes, seed=options.seed, main_load=options.load, capacity=capacity(nodes))
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "report.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    draw(found, done, nodes, FOLDER / "demo.png")
+    for table in tables(found):
+        console.print(table)
+    console.print(
+        f"{_shown(FOLDER / 'report.json')} and {_shown(FOLDER / 'demo.png')} say more", highlight=False
+    )
+    if options.keep:
+        console.print(
+            f"the cluster runs on: source {_shown(ENVIRONMENT_FILE)}; `make down` ends it", highlight=False
+        )
+    return 0 if found.sound else 1
+
+
+def plan(options: argparse.Namespace) -> list[Leg]:
+    """The main load in full for every scheduler; each other load shorter, for Eclectus and its rival."""
+    warm = min(WARM_SECONDS, options.seconds / 2)
+    sides = [name for name in options.schedulers if name in (OURS, RIVAL)]
+    others = [load for load in options.loads if load != options.load]
+    main = Leg(options.load, options.seconds, warm, options.schedulers)
+    return [main] + [Leg(load, options.seconds * SIDE_SHARE, warm, sides) for load in others if sides]
+
+
+def _options(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser("eclectus_e2e demo", description=demo.__doc__)
+    parser.add_argument("--load", type=_load, default=0.8, help="of the nodes' true capacity (0.8)")
+    parser.add_argument(
+        "--loads", type=_loads, default=[0.5, 0.9], help="more loads, shorter (0.5,0.9); '' for none"
+    )
+    parser.add_argument(
+        "--seconds", type=_seconds, default=90.0, help="length of the stream after the warm-up (90)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the stream (1)")
+    parser.add_argument("--schedulers", type=_names, default=list(CONTESTANTS), help=",".join(CONTESTANTS))
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the cluster running, for `make down` to end"
+    )
+    parser.add_argument("--quick", action="store_true", help="12 s at one load: to see that all works")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        options.seconds, options.loads = 12.0, []
+    if options.keep and any(process.alive for process in recorded(CLUSTER_DIRECTORY)):
+        raise UsageError("--keep needs the place where a cluster runs already: `make down` ends that one")
+    return options
+
+
+def _load(text: str) -> float:
+    value = float(text)
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(
+            f"a load lies between 0 and 1, not {text}: beyond it queues grow for ever"
+        )
+    return value
+
+
+def _loads(text: str) -> list[float]:
+    return sorted({_load(part) for part in text.split(",") if part})
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 5 <= value <= 3600:
+        raise argparse.ArgumentTypeError(f"between 5 and 3600 seconds, not {text}")
+    return value
+
+
+def _names(text: str) -> list[str]:
+    names = text.split(",")
+    unknown = [name for name in names if name not in CONTESTANTS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is unknown; known are {', '.join(CONTESTANTS)}")
+    return names
+
+
+def _shown(path: Path) -> str:
+    """As one would type it here."""
+    return os.path.relpath(path)

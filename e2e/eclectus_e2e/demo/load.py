@@ -1,0 +1,74 @@
+"""The load: creates each pod at its time, deletes each that has ended, and says how late it was."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from eclectus_e2e.errors import ApiError
+from eclectus_e2e.kubelet.api import Api
+from eclectus_e2e.kubelet.objects import Pod
+
+from .objects import NAMESPACE, pod_name, pod_object
+from .stream import Arrival
+
+PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_AT_ONCE = {"gracePeriodSeconds": 0}
+CLEAR_SECONDS = 60.0
+
+
+@dataclass
+class Sent:
+    """What has been sent so far: growing while the load runs, read by whoever shows it."""
+
+    planned: int
+    began: float  # Unix seconds
+    at: dict[str, float] = field(default_factory=dict)  # pod name: Unix seconds of its creation
+    late_seconds: list[float] = field(default_factory=list)
+
+
+async def send(api: Api, arrivals: Sequence[Arrival], scheduler: str, sent: Sent) -> None:
+    """Create every pod at `sent.began` + its time. Raises ApiError when the API server refuses one."""
+    async with asyncio.TaskGroup() as group:
+        for arrival in arrivals:
+            due = sent.began + arrival.at_seconds
+            await asyncio.sleep(due - time.time())
+            group.create_task(_create(api, arrival, scheduler, sent, due))
+
+
+async def sweep(api: Api) -> None:
+    """For ever: delete each pod that has succeeded, as a job's controller would."""
+    async with asyncio.TaskGroup() as group:
+        async for change in api.changes(PODS, Pod, "fieldSelector=status.phase=Succeeded"):
+            for pod in change.items if change.kind != "deleted" else ():
+                group.create_task(_delete(api, pod))
+
+
+async def clear(api: Api) -> None:
+    """Delete every pod of the demo and wait until none is left. Raises TimeoutError when some stay."""
+    left: set[str] = set()
+    async with asyncio.timeout(CLEAR_SECONDS):
+        async for change in api.changes(PODS, Pod):
+            names = {pod.metadata.name for pod in change.items}
+            if change.kind == "synced":  # one by one: a moment's work, since the sweeper has left but a few
+                for pod in change.items:
+                    await _delete(api, pod)
+            left = {"synced": names, "written": left | names, "deleted": left - names}[change.kind]
+            if not left:
+                return
+
+
+async def _create(api: Api, arrival: Arrival, scheduler: str, sent: Sent, due: float) -> None:
+    body = pod_object(arrival, scheduler)
+    now = time.time()
+    sent.at[pod_name(arrival)] = now
+    sent.late_seconds.append(now - due)
+    await api.request("POST", PODS, body)
+
+
+async def _delete(api: Api, pod: Pod) -> None:
+    try:
+        await api.request("DELETE", f"{PODS}/{pod.metadata.name}", _AT_ONCE)
+    except ApiError as error:
+        if error.status != 404:  # a list after a gap in the watch may name one that is deleted already
+            raise

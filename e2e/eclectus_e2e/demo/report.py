@@ -1,0 +1,208 @@
+"""From what a run left behind to numbers: response times, and everything that must not happen. Pure.
+
+`Run` is what was observed, `Result` what it says of one scheduler at one load, `Report` the whole file
+build/demo/report.json (docs/demo.md describes it field by field).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from eclectus_e2e.kubelet.journal import Counters, Entry
+from eclectus_e2e.kubelet.nodes import NodeSpec
+
+from .audit import overcommitted_moments, violated
+from .objects import pod_name
+from .speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share
+from .stream import Arrival
+
+RIVAL = "kube-scheduler"
+OURS = "eclectus"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One scheduler, one load: what was sent, and what the nodes' journal says became of it."""
+
+    scheduler: str
+    load: float
+    warm_seconds: float  # pods that arrive before are not in the times
+    arrivals: Sequence[Arrival]
+    sent: Mapping[str, float]  # pod name: Unix seconds at which its creation was sent
+    late_seconds: Sequence[float]  # of each creation, against the schedule
+    entries: Sequence[Entry]
+    counters: Counters
+    cells: Sequence[Cell]  # empty for a scheduler that learns nothing
+
+    @property
+    def succeeded(self) -> list[Entry]:
+        """Pods that came to their end."""
+        return [entry for entry in self.entries if entry.outcome == "succeeded"]
+
+    def timed(self) -> list[Entry]:
+        """Those of them that arrived after the warm-up."""
+        counted = {pod_name(one) for one in self.arrivals if one.at_seconds >= self.warm_seconds}
+        return [entry for entry in self.succeeded if entry.name in counted]
+
+    def response_seconds(self, entries: Sequence[Entry]) -> list[float]:
+        """From the moment its creation was sent to the end of its work, of each of these pods."""
+        return [entry.finished - self.sent[entry.name] for entry in entries]
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """A distribution in four numbers."""
+
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+
+
+class Learning(msgspec.Struct, frozen=True):
+    """How well the nodes' speeds were learned."""
+
+    within_third: float
+    error_by_speed: dict[str, float | None]
+    nodes: list[NodeSpeed]
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run says. Times are of pods that arrived after the warm-up; the rest counts all pods."""
+
+    response_seconds: Spread  # creation sent to end of the work
+    start_seconds: Spread  # creation sent to start of the work: decision, bind, and waiting for room
+    response_by_class: dict[str, Spread]
+    pods: int
+    timed: int
+    lost: int  # never came to their end
+    doubled: int  # ran more than once
+    overcommitted: int  # refused by a kubelet for want of room, or found together beyond a node's size
+    violations: int  # refused by a kubelet for a constraint, or found on a node they may not use
+    preferences_met: float | None  # share of soft wishes; None without any
+    late_seconds: Spread  # of the load generator
+    learning: Learning | None
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing happened that must not."""
+        return not (self.lost or self.doubled or self.overcommitted or self.violations)
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """All schedulers at one load. `ratios`: to kube-scheduler, smaller is better."""
+
+    load: float
+    pods_per_second: float
+    seconds: float
+    schedulers: dict[str, Result]
+    ratios: dict[str, Spread]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """The file. The main load's figures stand at the top, every load's below `loads`."""
+
+    seed: int
+    nodes: int
+    capacity_pods_per_second: float
+    warmup_seconds: float
+    load: float
+    pods: int
+    schedulers: dict[str, Result]
+    ratios: dict[str, Spread]
+    learned_within_third: float | None
+    loads: dict[str, Stage]
+    sound: bool
+
+
+def result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
+    """Judge one run."""
+    by_name = {pod_name(arrival): arrival for arrival in run.arrivals}
+    runs = Counter(entry.name for entry in run.entries if entry.started)
+    timed = run.timed()
+    labels = {node.name: node.labels for node in nodes}
+    soft = [
+        wish.met_by(labels[entry.node])
+        for entry in run.succeeded
+        if (wish := by_name[entry.name].wish) and not wish.hard
+    ]
+    return Result(
+        response_seconds=spread(run.response_seconds(timed)),
+        start_seconds=spread([entry.started - run.sent[entry.name] for entry in timed]),
+        response_by_class={
+            klass: spread(run.response_seconds([one for one in timed if one.klass == klass]))
+            for klass in sorted({entry.klass for entry in timed})
+        },
+        pods=len(run.arrivals),
+        timed=len(timed),
+        lost=len(by_name.keys() - {entry.name for entry in run.succeeded}),
+        doubled=sum(count > 1 for count in runs.values()),
+        overcommitted=run.counters.overcommitted + overcommitted_moments(run.entries, by_name, nodes),
+        violations=run.counters.violations + violated(run.entries, by_name, labels),
+        preferences_met=float(np.mean(soft)) if soft else None,
+        late_seconds=spread(run.late_seconds),
+        learning=_learning(run, nodes),
+    )
+
+
+def report(
+    runs: Sequence[Run], nodes: Sequence[NodeSpec], *, seed: int, main_load: float, capacity: float
+) -> Report:
+    """The whole file from every run of a demo."""
+    stages = {
+        f"{load:g}": _stage([run for run in runs if run.load == load], load * capacity, nodes)
+        for load in sorted({run.load for run in runs})
+    }
+    main = stages[f"{main_load:g}"]
+    results = [result for stage in stages.values() for result in stage.schedulers.values()]
+    ours = main.schedulers.get(OURS)
+    return Report(
+        seed=seed,
+        nodes=len(nodes),
+        capacity_pods_per_second=capacity,
+        warmup_seconds=next(run.warm_seconds for run in runs if run.load == main_load),
+        load=main_load,
+        pods=sum(result.pods for result in results),
+        schedulers=main.schedulers,
+        ratios=main.ratios,
+        learned_within_third=ours.learning.within_third if ours and ours.learning else None,
+        loads=stages,
+        sound=all(result.sound for result in results),
+    )
+
+
+def spread(seconds: Sequence[float]) -> Spread:
+    """Mean and quantiles; NaN (null in the file) of nothing."""
+    if not seconds:
+        return Spread(*[float("nan")] * 4)
+    return Spread(
+        float(np.mean(seconds)), *(float(value) for value in np.quantile(seconds, (0.5, 0.95, 0.99)))
+    )
+
+
+def _learning(run: Run, nodes: Sequence[NodeSpec]) -> Learning | None:
+    if not run.cells:
+        return None
+    found = compared(run.cells, {node.name: node.speed for node in nodes})
+    return Learning(learned_share(found), errors_by_speed(found), found)
+
+
+def _stage(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpec]) -> Stage:
+    results = {run.scheduler: result(run, nodes) for run in runs}
+    rival = results.get(RIVAL)
+    others = {name: one for name, one in results.items() if name != RIVAL}
+    ratios = (
+        {name: _ratio(one.response_seconds, rival.response_seconds) for name, one in others.items()}
+        if rival
+        else {}
+    )
+    seconds = max(arrival.at_seconds for run in runs for arrival in run.arrivals)
+    return Stage(runs[0].load, per_second, seconds, results, ratios)
+
+
+def _ratio(ours: Spread, theirs: Spread) -> Spread:
+    return Spread(
+        ours.mean / theirs.mean, ours.p50 / theirs.p50, ours.p95 / theirs.p95, ours.p99 / theirs.p99
+    )

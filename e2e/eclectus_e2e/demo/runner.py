@@ -1,0 +1,110 @@
+"""One contest after another: the same stream, the same nodes, one scheduler at a time."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import uvloop
+
+from eclectus_e2e.kubelet.api import Api, read_access
+
+from . import contestants
+from .contestants import CONTESTANTS
+from .ground import Ground
+from .load import Sent, clear, send, sweep
+from .objects import NAMESPACE
+from .report import Run
+from .scene import Contest, look
+from .screen import Screen
+from .stream import Arrival, capacity, stream
+
+BEGIN_SECONDS = 1.0  # from readiness to the first arrival, so that the sweeper's watch stands
+DRAIN_SECONDS = 120.0  # after the last arrival; who has not ended then is lost
+LOOK_EVERY_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One load: who runs, and for how long. Times are taken of pods that arrive after the warm-up."""
+
+    load: float
+    seconds: float
+    warm_seconds: float
+    schedulers: Sequence[str]
+
+
+def runs(ground: Ground, legs: Sequence[Leg], seed: int, screen: Screen) -> Iterator[Run]:
+    """Every contest of every leg, in order."""
+    for leg in legs:
+        per_second = leg.load * capacity(ground.nodes)
+        arrivals = stream(seed, per_second, leg.warm_seconds + leg.seconds)
+        for name in leg.schedulers:
+            contest = Contest(name, leg.load)
+            screen.say(f"{contest}: {len(arrivals)} pods, {per_second:.1f} a second")
+            yield _run(ground, contest, arrivals, leg.warm_seconds, screen)
+
+
+def _run(
+    ground: Ground, contest: Contest, arrivals: Sequence[Arrival], warm_seconds: float, screen: Screen
+) -> Run:
+    ground.kubelet.reset()
+    # 1. The scheduler is started, and the stream goes to it.
+    with contestants.running(ground, contest.scheduler):
+        sent = uvloop.run(_play(ground, contest, arrivals, screen))
+        cells = contestants.learned(ground.address)
+    # 2. What do the nodes say? (Before anything is deleted that has not ended.)
+    entries = [entry for entry in ground.kubelet.journal() if entry.namespace == NAMESPACE]
+    counters = ground.kubelet.counters()
+    # 3. The next contest begins on empty nodes.
+    uvloop.run(_reset(ground))
+    return Run(
+        scheduler=contest.scheduler,
+        load=contest.load,
+        warm_seconds=warm_seconds,
+        arrivals=arrivals,
+        sent=sent.at,
+        late_seconds=sent.late_seconds,
+        entries=entries,
+        counters=counters,
+        cells=cells,
+    )
+
+
+async def _play(ground: Ground, contest: Contest, arrivals: Sequence[Arrival], screen: Screen) -> Sent:
+    sent = Sent(len(arrivals), time.time() + BEGIN_SECONDS)
+    scheduler = CONTESTANTS[contest.scheduler].scheduler_name
+    async with _api(ground) as api, asyncio.TaskGroup() as group:
+        sweeper = group.create_task(sweep(api))
+        creating = group.create_task(send(api, arrivals, scheduler, sent))
+        await _follow(ground, contest, sent, screen, sent.began + arrivals[-1].at_seconds + DRAIN_SECONDS)
+        await creating
+        sweeper.cancel()
+    return sent
+
+
+async def _follow(ground: Ground, contest: Contest, sent: Sent, screen: Screen, until: float) -> None:
+    """Show the contest until every pod has come to an end, or the time is up."""
+    while time.time() < until:
+        # In a thread: drawing takes tens of milliseconds, and the load has a schedule to hold.
+        scene = await asyncio.to_thread(look, ground, contest, sent)
+        await asyncio.to_thread(screen.show, scene)
+        if scene.over:
+            return
+        await asyncio.sleep(LOOK_EVERY_SECONDS)
+    logging.warning(
+        "%s: %d pods had not ended %.0f s after the last arrival",
+        contest,
+        scene.planned - scene.ended,
+        DRAIN_SECONDS,
+    )
+
+
+async def _reset(ground: Ground) -> None:
+    async with _api(ground) as api:
+        await clear(api)
+
+
+def _api(ground: Ground) -> Api:
+    return Api(read_access(ground.plane.kubeconfig))

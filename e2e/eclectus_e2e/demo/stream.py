@@ -1,0 +1,100 @@
+"""The stream of pods: who arrives when, how much work it brings, where it may and would like to run.
+
+Pure. Arrivals are Poisson: a load's gaps are one set of unit gaps over the rate, so that streams of the
+same seed differ in nothing but their pace from load to load, and in nothing at all from scheduler to
+scheduler. The unit of work is a second at speed 1.
+"""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from eclectus_e2e.kubelet.nodes import ARCHITECTURES, ZONES, NodeSpec
+from eclectus_e2e.kubelet.quantities import amount
+
+
+@dataclass(frozen=True)
+class WorkClass:
+    """A kind of work. `shape` is the gamma distribution's: 1 is exponential, 4 half as wide, 9 a third."""
+
+    name: str
+    share: float  # of the pods
+    cpu_millicores: int
+    work_seconds: float  # mean, at speed 1
+    shape: float
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A node constraint: the node's label `key` is one of `allowed`. Soft ones are preferences."""
+
+    key: str
+    allowed: tuple[str, ...]
+    hard: bool
+
+    def met_by(self, labels: Mapping[str, str]) -> bool:
+        """Whether a node with these labels is what was asked for."""
+        return labels.get(self.key) in self.allowed
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """One pod to be: `at_seconds` after the stream's begin."""
+
+    number: int
+    at_seconds: float
+    kind: WorkClass
+    work_seconds: float
+    wish: Wish | None
+
+
+# Sizes such that two cores can play it all (about 23 pods a second at load 0.8) and nobody runs for minutes
+# on the slowest node. Runs of one kind resemble each other, as a job's tasks do, so that the few pods
+# that a slow node is given tell its speed; one class is exponential.
+CLASSES = (
+    WorkClass("query", 0.25, 500, 6.0, 4.0),
+    WorkClass("build", 0.50, 1000, 15.0, 9.0),
+    WorkClass("train", 0.20, 2000, 15.0, 9.0),
+    WorkClass("infer", 0.05, 1000, 10.0, 1.0, gpus=1),
+)
+GPU_WISH = Wish("eclectus.dev/gpu-model", ("a10", "h100"), hard=True)  # whoever wants a GPU has it
+# Wish of the other pods, and what share of them has it: with the GPUs' about a third of all pods.
+WISHES = (
+    *((Wish("kubernetes.io/arch", (arch,), hard=True), 0.08 / len(ARCHITECTURES)) for arch in ARCHITECTURES),
+    (Wish("eclectus.dev/nic-gbps", ("25", "100"), hard=True), 0.07),
+    (Wish("eclectus.dev/kernel", ("6.1", "6.12"), hard=True), 0.05),
+    *((Wish("topology.kubernetes.io/zone", (zone,), hard=False), 0.06 / len(ZONES)) for zone in ZONES),
+    (Wish("eclectus.dev/kernel", ("6.12",), hard=False), 0.04),
+)
+
+
+def capacity(nodes: Sequence[NodeSpec], classes: Sequence[WorkClass] = CLASSES) -> float:
+    """Pods a second that these nodes can end, all cores busy: speed x cores over mean work x cores a pod."""
+    speed_cores = sum(node.speed * amount("cpu", node.allocatable["cpu"]) / 1000 for node in nodes)
+    pod = sum(kind.share * kind.work_seconds * kind.cpu_millicores / 1000 for kind in classes)
+    return speed_cores / pod
+
+
+def stream(seed: int, per_second: float, seconds: float) -> list[Arrival]:
+    """Every arrival of the first `seconds`."""
+    # One chance a question: another answer to one of them leaves the others as they are.
+    gaps, kinds, sizes, wishes = (random.Random(f"{seed} {what}") for what in ("gap", "kind", "size", "wish"))
+    shares = [kind.share for kind in CLASSES]
+    arrivals: list[Arrival] = []
+    at = gaps.expovariate(per_second)
+    while at < seconds:
+        (kind,) = kinds.choices(CLASSES, shares)
+        work = sizes.gammavariate(kind.shape, kind.work_seconds / kind.shape)
+        wish = _wish(wishes.random())
+        arrivals.append(Arrival(len(arrivals), at, kind, work, GPU_WISH if kind.gpus else wish))
+        at += gaps.expovariate(per_second)
+    return arrivals
+
+
+def _wish(drawn: float) -> Wish | None:
+    for wish, share in WISHES:
+        drawn -= share
+        if drawn < 0:
+            return wish
+    return None

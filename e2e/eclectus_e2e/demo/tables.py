@@ -1,0 +1,73 @@
+"""The tables at the end: response times at every load, what was learned, and what must not happen."""
+
+from collections.abc import Iterator
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from .report import OURS, Learning, Report, Result, Spread, Stage
+
+
+def tables(report: Report) -> Iterator[Table | str]:
+    """What a person wants to know: headings and tables."""
+    yield "\n[bold]Response time in seconds[/] (in brackets: as a share of kube-scheduler's)"
+    yield _times(report)
+    ours = report.schedulers.get(OURS)
+    if ours and ours.learning:
+        share = f"{ours.learning.within_third:.0%} of {report.nodes} nodes within a third of the truth"
+        yield f"\n[bold]Learned speeds[/] at load {report.load:g}: {share}"
+        yield _learning(ours.learning)
+    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did[/]")
+    yield _promises(report)
+
+
+def _times(report: Report) -> Table:
+    table = Table(box=SIMPLE)
+    table.add_column("load")
+    table.add_column("scheduler")
+    for name in (*Spread.__struct_fields__, "start p50", "preferences met"):
+        table.add_column(name, justify="right")
+    for stage in report.loads.values():
+        for name, result in stage.schedulers.items():
+            table.add_row(f"{stage.load:g}", name, *_cells(stage, name, result))
+        table.add_section()
+    return table
+
+
+def _cells(stage: Stage, name: str, result: Result) -> Iterator[str]:
+    ratio = stage.ratios.get(name)
+    for field in Spread.__struct_fields__:
+        beside = f" ({getattr(ratio, field):.2f})" if ratio else ""
+        yield f"{getattr(result.response_seconds, field):.2f}{beside}"
+    yield f"{result.start_seconds.p50:.3f}"
+    yield "-" if result.preferences_met is None else f"{result.preferences_met:.0%}"
+
+
+def _learning(learning: Learning) -> Table:
+    table = Table("true speed", box=SIMPLE)
+    for speed in learning.error_by_speed:
+        table.add_column(speed, justify="right")
+    errors = learning.error_by_speed.values()
+    table.add_row("mean error", *("-" if error is None else f"{error:.0%}" for error in errors))
+    return table
+
+
+def _promises(report: Report) -> Table:
+    table = Table(box=SIMPLE)
+    for name in (
+        "load",
+        "scheduler",
+        "pods",
+        "lost",
+        "ran twice",
+        "over-committed",
+        "violations",
+        "sent late, p99",
+    ):
+        table.add_column(name, justify="left" if name in ("load", "scheduler") else "right")
+    for stage in report.loads.values():
+        for name, one in stage.schedulers.items():
+            counts = (one.pods, one.lost, one.doubled, one.overcommitted, one.violations)
+            late = f"{one.late_seconds.p99 * 1000:.0f} ms"
+            table.add_row(f"{stage.load:g}", name, *map(str, counts), late, style="" if one.sound else "red")
+    return table

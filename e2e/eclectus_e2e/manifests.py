@@ -1,0 +1,96 @@
+"""`manifests`: write what is derived from the chart, so that it can be read and applied without helm.
+
+manifests/eclectus.yaml        the chart with its default values, for `kubectl apply`
+charts/eclectus/README.md      its table of values, between the two marks
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from . import values_table
+from .chart import NAMESPACE, Object, render
+from .paths import CHART, CHECKOUT, MANIFESTS
+
+HEADER = """\
+# Eclectus with the chart's default values. `make manifests` writes this file: change charts/eclectus.
+#   kubectl apply --server-side -f manifests/eclectus.yaml
+"""
+# Each object may need those before it.
+KINDS = (
+    "Namespace",
+    "NetworkPolicy",
+    "ServiceAccount",
+    "ConfigMap",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "PodDisruptionBudget",
+    "Deployment",
+)
+# True of a helm release alone.
+HELM_LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by")
+
+
+class _Readable(yaml.SafeDumper):
+    """Texts of several lines as blocks, so that the configuration can be read and edited."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Readable.add_representer(str, _text)
+
+
+def manifests(arguments: list[str]) -> int:
+    """Write the derived files again."""
+    argparse.ArgumentParser("eclectus_e2e manifests", description=manifests.__doc__).parse_args(arguments)
+    for path, text in derived().items():
+        changed = not path.exists() or path.read_text() != text
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        print(f"{'written  ' if changed else 'unchanged'} {path.relative_to(CHECKOUT)}", file=sys.stderr)
+    return 0
+
+
+def derived() -> Mapping[Path, str]:
+    """Every derived file with the text it should have."""
+    readme = CHART / "README.md"
+    return {
+        MANIFESTS / "eclectus.yaml": plain_yaml(),
+        readme: values_table.inserted(readme.read_text(), (CHART / "values.yaml").read_text()),
+    }
+
+
+def plain_yaml() -> str:
+    """The chart's objects in an order in which they can be applied, without what only helm needs."""
+    objects = [namespace(), *(each for each in render() if not _is_hook(each))]
+    objects.sort(key=lambda each: KINDS.index(each["kind"]))
+    documents = [
+        yaml.dump(_without_helm(each), Dumper=_Readable, sort_keys=False, width=110) for each in objects
+    ]
+    return HEADER + "".join(f"---\n{document}" for document in documents)
+
+
+def namespace() -> Object:
+    """The namespace, which admits nothing less than restricted pods."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+
+
+def _is_hook(one: Object) -> bool:
+    return "helm.sh/hook" in one["metadata"].get("annotations", {})
+
+
+def _without_helm(one: Object) -> Object:
+    pod = one.get("spec", {}).get("template", {})
+    for metadata in (one["metadata"], pod.get("metadata", {})):
+        for label in HELM_LABELS:
+            metadata.get("labels", {}).pop(label, None)
+    return one

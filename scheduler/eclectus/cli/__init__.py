@@ -1,0 +1,1 @@
+"""The program `eclectus`, which is also `kubectl eclectus`."""

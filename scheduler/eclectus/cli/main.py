@@ -1,0 +1,43 @@
+"""`eclectus …` and `kubectl eclectus …`: one program, one table of commands.
+
+Exit codes: 0 all is well, 1 what was asked for failed, 2 it was asked for wrongly.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from eclectus import __version__
+from eclectus.cli.check_config import check_config
+from eclectus.cli.policies import policies
+from eclectus.cli.replay import replay
+from eclectus.cli.scheduler import scheduler
+from eclectus.cli.simulate import scenarios, simulate
+from eclectus.core.errors import EclectusError, SettingsError
+
+COMMANDS = [scheduler, check_config, policies, simulate, scenarios, replay]
+
+
+@click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="eclectus")
+def program() -> None:
+    """A scheduler for Kubernetes that learns how fast every node really is."""
+
+
+def main() -> None:
+    """Entry point of both console scripts."""
+    name = "kubectl eclectus" if Path(sys.argv[0]).name.startswith("kubectl-") else "eclectus"
+    try:
+        program.main(prog_name=name)
+    except SettingsError as error:
+        _fail(str(error), 2)
+    except (EclectusError, OSError) as error:
+        _fail(str(error), 1)
+
+
+def _fail(problem: str, code: int) -> None:
+    click.echo(f"error: {problem}", err=True)
+    sys.exit(code)

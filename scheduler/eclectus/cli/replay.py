@@ -1,0 +1,53 @@
+"""`eclectus replay`: would the engine decide the same again?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+import msgspec
+
+from eclectus import __version__
+from eclectus.config import parse
+from eclectus.tape import Step, read
+
+
+@click.command()
+@click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def replay(tape: Path) -> None:
+    """Run a recorded TAPE through a fresh engine and compare every decision, bit for bit.
+
+    Exits with 0 when all are equal, with 1 at the first that is not, showing both.
+    """
+    header, steps = read(tape)
+    if header.eclectus != __version__:
+        click.echo(f"note: recorded by eclectus {header.eclectus}, replayed by {__version__}", err=True)
+    engine = parse(header.configuration).engine()
+    count = commands = 0
+    for count, step in enumerate(steps, start=1):
+        decided = tuple(engine.step(step.events, step.now))
+        if decided != step.commands:
+            click.echo(difference(count, step, decided))
+            sys.exit(1)
+        commands += len(decided)
+    click.echo(f"{tape}: {count} steps, {commands} commands, all equal")
+
+
+def difference(number: int, step: Step, decided: tuple[object, ...]) -> str:
+    """Both sides of the first command that differs."""
+    recorded: tuple[object, ...] = step.commands
+    pairs = zip(recorded, decided, strict=False)
+    at = next((i for i, (was, now) in enumerate(pairs) if was != now), min(len(recorded), len(decided)))
+    return "\n".join(
+        [
+            f"step {number} at {step.now!r}: command {at + 1} differs",
+            f"  recorded: {_show(recorded, at)}",
+            f"  replayed: {_show(decided, at)}",
+            f"  after the events: {msgspec.json.encode(step.events).decode()}",
+        ]
+    )
+
+
+def _show(commands: tuple[object, ...], at: int) -> str:
+    return msgspec.json.encode(commands[at]).decode() if at < len(commands) else "(nothing more)"

@@ -1,0 +1,5 @@
+"""SchedulerConfiguration files: read, checked field by field, turned into policies and settings."""
+
+from eclectus.config.configuration import Configuration, load, parse
+
+__all__ = ["Configuration", "load", "parse"]

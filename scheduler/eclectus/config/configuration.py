@@ -1,0 +1,78 @@
+"""The SchedulerConfiguration file as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from eclectus.config.document import read_yaml
+from eclectus.config.profiles import read_learner, read_profiles
+from eclectus.config.reading import join, nearest, read, read_mapping, show
+from eclectus.config.shell import Shell
+from eclectus.core.engine import Engine
+from eclectus.core.errors import SettingsError
+from eclectus.core.seam import Learn, Profile
+
+API_VERSION = "eclectus.dev/v1alpha1"
+KIND = "SchedulerConfiguration"
+BYTES_MOST = 1 << 20
+
+_OF_ENGINE = ["apiVersion", "kind", "profiles", "learn", "seed"]
+_OF_SHELL = ["clientConnection", "leaderElection", "server"]
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """All that a file says. Policies keep state, so each engine wants a Configuration of its own."""
+
+    profiles: tuple[Profile, ...]
+    learn: Learn
+    seed: int
+    shell: Shell
+    text: str  # the file as read, for tapes
+
+    def engine(self) -> Engine:
+        """A fresh engine; to be called once."""
+        return Engine(self.profiles, self.learn, self.seed)
+
+
+def load(path: Path) -> Configuration:
+    """Read and check a file. Raises SettingsError naming file, field, and what to write instead."""
+    try:
+        if path.stat().st_size > BYTES_MOST:
+            raise SettingsError(str(path), f"is larger than {BYTES_MOST} bytes")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(str(path), f"cannot be read: {error}") from error
+    try:
+        return parse(text)
+    except SettingsError as error:
+        raise SettingsError(str(path), str(error)) from None
+
+
+def parse(text: str) -> Configuration:
+    """Check the text of a file. Raises SettingsError."""
+    mapping = read_mapping(read_yaml(text), "")
+    _check_kind(mapping)
+    for key in mapping:
+        if key not in _OF_ENGINE + _OF_SHELL:
+            raise SettingsError(key, f"unknown field; {nearest(key, _OF_ENGINE + _OF_SHELL)}")
+    return Configuration(
+        profiles=read_profiles(mapping.get("profiles"), "profiles"),
+        learn=read_learner(mapping.get("learn"), "learn"),
+        seed=_read_seed(mapping.get("seed", 0)),
+        shell=read(Shell, {key: mapping[key] for key in _OF_SHELL if key in mapping}, ""),
+        text=text,
+    )
+
+
+def _check_kind(mapping: dict[str, object]) -> None:
+    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if mapping.get(key) != wanted:
+            raise SettingsError(join("", key), f"must be {wanted}, not {show(mapping.get(key))}")
+
+
+def _read_seed(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SettingsError("seed", f"must be a whole number, not {show(value)}")
+    return value

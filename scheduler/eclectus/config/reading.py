@@ -1,0 +1,181 @@
+"""From plain YAML values to typed settings: every unknown field, wrong kind and absurd number is named.
+
+A settings class is a dataclass whose fields are `Annotated[type, Setting(...)]`; files spell fields
+in camelCase, as Kubernetes does. Seconds may be written as numbers or as durations: 250ms, 15s, 2m.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
+from math import isfinite
+from reprlib import Repr
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from eclectus.core.errors import SettingsError
+from eclectus.core.settings import Setting
+
+T = TypeVar("T")
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SHORT = Repr()  # bounds what a value can unfold to: aliases in YAML multiply
+_SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 4, 60, 60
+_SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def camel(name: str) -> str:
+    """`lease_duration` as files spell it: `leaseDuration`."""
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def nearest(name: object, known: list[str]) -> str:
+    """The end of an error sentence: the nearest known spelling, or all that is known."""
+    close = get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
+    return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(known)) or 'none'}"
+
+
+def join(path: str, key: str | int) -> str:
+    """The path of a field within `path`."""
+    if isinstance(key, int):
+        return f"{path}[{key}]"
+    return f"{path}.{key}" if path else key
+
+
+def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
+    """File spelling -> (field name, type, Setting) of a settings class."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = {}
+    for field in fields(kind):
+        if not field.init:
+            continue
+        hint = hints[field.name]
+        setting = None
+        if get_origin(hint) is Annotated:
+            hint, *notes = get_args(hint)
+            setting = next((note for note in notes if isinstance(note, Setting)), None)
+        found[camel(field.name)] = (field.name, hint, setting)
+    return found
+
+
+def read(kind: type[T], values: object, path: str) -> T:
+    """An instance of the settings class from a mapping; fields left out keep their defaults.
+
+    Raises SettingsError with the path of the field that is wrong.
+    """
+    mapping = read_mapping(values, path)
+    known = settings_of(kind)
+    given = {}
+    for key, value in mapping.items():
+        if key not in known:
+            raise SettingsError(join(path, key), f"unknown field; {nearest(key, list(known))}")
+        name, hint, setting = known[key]
+        given[name] = read_value(hint, setting, value, join(path, key))
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.init and field.name not in given and field.default is field.default_factory is MISSING:
+            raise SettingsError(join(path, camel(field.name)), "is missing, and has no default")
+    try:
+        return kind(**given)
+    except SettingsError as error:
+        raise SettingsError(join(path, error.path) if error.path else path, error.problem) from None
+
+
+def read_mapping(values: object, path: str) -> dict[str, Any]:
+    """A mapping with text keys; nothing at all counts as an empty one."""
+    if values is None:
+        return {}
+    if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
+        raise SettingsError(path, f"must be a mapping of fields, not {show(values)}")
+    return values
+
+
+def read_list(values: object, path: str) -> list[object]:
+    """A list; nothing at all counts as an empty one."""
+    if values is None:
+        return []
+    if not isinstance(values, list):
+        raise SettingsError(path, f"must be a list, not {show(values)}")
+    return values
+
+
+def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> Any:
+    """One value of the type `hint`, within the bounds of its Setting."""
+    origin, choices = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        part = next(choice for choice in choices if choice is not type(None))
+        is_none = value is None and type(None) in choices
+        return None if is_none else read_value(part, setting, value, path)
+    if origin is Literal:
+        return _choice(choices, value, path)
+    if origin in (tuple, dict):
+        return _several(origin, choices, setting, value, path)
+    if is_dataclass(hint):
+        return read(hint, value, path)  # type: ignore[arg-type]
+    if hint in (int, float):
+        return _number(hint, setting, value, path)
+    return _of_kind(value, hint, {bool: "true or false", str: "text", object: "anything"}[hint], path)
+
+
+def _several(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
+    """A tuple from a list, a dict from a mapping; each value of its own type and within the bounds."""
+    if kind is tuple:
+        items = enumerate(read_list(values, path))
+        return tuple(read_value(parts[0], setting, item, join(path, at)) for at, item in items)
+    mapping = read_mapping(values, path)
+    return {key: read_value(parts[1], setting, each, join(path, key)) for key, each in mapping.items()}
+
+
+def _choice(choices: tuple[str, ...], value: object, path: str) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise SettingsError(path, f"{show(value)} is unknown; {nearest(value, list(choices))}")
+    return value
+
+
+def _number(kind: type[Any], setting: Setting | None, value: object, path: str) -> float:
+    unit = setting.unit if setting else ""
+    if unit == "s" and isinstance(value, str):
+        value = _seconds(value, path)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+        what = "a duration such as 15s or 250ms" if unit == "s" else "a number"
+        raise SettingsError(path, f"must be {what}, not {show(value)}")
+    if kind is int and value != int(value):
+        raise SettingsError(path, f"must be a whole number, not {show(value)}")
+    if setting is not None:
+        _check_bounds(setting, float(value), path)
+    return kind(value)  # type: ignore[no-any-return]
+
+
+def _check_bounds(setting: Setting, value: float, path: str) -> None:
+    unit = f" {setting.unit}" if setting.unit else ""
+    if setting.least is not None and value < setting.least:
+        raise SettingsError(path, f"{value:g}{unit} is too small; at least {setting.least:g}{unit}")
+    if setting.most is not None and value > setting.most:
+        raise SettingsError(path, f"{value:g}{unit} is too large; at most {setting.most:g}{unit}")
+
+
+def _seconds(text: str, path: str) -> float:
+    parts = _DURATION.findall(text)
+    if not parts or "".join(number + unit for number, unit in parts) != text:
+        raise SettingsError(path, f"{text!r} is no duration; write 15s, 250ms, 2m or 1h30m")
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
+
+
+def _of_kind(value: object, kind: type[Any], called: str, path: str) -> Any:
+    if not isinstance(value, kind):
+        raise SettingsError(path, f"must be {called}, not {show(value)}")
+    return value
+
+
+def show(value: object) -> str:
+    """A value for a message, in short however large it is."""
+    text = _SHORT.repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _finite(number: float) -> bool:
+    try:
+        return isfinite(number)
+    except OverflowError:  # a whole number beyond every float
+        return False

@@ -1,0 +1,131 @@
+"""Settings of the shell. Each field says what it is, in which unit, between which bounds, and why so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from eclectus.core.errors import SettingsError
+from eclectus.core.settings import Setting
+
+
+@dataclass(frozen=True)
+class ClientConnection:
+    """How hard we may lean on the API server."""
+
+    requests_in_flight: Annotated[
+        int,
+        Setting(
+            "binds under way at once", "64 saturate a single API server; more would only queue there", least=1
+        ),
+    ] = 64
+    events_in_flight: Annotated[
+        int, Setting("events under way at once", "few, so that no event takes a place from a bind", least=1)
+    ] = 8
+    conditions_in_flight: Annotated[
+        int,
+        Setting(
+            "PodScheduled=False patches under way at once",
+            "people and autoscalers read them, no bind waits",
+            least=1,
+        ),
+    ] = 8
+    request_timeout: Annotated[
+        float,
+        Setting(
+            "how long an answer may take before it counts as lost",
+            "a bind sent by the leader must have ended before another may lead",
+            unit="s",
+            least=0.1,
+            most=60,
+        ),
+    ] = 5.0
+    events_waiting: Annotated[
+        int,
+        Setting(
+            "events kept while the API server is busy; beyond it they are dropped and counted",
+            "about 1 kB each",
+            least=1,
+        ),
+    ] = 20_000
+
+
+@dataclass(frozen=True)
+class LeaderElection:
+    """Which replica decides. The times are kube-scheduler's own."""
+
+    leader_elect: Annotated[
+        bool, Setting("decide only while holding the Lease", "two deciders over-commit nodes")
+    ] = True
+    resource_namespace: Annotated[str, Setting("namespace of the Lease")] = "kube-system"
+    resource_name: Annotated[str, Setting("name of the Lease", "not kube-scheduler's: both may run")] = (
+        "eclectus"
+    )
+    lease_duration: Annotated[
+        float,
+        Setting(
+            "how long a standby waits after the last renewal it saw before it takes over",
+            "whole seconds, as the Lease counts",
+            unit="s",
+            least=1,
+            most=3600,
+        ),
+    ] = 15.0
+    renew_deadline: Annotated[
+        float,
+        Setting(
+            "how long after sending its last good renewal the leader stops by itself",
+            "the gap to leaseDuration is what makes two leaders impossible",
+            unit="s",
+            least=0.5,
+            most=3600,
+        ),
+    ] = 10.0
+    retry_period: Annotated[
+        float, Setting("time between two tries to acquire or renew", unit="s", least=0.1, most=600)
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        if self.lease_duration != int(self.lease_duration):
+            raise SettingsError("leaseDuration", "must be whole seconds, as the Lease counts them")
+        if not self.renew_deadline < self.lease_duration:
+            raise SettingsError("renewDeadline", "must be less than leaseDuration")
+        if not self.retry_period * 1.2 < self.renew_deadline:
+            raise SettingsError("retryPeriod", "times 1.2 must be less than renewDeadline")
+
+
+@dataclass(frozen=True)
+class Server:
+    """Where probes and metrics are answered, in plain HTTP: nothing secret is said there."""
+
+    address: Annotated[
+        str,
+        Setting(
+            "address to listen on", "loopback offers nothing to a network unasked; the chart sets 0.0.0.0"
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Setting(
+            "TCP port; 0 takes a free one, which the log names",
+            "next to kube-scheduler's 10259",
+            least=0,
+            most=65535,
+        ),
+    ] = 10269
+
+
+@dataclass(frozen=True)
+class Shell:
+    """All settings of the shell."""
+
+    client_connection: ClientConnection = ClientConnection()
+    leader_election: LeaderElection = LeaderElection()
+    server: Server = Server()
+
+    def __post_init__(self) -> None:
+        election = self.leader_election
+        gap = election.lease_duration - election.renew_deadline
+        if election.leader_elect and self.client_connection.request_timeout > gap:
+            problem = f"must be at most leaseDuration - renewDeadline = {gap:g}s"
+            raise SettingsError("clientConnection.requestTimeout", problem)

@@ -1,0 +1,226 @@
+"""The cluster as arrays: N rows of nodes by R columns of resources, changed in place, row by row.
+
+Rows are reused when nodes go; names map to rows. Arrays are float64: whole amounts up to 2**53 stay
+exact, and the overflow of a class (feasibility/classes.py) needs no conversion.
+
+Two journals tell what changed: `shape` (allocatable, labels, taints, cordon) and `usage` (what is
+held or meant for a node, and how fast it is known to be).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.core.guards import Guards
+from eclectus.core.journal import Journal
+from eclectus.core.labels import ABSENT, LabelColumns
+from eclectus.core.model import Amounts, HostPort, Node, Taint, Task
+
+PODS = "pods"
+FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
+
+Vector = NDArray[np.float64]
+
+
+class Cluster:
+    """All nodes and all that is held on them.
+
+    Arrays (read them, do not write them): `allocatable`, `used`, `meant`, `lasting` (the part of
+    `used` held by services, which do not end) of shape [rows, columns], the four pages of `ledger`,
+    from which a rule gathers its rows at once;
+    `scored` [rows, 2] (cpu, memory with defaults for best-effort pods); `present`, `cordoned` [rows];
+    `taint_set` [rows], an index into `taint_sets`.
+    """
+
+    def __init__(self, rows: int = 64) -> None:
+        self.columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
+        self.rows: dict[str, int] = {}
+        self.names: list[str] = []
+        self.shape, self.usage = Journal(), Journal()
+        self.labels = LabelColumns(rows)
+        self.taint_sets: list[tuple[Taint, ...]] = [()]
+        self.port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)  # port -> row -> holders
+        self.guards = Guards()
+        self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
+        self._free_rows: list[int] = []
+        self._nodes: dict[str, Node] = {}
+        self._vectors: dict[Amounts, Vector] = {}
+        self._allot(rows, len(self.columns))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def capacity(self) -> int:
+        """Rows in the arrays, used or not: the length of every array over nodes."""
+        return len(self.present)
+
+    def node(self, name: str) -> Node | None:
+        """The node as last seen."""
+        return self._nodes.get(name)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> int:
+        """Take in a new or changed node and return its row. An equal node changes nothing."""
+        before = self._nodes.get(node.name)
+        if before == node:
+            return self.rows[node.name]
+        if before is not None and before.labels != node.labels and len(self.guards):
+            self.usage.restart()  # what a resident guards may be another domain now
+        self._nodes[node.name] = node
+        row = self._row_for(node.name)
+        vector = self.vector(node.allocatable)  # may widen the arrays: before the write
+        self.allocatable[row] = vector
+        self.cordoned[row] = node.unschedulable
+        self.taint_set[row] = self._intern_taints(node.taints)
+        self.labels.put(row, node.labels)
+        self.present[row] = True
+        self.shape.note(row)
+        return row
+
+    def drop_node(self, name: str) -> int | None:
+        """Forget a node. What was held on it must have been released before; returns its row."""
+        row = self.rows.pop(name, None)
+        if row is None:
+            return None
+        del self._nodes[name]
+        self.names[row] = ""
+        self.present[row] = False
+        self.ledger[:, row] = 0
+        self.scored[row] = 0
+        self.labels.clear(row)
+        self._free_rows.append(row)
+        self.shape.note(row)
+        return row
+
+    # -- what is held --------------------------------------------------------------------------
+
+    def hold(self, row: int, task: Task) -> None:
+        """A pod takes room on a node. Room is not checked: the API server is the truth, even over-full."""
+        self._count(row, task, 1)
+        for port in task.spec.host_ports:
+            holders = self.port_rows[port]
+            holders[row] = holders.get(row, 0) + 1
+        for guard in task.guards:
+            self.guards.hold(guard, row)
+            self._note_domain(row, guard.topology_key)
+
+    def release(self, row: int, task: Task) -> None:
+        """A pod, given as it was when it took its room, gives it back."""
+        self._count(row, task, -1)
+        for port in task.spec.host_ports:
+            holders = self.port_rows[port]
+            holders[row] -= 1
+            if not holders[row]:
+                del holders[row]
+            if not holders:
+                del self.port_rows[port]
+        for guard in task.guards:
+            self.guards.release(guard, row)
+            self._note_domain(row, guard.topology_key)
+
+    def _count(self, row: int, task: Task, times: int) -> None:
+        amounts = times * self.task_vector(task.holding)
+        cpu, memory = task.spec.score_requests
+        self.used[row] += amounts
+        if task.spec.lasting:
+            self.lasting[row] += amounts
+        self.scored[row, 0] += times * cpu  # one by one: a third of what a pair made into an array costs
+        self.scored[row, 1] += times * memory
+        self.usage.note(row)
+
+    def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
+        """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
+        self.meant[row] += times * self.task_vector(amounts)
+        self.usage.note(row)
+
+    # -- amounts -------------------------------------------------------------------------------
+
+    def vector(self, amounts: Amounts) -> Vector:
+        """Amounts as one row [columns]; unknown resources open new columns."""
+        for name, _ in amounts:
+            if name not in self.columns:
+                self._widen(name)
+        row = np.zeros(len(self.columns))
+        for name, amount in amounts:
+            row[self.columns[name]] = amount
+        return row
+
+    def task_vector(self, amounts: Amounts) -> Vector:
+        """What a pod of these requests takes: its amounts and one of the node's pod places."""
+        known = self._vectors.get(amounts)
+        if known is None:
+            known = self.vector(amounts)
+            known[self.columns[PODS]] = 1
+            if len(self._vectors) >= 10_000:  # a cluster has a few hundred kinds; this bounds a hostile one
+                self._vectors.clear()
+            self._vectors[amounts] = known
+        return known
+
+    def settle(self) -> None:
+        """Once a round: keep the journals short."""
+        keep = max(256, self.capacity)
+        self.shape.forget(keep)
+        self.usage.forget(keep)
+
+    # -- within --------------------------------------------------------------------------------
+
+    def _note_domain(self, row: int, topology_key: str) -> None:
+        """A guard reaches over its whole domain: every row of it has changed."""
+        column = self.labels.column(topology_key)
+        if column[row] != ABSENT:
+            for each in np.flatnonzero(column == column[row]).tolist():
+                self.usage.note(each)
+
+    def _row_for(self, name: str) -> int:
+        row = self.rows.get(name)
+        if row is not None:
+            return row
+        if self._free_rows:
+            row = self._free_rows.pop()
+            self.names[row] = name
+        else:
+            row = len(self.names)
+            self.names.append(name)
+            if row == self.capacity:
+                self._lengthen(2 * row)
+        self.rows[name] = row
+        return row
+
+    def _intern_taints(self, taints: tuple[Taint, ...]) -> int:
+        index = self._taint_index.setdefault(taints, len(self.taint_sets))
+        if index == len(self.taint_sets):
+            self.taint_sets.append(taints)
+        return index
+
+    def _allot(self, rows: int, columns: int) -> None:
+        self._open_ledger(np.zeros((4, rows, columns)))
+        self.scored = np.zeros((rows, 2))
+        self.present = np.zeros(rows, dtype=bool)
+        self.cordoned = np.zeros(rows, dtype=bool)
+        self.taint_set = np.zeros(rows, dtype=np.intp)
+
+    def _open_ledger(self, ledger: NDArray[np.float64]) -> None:
+        self.ledger = ledger
+        self.allocatable, self.used, self.meant, self.lasting = ledger
+
+    def _lengthen(self, rows: int) -> None:
+        kept = {name: getattr(self, name) for name in _ROW_ARRAYS}
+        self._allot(rows, len(self.columns))
+        for name, array in kept.items():
+            getattr(self, name)[: len(array)] = array
+        self.labels.lengthen(rows)
+        self.shape.restart()
+
+    def _widen(self, resource: str) -> None:
+        self.columns[resource] = len(self.columns)
+        self._open_ledger(np.pad(self.ledger, ((0, 0), (0, 0), (0, 1))))
+        self._vectors.clear()
+        self.shape.restart()
+
+
+_ROW_ARRAYS = ("allocatable", "used", "meant", "lasting", "scored", "present", "cordoned", "taint_set")

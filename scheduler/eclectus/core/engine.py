@@ -1,0 +1,86 @@
+"""The engine: `step(events, now) -> commands`, the same in a cluster and in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from eclectus.core.commands import Command
+from eclectus.core.events import Event, Paused, Resumed
+from eclectus.core.noting import Noting
+from eclectus.core.placing import Placing
+from eclectus.core.seam import Learn, Learned, Profile
+from eclectus.core.serving import Serving
+from eclectus.core.state import Census, State
+from eclectus.core.telling import Telling
+
+_SIGNALS = (Resumed, Paused)
+FLUSH_SECONDS = 30.0  # how often parked lanes are checked against a fresh look (kube-scheduler's period)
+
+
+class Engine:
+    """Decides and never acts. Equal events, times and seed give equal commands."""
+
+    def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int = 0) -> None:
+        self._state = State(profiles, learn, seed)
+        self._noting = Noting(self._state)
+        self._serving = Serving(self._state)
+        self._placing = Placing(self._state, self._serving)
+        self._telling = Telling(self._state)
+        self._deciding = False
+        self._flush_at = 0.0
+
+    def step(self, events: Sequence[Event], now: float) -> list[Command]:
+        """Take in what has happened by `now` (seconds, never falling) and answer with what to do."""
+        state = self._state
+        state.view.now = now
+        state.view.classes.round += 1
+        # 1. What happened, and what does it teach us?
+        for event in events:
+            if isinstance(event, _SIGNALS):
+                self._deciding = isinstance(event, Resumed)
+            else:
+                self._noting.note(event)
+        self._noting.match_guards()
+        if self._deciding:
+            # 2. Who may be tried again?
+            for task in state.backoff.take_due(now):
+                state.enqueue(task, "BackoffComplete")
+            if now >= self._flush_at:
+                self._flush_at = now + FLUSH_SECONDS
+                self._placing.flush()
+            # Speeds and slots may be 0; dividing by them means inf, which no policy need say each time.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # 3. Nodes serve their lines.
+                self._serving.serve_lines()
+                # 4. Waiting tasks take their turns, and places.
+                self._placing.take_turns()
+            # 5. Who still waits is told why.
+            self._telling.tell()
+        # 6. Derived state is kept short.
+        state.cluster.settle()
+        commands, state.commands = state.commands, []
+        return commands
+
+    def next_wake(self) -> float | None:
+        """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
+        if not self._deciding:
+            return None
+        state = self._state
+        times = (
+            state.backoff.next_due(),
+            state.reports.next_due(),
+            state.plans.next_look,
+            self._placing.next_release,
+            self._flush_at if len(state.lanes) else None,
+        )
+        return min((time for time in times if time is not None), default=None)
+
+    def learned(self) -> list[Learned]:
+        """What has been learned of every node, for people; O(cells)."""
+        return list(self._state.learn.learned())
+
+    def census(self) -> Census:
+        """How many pods stand where; O(lanes)."""
+        return self._state.census()

@@ -1,0 +1,190 @@
+"""What happened: events change the picture. Late, repeated and unknown ones do no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.core.model import Task
+from eclectus.core.seam import Completion
+from eclectus.core.state import State
+
+GRAVES_MOST = 10_000  # events come late by seconds, not by more pods than this
+
+
+class Noting:
+    """One method per kind of event."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self._guards_met = 0  # kinds of guards that pending pods have been matched with
+        self._graves: dict[str, None] = {}  # uids of the newest pods that ended or went, oldest first
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            NodeSeen: self._node_seen,
+            NodeGone: self._node_gone,
+            TaskSeen: self._task_seen,
+            TaskGone: self._task_gone,
+            BindConfirmed: self._bind_confirmed,
+            BindRefused: self._bind_refused,
+        }
+
+    def note(self, event: Event) -> None:
+        """Take in one event."""
+        self._handlers[type(event)](event)
+
+    def match_guards(self) -> None:
+        """Once a step: pods that wait learn whom the newest residents keep away."""
+        state, arrivals = self._state, self._state.cluster.guards.arrivals
+        if arrivals != self._guards_met:
+            self._guards_met = arrivals
+            for task in list(state.pending.values()):
+                self._pending(task)
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def _node_seen(self, event: NodeSeen) -> None:
+        state, name = self._state, event.node.name
+        is_new = name not in state.cluster.rows
+        row = state.cluster.put_node(event.node)
+        if is_new:
+            state.learn.seat(row, name, state.cluster.capacity)
+            state.residents.node_appeared(name)
+
+    def _node_gone(self, event: NodeGone) -> None:
+        state = self._state
+        row = state.cluster.rows.get(event.name)
+        if row is None:
+            return
+        state.plans.lift()  # plans name rows, and this row may soon be another node's
+        for task in state.lines.disband(row):
+            state.enqueue(task, "NodeDelete")
+        state.residents.node_leaving(event.name)
+        state.learn.unseat(row)
+        state.cluster.drop_node(event.name)
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def _task_seen(self, event: TaskSeen) -> None:
+        task, state = event.task, self._state
+        if task.uid in self._graves:
+            return  # late: a uid is never used twice
+        if task.ended:
+            self._ended(task)
+        elif task.node:
+            self._bound(task.uid)
+            state.residents.put(task, task.node)
+        elif task.profile not in state.profiles:
+            self._foreign(task)
+        else:
+            self._pending(task)
+
+    def _ended(self, task: Task) -> None:
+        state = self._state
+        node = state.residents.node_of(task.uid)
+        row = state.cluster.rows.get(node)
+        if (
+            row is not None
+            and task.phase == "Succeeded"
+            and task.started is not None
+            and task.finished is not None
+        ):
+            seconds = task.finished - task.started
+            if seconds > 0:
+                self._learn(Completion(row, task.workload, seconds, state.now))
+        self._task_gone(TaskGone(task.uid))
+
+    def _learn(self, done: Completion) -> None:
+        try:
+            self._state.learn.observe(done)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            self._state.fault(self._state.learn, f"{type(error).__name__}: {error}")
+
+    def _foreign(self, task: Task) -> None:
+        """Another scheduler's pending pod: only room promised to it concerns us."""
+        if self._state.residents.is_bound(task.uid):
+            return  # late: a bound pod never comes unbound
+        if task.nominated and not task.deleting:
+            self._state.residents.put(task, task.nominated)
+        else:
+            self._state.residents.drop(task.uid)
+
+    def _pending(self, task: Task) -> None:
+        state, uid = self._state, task.uid
+        task = self._warned(task)
+        before = state.pending.get(uid)
+        if before is None and state.residents.node_of(uid):
+            return  # late: it is bound already, and a bound pod never comes unbound
+        state.pending[uid] = task
+        if state.residents.is_assumed(uid):
+            return  # in flight: the newest picture counts if the bind is refused
+        if task.deleting:
+            state.unqueue(uid)
+        elif task.gates:
+            state.unqueue(uid)
+            state.gated.add(uid)
+        elif uid in state.backoff:
+            state.backoff.replace(task)
+        elif before is None or not _same_need(before, task) or not self._waits(uid):
+            state.unqueue(uid)
+            state.enqueue(task, "PodAdd" if before is None else "PodUpdate")
+
+    def _warned(self, task: Task) -> Task:
+        """The task, its spec saying which residents' anti-affinity it matches (nearly always none)."""
+        shunned = self._state.cluster.guards.matching(task.namespace, task.labels)
+        if shunned == task.spec.shunned:
+            return task
+        return replace(task, spec=replace(task.spec, shunned=shunned))
+
+    def _waits(self, uid: str) -> bool:
+        return uid in self._state.lanes or uid in self._state.lines
+
+    def _task_gone(self, event: TaskGone) -> None:
+        state = self._state
+        self._graves[event.uid] = None
+        if len(self._graves) > GRAVES_MOST:
+            del self._graves[next(iter(self._graves))]
+        state.forget(event.uid)
+        state.residents.confirm(event.uid)
+        state.residents.drop(event.uid)
+
+    # -- answers -------------------------------------------------------------------------------
+
+    def _bind_confirmed(self, event: BindConfirmed) -> None:
+        if self._state.residents.is_assumed(event.uid):
+            self._bound(event.uid)
+
+    def _bound(self, uid: str) -> None:
+        """The pod is bound, as the answer or the watch says first."""
+        state = self._state
+        if state.residents.is_assumed(uid):
+            state.residents.confirm(uid)
+            state.attempted("scheduled", state.pending[uid])
+        state.forget(uid)
+
+    def _bind_refused(self, event: BindRefused) -> None:
+        state = self._state
+        if not state.residents.forget(event.uid, event.node):
+            return
+        task = state.pending.get(event.uid)
+        if task is None or task.deleting:
+            return
+        if task.gates:
+            state.gated.add(task.uid)
+        else:
+            refusal = f"binding to node {event.node} was refused: {event.reason}"
+            state.back_off(task, "SchedulerError", refusal)
+
+
+def _same_need(one: Task, other: Task) -> bool:
+    """Whether nothing has changed that the queue or the rules look at."""
+    return (one.spec, one.priority, one.workload, one.gates, one.profile, one.job) == (
+        other.spec,
+        other.priority,
+        other.workload,
+        other.gates,
+        other.profile,
+        other.job,
+    )

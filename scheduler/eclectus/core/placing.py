@@ -1,0 +1,160 @@
+"""Places: policies are asked, their answers checked, and each is in force before the next is asked for.
+
+A policy is a plug-in. Whatever it asks for in error, or raises, costs the pod at hand a back-off and
+gets a Fault with the policy's name; it never reaches a node and never stops the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eclectus.core.errors import PolicyError
+from eclectus.core.lanes import TaskLane
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Join, Place, PlacePolicy, Plan, Profile, Refuse, Why
+from eclectus.core.serving import Serving
+from eclectus.core.state import State
+from eclectus.core.vetting import vet
+from eclectus.core.walk import Walk
+
+FAULTS_MOST = 100  # a policy that errs more often in one round is heard no further in it
+PARKED_SECONDS_MOST = 300.0  # a lane parked longer is looked at afresh (kube-scheduler's five minutes)
+
+
+class Placing:
+    """One round's placements."""
+
+    def __init__(self, state: State, serving: Serving) -> None:
+        self._state, self._serving = state, serving
+        self.next_release: float | None = None  # when a held task is to be let go, seconds
+
+    # -- turns ---------------------------------------------------------------------------------
+
+    def take_turns(self) -> None:
+        """Every profile places what it can; the profile whose first task is first in line begins."""
+        state = self._state
+        state.plans.lift()
+        state.held.clear()
+        self.next_release = None
+        state.view.planned_since = state.plans.since
+        awake = self._awake_lanes()
+        for name in sorted(awake, key=lambda name: min(lane.head_key for lane in awake[name])):
+            self._walk(state.profiles[name], awake[name])
+        state.plans.prune()
+
+    def flush(self) -> None:
+        """Look afresh at lanes parked for long. What only that finds was missed: a defect, counted."""
+        state = self._state
+        for lane in state.lanes:
+            if lane.parked_at is None or state.now - lane.parked_at < PARKED_SECONDS_MOST:
+                continue
+            lane.parked_at = state.now
+            if not state.view.classes.recheck(lane.spec, lane.workload):
+                state.counts["missed_wakes"] += len(lane)
+                lane.wake()
+
+    def _awake_lanes(self) -> dict[str, list[TaskLane]]:
+        """Lanes by profile: active ones, and parked ones whose class has found hope."""
+        awake: dict[str, list[TaskLane]] = {}
+        for lane in self._state.lanes:
+            if lane.parked_at is not None:
+                found = self._state.view.classes.of(lane.spec, lane.workload)
+                if not found.open_count and not (lane.hopeless and found.feasible_count):
+                    continue
+                lane.wake()
+            awake.setdefault(lane.profile, []).append(lane)
+        return awake
+
+    def _walk(self, profile: Profile, lanes: list[TaskLane]) -> None:
+        walk = Walk(profile, self._state, lanes)
+        answers, faults = self._answers(profile, walk), 0
+        while faults < FAULTS_MOST:
+            try:
+                action = next(answers)
+            except StopIteration:
+                break
+            except Exception as error:  # a plug-in's defect must not stop the others
+                faults += 1
+                if not self._blame(walk, profile.place, f"{type(error).__name__}: {error}"):
+                    break
+                answers = self._answers(profile, walk)  # a generator that has raised is dead
+                continue
+            faults += not self._take(walk, profile.place, action)
+        if faults == FAULTS_MOST:
+            self._blame(walk, profile.place, f"erred {faults} times in one round")
+        self._relieve(profile, walk)
+        self._finish(walk)
+
+    def _answers(self, profile: Profile, walk: Walk) -> Iterator[Action]:
+        yield from profile.place.place(self._state.view, walk)
+
+    def _take(self, walk: Walk, policy: PlacePolicy, action: Action) -> bool:
+        """Put the action in force if it may be; otherwise its task, if it is one at hand, backs off."""
+        try:
+            self._apply(walk, action)
+        except PolicyError as error:
+            self._state.fault(policy, str(error))
+            task = getattr(action, "task", None)
+            if isinstance(task, Task) and task.uid in walk.offered:
+                walk.fail(walk.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
+            return False
+        return True
+
+    def _blame(self, walk: Walk, policy: PlacePolicy, message: str) -> bool:
+        """The policy raised: its newest unanswered task backs off. False when there is none to blame."""
+        self._state.fault(policy, message)
+        if not walk.offered:
+            return False
+        task, _ = walk.offered[next(reversed(walk.offered))]
+        walk.fail(task, f"policy {type(policy).__name__} failed: {message}")
+        return True
+
+    def _relieve(self, profile: Profile, walk: Walk) -> None:
+        for policy in profile.relieve:
+            walk.offered.update(walk.refused)
+            try:
+                for action in policy.relieve(self._state.view, [task for task, _ in walk.refused.values()]):
+                    self._apply(walk, action)
+            except Exception as error:  # a plug-in's defect must not stop the others
+                self._state.fault(policy, f"{type(error).__name__}: {error}")
+
+    def _finish(self, walk: Walk) -> None:
+        self._state.lanes.sweep(walk.walked.values(), walk.placed)
+        if walk.next_release is not None:
+            earlier = self.next_release
+            self.next_release = walk.next_release if earlier is None else min(earlier, walk.next_release)
+
+    # -- ask, then commit ------------------------------------------------------------------------
+
+    def _apply(self, walk: Walk, action: Action) -> None:
+        """Put an action in force; raises PolicyError, having changed nothing, if it must not be."""
+        state = self._state
+        vet(state, walk.offered, action)
+        match action:
+            case Place(task=task, row=row):
+                walk.leave(task)
+                state.bind(task, int(row))
+            case Plan(task=task, row=row, until=until):
+                walk.wait(task)
+                state.plans.make(task, int(row), state.now, until)
+            case Join(task=task, row=row):
+                walk.leave(task)
+                state.lines.join(task, int(row))
+                self._serving.serve(int(row))
+            case Refuse(task=task, why=why):
+                self._refuse(walk, task, why)
+
+    def _refuse(self, walk: Walk, task: Task, why: Why) -> None:
+        state = self._state
+        if not why.of_class:
+            walk.leave(task)
+            state.back_off(task, "Unschedulable", why.message)
+            return
+        walk.refused[task.uid] = walk.offered.pop(task.uid)
+        lane = walk.refused[task.uid][1]
+        hopeless = not state.view.task_class(task).feasible_count
+        if hopeless:
+            for waiting in lane:
+                state.reports.hurry(waiting.uid, state.now)
+        lane.park(state.now, hopeless, why.message)
+        state.attempted("unschedulable", task, len(lane))

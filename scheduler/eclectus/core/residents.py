@@ -1,0 +1,97 @@
+"""Who holds room where: bound pods, pods being bound, and foreign pods with room promised to them.
+
+A bind is assumed at once and forgotten when refused. What stands here is what the API server says or
+will say; a pod that is bound never comes unbound, so an event that says so is merely late.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from eclectus.core.cluster import Cluster
+from eclectus.core.model import Task
+
+
+class Residents:
+    """Every pod that holds room, by uid, and the node it holds it on, known or not yet known."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._held: dict[str, tuple[Task, str]] = {}  # as it was counted, node name
+        self._on: dict[str, set[str]] = defaultdict(set)  # node name -> uids
+        self._assumed: dict[str, str] = {}  # uid -> node of a bind not yet answered
+
+    def node_of(self, uid: str) -> str:
+        """The node a pod holds room on; empty if none."""
+        held = self._held.get(uid)
+        return held[1] if held else ""
+
+    def is_bound(self, uid: str) -> bool:
+        """Whether the API server has shown the pod on a node, not merely promised or asked for."""
+        held = self._held.get(uid)
+        return held is not None and bool(held[0].node)
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether a bind of this pod is under way."""
+        return uid in self._assumed
+
+    @property
+    def assumed_count(self) -> int:
+        """Binds under way."""
+        return len(self._assumed)
+
+    def put(self, task: Task, node: str) -> None:
+        """The pod holds room on this node, as given; whatever it held before is given back."""
+        held = self._held.get(task.uid)
+        if held is not None:
+            before, where = held
+            if where == node and before.holding == task.holding and before.spec == task.spec:
+                return
+            self.drop(task.uid)
+        self._held[task.uid] = (task, node)
+        self._on[node].add(task.uid)
+        row = self._cluster.rows.get(node)
+        if row is not None:
+            self._cluster.hold(row, task)
+
+    def drop(self, uid: str) -> None:
+        """The pod holds nothing any more."""
+        held = self._held.pop(uid, None)
+        if held is None:
+            return
+        task, node = held
+        self._on[node].discard(uid)
+        if not self._on[node]:
+            del self._on[node]
+        row = self._cluster.rows.get(node)
+        if row is not None:
+            self._cluster.release(row, task)
+
+    def assume(self, task: Task, node: str) -> None:
+        """Count a bind before it is answered."""
+        self.put(task, node)
+        self._assumed[task.uid] = node
+
+    def confirm(self, uid: str) -> None:
+        """The bind went through."""
+        self._assumed.pop(uid, None)
+
+    def forget(self, uid: str, node: str) -> bool:
+        """The bind of this pod to this node was refused; False when that is no longer what we assume."""
+        if self._assumed.get(uid) != node:
+            return False
+        del self._assumed[uid]
+        self.drop(uid)
+        return True
+
+    def node_appeared(self, node: str) -> None:
+        """Count on a new row what was known to be on that node."""
+        row = self._cluster.rows[node]
+        for uid in self._on.get(node, ()):
+            self._cluster.hold(row, self._held[uid][0])
+
+    def node_leaving(self, node: str) -> None:
+        """Give back the row's room before the row goes; the pods stay known until they are gone."""
+        row = self._cluster.rows[node]
+        for uid in self._on.get(node, ()):
+            self._cluster.release(row, self._held[uid][0])

@@ -1,0 +1,241 @@
+"""The seam: what a policy may see, what it may answer, and the roles it may play.
+
+A policy is asked, answers with actions, and never keeps a plan of its own: every action is in force
+before the next is asked for, so a generator can look at the view again and see what it has done.
+docs/seam.md walks every policy through these roles.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Protocol
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from eclectus.core.cluster import Cluster
+from eclectus.core.model import Task
+from eclectus.core.ranking import Cost, Ranking
+from eclectus.feasibility.classes import ClassTable, TaskClass
+
+# -- answers -----------------------------------------------------------------------------------
+
+
+class Why(Struct, frozen=True, gc=False):
+    """Why a task is not placed. `of_class`: true of every task of its class until the cluster changes."""
+
+    message: str = ""  # empty: the engine words it from the rules; must be given for one task alone
+    of_class: bool = True
+
+
+class Place(Struct, frozen=True, gc=False):
+    """Bind the task to this node now. The node must be open to its class."""
+
+    task: Task
+    row: int
+
+
+class Plan(Struct, frozen=True, gc=False):
+    """The task waits for this busy node, for this round only: the next round plans afresh."""
+
+    task: Task
+    row: int
+    until: float = np.inf  # look again at this time even if nothing has happened, seconds
+
+
+class Join(Struct, frozen=True, gc=False):
+    """The task joins this node's line and stays there until the Line policy serves it.
+
+    The node must have a slot that services leave to others: a line behind services never moves.
+    """
+
+    task: Task
+    row: int
+
+
+class Refuse(Struct, frozen=True, gc=False):
+    """The task has no place now."""
+
+    task: Task
+    why: Why = Why()
+
+
+Action = Place | Plan | Join | Refuse
+
+
+# -- what is seen ------------------------------------------------------------------------------
+
+
+class Completion(Struct, frozen=True, gc=False):
+    """A task ran to its end on a node: what a learner learns from."""
+
+    row: int
+    workload: str
+    seconds: float  # container start to container end; no queueing, no image pull
+    at: float  # when we saw that it had ended, seconds: no kubelet's clock can disturb it
+
+
+@dataclass(frozen=True, slots=True)
+class Speeds:
+    """What is believed of every node for one workload.
+
+    `rate`: tasks a second in one slot, shape [capacity]. `most`: no rate is above it. `epoch`
+    changes when all rows may have changed at once; a single row changes only together with that
+    node's usage.
+    """
+
+    rate: NDArray[np.float64]
+    most: float
+    epoch: int
+
+
+class Learned(Struct, frozen=True, gc=False):
+    """One learned cell, for people."""
+
+    node: str
+    workload: str
+    rate: float  # tasks a second in one slot
+    samples: int
+
+
+class Lane(Protocol):
+    """Waiting tasks of one class and one group, in order."""
+
+    @property
+    def group(self) -> str:
+        """What Order.group said of its tasks."""
+
+    @property
+    def head(self) -> Task | None:
+        """The next task of the lane, None when it has no more for this round."""
+
+    @property
+    def head_key(self) -> tuple[float, ...]:
+        """Order.key of the head."""
+
+
+class View:
+    """All that a policy may read: arrays over nodes, classes, speeds, the time and a seeded chance."""
+
+    def __init__(self, cluster: Cluster, learn: Learn, rng: Random) -> None:
+        self.cluster, self.learn, self.rng = cluster, learn, rng
+        self.classes = ClassTable(cluster)
+        self.now = 0.0
+        self.lines: Mapping[
+            int, Sequence[Task]
+        ] = {}  # row -> tasks that joined its line, in order of joining
+        self.planned_since: Mapping[
+            str, float
+        ] = {}  # uid -> since when it has been planned and not placed, seconds
+        self._rankings: dict[tuple[TaskClass, object], Ranking] = {}
+
+    def task_class(self, task: Task) -> TaskClass:
+        """The class of the task, up to date."""
+        return self.classes.of(task.spec, task.workload)
+
+    def speeds(self, task_class: TaskClass) -> Speeds:
+        """What is believed of every node for the work of this class."""
+        return self.learn.speeds(task_class.workload)
+
+    def ranking(self, task_class: TaskClass, cost: Cost, owner: object) -> Ranking:
+        """The nodes of a class by a policy's cost, kept up to date at the price of what changed."""
+        key = (task_class, owner)
+        ranking = self._rankings.get(key)
+        if ranking is None:
+            if len(self._rankings) >= self.classes.most:
+                self._rankings.clear()
+            ranking = self._rankings[key] = Ranking(task_class, cost)
+        ranking.refresh(self.learn.speeds(task_class.workload).epoch)
+        return ranking
+
+
+# -- roles -------------------------------------------------------------------------------------
+
+
+class Learn(ABC):
+    """What does it teach us? One learner serves all profiles: the nodes are the same for all."""
+
+    @abstractmethod
+    def seat(self, row: int, node: str, capacity: int) -> None:
+        """Node `node` now has row `row` of arrays of length `capacity`."""
+
+    @abstractmethod
+    def unseat(self, row: int) -> None:
+        """The node of this row is gone."""
+
+    @abstractmethod
+    def observe(self, done: Completion) -> None:
+        """A task has ended."""
+
+    @abstractmethod
+    def speeds(self, workload: str) -> Speeds:
+        """What is believed of every node for this workload; cheap, asked with every decision."""
+
+    @abstractmethod
+    def learned(self) -> Iterator[Learned]:
+        """Every cell with samples, for people."""
+
+
+class Order(ABC):
+    """Whose turn is it?"""
+
+    def group(self, task: Task) -> str:
+        """Tasks of different groups never share a lane: a pool, a job, or nothing."""
+        del task
+        return ""
+
+    @abstractmethod
+    def key(self, task: Task, serial: int) -> tuple[float, ...]:
+        """Place of the task within its lane, smallest first. `serial` counts entries into the queue."""
+
+    @abstractmethod
+    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
+        """Yield the lane whose head is next. When asked again, the answer to that head is in force."""
+
+
+class Hold(ABC):
+    """Is it worth waiting for a better place?"""
+
+    @abstractmethod
+    def until(self, view: View, task: Task) -> float:
+        """The time before which the task should not be placed; view.now or earlier lets it go. Seconds."""
+
+
+class PlacePolicy(ABC):
+    """Which of those places?"""
+
+    @abstractmethod
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        """Answer tasks with actions. Take one task and answer it, or take them all before answering."""
+
+
+class Line(ABC):
+    """In which order does a node serve its line?"""
+
+    @abstractmethod
+    def next(self, view: View, row: int, line: Sequence[Task]) -> Task | None:
+        """The task of the line to start next, None for none yet; the line waits until it fits."""
+
+
+class Relieve(ABC):
+    """Who must make room, who deserves a copy, what must be probed?"""
+
+    @abstractmethod
+    def relieve(self, view: View, refused: Sequence[Task]) -> Iterator[Action]:
+        """Act after placement, knowing what was refused this round; refused tasks may be answered again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One schedulerName and the policies that answer for its pods."""
+
+    scheduler_name: str
+    order: Order
+    place: PlacePolicy
+    line: Line
+    hold: Hold | None = None
+    relieve: tuple[Relieve, ...] = ()

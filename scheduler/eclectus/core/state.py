@@ -1,0 +1,140 @@
+"""All that the engine knows, in one place that the engine's parts share."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from eclectus.core.backoff import Backoff
+from eclectus.core.cluster import Cluster
+from eclectus.core.commands import Bind, Command, Fault, Report
+from eclectus.core.lanes import Lanes
+from eclectus.core.lines import Lines, Plans
+from eclectus.core.model import Task
+from eclectus.core.reports import Reports
+from eclectus.core.residents import Residents
+from eclectus.core.seam import Learn, Profile, View
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many pods stand where, and what has been counted since the start."""
+
+    active: int
+    backoff: int
+    unschedulable: int
+    gated: int
+    in_line: int
+    binding: int
+    nodes: int
+    classes: int
+    counts: dict[str, int]
+
+
+class State:
+    """The picture of the cluster, the queues, and the commands of the step under way."""
+
+    def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int) -> None:
+        self.profiles = {profile.scheduler_name: profile for profile in profiles}
+        self.learn = learn
+        self.cluster = Cluster()
+        self.view = View(self.cluster, learn, Random(seed))
+        self.residents = Residents(self.cluster)
+        self.lanes = Lanes()
+        self.lines = Lines(self.cluster)
+        self.plans = Plans(self.cluster)
+        self.backoff = Backoff()
+        self.reports = Reports()
+        self.gated: set[str] = set()
+        self.held: set[str] = set()  # kept back by a Hold policy in the newest round
+        self.pending: dict[str, Task] = {}  # ours and not bound, as last seen, in flight or not
+        self.commands: list[Command] = []
+        self.counts: Counter[str] = Counter()
+        self.view.lines = self.lines.by_row
+
+    @property
+    def now(self) -> float:
+        """The time of the step, seconds."""
+        return self.view.now
+
+    # -- moving pods between queues --------------------------------------------------------------
+
+    def enqueue(self, task: Task, cause: str) -> None:
+        """The pod waits for its turn."""
+        order = self.profiles[task.profile].order
+        try:
+            lane = self.lanes.add(task, order)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            problem = f"{type(error).__name__}: {error}"
+            self.fault(order, problem)
+            self.back_off(task, "SchedulerError", f"policy {type(order).__name__} failed: {problem}")
+            return
+        self.reports.owe(task.uid, self.now, at_once=lane.hopeless)
+        self.counts[f"incoming:active:{cause}"] += 1
+
+    def unqueue(self, uid: str) -> None:
+        """The pod stands in no queue."""
+        self.lanes.discard(uid)
+        self.lines.leave(uid)
+        self.plans.withdraw(uid)
+        self.backoff.discard(uid)
+        self.reports.cancel(uid)
+        self.gated.discard(uid)
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone: nothing of it stays."""
+        self.unqueue(uid)
+        self.backoff.forget(uid)
+        self.reports.forget(uid)
+        self.pending.pop(uid, None)
+
+    def back_off(self, task: Task, reason: str, message: str) -> None:
+        """The pod failed for a reason that no cluster event will cure: say so and try again later."""
+        self.reports.cancel(task.uid)
+        self.backoff.add(task, self.now)
+        self.counts["incoming:backoff:ScheduleAttemptFailure"] += 1
+        self.attempted("error" if reason == "SchedulerError" else "unschedulable", task)
+        self.report(task, reason, message)
+
+    def attempted(self, result: str, task: Task, pods: int = 1) -> None:
+        """Count attempts by result and profile."""
+        self.counts[f"attempts:{result}:{task.profile}"] += pods
+
+    # -- speaking ------------------------------------------------------------------------------
+
+    def bind(self, task: Task, row: int) -> None:
+        """Assume the pod on the node and ask for the bind."""
+        node = self.cluster.names[row]
+        self.reports.forget(task.uid)
+        self.residents.assume(task, node)
+        self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile))
+
+    def report(self, task: Task, reason: str, message: str) -> None:
+        """Tell the pod why it waits, unless that stands there already."""
+        standing = self.pending.get(task.uid, task).reported
+        if self.reports.say(task.uid, message, standing, self.now):
+            self.commands.append(
+                Report(task.uid, task.namespace, task.name, task.profile, reason, message)  # type: ignore[arg-type]
+            )
+
+    def fault(self, policy: object, message: str) -> None:
+        """A policy has misbehaved."""
+        self.commands.append(Fault(type(policy).__name__, message))
+        self.counts["faults"] += 1
+
+    def census(self) -> Census:
+        """Count everybody; O(lanes)."""
+        parked = sum(len(lane) for lane in self.lanes if lane.parked_at is not None)
+        return Census(
+            active=len(self.lanes) - parked,
+            backoff=len(self.backoff),
+            unschedulable=parked,
+            gated=len(self.gated),
+            in_line=len(self.lines),
+            binding=self.residents.assumed_count,
+            nodes=len(self.cluster),
+            classes=len(self.view.classes),
+            counts=dict(self.counts),
+        )

@@ -1,0 +1,55 @@
+"""Telling waiting pods why they wait."""
+
+from __future__ import annotations
+
+from eclectus.core.model import Task
+from eclectus.core.state import State
+from eclectus.feasibility.reasons import fit_error
+
+
+class Telling:
+    """Words for pods whose time has come to be told."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def tell(self) -> None:
+        """Report on every waiting pod that is owed a word; pods of one class share the work of wording it."""
+        state = self._state
+        worded: dict[int, str] = {}
+        for uid in state.reports.take_due(state.now):
+            task = state.pending[uid]
+            reason, message = self._words(task, worded)
+            state.report(task, reason, message)
+            state.reports.owe(uid, state.now, at_once=False)
+
+    def _words(self, task: Task, worded: dict[int, str]) -> tuple[str, str]:
+        state = self._state
+        if task.uid in state.lines:
+            row = state.lines.row_of(task.uid)
+            ahead = [waiting.uid for waiting in state.lines.by_row[row]].index(task.uid)
+            return "WaitingForNode", f"in the line of node {state.cluster.names[row]}, {ahead} pods ahead"
+        task_class = state.view.task_class(task)
+        row_planned = state.plans.row_of(task.uid)
+        if row_planned is not None and task_class.open_count:
+            return "WaitingForNode", (
+                f"waiting for node {state.cluster.names[row_planned]}: expected to end sooner there "
+                f"than on any of {task_class.open_count} nodes with room"
+            )
+        lane = state.lanes.lane_of(task.uid)
+        if lane is not None and lane.words:
+            return "Unschedulable", lane.words
+        if task_class.open_count:
+            return "WaitingForNode", self._passed_over(task, task_class.open_count)
+        if id(task_class) not in worded:
+            worded[id(task_class)] = fit_error(task_class, state.cluster)
+        return "Unschedulable", worded[id(task_class)]
+
+    def _passed_over(self, task: Task, open_count: int) -> str:
+        """Nodes have room, and yet the policies have given it none of them."""
+        profile = self._state.profiles[task.profile]
+        if task.uid in self._state.held:
+            who = f"policy {type(profile.hold).__name__} holds it back for a better place"
+        else:
+            who = f"policy {type(profile.place).__name__} has not placed it yet"
+        return f"waiting although {open_count} nodes have room: {who}"

@@ -1,0 +1,60 @@
+"""Asking before committing: what an action must be before the engine takes it.
+
+A policy is a plug-in, so nothing is taken for granted, not even that an action names a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from eclectus.core.errors import PolicyError
+from eclectus.core.lanes import TaskLane
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Join, Place, Plan, Refuse, Why
+from eclectus.core.state import State
+
+
+def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Action) -> None:
+    """Raise PolicyError if the action must not be taken; changes nothing."""
+    if not isinstance(action, Place | Plan | Join | Refuse):
+        raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
+    task = action.task
+    if not isinstance(task, Task):
+        raise PolicyError(f"{task!r} is no task")
+    at_hand = offered.get(task.uid)
+    if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
+        raise PolicyError(f"{task} was not offered in this round, or is answered already")
+    match action:
+        case Refuse(why=why):
+            _vet_why(task, why)
+        case Place(row=row):
+            if not state.view.task_class(task).open[_vet_row(state, task, row)]:
+                raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
+        case Plan(row=row, until=until):
+            if not state.view.task_class(task).feasible[_vet_row(state, task, row)]:
+                raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
+            if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
+                raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
+        case Join(row=row):
+            if not state.view.task_class(task).may_wait(_vet_row(state, task, row)):
+                raise PolicyError(
+                    f"node {state.cluster.names[row]} may never run {task}, or services fill it"
+                )
+
+
+def _vet_why(task: Task, why: Why) -> None:
+    if not isinstance(why, Why):
+        raise PolicyError(f"{why!r} is no Why for {task}")
+    if not why.of_class and not why.message:
+        raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
+
+
+def _vet_row(state: State, task: Task, row: int) -> int:
+    if isinstance(row, bool) or not isinstance(row, int | np.integer):
+        raise PolicyError(f"{row!r} is no row for {task}")
+    names = state.cluster.names
+    if not 0 <= row < len(names) or not names[row]:
+        raise PolicyError(f"there is no node in row {row} for {task}")
+    return int(row)

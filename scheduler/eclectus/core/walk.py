@@ -1,0 +1,98 @@
+"""One profile's turns in one round: the Order names lanes, the walk hands out their heads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from eclectus.core.lanes import TaskLane
+from eclectus.core.model import Task
+from eclectus.core.seam import Lane, Profile
+from eclectus.core.state import State
+
+
+class Walk(Iterator[Task]):
+    """An iterator over waiting tasks that a Place policy pulls from, one or all.
+
+    Each task is offered once a round. What the Hold policy keeps back is passed over, and the walk
+    remembers when to look again. An Order that fails ends the walk; a Hold that fails costs its task.
+    """
+
+    def __init__(self, profile: Profile, state: State, lanes: Sequence[TaskLane]) -> None:
+        self._profile, self._state = profile, state
+        self._turns = self._ordered(lanes)
+        self.walked: dict[int, TaskLane] = {}  # serial -> lane
+        self.offered: dict[str, tuple[Task, TaskLane]] = {}  # uid -> what has been offered and not answered
+        self.refused: dict[str, tuple[Task, TaskLane]] = {}  # uid -> the head a lane was parked with
+        self.placed: set[str] = set()  # uids of tasks that wait in their lanes no more
+        self.next_release: float | None = None  # when the first held task is to be let go, seconds
+
+    def __next__(self) -> Task:
+        while True:
+            lane = self._next_lane()
+            self.walked[lane.serial] = lane
+            task = lane.head
+            if task is None:
+                continue
+            lane.step()
+            if self._let_go(task):
+                self.offered[task.uid] = (task, lane)
+                return task
+
+    # -- answers ---------------------------------------------------------------------------------
+
+    def leave(self, task: Task) -> None:
+        """The task waits in its lane no more."""
+        self._answered(task)
+        self.placed.add(task.uid)
+        self._state.plans.withdraw(task.uid)
+
+    def wait(self, task: Task) -> None:
+        """The task waits on for a plan of this round, so its lane is looked at in the next."""
+        _, lane = self._answered(task)
+        lane.wake()
+
+    def fail(self, task: Task, message: str) -> None:
+        """A policy failed on the task: it backs off."""
+        self.leave(task)
+        self._state.back_off(task, "SchedulerError", message)
+
+    def _answered(self, task: Task) -> tuple[Task, TaskLane]:
+        self.refused.pop(task.uid, None)
+        return self.offered.pop(task.uid)
+
+    # -- turns -----------------------------------------------------------------------------------
+
+    def _ordered(self, lanes: Sequence[TaskLane]) -> Iterator[Lane]:
+        yield from self._profile.order.turns(self._state.view, lanes)
+
+    def _next_lane(self) -> TaskLane:
+        try:
+            lane = next(self._turns)
+            if isinstance(lane, TaskLane):
+                return lane
+            problem = f"Order.turns must yield the lanes it was given, not {lane!r}"
+        except StopIteration:
+            raise
+        except Exception as error:  # a plug-in's defect must not stop the others
+            problem = f"{type(error).__name__}: {error}"
+        self._state.fault(self._profile.order, problem)
+        self._turns = iter(())
+        raise StopIteration
+
+    def _let_go(self, task: Task) -> bool:
+        hold, state = self._profile.hold, self._state
+        if hold is None:
+            return True
+        try:
+            until = float(hold.until(state.view, task))
+        except Exception as error:  # a plug-in's defect must not stop the others
+            problem = f"{type(error).__name__}: {error}"
+            state.fault(hold, problem)
+            self.placed.add(task.uid)
+            state.back_off(task, "SchedulerError", f"policy {type(hold).__name__} failed: {problem}")
+            return False
+        if not until > state.now:  # nan holds nothing
+            return True
+        state.held.add(task.uid)
+        self.next_release = until if self.next_release is None else min(self.next_release, until)
+        return False

@@ -1,0 +1,225 @@
+"""Classes of tasks that no rule can tell apart, each with what the rules say of every node.
+
+A class keeps its arrays up to date from the cluster's two journals: a pod that is bound costs every
+class that is asked again one row, and classes that nobody asks about cost nothing.
+
+The one number that says both whether there is room and how much is missing is the **overflow**:
+
+    over[i] = max over the resources r the class asks for of
+              (used[i, r] + meant[i, r] + demand[r] - allocatable[i, r]) / demand[r]
+
+There is room iff over <= 0; otherwise it is the number of tasks of this class that must end on node
+i before one more fits. With k equal slots and q tasks it is q + 1 - k.
+
+Services never end, so they shrink a node instead of queueing on it: `slots` counts what is left.
+"""
+
+from __future__ import annotations
+
+from math import floor, inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.core.cluster import Cluster, Vector
+from eclectus.core.journal import Rows
+from eclectus.core.model import Spec
+from eclectus.feasibility.rule import Mask, Rule
+from eclectus.feasibility.rules import STATIC_RULES, USAGE_RULES
+from eclectus.feasibility.soft import softness
+
+Floats = NDArray[np.float64]
+
+CELLS_MOST = 8_000_000  # classes times nodes: with rankings about 60 bytes each, so half a gigabyte
+CLASSES_LEAST = 64
+
+
+class TaskClass:
+    """One class. Arrays over nodes, shape [capacity]; read them, do not write them.
+
+    `feasible`: every rule but room and ports holds, and the empty node is large enough.
+    `places`: tasks of the class that the empty node takes.
+    `open`: feasible, ports free and room now. `over`: the overflow. `slots`: tasks of the class
+    that fit beside the node's services. `soft`: how well soft preferences are met, 0..1.
+    """
+
+    def __init__(self, cluster: Cluster, spec: Spec, workload: str) -> None:
+        self.cluster, self.spec, self.workload = cluster, spec, workload
+        self._static = tuple(rule for rule in STATIC_RULES if rule.asks(spec))
+        self._on_usage = tuple(rule for rule in USAGE_RULES if rule.asks(spec))
+        self.open_count = self.feasible_count = 0
+        self.last_asked = 0  # round number, for the table to find classes nobody asks about
+        self._shape_place = self._usage_place = 0
+        self._waitable_rows: Rows | None = None
+        self._restart()
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def waitable_rows(self) -> Rows:
+        """Rows that may run the class, now or by waiting for tasks to end, ascending."""
+        if self._waitable_rows is None:
+            self._waitable_rows = np.flatnonzero(self.feasible & (self.slots >= 1))
+        return self._waitable_rows
+
+    def may_wait(self, row: int) -> bool:
+        """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
+        return bool(self.feasible[row] and self.slots[row] >= 1)
+
+    @property
+    def open_rows(self) -> Rows:
+        """Rows that may run the class now, ascending."""
+        return np.flatnonzero(self.open)
+
+    def queue(self, rows: Rows) -> Floats:
+        """Queue length q: tasks at each node, running or meant for it, counted in units of this class."""
+        return np.maximum(self.over[rows] + self.slots[rows] - 1.0, 0.0)
+
+    def fits_now(self, row: int) -> bool:
+        """Whether one more fits beside what is really held, leaving aside who else is meant for the node."""
+        cluster = self.cluster
+        if not self.feasible[row]:
+            return False
+        for column, asked in self._asks:
+            if cluster.used.item(row, column) + asked > cluster.allocatable.item(row, column):
+                return False
+        rows = np.array([row])
+        return all(bool(rule.holds(cluster, self.spec, rows)[0]) for rule in self._on_usage)
+
+    # -- keeping up ----------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Catch up with the cluster: costs the rows that changed since the last time."""
+        cluster = self.cluster
+        shape_end, usage_end = cluster.shape.end, cluster.usage.end
+        if shape_end == self._shape_place and usage_end == self._usage_place:
+            return
+        reshaped = cluster.shape.since(self._shape_place)
+        reused = cluster.usage.since(self._usage_place)
+        if reshaped is None or reused is None:
+            self._restart()
+            return
+        self._shape_place, self._usage_place = shape_end, usage_end
+        if len(reshaped):
+            self._judge_shape(reshaped)
+            reused = np.union1d(reshaped, reused)
+        if len(reused) == 1 and not self._on_usage:
+            self._judge_one(int(reused[0]))
+        else:
+            self._judge_usage(reused)
+
+    def _restart(self) -> None:
+        cluster, rows = self.cluster, self.cluster.capacity
+        self._demand: Vector = cluster.task_vector(self.spec.requests)  # may widen: before the places
+        self._need = np.flatnonzero(self._demand)
+        self._asked = self._demand[self._need]
+        self._asks = list(zip(self._need.tolist(), self._asked.tolist(), strict=True))
+        self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
+        self.feasible: Mask = np.zeros(rows, dtype=bool)
+        self.open: Mask = np.zeros(rows, dtype=bool)
+        self.over: Floats = np.full(rows, np.inf)
+        self.places: Floats = np.zeros(rows)
+        self.slots: Floats = np.zeros(rows)
+        self.soft: Floats = np.ones(rows)
+        self.open_count = self.feasible_count = 0
+        every = np.arange(rows, dtype=np.intp)
+        self._judge_shape(every)
+        self._judge_usage(every)
+
+    def _judge_shape(self, rows: Rows) -> None:
+        cluster, need = self.cluster, self._need
+        holds = cluster.present[rows]
+        for rule in self._static:
+            holds &= rule.holds(cluster, self.spec, rows)
+        allocatable = cluster.allocatable.take(rows, axis=0).take(need, axis=1)
+        self.places[rows] = np.floor((allocatable / self._asked).min(axis=1))
+        holds &= self.places[rows] >= 1
+        self._waitable_rows = None
+        self.feasible_count += int(np.count_nonzero(holds) - np.count_nonzero(self.feasible[rows]))
+        self.feasible[rows] = holds
+        self.soft[rows] = softness(cluster, self.spec, rows)
+
+    def _judge_usage(self, rows: Rows) -> None:
+        cluster, need = self.cluster, self._need
+        demand = self._asked
+        allocatable, used, meant, lasting = cluster.ledger.take(rows, axis=1).take(need, axis=2)
+        over = ((used + meant + demand - allocatable) / demand).max(axis=1)
+        self.over[rows] = over
+        slots = np.maximum(np.floor(((allocatable - lasting) / demand).min(axis=1)), 0.0)
+        if self._waitable_rows is not None and np.any((slots >= 1) != (self.slots[rows] >= 1)):
+            self._waitable_rows = None
+        self.slots[rows] = slots
+        now_open = self.feasible[rows] & (over <= 0)
+        for rule in self._on_usage:
+            now_open &= rule.holds(cluster, self.spec, rows)
+        self.open_count += int(np.count_nonzero(now_open) - np.count_nonzero(self.open[rows]))
+        self.open[rows] = now_open
+
+    def _judge_one(self, row: int) -> None:
+        """The same for one row of a class without usage rules, in plain numbers.
+
+        Nearly every change is of one row, and an array of one costs five times as much as a number.
+        """
+        over, slots = -inf, inf
+        for column, demand in self._asks:
+            allocatable, used, meant, lasting = self.cluster.ledger[:, row, column].tolist()
+            over = max(over, (used + meant + demand - allocatable) / demand)
+            slots = min(slots, floor((allocatable - lasting) / demand))
+        self.over[row] = over
+        if (slots >= 1) != (self.slots[row] >= 1):
+            self._waitable_rows = None
+        self.slots[row] = slots
+        now_open = bool(self.feasible[row]) and over <= 0
+        self.open_count += now_open - bool(self.open[row])
+        self.open[row] = now_open
+
+    # -- explaining ----------------------------------------------------------------------------
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The rules this class is asked, in kube-scheduler's order, room excepted."""
+        return self._static + self._on_usage
+
+
+class ClassTable:
+    """All classes alive, found by what defines them: the spec and the kind of work."""
+
+    def __init__(self, cluster: Cluster, most_cells: int = CELLS_MOST) -> None:
+        self.cluster = cluster
+        self.round = 0
+        self._most_cells = most_cells
+        self._classes: dict[tuple[Spec, str], TaskClass] = {}
+
+    @property
+    def most(self) -> int:
+        """How many classes may be kept: beyond it those longest unasked are dropped, to be made again."""
+        return max(CLASSES_LEAST, self._most_cells // self.cluster.capacity)
+
+    def of(self, spec: Spec, workload: str) -> TaskClass:
+        """The class of such tasks, up to date."""
+        key = (spec, workload)
+        found = self._classes.get(key)
+        if found is None:
+            if len(self._classes) >= self.most:
+                self._drop_unasked()
+            found = self._classes[key] = TaskClass(self.cluster, spec, workload)
+        else:
+            found.refresh()
+        found.last_asked = self.round
+        return found
+
+    def recheck(self, spec: Spec, workload: str) -> bool:
+        """Whether a fresh look finds what was kept; if not, the fresh look takes its place. O(rows)."""
+        kept, fresh = self.of(spec, workload), TaskClass(self.cluster, spec, workload)
+        if np.array_equal(kept.open, fresh.open) and np.array_equal(kept.feasible, fresh.feasible):
+            return True
+        self._classes[spec, workload] = fresh
+        return False
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def _drop_unasked(self) -> None:
+        by_age = sorted(self._classes.items(), key=lambda item: item[1].last_asked)
+        for key, _ in by_age[: len(by_age) // 2]:
+            del self._classes[key]

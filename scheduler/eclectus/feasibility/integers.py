@@ -1,0 +1,16 @@
+"""Label and taint values as integers, by Kubernetes' rules and not Python's: no `1_000`, no spaces."""
+
+from __future__ import annotations
+
+import re
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def integer(text: str) -> int | None:
+    """The 64-bit integer that the text spells, None where it spells none."""
+    if len(text) > 63 or not _INTEGER.fullmatch(text):  # no label value is longer
+        return None
+    number = int(text)
+    return number if _LEAST <= number <= _MOST else None

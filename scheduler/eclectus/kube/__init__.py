@@ -1,0 +1,1 @@
+"""Kubernetes objects in, nouns out. Pure: no socket, no clock; the live shell and the simulator share it."""

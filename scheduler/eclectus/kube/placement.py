@@ -1,0 +1,115 @@
+"""The parts of a pod that say where it may run, as the API writes them."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class ApiObject(Struct, frozen=True, gc=False, rename="camel"):
+    """What all of these share: immutable, out of the garbage collector's sight, camelCase on the wire."""
+
+
+class Expression(ApiObject, frozen=True):
+    """One line of matchExpressions or matchFields, of nodes or of pods."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+class NodeSelectorTerm(ApiObject, frozen=True):
+    """A term of node affinity."""
+
+    match_expressions: tuple[Expression, ...] = ()
+    match_fields: tuple[Expression, ...] = ()
+
+
+class NodeSelector(ApiObject, frozen=True):
+    """Required node affinity."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
+
+
+class PreferredTerm(ApiObject, frozen=True):
+    """A line of preferred node affinity."""
+
+    weight: int
+    preference: NodeSelectorTerm
+
+
+class NodeAffinity(ApiObject, frozen=True):
+    """spec.affinity.nodeAffinity."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredTerm, ...] = ()
+
+
+class LabelSelector(ApiObject, frozen=True):
+    """A selector on the labels of pods or namespaces."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[Expression, ...] = ()
+
+
+class PodAffinityTerm(ApiObject, frozen=True):
+    """A required line of inter-pod affinity or anti-affinity."""
+
+    topology_key: str
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+
+
+class PodAffinity(ApiObject, frozen=True):
+    """spec.affinity.podAffinity or podAntiAffinity, the required half."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+
+
+class Affinity(ApiObject, frozen=True):
+    """spec.affinity."""
+
+    node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class Toleration(ApiObject, frozen=True):
+    """spec.tolerations[]."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class SpreadConstraint(ApiObject, frozen=True):
+    """spec.topologySpreadConstraints[]: whether it is hard is all that is asked today."""
+
+    when_unsatisfiable: str = "DoNotSchedule"
+
+
+class SchedulingGate(ApiObject, frozen=True):
+    """spec.schedulingGates[]."""
+
+    name: str
+
+
+class Present(ApiObject, frozen=True):
+    """A part whose presence alone matters."""
+
+
+class Volume(ApiObject, frozen=True):
+    """spec.volumes[]: the sources that can tie a pod to nodes, present or not."""
+
+    persistent_volume_claim: Present | None = None
+    ephemeral: Present | None = None
+    aws_elastic_block_store: Present | None = None
+    azure_disk: Present | None = None
+    azure_file: Present | None = None
+    cinder: Present | None = None
+    gce_persistent_disk: Present | None = None
+    iscsi: Present | None = None
+    portworx_volume: Present | None = None
+    rbd: Present | None = None
+    vsphere_volume: Present | None = None

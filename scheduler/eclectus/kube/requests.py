@@ -1,0 +1,188 @@
+"""What a pod asks for and what it holds: the resource arithmetic that is part of Kubernetes' API.
+
+Sources: KEP-753 (sidecars), KEP-1287 (in-place resize), KEP-2837 (pod-level resources) and the shared
+helper `component-helpers/resource` of Kubernetes 1.36, whose answers these equal. All sums run in
+thousandths; amounts are rounded up to whole units once, at the end.
+
+    running  = app containers + sidecars
+    starting = max over init containers of (itself + the sidecars started before it)
+    total    = max(running, starting); pod-level requests replace it; overhead comes on top
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from eclectus.core.model import Amounts
+from eclectus.kube.objects import Container, Pod, PodSpec, Resources
+from eclectus.kube.quantity import MOST, thousandths, units
+
+Total = dict[str, int]
+"""Resource name -> thousandths."""
+
+BEST_EFFORT: Total = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
+"""What a container without a request counts in scores (kube-scheduler: 100m and 200 MiB)."""
+
+
+class FieldError(ValueError):
+    """A field cannot be understood; the caller knows which object it belongs to."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class Requested(NamedTuple):
+    """What a pod asks for: the true amounts, and (cpu, memory) as scores count them."""
+
+    amounts: Amounts
+    scored: tuple[int, int]
+
+
+def requested(pod: Pod) -> Requested:
+    """What the pod asks for, from its spec alone. Raises FieldError."""
+    spec = pod.spec
+    apps = [_asked(container) for container in spec.containers]
+    inits = [_asked(container) for container in spec.init_containers]
+    level = _level_asked(spec)
+    total = _total(spec, apps, inits, level)
+    # With pod-level requests only a resource that nothing asks for at all gets the default.
+    default = (
+        {name: least for name, least in BEST_EFFORT.items() if name not in total} if level else BEST_EFFORT
+    )
+    scored = total
+    if not all(default.keys() <= own.keys() for own in (*apps, *inits)):
+        apps, inits = ([{**default, **own} for own in part] for part in (apps, inits))
+        scored = _total(spec, apps, inits, level)
+    return Requested(
+        amounts(total, "spec.containers"), (scored.get("cpu", 0), units(scored.get("memory", 0)))
+    )
+
+
+def held(pod: Pod) -> Amounts:
+    """What a resident pod holds: the most of its spec, its allocation and what the kubelet has set.
+
+    While a resize is infeasible the wish in the spec does not count. Raises FieldError.
+    """
+    spec, status = pod.spec, pod.status
+    wishes = not _resize_infeasible(pod)
+    known = {each.name: each for each in (*status.container_statuses, *status.init_container_statuses)}
+
+    def now(container: Container) -> Total:
+        asked, seen = _asked(container), known.get(container.name)
+        if seen is None or seen.resources is None:
+            return asked
+        return _most(asked if wishes else {}, seen.resources.requests, seen.allocated_resources)
+
+    inits = [now(init) if init.sidecar else _asked(init) for init in spec.init_containers]
+    level = _level_asked(spec)
+    if level and status.resources is not None:
+        seen = _most(level if wishes else {}, status.resources.requests, status.allocated_resources)
+        level = {name: seen.get(name, 0) for name in level}
+    return amounts(_total(spec, [now(each) for each in spec.containers], inits, level), "status")
+
+
+def amounts(total: Total, field: str) -> Amounts:
+    """Thousandths as the core's amounts. Raises FieldError beyond what is counted exactly."""
+    whole = []
+    for name in sorted(total):
+        amount = total[name] if name == "cpu" else units(total[name])
+        if amount > MOST:
+            raise FieldError(field, f"{name} is {amount}; amounts are exact up to {MOST} (2**53 - 1)")
+        if amount:
+            whole.append((name, amount))
+    return tuple(whole)
+
+
+def parsed(resources: Resources, field: str) -> Total:
+    """A resource list, without names that no scheduler counts. Raises FieldError."""
+    total = {}
+    for name, text in resources.items():
+        if counted(name):
+            try:
+                total[name] = thousandths(text if isinstance(text, str) else repr(text))
+            except ValueError as error:
+                raise FieldError(f"{field}.{name}", str(error)) from error
+    return total
+
+
+@lru_cache(maxsize=1024)
+def counted(name: str) -> bool:
+    """Whether nodes are asked for this resource: native ones, and any with a domain except quotas."""
+    if "/" in name:
+        return "kubernetes.io/" in name or not name.startswith("requests.")
+    return name in ("pods", "cpu", "memory", "ephemeral-storage") or name.startswith(
+        ("hugepages-", "attachable-volumes-")
+    )
+
+
+# -- the sum ---------------------------------------------------------------------------------------
+
+
+def _total(spec: PodSpec, apps: Sequence[Total], inits: Sequence[Total], level: Total) -> Total:
+    total: Total = {}
+    for own in apps:
+        _add(total, own)
+    if inits:
+        sidecars = (container.sidecar for container in spec.init_containers)
+        _start_up(total, zip(sidecars, inits, strict=True))
+    total.update(level)
+    if spec.overhead:
+        _add(total, parsed(spec.overhead, "spec.overhead"))
+    return total
+
+
+def _start_up(total: Total, inits: Iterable[tuple[bool, Total]]) -> None:
+    """Sidecars join the running sum; every step of the start must fit as well."""
+    started: Total = {}
+    peak: Total = {}
+    for sidecar, own in inits:
+        step = {**own}
+        _add(step, started)
+        _raise_to(peak, step)
+        if sidecar:
+            _add(total, own)
+            started = step
+    _raise_to(total, peak)
+
+
+def _add(total: Total, more: Total) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(total: Total, least: Total) -> None:
+    for name, amount in least.items():
+        total[name] = max(total.get(name, 0), amount)
+
+
+# -- where the numbers come from -------------------------------------------------------------------
+
+
+def _asked(container: Container) -> Total:
+    requests = container.resources.requests
+    return parsed(requests, f"containers[{container.name}].resources.requests") if requests else {}
+
+
+def _level_asked(spec: PodSpec) -> Total:
+    if spec.resources is None:
+        return {}
+    asked = parsed(spec.resources.requests, "spec.resources.requests")
+    return {n: asked[n] for n in asked if n in ("cpu", "memory") or n.startswith("hugepages-")}
+
+
+def _most(asked: Total, actuated: Resources, allocated: Resources) -> Total:
+    most = dict(asked)
+    _raise_to(most, parsed(actuated, "status.resources.requests"))
+    _raise_to(most, parsed(allocated, "status.allocatedResources"))
+    return most
+
+
+def _resize_infeasible(pod: Pod) -> bool:
+    for condition in pod.status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False

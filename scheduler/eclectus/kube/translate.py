@@ -1,0 +1,161 @@
+"""Pods and nodes of the API as the core's nouns.
+
+A pod's `Spec` is made from its spec alone, so that pods of one template share a class: neither the
+node it is bound to nor its labels are in it. `Spec.node_name` therefore stays empty (a pod that names
+a node is bound already); it is there for tasks that the core itself pins to a node.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any, cast
+
+from eclectus.core import model
+from eclectus.core.errors import MalformedError
+from eclectus.core.model import Spec, Task
+from eclectus.kube import constraints, objects
+from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
+from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
+from eclectus.kube.unsupported import unsupported
+
+CLASS_LABEL = "eclectus.dev/class"
+"""A pod's label that names its kind of work, where the images do not tell."""
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_PHASES = ("Pending", "Running", "Succeeded", "Failed")
+
+
+def task_from(pod: Pod, spec: Spec | None = None) -> Task:
+    """The pod as a task; `spec` is what an earlier sight of this generation gave: half the work.
+
+    Raises MalformedError naming the pod and the field.
+    """
+    try:
+        return _task(pod, _spec(pod) if spec is None else spec)
+    except FieldError as error:
+        name = full_name(pod.metadata.namespace, pod.metadata.name)
+        raise MalformedError("Pod", name, error.field, error.problem) from error
+
+
+def node_from(node: objects.Node) -> model.Node:
+    """The node as the core sees it. Raises MalformedError naming the node and the field.
+
+    Whether it is Ready is not asked: the node controller says so by taints, as for kube-scheduler.
+    """
+    field = "status.allocatable"
+    if not node.metadata.name:
+        raise MalformedError("Node", "?", "metadata.name", "missing")
+    try:
+        allocatable = amounts(parsed(node.status.allocatable, field), field)
+    except FieldError as error:
+        raise MalformedError("Node", node.metadata.name, error.field, error.problem) from error
+    return model.Node(
+        name=node.metadata.name,
+        allocatable=allocatable,
+        labels=constraints.pairs(node.metadata.labels),
+        taints=constraints.taints(node),
+        unschedulable=node.spec.unschedulable,
+    )
+
+
+def _task(pod: Pod, asked: Spec) -> Task:
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    if not meta.name:
+        raise FieldError("metadata.name", "missing")
+    if not meta.uid:
+        raise FieldError("metadata.uid", "missing; a pod is told from its namesakes by it")
+    ended = status.phase in ("Succeeded", "Failed")
+    started, finished = _times(status, ended)
+    return Task(
+        uid=meta.uid,
+        namespace=meta.namespace,
+        name=meta.name,
+        profile=spec.scheduler_name,
+        spec=asked,
+        priority=spec.priority,
+        created=_seconds(meta.creation_timestamp) or 0.0,
+        workload=_workload(pod),
+        job=_job(meta),
+        gates=tuple(gate.name for gate in spec.scheduling_gates),
+        labels=constraints.pairs(meta.labels),
+        guards=constraints.guards(pod) if spec.affinity is not None else (),
+        node=spec.node_name,
+        nominated=status.nominated_node_name,
+        phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
+        deleting=meta.deletion_timestamp is not None,
+        held=_held(pod, asked) if spec.node_name and not ended else None,
+        started=started,
+        finished=finished,
+        reported=_reported(status),
+    )
+
+
+def _spec(pod: Pod) -> Spec:
+    spec = pod.spec
+    asked = requested(pod)
+    placed = spec.affinity is not None
+    return Spec(
+        requests=asked.amounts,
+        score_requests=asked.scored,
+        node_selector=constraints.pairs(spec.node_selector),
+        affinity=constraints.required_terms(spec) if placed else None,
+        preferences=constraints.preferences(spec) if placed else (),
+        tolerations=constraints.tolerations(spec),
+        host_ports=constraints.host_ports(spec),
+        lasting=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
+        unsupported=unsupported(spec),
+    )
+
+
+def _held(pod: Pod, asked: Spec) -> model.Amounts | None:
+    holding = held(pod)
+    return None if holding == asked.requests else holding
+
+
+def _workload(pod: Pod) -> str:
+    """The kind of work: the class label, else the namespace and what images run there, versions aside."""
+    label = pod.metadata.labels.get(CLASS_LABEL)
+    if label:
+        if not _LABEL_VALUE.fullmatch(label):
+            problem = f"{label[:80]!r} is no label value (at most 63 letters, digits, '-', '_' or '.')"
+            raise FieldError(f"metadata.labels[{CLASS_LABEL}]", problem)
+        return label
+    images = sorted({_repository(container.image) for container in pod.spec.containers})
+    return f"{pod.metadata.namespace}/{','.join(images)}"
+
+
+def _repository(image: str) -> str:
+    image = image.partition("@")[0]
+    path, colon, tag = image.rpartition(":")
+    return path if colon and "/" not in tag else image  # a slash after the colon: that was a registry's port
+
+
+def _job(meta: Metadata) -> str:
+    return next((owner.uid for owner in meta.owner_references if owner.controller), meta.uid)
+
+
+def _times(status: PodStatus, ended: bool) -> tuple[float | None, float | None]:
+    """When the first app container started and, once the pod has ended, when the last one finished."""
+    starts, ends = [], []
+    for container in status.container_statuses:
+        running, terminated = container.state.running, container.state.terminated
+        if running is not None:
+            starts.append(_seconds(running.started_at))
+        elif terminated is not None:
+            starts.append(_seconds(terminated.started_at))
+            ends.append(_seconds(terminated.finished_at))
+    started = min((at for at in starts if at is not None), default=None)
+    finished = max((at for at in ends if at is not None), default=None) if ended else None
+    return started, finished
+
+
+def _seconds(at: datetime | None) -> float | None:
+    return None if at is None else at.timestamp()
+
+
+def _reported(status: PodStatus) -> str:
+    for condition in status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            return condition.message
+    return ""

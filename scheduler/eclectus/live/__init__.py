@@ -1,0 +1,1 @@
+"""The scheduler on a cluster: watches, outbox, election, probes. The only place that does I/O."""

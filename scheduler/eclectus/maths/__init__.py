@@ -1,0 +1,1 @@
+"""Pure functions on arrays: estimators, queueing formulas, shares. Each names its formula and source."""

@@ -1,0 +1,1 @@
+"""One readable file per published idea, and the table of names."""

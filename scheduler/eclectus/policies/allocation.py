@@ -1,0 +1,51 @@
+"""Spread or pack by what is allocated: kube-scheduler's NodeResourcesFit scores.
+
+Least allocated (the Kubernetes default) takes the node with the largest free share of cpu and memory,
+most allocated the smallest. Pods without requests count as 100m and 200 MiB, as there. Departures:
+scores are not rounded to integers, so near ties are decided by the finer number and never at random;
+soft preferences keep kube-scheduler's weight against the score, 5 (taints 3 and affinity 2) to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from eclectus.core.journal import Rows
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
+from eclectus.feasibility.classes import Floats, TaskClass
+
+SOFT_WEIGHT = 5.0
+
+
+@dataclass(eq=False)
+class LeastAllocated(PlacePolicy):
+    """The emptiest node with room."""
+
+    sign = 1.0
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        """One task, one answer."""
+        for task in turns:
+            task_class = view.task_class(task)
+            best = view.ranking(task_class, self._cost, self).best() if task_class.open_count else None
+            yield Refuse(task) if best is None else Place(task, best[0])
+
+    def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+        cluster = task_class.cluster
+        columns = [cluster.columns["cpu"], cluster.columns["memory"]]
+        allocatable = cluster.allocatable.take(rows, axis=0).take(columns, axis=1)
+        held = cluster.scored[rows] + task_class.spec.score_requests
+        share = np.where(allocatable > 0, np.minimum(held / allocatable, 1.0), 1.0).mean(axis=1)
+        cost = 1.0 + self.sign * share + SOFT_WEIGHT * (1.0 - task_class.soft[rows])
+        return np.where(task_class.open[rows], cost, np.inf)
+
+
+@dataclass(eq=False)
+class MostAllocated(LeastAllocated):
+    """The fullest node with room."""
+
+    sign = -1.0

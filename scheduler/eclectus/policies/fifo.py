@@ -1,0 +1,43 @@
+"""First in, first out: by priority, then by age. kube-scheduler's queue order (PrioritySort).
+
+As an Order: higher `spec.priority` first, then the earlier creation, then the earlier entry into the
+queue. A pod that was refused keeps its rank: its age is its creation, which a restart does not reset.
+As a Line: whoever joined first starts first, and if it does not fit the node keeps room for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from eclectus.core.model import Task
+from eclectus.core.seam import Lane, Line, Order, View
+
+
+@dataclass(frozen=True)
+class FifoOrder(Order):
+    """Priority, then age."""
+
+    def key(self, task: Task, serial: int) -> tuple[float, ...]:
+        """Smallest first."""
+        return (-task.priority, task.created, serial)
+
+    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
+        """Merge the lanes by their heads: O(log lanes) a turn."""
+        heads = [(lane.head_key, at, lane) for at, lane in enumerate(lanes) if lane.head is not None]
+        heapify(heads)
+        while heads:
+            _, at, lane = heappop(heads)
+            yield lane
+            if lane.head is not None:
+                heappush(heads, (lane.head_key, at, lane))
+
+
+@dataclass(frozen=True)
+class FifoLine(Line):
+    """Order of joining."""
+
+    def next(self, view: View, row: int, line: Sequence[Task]) -> Task | None:
+        """The first."""
+        return line[0]

@@ -1,0 +1,55 @@
+"""The table of policies: what a user may write in a SchedulerConfiguration. To add one: a file and a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eclectus.core.seam import Hold, Learn, Line, Order, PlacePolicy, Relieve
+from eclectus.policies.allocation import LeastAllocated, MostAllocated
+from eclectus.policies.fifo import FifoLine, FifoOrder
+from eclectus.policies.fit import BestFit, WorstFit
+from eclectus.policies.join_idle import JoinIdle
+from eclectus.policies.proportional import Proportional
+from eclectus.policies.random_choice import PowerOfTwo, Uniform
+from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.round_robin import RoundRobin
+from eclectus.policies.unlearned import Unlearned
+
+LEARN: dict[str, type[Learn]] = {
+    "rosella": RosellaLearn,
+    "none": Unlearned,
+}
+
+ORDER: dict[str, type[Order]] = {
+    "fifo": FifoOrder,
+}
+
+HOLD: dict[str, type[Hold]] = {}
+
+PLACE: dict[str, type[PlacePolicy]] = {
+    "rosella": Rosella,
+    "uniform": Uniform,
+    "pot": PowerOfTwo,
+    "jiq": JoinIdle,
+    "pss": Proportional,
+    "round-robin": RoundRobin,
+    "least-allocated": LeastAllocated,
+    "most-allocated": MostAllocated,
+    "best-fit": BestFit,
+    "worst-fit": WorstFit,
+}
+
+LINE: dict[str, type[Line]] = {
+    "fifo": FifoLine,
+}
+
+RELIEVE: dict[str, type[Relieve]] = {}
+
+ROLES: dict[str, dict[str, type[Any]]] = {
+    "learn": LEARN,
+    "order": ORDER,
+    "hold": HOLD,
+    "place": PLACE,
+    "line": LINE,
+    "relieve": RELIEVE,
+}

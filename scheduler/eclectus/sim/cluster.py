@@ -1,0 +1,160 @@
+"""The `cluster:` and `events:` of a scenario: groups of equal machines, and what befalls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from eclectus.config.reading import join, nearest
+from eclectus.core.errors import SettingsError
+from eclectus.core.model import Amounts, Node, Taint, Toleration
+from eclectus.core.settings import Setting
+from eclectus.kube.requests import FieldError, amounts, parsed
+from eclectus.sim.machine import Machine
+from eclectus.sim.shocks import Shock
+
+SLOT_CPU = 1000  # a slot is one core, and a task that asks for nothing else takes one
+PODS = 110  # what a kubelet allows, where resources are given and pods are not
+
+
+@dataclass(frozen=True)
+class TaintField:
+    """A taint, spelled as on a node."""
+
+    key: str
+    value: str = ""
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] = "NoSchedule"
+
+    @property
+    def taint(self) -> Taint:
+        """As the core knows it."""
+        return Taint(self.key, self.value, self.effect)
+
+
+@dataclass(frozen=True)
+class TolerationField:
+    """A toleration, spelled as on a pod."""
+
+    key: str = ""
+    operator: Literal["Equal", "Exists"] = "Equal"
+    value: str = ""
+    effect: Literal["", "NoSchedule", "PreferNoSchedule", "NoExecute"] = ""
+
+    @property
+    def toleration(self) -> Toleration:
+        """As the core knows it."""
+        return Toleration(self.key, self.operator, self.value, self.effect)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Machines that are alike."""
+
+    count: Annotated[int, Setting("how many machines", least=1, most=100_000)] = 1
+    name: Annotated[str, Setting("for reports and events; g0, g1, … if left out")] = ""
+    slots: Annotated[int, Setting("tasks at a time, one core each", least=1, most=100_000)] = 1
+    resources: Annotated[
+        dict[str, object] | None, Setting("allocatable amounts, as on a node; instead of slots")
+    ] = None
+    speed: Annotated[
+        float,
+        Setting("work done a second in one slot: a task takes its size over this", least=1e-6, most=1e6),
+    ] = 1.0
+    speeds: Annotated[
+        dict[str, float], Setting("speed by class of work, where it is not `speed`", least=1e-6, most=1e6)
+    ] = field(default_factory=dict)
+    labels: Annotated[dict[str, str], Setting("labels of the nodes")] = field(default_factory=dict)
+    taints: tuple[TaintField, ...] = ()
+
+    @property
+    def allocatable(self) -> Amounts:
+        """What one of the machines offers. Raises SettingsError."""
+        if self.resources is None:
+            return (("cpu", SLOT_CPU * self.slots), ("pods", self.slots))
+        given = {"pods": PODS, **self.resources}
+        return read_amounts(given, "resources")
+
+    def node(self, name: str) -> Node:
+        """One of the machines, as the API server shows it."""
+        labels = {"kubernetes.io/hostname": name, **self.labels}
+        return Node(
+            name, self.allocatable, tuple(sorted(labels.items())), tuple(taint.taint for taint in self.taints)
+        )
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """All machines, and how far they are from the scheduler."""
+
+    groups: tuple[Group, ...] = ()
+    network_delay: Annotated[
+        float,
+        Setting("every message between scheduler and machines takes this", unit="s", least=0, most=3600),
+    ] = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            raise SettingsError("groups", "an empty cluster runs nothing; write at least one {count: 1}")
+        names = [group.name or f"g{at}" for at, group in enumerate(self.groups)]
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                raise SettingsError(f"groups[{at}].name", f"{name!r} is taken by groups[{names.index(name)}]")
+            try:
+                self.groups[at].node(name)
+            except SettingsError as error:
+                raise SettingsError(join(f"groups[{at}]", error.path), error.problem) from None
+
+    def named(self) -> Iterator[tuple[str, Group]]:
+        """Groups with the names they go by."""
+        for at, group in enumerate(self.groups):
+            yield group.name or f"g{at}", group
+
+    def machines(self) -> dict[str, Machine]:
+        """Fresh machines by the names of their nodes, `group-number`."""
+        found = {}
+        for name, group in self.named():
+            for at in range(group.count):
+                node = group.node(f"{name}-{at}")
+                found[node.name] = Machine(node, name, group.speed, group.speeds)
+        return found
+
+
+@dataclass(frozen=True)
+class Befalls:
+    """One entry of `events:`."""
+
+    at: Annotated[float, Setting("when", unit="s", least=0)]
+    action: Literal["swap", "scale", "fail", "freeze", "recover"]
+    group: Annotated[str, Setting("whose machines")]
+    count: Annotated[int | None, Setting("only the first so many of them", least=1)] = None
+    partner: Annotated[str, Setting("swap: the group that trades speeds with it")] = ""
+    factor: Annotated[float, Setting("scale: new speed over old", least=1e-6, most=1e6)] = 1.0
+
+    def shock(self, cluster: Cluster) -> Shock:
+        """As the world knows it. Raises SettingsError."""
+        groups = dict(cluster.named())
+        if (self.action == "swap") != bool(self.partner):
+            raise SettingsError("partner", "belongs to swap, and swap needs it")
+        if (self.action == "scale") != (self.factor != 1.0):
+            raise SettingsError("factor", "belongs to scale, and scale needs one other than 1")
+        ours = _names(groups, self.group, self.count, "group")
+        theirs = _names(groups, self.partner, self.count, "partner") if self.partner else ()
+        return Shock(self.at, self.action, ours, theirs, self.factor)
+
+
+def read_amounts(given: dict[str, object], path: str) -> Amounts:
+    """Quantities as on a node or a pod, as the core's amounts. Raises SettingsError."""
+    texts: dict[str, str | int | float] = {
+        name: value if isinstance(value, str) else repr(value) for name, value in given.items()
+    }
+    try:
+        return amounts(parsed(texts, path), path)
+    except FieldError as error:
+        raise SettingsError(error.field, error.problem) from None
+
+
+def _names(groups: dict[str, Group], name: str, count: int | None, path: str) -> tuple[str, ...]:
+    if name not in groups:
+        raise SettingsError(path, f"{name!r} is no group; {nearest(name, list(groups))}")
+    return tuple(f"{name}-{at}" for at in range(min(count or groups[name].count, groups[name].count)))

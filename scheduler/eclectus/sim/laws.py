@@ -1,0 +1,100 @@
+"""How large tasks are: the laws of queueing theory, each given by its mean and its shape.
+
+Sizes are seconds at speed 1. The squared coefficient of variation (variance over squared mean) is what
+Pollaczek and Khinchine's formula needs; it is inf where the variance is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.core.errors import SettingsError
+from eclectus.core.settings import Setting
+
+Draw = Callable[[int], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class Size:
+    """The law of one kind of work."""
+
+    law: Annotated[
+        Literal["exponential", "deterministic", "hyperexponential", "pareto", "bounded-pareto"],
+        Setting("the service law", why="the law that most closed forms are for"),
+    ] = "exponential"
+    mean: Annotated[float, Setting("mean size, at speed 1", unit="s", least=1e-6, most=1e9)] = 1.0
+    scv: Annotated[
+        float,
+        Setting(
+            "hyperexponential: the squared coefficient of variation, two phases of balanced means",
+            why="about what batch traces show",
+            least=1,
+            most=1e4,
+        ),
+    ] = 10.0
+    shape: Annotated[
+        float,
+        Setting(
+            "pareto laws: the tail falls as size to the power -shape",
+            why="finite mean, infinite variance",
+            least=1.01,
+            most=100,
+        ),
+    ] = 1.5
+    ratio: Annotated[
+        float, Setting("bounded-pareto: the largest size over the smallest", least=1.01, most=1e12)
+    ] = 1e4
+
+    def __post_init__(self) -> None:
+        if self.law == "bounded-pareto" and abs(self.shape - 1) < 1e-9:
+            raise SettingsError("shape", "1 has no closed mean; take 1.01")
+
+    def drawing(self, chance: np.random.Generator) -> Draw:
+        """`draw(count)` for this law."""
+        return lambda count: self.mean * self._unit(chance, count)
+
+    def _unit(self, chance: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Sizes of mean 1."""
+        match self.law:
+            case "exponential":
+                return chance.exponential(1.0, count)
+            case "deterministic":
+                return np.ones(count)
+            case "hyperexponential":
+                often = 0.5 * (1.0 + sqrt((self.scv - 1.0) / (self.scv + 1.0)))
+                is_often = chance.random(count) < often
+                return chance.exponential(1.0, count) * np.where(is_often, 0.5 / often, 0.5 / (1.0 - often))
+            case "pareto":
+                return (1.0 - chance.random(count)) ** (-1.0 / self.shape) * (self.shape - 1.0) / self.shape
+            case "bounded-pareto":
+                least = 1.0 / self._bounded_moment(1)
+                cut = 1.0 - self.ratio**-self.shape
+                return np.asarray(least * (1.0 - chance.random(count) * cut) ** (-1.0 / self.shape))
+
+    def _bounded_moment(self, power: int) -> float:
+        """E[X^power] of a bounded Pareto on 1..ratio."""
+        a, h = self.shape, self.ratio
+        if abs(a - power) < 1e-9:
+            return float(a * np.log(h) / (1.0 - h**-a))
+        return float(a / (a - power) * (1.0 - h ** (power - a)) / (1.0 - h**-a))
+
+    @property
+    def squared_variation(self) -> float:
+        """Variance over squared mean."""
+        match self.law:
+            case "exponential":
+                return 1.0
+            case "deterministic":
+                return 0.0
+            case "hyperexponential":
+                return self.scv
+            case "pareto":
+                return 1.0 / (self.shape * (self.shape - 2.0)) if self.shape > 2 else inf
+            case "bounded-pareto":
+                return self._bounded_moment(2) / self._bounded_moment(1) ** 2 - 1.0

@@ -1,0 +1,168 @@
+"""Scenario files, read and checked before anything runs.
+
+Unknown fields are named back with the nearest spelling; absurd values are refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any
+
+from eclectus.config.configuration import API_VERSION, BYTES_MOST
+from eclectus.config.configuration import parse as parse_configuration
+from eclectus.config.document import read_yaml
+from eclectus.config.reading import join, nearest, read, read_list, read_mapping
+from eclectus.core.errors import SettingsError
+from eclectus.core.settings import Setting
+from eclectus.sim.changes import apply_change
+from eclectus.sim.cluster import Befalls, Cluster
+from eclectus.sim.jobtrace import Jobtrace
+from eclectus.sim.kinds import capacity
+from eclectus.sim.kinds import load as load_of
+from eclectus.sim.poisson import Poisson
+from eclectus.sim.scenario import Contestant, Measure, Scenario
+from eclectus.sim.shocks import Shock
+from eclectus.sim.work import Plan
+
+KIND = "Scenario"
+_PLAIN = ["about", "seeds", "allowUnstable"]
+_FIELDS = ["apiVersion", "kind", "cluster", "workload", "events", "profiles", "learn", "measure", *_PLAIN]
+_WORKLOADS = ["poisson", "jobtrace"]
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """The plain fields of a scenario."""
+
+    about: Annotated[str, Setting("one sentence: what it shows")] = ""
+    seeds: Annotated[
+        int, Setting("runs of each profile", why="an interval needs a few", least=1, most=10_000)
+    ] = 5
+    allow_unstable: Annotated[bool, Setting("more work may arrive than can ever be done")] = False
+
+
+def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:
+    """Read, change (`path=value`) and check a file. Raises SettingsError naming file and field."""
+    try:
+        return parse(read_text(path), path.parent, changes)
+    except SettingsError as error:
+        raise SettingsError(str(path), str(error)) from None
+
+
+def read_text(path: Path) -> str:
+    """The text of a scenario file. Raises SettingsError."""
+    try:
+        if path.stat().st_size > BYTES_MOST:
+            raise SettingsError("", f"is larger than {BYTES_MOST} bytes")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError("", f"cannot be read: {error}") from error
+
+
+def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Scenario:
+    """Check the text of a scenario; files it names are looked for in `folder`. Raises SettingsError."""
+    mapping = _document(text, changes)
+    plain = read(_Plain, {key: mapping[key] for key in _PLAIN if key in mapping}, "")
+    cluster = read(Cluster, mapping.get("cluster"), "cluster")
+    plan = _read_workload(mapping.get("workload"), cluster, folder)
+    _refuse_homeless(plan, cluster)
+    ratio, exact = load_of(plan.work_rates, cluster.machines())
+    if isfinite(ratio) and ratio >= 1 and not plain.allow_unstable:
+        what = f"the load is {ratio:.3g}: queues would grow without end; lower it, or say allowUnstable: true"
+        raise SettingsError("workload", what)
+    return Scenario(
+        about=plain.about,
+        cluster=cluster,
+        plan=plan,
+        shocks=tuple(_read_shocks(mapping.get("events"), cluster)),
+        contestants=_read_contestants(mapping.get("profiles"), mapping.get("learn")),
+        measure=read(Measure, mapping.get("measure"), "measure"),
+        seeds=plain.seeds,
+        load=ratio if isfinite(ratio) else None,
+        load_is_exact=exact,
+    )
+
+
+def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
+    mapping = read_mapping(read_yaml(text), "")
+    for change in changes:
+        apply_change(mapping, change)
+    for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+        if mapping.get(key) != wanted:
+            raise SettingsError(key, f"must be {wanted}, not {mapping.get(key)!r}")
+    for key in mapping:
+        if key not in _FIELDS:
+            raise SettingsError(key, f"unknown field; {nearest(key, _FIELDS)}")
+    return mapping
+
+
+def _read_workload(values: object, cluster: Cluster, folder: Path) -> Plan:
+    mapping = read_mapping(values, "workload")
+    unknown = next((key for key in mapping if key not in _WORKLOADS), "")
+    if len(mapping) != 1 or unknown:
+        hint = nearest(unknown, _WORKLOADS)
+        where = join("workload", unknown) if unknown else "workload"
+        raise SettingsError(where, f"must name exactly one kind of workload; {hint}")
+    name, settings = next(iter(mapping.items()))
+    path = join("workload", name)
+    if name == "poisson":
+        poisson = read(Poisson, settings, path)
+        with _within(path):
+            return poisson.plan(cluster.machines())
+    jobtrace = read(Jobtrace, settings, path)
+    with _within(path):
+        return jobtrace.plan(folder)
+
+
+def _refuse_homeless(plan: Plan, cluster: Cluster) -> None:
+    machines = cluster.machines().values()
+    for kind in plan.mean_sizes:
+        if not capacity(kind, machines):
+            raise SettingsError("workload", f"class {kind.name!r} can run on no machine of the cluster")
+
+
+def _read_shocks(values: object, cluster: Cluster) -> Iterator[Shock]:
+    for at, each in enumerate(read_list(values, "events")):
+        path = join("events", at)
+        befalls = read(Befalls, each, path)
+        with _within(path):
+            shock = befalls.shock(cluster)
+        yield shock
+
+
+def _read_contestants(values: object, learn: object) -> tuple[Contestant, ...]:
+    """Profiles; each is checked alone, as it will run. `learn` within one goes before the common one."""
+    contestants: dict[str, Contestant] = {}
+    for at, each in enumerate(read_list(values, "profiles")):
+        path = join("profiles", at)
+        profile = dict(read_mapping(each, path))
+        own = "learn" in profile
+        settings = read_mapping(profile.pop("learn", learn), join(path, "learn")) or {"policy": "rosella"}
+        contestant = Contestant(str(profile.get("schedulerName")), profile, settings)
+        try:
+            _ = contestant.truth
+            parse_configuration(contestant.configuration(0))
+        except SettingsError as error:
+            where = error.path.replace("profiles[0]", path)
+            raise SettingsError(
+                join(path, where) if own and where[:5] == "learn" else where, error.problem
+            ) from None
+        if contestant.name in contestants:
+            raise SettingsError(join(path, "schedulerName"), f"{contestant.name!r} is taken")
+        contestants[contestant.name] = contestant
+    if not contestants:
+        raise SettingsError("profiles", "must be a list of at least one profile")
+    return tuple(contestants.values())
+
+
+@contextmanager
+def _within(path: str) -> Iterator[None]:
+    """Errors raised here are of fields below `path`."""
+    try:
+        yield
+    except SettingsError as error:
+        raise SettingsError(join(path, error.path), error.problem) from None

@@ -1,0 +1,113 @@
+"""What a simulation tells: documented values, the same that `--json` writes.
+
+All times are seconds of simulated time. `docs/simulation.schema.json` is this file as a JSON schema.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+FORMAT: Final = 1
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
+
+Share = Annotated[float, Meta(ge=0)]
+
+
+class Times(Struct, frozen=True):
+    """A sample of times: exact count, mean and extreme; quantiles within a quarter of a per cent."""
+
+    count: int
+    mean: float
+    p50: float
+    p90: float
+    p99: float
+    p999: float
+    largest: float
+    buckets: dict[int, int]  # bucket -> count; bucket b holds times from 1.005**b to 1.005**(b+1) s
+
+
+class OfClass(Struct, frozen=True):
+    """The measured tasks of one class."""
+
+    response: Times  # arrival to end
+    wait: Times  # arrival to start
+    slowdown: float  # mean of response over size
+
+
+class Point(Struct, frozen=True, array_like=True):
+    """One moment of the measured window."""
+
+    at: float
+    in_system: int
+    waiting: int
+
+
+class Cell(Struct, frozen=True):
+    """One learned speed beside the truth, at the end of a run."""
+
+    node: str
+    workload: str
+    samples: int
+    learned: float  # tasks a second in one slot
+    true: float  # tasks a second in one slot: speed over mean size
+
+
+class Run(Struct, frozen=True):
+    """One profile, one seed."""
+
+    profile: str
+    seed: int
+    complete: bool  # False: stopped before its end; what had ended by then is told
+    tasks: int  # arrived, measured or not
+    seconds: float  # of simulated time
+    response: Times  # of all classes
+    wait: Times
+    jobs: Times  # arrival to the end of a job's last task
+    classes: dict[str, OfClass]
+    in_system_mean: float  # over the measured window
+    waiting_most: int
+    utilisation: Share  # slots in use over slots, mean over the window; tasks over nodes where slots vary
+    growth: float  # slope of the number in system over the window, tasks a second
+    series: list[Point]
+    learned: list[Cell]
+    steps: int  # of the engine
+    faults: int  # of a policy that asked for what must not be
+    first_fault: str
+
+
+class Interval(Struct, frozen=True):
+    """A mean over runs and half the width of its Student 95 % interval; null for a single run."""
+
+    mean: float
+    half_width: float | None
+
+
+class Summary(Struct, frozen=True):
+    """One profile over its runs."""
+
+    profile: str
+    runs: int
+    response_mean: Interval
+    response_p50: Interval
+    response_p99: Interval
+    wait_mean: Interval
+    jobs_mean: Interval
+    slowdown: Interval
+    in_system_mean: Interval
+    utilisation: Interval
+
+
+class Report(Struct, frozen=True):
+    """A whole comparison."""
+
+    eclectus: str
+    scenario: str
+    about: str
+    load: float | None  # None where there is no steady rate
+    load_is_exact: bool
+    seeds: list[int]
+    summaries: list[Summary]
+    runs: list[Run]
+    format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT

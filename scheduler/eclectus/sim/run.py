@@ -1,0 +1,140 @@
+"""One run: a scenario, a profile, a seed; and what it told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from eclectus import __version__
+from eclectus.config import parse
+from eclectus.core.engine import Engine
+from eclectus.sim.chance import engine_seed
+from eclectus.sim.histogram import Histogram
+from eclectus.sim.kinds import slots
+from eclectus.sim.ledger import Ledger, Tally
+from eclectus.sim.results import Cell, OfClass, Point, Run, Times
+from eclectus.sim.scenario import Contestant, Scenario
+from eclectus.sim.told import Told
+from eclectus.sim.world import World
+from eclectus.tape import Header, Recorder
+
+
+def run(
+    scenario: Scenario,
+    contestant: Contestant,
+    seed: int,
+    *,
+    go_on: Callable[[Ledger], bool] = lambda ledger: True,
+    tape: Path | None = None,
+    checked: bool = False,
+) -> Run:
+    """Equal scenario, contestant and seed give an equal Run. Raises InvariantError, StuckError."""
+    world, told = build(scenario, contestant, seed, checked=checked)
+    if told is not None:
+        world.on_shock = told.look_again
+    if tape is None:
+        complete = world.run(go_on)
+    else:
+        header = Header(__version__, contestant.configuration(engine_seed(seed)), engine_seed(seed))
+        with Recorder(tape, header) as recorder:
+            world.told = recorder.step
+            complete = world.run(go_on)
+    return _told(scenario, contestant, seed, world, complete)
+
+
+def build(
+    scenario: Scenario, contestant: Contestant, seed: int, *, checked: bool = False
+) -> tuple[World, Told | None]:
+    """A world that has not begun, and the learner that must hear of shocks, if there is one."""
+    machines = scenario.cluster.machines()
+    configuration = parse(contestant.configuration(engine_seed(seed)))
+    told: Told | None = None
+    if contestant.truth is not None:
+        means = {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
+        told = Told(contestant.truth, machines, means)
+    engine = Engine(configuration.profiles, told or configuration.learn, configuration.seed)
+    world = World(
+        engine,
+        machines,
+        scenario.arrivals(seed),
+        Ledger(scenario.window()),
+        profile=contestant.name,
+        shocks=scenario.shocks,
+        hop_seconds=scenario.cluster.network_delay,
+        checked=checked,
+    )
+    return world, told
+
+
+def _told(scenario: Scenario, contestant: Contestant, seed: int, world: World, complete: bool) -> Run:
+    ledger = world.ledger
+    opened = ledger.opened or (0.0, 0.0, 0.0)
+    closed = ledger.closed or opened
+    seconds = closed[0] - opened[0]
+    tallies = ledger.tallies
+    return Run(
+        profile=contestant.name,
+        seed=seed,
+        complete=complete,
+        tasks=ledger.arrived,
+        seconds=world.now,
+        response=_times(_merged(tally.response for tally in tallies.values())),
+        wait=_times(_merged(tally.wait for tally in tallies.values())),
+        jobs=_times(ledger.jobs),
+        classes={name: _of_class(tallies[name]) for name in sorted(tallies)},
+        in_system_mean=(closed[1] - opened[1]) / seconds if seconds else 0.0,
+        waiting_most=ledger.most_waiting,
+        utilisation=(closed[2] - opened[2]) / seconds / _places(scenario) if seconds else 0.0,
+        growth=slope(ledger.samples),
+        series=[Point(*sample) for sample in ledger.samples],
+        learned=list(_cells(scenario, world)),
+        steps=world.steps,
+        faults=world.fault_count,
+        first_fault=world.first_fault,
+    )
+
+
+def slope(samples: list[tuple[float, int, int]]) -> float:
+    """Least squares slope of the number in system, tasks a second."""
+    if len(samples) < 2:
+        return 0.0
+    times, numbers = [at for at, _, _ in samples], [number for _, number, _ in samples]
+    mean = sum(times) / len(times)
+    middle = sum(numbers) / len(numbers)
+    spread = sum((at - mean) ** 2 for at in times)
+    return sum((at - mean) * (n - middle) for at, n in zip(times, numbers, strict=True)) / spread
+
+
+def _of_class(tally: Tally) -> OfClass:
+    count = tally.response.count
+    return OfClass(_times(tally.response), _times(tally.wait), tally.slowdown / count if count else 0.0)
+
+
+def _merged(parts: Iterable[Histogram]) -> Histogram:
+    whole = Histogram()
+    for part in parts:
+        whole.join(part)
+    return whole
+
+
+def _times(sample: Histogram) -> Times:
+    p50, p90, p99, p999 = (sample.quantile(share) for share in (0.5, 0.9, 0.99, 0.999))
+    buckets = dict(sorted(sample.buckets.items()))
+    return Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
+
+
+def _places(scenario: Scenario) -> float:
+    """Tasks that run at a time when all machines are full of the kind that fits them most often."""
+    machines = scenario.cluster.machines().values()
+    return float(
+        max(sum(slots(kind.spec, machine) for machine in machines) for kind in scenario.plan.mean_sizes)
+    )
+
+
+def _cells(scenario: Scenario, world: World) -> Iterable[Cell]:
+    means = {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
+    for cell in world.engine.learned():
+        machine = world.machines.get(cell.node)
+        if machine is not None and cell.workload in means:
+            true = machine.nominal(cell.workload) / means[cell.workload]
+            yield Cell(cell.node, cell.workload, cell.samples, cell.rate, true)

@@ -1,0 +1,99 @@
+"""A scenario: a cluster, a workload, profiles to compare, and what to measure. Read by reading.py."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import yaml
+
+from eclectus.config.configuration import API_VERSION, KIND
+from eclectus.config.reading import read
+from eclectus.core.errors import SettingsError
+from eclectus.core.settings import Setting
+from eclectus.sim.cluster import Cluster
+from eclectus.sim.ledger import Window
+from eclectus.sim.shocks import Shock
+from eclectus.sim.told import Truth
+from eclectus.sim.work import Arrival, Plan
+
+TASKS = 20_000  # tasks a run where a generated workload is given no end
+
+
+@dataclass(frozen=True)
+class Measure:
+    """When a run ends, and what of it counts."""
+
+    warm_up: Annotated[
+        float,
+        Setting("share of the run that is not measured", why="rosella.md 8.4", least=0, most=0.95),
+    ] = 0.3
+    tasks: Annotated[int | None, Setting("arrivals end after so many tasks", least=1)] = None
+    horizon: Annotated[float | None, Setting("arrivals end at this time", unit="s", least=1e-9)] = None
+
+    def __post_init__(self) -> None:
+        if self.tasks is not None and self.horizon is not None:
+            raise SettingsError("horizon", "give either tasks or horizon")
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One profile, as text: every run builds policies of its own from it, since policies keep state."""
+
+    name: str
+    profile: dict[str, Any]
+    learn: dict[str, Any]
+
+    @property
+    def truth(self) -> Truth | None:
+        """What the learner is told, if it learns nothing by itself."""
+        if self.learn.get("policy") != "truth":
+            return None
+        return read(Truth, {key: value for key, value in self.learn.items() if key != "policy"}, "learn")
+
+    def configuration(self, seed: int) -> str:
+        """The SchedulerConfiguration of one run; without the learner where that is told the truth."""
+        learn = {} if self.truth is not None else {"learn": self.learn}
+        document = {"apiVersion": API_VERSION, "kind": KIND, "seed": seed, **learn}
+        return yaml.safe_dump({**document, "profiles": [self.profile]}, sort_keys=False)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """All that a file says, checked."""
+
+    about: str
+    cluster: Cluster
+    plan: Plan
+    shocks: tuple[Shock, ...]
+    contestants: tuple[Contestant, ...]
+    measure: Measure
+    seeds: int
+    load: float | None  # work that arrives over work that can be done; None where all arrives at once
+    load_is_exact: bool  # else a lower bound
+
+    @property
+    def tasks(self) -> int:
+        """About how many tasks a run has; exactly so many where no time ends it."""
+        if self.measure.horizon is None:
+            ends = (self.plan.tasks, self.measure.tasks)
+            return min((end for end in ends if end is not None), default=TASKS)
+        by_rate = self.plan.tasks_a_second * self.measure.horizon
+        return int(min(by_rate, self.plan.tasks or by_rate))
+
+    def window(self) -> Window:
+        """What counts."""
+        share, horizon = self.measure.warm_up, self.measure.horizon
+        if horizon is not None:
+            return Window(0, share * horizon, horizon)
+        return Window(int(share * self.tasks), 0.0, self.tasks / self.plan.tasks_a_second)
+
+    def arrivals(self, seed: int) -> Iterator[Arrival]:
+        """The jobs of one run."""
+        horizon, left = self.measure.horizon, self.tasks
+        for job in self.plan.arrivals(seed):
+            if job.at > horizon if horizon is not None else left <= 0:
+                return
+            yield job
+            left -= len(job.sizes)

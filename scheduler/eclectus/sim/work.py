@@ -1,0 +1,38 @@
+"""The nouns of work: kinds of tasks, and jobs that arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from msgspec import Struct
+
+from eclectus.core.model import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Tasks that are told apart in reports, and by what the scheduler may see of them."""
+
+    name: str  # becomes Task.workload: what a user would write on the pod as its class
+    spec: Spec
+    priority: int = 0
+
+
+class Arrival(Struct, frozen=True, gc=False):
+    """A job arrives: so many tasks of one kind, each of a true size in seconds at speed 1."""
+
+    at: float
+    kind: Kind
+    sizes: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A workload that has been checked: what it brings, and the jobs themselves for any seed."""
+
+    mean_sizes: dict[Kind, float]  # seconds at speed 1
+    work_rates: dict[Kind, float]  # seconds at speed 1 that arrive a second; inf where all comes at once
+    tasks_a_second: float
+    tasks: int | None  # None: without end
+    arrivals: Callable[[int], Iterator[Arrival]]

@@ -1,0 +1,250 @@
+"""The world: a heap of what will happen, machines that run tasks, and an engine that decides.
+
+The engine is the live scheduler's, and is told what a watch would tell it: pods that appear, binds that
+are answered, pods that have ended with the times of their containers. Sizes and speeds it never sees.
+An answer to a bind goes with the next word that is told, since by itself it changes no decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+from msgspec.structs import replace
+
+from eclectus.core.commands import Bind, Command, Fault
+from eclectus.core.engine import Engine
+from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, Resumed, TaskSeen
+from eclectus.core.model import Task
+from eclectus.sim.errors import StuckError
+from eclectus.sim.invariants import Judge, check_conserving, check_end, check_moment
+from eclectus.sim.ledger import Ledger
+from eclectus.sim.machine import Machine, Running
+from eclectus.sim.shocks import Shock, change_speeds
+from eclectus.sim.work import Arrival
+
+IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
+LOOK_EVERY = 1024  # moments between two looks at whether to stop
+
+
+class World:
+    """One run, from the first arrival until everybody has ended."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        machines: Mapping[str, Machine],
+        arrivals: Iterator[Arrival],
+        ledger: Ledger,
+        *,
+        profile: str = "eclectus",
+        shocks: Sequence[Shock] = (),
+        hop_seconds: float = 0.0,
+        checked: bool = False,
+        conserving: bool = False,
+    ) -> None:
+        self.engine, self.machines, self.ledger = engine, machines, ledger
+        self.now = 0.0
+        self.steps = 0
+        self.fault_count, self.first_fault = 0, ""
+        self.told: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None  # a tape's ear
+        self.on_shock: Callable[[], None] | None = None  # who must hear that true speeds have changed
+        self._arrivals, self._profile, self._hop = arrivals, profile, hop_seconds
+        self._checked, self._conserving = checked or conserving, conserving
+        self._judge = Judge()
+        self._waiting: dict[str, Running] = {}
+        self._jobs = self._serial = 0
+        self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
+        self._words: list[Event] = []  # for the engine's next step
+        self._idle_wakes = 0
+        for shock in shocks:
+            self._plan(shock.at, self._befall, shock)
+
+    # -- the story -------------------------------------------------------------------------------
+
+    def run(self, go_on: Callable[[Ledger], bool] = lambda ledger: True) -> bool:
+        """Live through everything; False if `go_on` said to stop before the end.
+
+        Raises InvariantError where an invariant does not hold, StuckError where tasks wait for ever.
+        """
+        # 1. There are machines, and the engine leads.
+        self._words = [*(NodeSeen(machine.node) for machine in self.machines.values()), Resumed()]
+        self._decide()
+        self._plan_next_arrival()
+        moments = 0
+        # 2. Until all has arrived and ended:
+        while self.ledger.in_system or self.ledger.closed is None:
+            # 3. Time moves on to what happens next, or to when the engine wants to look again.
+            self._move_on()
+            # 4. Whatever happens then, happens.
+            self._happen()
+            # 5. The engine hears of it and decides; machines start what was bound.
+            self._decide()
+            moments += 1
+            if moments % LOOK_EVERY == 0 and not go_on(self.ledger):
+                self.ledger.close()
+                return False
+        # 6. The books must agree.
+        check_end(self.ledger, self.machines, self.now)
+        return True
+
+    def _move_on(self) -> None:
+        wake = self.engine.next_wake()
+        heap = self._heap
+        if heap and (wake is None or heap[0][0] <= wake):
+            self._idle_wakes = 0
+            now = heap[0][0]
+        elif wake is not None and self._idle_wakes < IDLE_WAKES_MOST:
+            self._idle_wakes += not heap
+            now = wake
+        else:
+            raise StuckError(self._stuck())
+        self.now = max(now, self.now)
+        self.ledger.clock(self.now)
+
+    def _happen(self) -> None:
+        heap, now = self._heap, self.now
+        while heap and heap[0][0] <= now:
+            _, _, action, what = heappop(heap)
+            action(what)
+
+    def _decide(self) -> None:
+        words, self._words = self._words, []
+        commands = self.engine.step(words, self.now)
+        self.steps += 1
+        if self.told is not None:
+            self.told(self.now, words, commands)
+        for command in commands:
+            if isinstance(command, Bind):
+                self._at_hops(1, self._start, command)
+            elif isinstance(command, Fault):
+                self.fault_count += 1
+                self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
+        if self._checked:
+            self._check()
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def _arrive(self, job: Arrival) -> None:
+        number, now = self._jobs, self.now
+        self._jobs += 1
+        self.ledger.arrive(number, len(job.sizes), now)
+        kind, owner = job.kind, f"job-{number}"
+        for at, size in enumerate(job.sizes):
+            name = f"{owner}-{at}"
+            task = Task(
+                uid=name,
+                namespace="default",
+                name=name,
+                profile=self._profile,
+                spec=kind.spec,
+                priority=kind.priority,
+                created=now,
+                workload=kind.name,
+                job=owner,
+            )
+            self._submit(Running(task, kind, number, size, now))
+        self._plan_next_arrival()
+
+    def _submit(self, run: Running) -> None:
+        self._waiting[run.task.uid] = run
+        self._tell(TaskSeen(run.task))
+
+    def _start(self, bind: Bind) -> None:
+        machine = self.machines[bind.node]
+        if not machine.is_up:
+            self._tell(BindRefused(bind.uid, bind.node, "the node is gone"))
+            return
+        run = self._waiting.pop(bind.uid)
+        self._judge.see_start(run, machine)
+        machine.start(run, self.now)
+        self.ledger.start()
+        if run.due < float("inf"):
+            self._plan(run.due, self._end, run)
+        self._tell(BindConfirmed(bind.uid, bind.node))
+
+    def _end(self, run: Running) -> None:
+        machine = run.machine
+        if machine is None or run.due != self.now or run.task.uid not in machine.running:
+            return  # its machine has changed its speed or failed since this was planned
+        machine.end(run, self.now)
+        self.ledger.end(run, self.now)
+        run.machine = None
+        self._tell(TaskSeen(self._shown(run, machine, "Succeeded")))
+
+    def _befall(self, shock: Shock) -> None:
+        machines = [self.machines[name] for name in shock.machines]
+        partners = [self.machines[name] for name in shock.partners]
+        change_speeds(shock, machines, partners, self.now)
+        if self.on_shock is not None:
+            self.on_shock()
+        for machine in machines:
+            if shock.action == "fail" and machine.is_up:
+                self._fail(machine)
+            elif shock.action == "recover" and not machine.is_up:
+                machine.is_up = True
+                self._tell(NodeSeen(machine.node))
+        for machine in (*machines, *partners):
+            for run in machine.running.values():
+                if run.due < float("inf"):
+                    self._plan(run.due, self._end, run)
+
+    def _fail(self, machine: Machine) -> None:
+        """The machine is gone; its tasks have failed and are submitted again, as a Job would."""
+        machine.is_up = False
+        self._tell(NodeGone(machine.node.name))
+        for run in list(machine.running.values()):
+            machine.end(run, self.now)
+            self.ledger.lose(run)
+            self._tell(TaskSeen(self._shown(run, machine, "Failed")))
+            run.machine, run.remaining = None, run.size
+            run.tries += 1
+            name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.tries}"
+            run.task = replace(run.task, uid=name, name=name, created=self.now)
+            self._submit(run)
+
+    # -- within ----------------------------------------------------------------------------------
+
+    def _shown(self, run: Running, machine: Machine, phase: Any) -> Task:
+        """The pod as a watch shows it when it is over."""
+        return replace(run.task, node=machine.node.name, phase=phase, started=run.started, finished=self.now)
+
+    def _plan_next_arrival(self) -> None:
+        job = next(self._arrivals, None)
+        if job is None:
+            self.ledger.close()
+        else:
+            self._plan(job.at, self._arrive, job)
+
+    def _plan(self, at: float, action: Callable[[Any], None], what: object) -> None:
+        self._serial += 1
+        heappush(self._heap, (at, self._serial, action, what))
+
+    def _at_hops(self, hops: int, action: Callable[[Any], None], what: object) -> None:
+        if self._hop:
+            self._plan(self.now + hops * self._hop, action, what)
+        else:
+            action(what)
+
+    def _tell(self, event: Event) -> None:
+        self._at_hops(1, self._hear, event)
+
+    def _hear(self, event: Event) -> None:
+        self._words.append(event)
+
+    def _check(self) -> None:
+        if not self._hop:
+            running = sum(len(machine.running) for machine in self.machines.values())
+            check_moment(self.engine, self.ledger, len(self._waiting), running)
+        if self._conserving:
+            check_conserving(self.machines.values(), self._waiting.values())
+
+    def _stuck(self) -> str:
+        first = next(iter(self._waiting.values()), None)
+        if first is None:
+            return f"at {self.now:g} s {self.ledger.running} tasks run on machines that have stopped for ever"
+        return (
+            f"at {self.now:g} s {len(self._waiting)} tasks wait, the first being {first.task} "
+            f"of class {first.kind.name}, and nothing else will ever happen"
+        )

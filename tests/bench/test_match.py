@@ -1,0 +1,47 @@
+"""The match on a real control plane, small: everything bound and told, nothing left behind."""
+
+import asyncio
+
+import pytest
+
+from eclectus_bench import match
+from eclectus_bench.load import Binds
+from eclectus_bench.match import Course, play
+from eclectus_e2e import clusters
+from eclectus_e2e.errors import StartError
+
+
+def test_a_scheduler_that_has_died_is_not_waited_for():
+    gone = 2**22 + 1  # beyond the kernel's largest pid
+    with pytest.raises(StartError, match="ended with 0 of 3 pods bound"):
+        asyncio.run(Binds().wait_for(3, gone, lambda text: None))
+
+
+def test_who_begins_alternates():
+    players = ("kube", "ours")
+    assert [player for _, player in match._turns(players, 3)] == [
+        "kube",
+        "ours",
+        "ours",
+        "kube",
+        "kube",
+        "ours",
+    ]
+
+
+@pytest.mark.live
+def test_a_small_match(tmp_path, monkeypatch):
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    monkeypatch.setattr(match, "OUTPUT", tmp_path)
+    result = play(Course(nodes=20, pods=60, pairs=1, stream_seconds=1.0))
+    assert [run.scheduler for run in result.drains] == ["kube-scheduler", "eclectus"]
+    for run in result.drains:
+        assert run.events == run.pods == 60
+        assert run.told_per_second <= run.pods_per_second
+        assert run.scheduler_cpu_ms_from_start >= run.scheduler_cpu_ms > 0
+    kube, ours = result.streams
+    assert kube.pods == ours.pods > 0  # the same stream for both
+    assert 0 < ours.p50_seconds <= ours.p99_seconds
+    assert not (tmp_path / "cluster").exists()
+    assert (tmp_path / "logs" / "eclectus.log").exists()

@@ -1,0 +1,95 @@
+"""Ratios are taken within pairs, targets are judged on their median, and the file says all of it."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from eclectus_bench import report as reports
+from eclectus_bench.decisions import DecisionCost
+from eclectus_bench.drain import Drain
+from eclectus_bench.match import Course, Result, half_load
+from eclectus_bench.stream import Stream
+
+
+def drained(scheduler: str, pair: int, pace: float, **changes: float) -> Drain:
+    fields = {
+        "pods": 100,
+        "pods_per_second": pace,
+        "told_per_second": pace,
+        "start_seconds": 1.0,
+        "scheduler_cpu_ms": 2.0,
+        "scheduler_cpu_ms_from_start": 3.0,
+        "apiserver_cpu_ms": 2.0,
+        "etcd_cpu_ms": 0.5,
+        "peak_mib": 200.0,
+        "events_at_last_bind": 90,
+        "events": 100,
+        "strangers_cores": 0.0,
+    }
+    return Drain(scheduler=scheduler, pair=pair, **{**fields, **changes})
+
+
+def served(scheduler: str, pair: int, p99: float) -> Stream:
+    return Stream(scheduler, pair, 100, 50.0, p99 / 4, p99, 0.0)
+
+
+def result(theirs: list[float], ours: list[float]) -> Result:
+    drains = [drained("kube-scheduler", pair, pace) for pair, pace in enumerate(theirs)]
+    # In reverse: the order of the runs within the list must not matter.
+    drains += [drained("eclectus", pair, pace) for pair, pace in reversed(list(enumerate(ours)))]
+    streams = [served(name, 0, p99) for name, p99 in (("kube-scheduler", 0.4), ("eclectus", 0.1))]
+    return Result(drains, streams)
+
+
+def line(lines: list[reports.Comparison], title: str) -> reports.Comparison:
+    (found,) = (each for each in lines if each.measure == title)
+    return found
+
+
+def test_a_ratio_is_taken_within_its_pair_and_the_median_is_told_with_least_and_most():
+    found = line(reports.compare(result([100, 200, 400], [300, 400, 400])), "bound, pods/s")
+    assert (found.ratio, found.ratio_least, found.ratio_most) == (2.0, 1.0, 3.0)
+    assert (found.kube_scheduler, found.eclectus) == (200, 400)
+
+
+@pytest.mark.parametrize(("ours", "met"), [(179, False), (180, True)])
+def test_a_pace_has_to_reach_its_target(ours, met):
+    assert line(reports.compare(result([100], [ours])), "bound, pods/s").met is met
+
+
+def test_a_wait_has_to_stay_below_its_target_and_a_measure_without_one_is_not_judged():
+    lines = reports.compare(result([100], [100]))
+    assert line(lines, "half load, p99, s").met is True
+    assert line(lines, "half load, p99, s").ratio == 0.25
+    assert line(lines, "etcd CPU, ms/pod").met is None
+
+
+def test_flat_is_the_largest_cluster_over_the_smallest_whatever_the_order():
+    costs = [DecisionCost("rosella", "burst", nodes, cost, 1.0, 90.0) for nodes, cost in ((900, 33), (5, 30))]
+    assert reports.flatness(costs) == {"rosella, burst": 1.1}
+
+
+def test_half_load_is_half_the_pace_of_the_slower_one():
+    assert half_load(result([100, 300, 200], [900, 1000, 1100]).drains) == 100
+
+
+def test_the_file_can_be_written_with_both_halves_and_with_either_alone():
+    course = Course(nodes=5, pods=100, pairs=1, stream_seconds=1.0)
+    costs = [DecisionCost("rosella", "burst", nodes, 30.0, 1.0, 90.0) for nodes in (5, 50)]
+    played = result([100], [200])
+    whole = json.loads(json.dumps(reports.report(course, costs, played)))
+    assert whole["drains"] == [asdict(run) for run in played.drains]
+    assert whole["course"] == asdict(course)
+    assert whole["decisions"]["flatness"] == {"rosella, burst": 1.0}
+    assert reports.report(course, [], played)["decisions"]["costs"] == []
+    assert reports.report(course, costs, None)["comparisons"] == []
+
+
+def test_the_tables_name_every_measure_and_every_missed_target():
+    text = "\n".join(reports.comparison_table(reports.compare(result([100], [120]))))
+    assert all(measure.title in text for measure in (*reports.DRAIN_MEASURES, *reports.STREAM_MEASURES))
+    assert ">= 1.8 MISSED" in text
+    assert "<= 1 met" in text
+    costs = [DecisionCost("pot", "mixed", nodes, 40.0, 1.0, 90.0) for nodes in (500, 5000)]
+    assert "5,000 nodes" in "\n".join(reports.decisions_table(costs))

@@ -1,0 +1,72 @@
+"""What is derived from the chart stands in the repository as it would be derived now."""
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from eclectus.config.configuration import parse
+from eclectus_e2e import manifests
+from eclectus_e2e.chart import configuration, render
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
+from eclectus_e2e.values_table import Value, described, inserted
+
+EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
+PLAIN = list(yaml.safe_load_all((MANIFESTS / "eclectus.yaml").read_text()))
+
+
+@pytest.mark.parametrize("path", manifests.derived(), ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_derived_files_are_up_to_date(path):
+    assert path.read_text() == manifests.derived()[path], "call `make manifests`"
+
+
+def test_plain_yaml_is_valid_and_belongs_to_no_helm_release():
+    for each in PLAIN:
+        kubernetes_validate.validate(each, "1.36", strict=True)
+    assert "helm" not in yaml.safe_dump_all(PLAIN).lower()
+
+
+def test_plain_yaml_holds_every_object_of_the_chart_but_hooks():
+    rendered = {(each["kind"], each["metadata"]["name"]) for each in render()}
+    plain = {(each["kind"], each["metadata"]["name"]) for each in PLAIN}
+    assert plain - rendered == {("Namespace", "eclectus-system")}
+    assert rendered - plain == {("Pod", "eclectus-test")}
+
+
+def test_plain_yaml_carries_the_same_configuration():
+    assert configuration(PLAIN) == configuration(render())
+
+
+def test_every_described_value_is_a_value_and_every_value_is_described():
+    text = (CHART / "values.yaml").read_text()
+    paths = {value.path for value in described(text)}
+    leaves = _leaves(yaml.safe_load(text), paths)
+    assert leaves == paths
+
+
+def test_a_table_row_has_path_default_and_meaning():
+    text = "a:\n  # -- How many of\n  # them.\n  b: 3\n# no row for this\nc: {d: 1}\n"
+    assert described(text) == [Value("a.b", 3, "How many of them.")]
+
+
+def test_a_readme_without_marks_is_refused():
+    with pytest.raises(UsageError, match="needs the two lines"):
+        inserted("# A chart\n", "a: 1\n")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_are_valid(path):
+    for each in yaml.safe_load_all(path.read_text()):
+        if each["kind"] == "SchedulerConfiguration":
+            parse(path.read_text())
+        else:
+            kubernetes_validate.validate(each, "1.36", strict=True)
+
+
+def _leaves(values, stops, prefix=""):
+    found = set()
+    for name, part in values.items():
+        path = prefix + name
+        deeper = isinstance(part, dict) and path not in stops
+        found |= _leaves(part, stops, f"{path}.") if deeper else {path}
+    return found

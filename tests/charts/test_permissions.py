@@ -1,0 +1,76 @@
+"""The chart grants the table below: change it together with the client that needs the verb."""
+
+import json
+
+import pytest
+
+from eclectus_e2e.chart import NAMESPACE, render
+from eclectus_e2e.permissions import Permission, forbidden, granted, requests, superfluous
+
+TABLE = {
+    Permission("", "nodes", "list"),
+    Permission("", "nodes", "watch"),
+    Permission("", "pods", "get"),
+    Permission("", "pods", "list"),
+    Permission("", "pods", "watch"),
+    Permission("", "pods/binding", "create"),
+    Permission("", "pods/status", "patch"),
+    Permission("events.k8s.io", "events", "create"),
+    Permission("coordination.k8s.io", "leases", "create", namespace=NAMESPACE),
+    Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE),
+    Permission("coordination.k8s.io", "leases", "update", "eclectus", NAMESPACE),
+}
+
+
+def test_the_chart_grants_exactly_the_table():
+    assert granted(render()) == TABLE
+
+
+def test_without_an_election_no_lease_may_be_touched():
+    values = {"config": {"leaderElection": {"leaderElect": False}}, "scheduler": {"replicas": 1}}
+    assert granted(render(values)) == {each for each in TABLE if each.resource != "leases"}
+
+
+def test_without_rbac_nothing_is_granted():
+    objects = render({"rbac": {"create": False}})
+    assert granted(objects) == set()
+    assert not [each for each in objects if each["kind"].endswith("Binding")]
+
+
+@pytest.mark.parametrize("kind", ["ClusterRoleBinding", "RoleBinding"])
+def test_roles_are_bound_to_the_schedulers_account_alone(kind):
+    (binding,) = [each for each in render() if each["kind"] == kind]
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "eclectus", "namespace": NAMESPACE}]
+    (role,) = [each for each in render() if each["kind"] == kind.removesuffix("Binding")]
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+
+
+def test_a_named_permission_covers_that_name_alone():
+    mine = Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE)
+    assert mine.covers(Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE))
+    assert not mine.covers(Permission("coordination.k8s.io", "leases", "get", "other", NAMESPACE))
+    assert not mine.covers(Permission("coordination.k8s.io", "leases", "get", "eclectus", "default"))
+
+
+def test_an_audit_log_tells_what_was_missing_and_what_was_not_needed(tmp_path):
+    log = tmp_path / "audit.log"
+    me, other = "system:serviceaccount:a:me", "system:serviceaccount:a:other"
+    binding = {
+        "resource": "pods",
+        "subresource": "binding",
+        "name": "p",
+        "namespace": "d",
+        "apiVersion": "v1",
+    }
+    secrets = {"resource": "secrets", "apiVersion": "v1"}
+    lines = [
+        {"verb": "create", "user": {"username": me}, "objectRef": binding},
+        {"verb": "list", "user": {"username": me}, "objectRef": secrets},
+        {"verb": "get", "user": {"username": me}, "requestURI": "/version"},
+        {"verb": "list", "user": {"username": other}, "objectRef": {"resource": "nodes"}},
+    ]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    permissions = {Permission("", "pods/binding", "create"), Permission("", "nodes", "list")}
+    asked = requests(log, me)
+    assert forbidden(permissions, asked) == {Permission("", "secrets", "list")}
+    assert superfluous(permissions, asked) == {Permission("", "nodes", "list")}

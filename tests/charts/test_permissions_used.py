@@ -1,0 +1,132 @@
+"""The scheduler's whole life under the chart's ServiceAccount, read back from the API server's audit log.
+
+Every permission that the chart grants is needed once, and nothing beyond them is asked for.
+"""
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from kubernetes.client import ApiClient, Configuration, CoreV1Api
+from kubernetes.config import load_kube_config
+
+from eclectus_e2e import chart, clusters
+from eclectus_e2e.components import audit_log
+from eclectus_e2e.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.permissions import forbidden, granted, requests, superfluous
+from eclectus_e2e.processes import wait_for
+
+pytestmark = pytest.mark.live
+OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited=chart.NAMESPACE)
+ECLECTUS = Path(sys.executable).parent / "eclectus"
+REQUEST_SECONDS = 1.0  # until an answer counts as lost
+PODS_A_ROUND = 200  # more than the scheduler has requests in flight
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory):
+    if clusters.choice():
+        pytest.skip("only a control plane built here writes an audit log and can be frozen")
+    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", OPTIONS) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def core(plane):
+    settings = Configuration()
+    load_kube_config(str(plane.kubeconfig), client_configuration=settings, persist_config=False)
+    settings.proxy = None
+    with ApiClient(settings) as client:
+        yield CoreV1Api(client)
+
+
+def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
+    (port,) = free_ports(1)
+    connection = {"requestTimeout": f"{REQUEST_SECONDS}s"}
+    values = {"config": {"server": {"address": "127.0.0.1", "port": port}, "clientConnection": connection}}
+    installed = chart.install(plane.kubeconfig, values=values)
+    core.create_node(node())
+    core.create_namespaced_pod("default", pod("huge", cpu="10000"))
+
+    def used():
+        return requests(audit_log(plane.directory), installed.user)
+
+    def has(verb, resource):
+        return any((each.verb, each.resource) == (verb, resource) for each in used())
+
+    with running(plane, installed, tmp_path) as scheduler:
+        assert wait_for(lambda: has("patch", "pods/status") and has("create", "events"), 60)
+        for number in itertools.count():
+            if has("get", "pods"):
+                break
+            assert number < 10, "no bind's answer was lost, however often the API server was frozen"
+            lose_answers(plane, core, scheduler, f"round-{number}")
+        assert wait_for(lambda: not waiting(core), 60), waiting(core)
+        scheduler.send_signal(signal.SIGTERM)
+        assert scheduler.wait(timeout=30) == 0, (tmp_path / "log").read_text()[-2000:]
+    rights = granted(chart.render(values))
+    assert forbidden(rights, used()) == set()
+    assert superfluous(rights, used()) == set()
+
+
+@contextmanager
+def running(plane, installed, folder):
+    """The scheduler as a process with the chart's configuration and nothing but its account's token."""
+    token = chart.service_account_kubeconfig(
+        plane.kubeconfig, folder, installed.namespace, installed.service_account
+    )
+    (folder / "config.yaml").write_text(installed.configuration)
+    command = [ECLECTUS, "scheduler", "--config", folder / "config.yaml", "--kubeconfig", token]
+    bare = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    with open(folder / "log", "wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=bare)
+        try:
+            yield process
+        finally:
+            process.kill()
+            process.wait()
+
+
+def lose_answers(plane, core, scheduler, prefix):
+    """Freeze the API server while binds are in flight, until their answers count as lost."""
+    apiserver, log = plane.pids["kube-apiserver"], audit_log(plane.directory)
+    scheduler.send_signal(signal.SIGSTOP)  # so that all pods are there before the first bind
+    for number in range(PODS_A_ROUND):
+        core.create_namespaced_pod("default", pod(f"{prefix}-{number}", cpu="10m"))
+    start = log.stat().st_size
+    scheduler.send_signal(signal.SIGCONT)
+    assert wait_for(lambda: b'"subresource":"binding"' in log.read_bytes()[start:], 30)
+    os.kill(apiserver, signal.SIGSTOP)
+    try:
+        time.sleep(2 * REQUEST_SECONDS)  # the length of the freeze, not a wait for something
+    finally:
+        os.kill(apiserver, signal.SIGCONT)
+
+
+def waiting(core):
+    """Names of the pods that should be on a node and are not."""
+    pods = core.list_namespaced_pod("default").items
+    return [each.metadata.name for each in pods if each.metadata.name != "huge" and not each.spec.node_name]
+
+
+def node():
+    room = {"cpu": "100", "memory": "100Gi", "pods": "5000"}
+    ready = {"type": "Ready", "status": "True", "reason": "Test", "message": "as if a kubelet were there"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": "wide"},
+        "status": {"capacity": room, "allocatable": room, "conditions": [ready]},
+    }
+
+
+def pod(name, cpu):
+    main = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    spec = {"schedulerName": "eclectus", "containers": [main]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}

@@ -1,0 +1,173 @@
+"""What the chart makes of its values, for its defaults and for every file in ci/."""
+
+import helm_python as helm
+import kubernetes_validate
+import pytest
+import yaml
+
+from eclectus.cli.main import program
+from eclectus.config.configuration import parse
+from eclectus_e2e.chart import RELEASE, configuration, render
+from eclectus_e2e.paths import CHART
+
+OLDEST, NEWEST = "1.29", "1.37"
+CASES = ["defaults", *sorted(path.name for path in (CHART / "ci").glob("*-values.yaml"))]
+
+
+def values(case):
+    return {} if case == "defaults" else yaml.safe_load((CHART / "ci" / case).read_text())
+
+
+def one(objects, kind, **metadata):
+    (found,) = [
+        each for each in objects if each["kind"] == kind and metadata.items() <= each["metadata"].items()
+    ]
+    return found
+
+
+def pod_of(objects):
+    return one(objects, "Deployment")["spec"]["template"]
+
+
+@pytest.mark.parametrize("version", [OLDEST, NEWEST])
+@pytest.mark.parametrize("case", CASES)
+def test_every_object_is_valid_kubernetes(case, version):
+    for each in render(values(case)):
+        kubernetes_validate.validate(each, version, strict=True)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_lint_finds_nothing_but_the_missing_icon(case):
+    report = helm.lint(CHART, values(case), strict=True, kube_version=f"v{OLDEST}.0")
+    assert [each["error"] for each in report["messages"]] == ["icon is recommended"]
+    assert report["errors"] == []
+
+
+def test_the_same_values_give_the_same_objects():
+    assert render() == render()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_selectors_find_the_pods(case):
+    objects = render(values(case))
+    labels = pod_of(objects)["metadata"]["labels"]
+    selectors = [one(objects, "Deployment")["spec"]["selector"]["matchLabels"]]
+    selectors += [each["spec"]["selector"] for each in objects if each["kind"] == "Service"]
+    selectors += [
+        each["spec"]["selector"]["matchLabels"] for each in objects if each["kind"] == "PodDisruptionBudget"
+    ]
+    selectors += [
+        each["spec"]["podSelector"]["matchLabels"] for each in objects if each["kind"] == "NetworkPolicy"
+    ]
+    selectors += [
+        each["labelSelector"]["matchLabels"] for each in pod_of(objects)["spec"]["topologySpreadConstraints"]
+    ]
+    assert all(selector.items() <= labels.items() for selector in selectors)
+
+
+def test_no_selector_finds_the_test_pod():
+    objects = render()
+    labels = one(objects, "Pod")["metadata"]["labels"]
+    assert not one(objects, "Deployment")["spec"]["selector"]["matchLabels"].items() <= labels.items()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("kind", ["Deployment", "Pod"])
+def test_pods_meet_the_restricted_standard(case, kind):
+    found = one(render(values(case)), kind)
+    spec = found["spec"]["template"]["spec"] if kind == "Deployment" else found["spec"]
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert not any(spec.get(key) for key in ("hostNetwork", "hostPID", "hostIPC"))
+    for container in spec["containers"]:
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert security["readOnlyRootFilesystem"] is True
+    assert all(
+        next(iter(volume.keys() - {"name"})) in ("configMap", "emptyDir")
+        for volume in spec.get("volumes", [])
+    )
+
+
+def test_probes_and_service_follow_the_configured_port():
+    objects = render({"config": {"server": {"port": 8080}}})
+    (container,) = pod_of(objects)["spec"]["containers"]
+    assert container["ports"] == [{"name": "http", "containerPort": 8080}]
+    assert {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")} == {"http"}
+    assert one(objects, "Service")["spec"]["ports"][0]["port"] == 8080
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_program_knows_the_arguments_it_is_given(case):
+    (container,) = pod_of(render(values(case)))["spec"]["containers"]
+    (test,) = one(render(values(case)), "Pod")["spec"]["containers"]
+    assert test["args"] == ["--version"]
+    command, *options = container["args"]
+    options = [each.replace("/etc/eclectus/config.yaml", __file__) for each in options]
+    given = program.commands[command].make_context(command, options).params
+    assert given["log_format"] == values(case).get("scheduler", {}).get("logFormat", "text")
+
+
+def test_a_changed_configuration_changes_the_pods():
+    before, after = (
+        pod_of(render(v))["metadata"]["annotations"]["checksum/config"]
+        for v in ({}, {"config": {"learn": {"policy": "other"}}})
+    )
+    assert before != after
+
+
+def test_the_configuration_is_passed_through():
+    given = {"profiles": [{"schedulerName": "quick", "place": {"policy": "pot", "seed": 7}}]}
+    config = yaml.safe_load(configuration(render({"config": given})))
+    assert config["profiles"] == given["profiles"]
+    assert (config["apiVersion"], config["kind"]) == ("eclectus.dev/v1alpha1", "SchedulerConfiguration")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_scheduler_reads_the_configuration(case):
+    objects = render(values(case))
+    read = parse(configuration(objects))
+    names = {each["schedulerName"] for each in yaml.safe_load(read.text)["profiles"]}
+    assert {profile.scheduler_name for profile in read.profiles} == names
+    assert one(objects, "Pod")["spec"]["schedulerName"] in names
+
+
+def test_the_lease_lies_in_the_releases_namespace_under_its_name():
+    objects = render({"fullnameOverride": "speedy"}, namespace="batch")
+    lease = yaml.safe_load(configuration(objects))["leaderElection"]
+    assert (lease["resourceNamespace"], lease["resourceName"]) == ("batch", "speedy")
+    role = one(objects, "Role")
+    assert role["metadata"]["namespace"] == "batch"
+    assert role["rules"][1]["resourceNames"] == ["speedy"]
+
+
+def test_one_replica_has_no_disruption_budget():
+    kinds = [each["kind"] for each in render({"scheduler": {"replicas": 1}})]
+    assert "PodDisruptionBudget" not in kinds
+
+
+def test_an_image_digest_wins_over_the_tag():
+    digest = "sha256:" + "0" * 64
+    objects = render({"scheduler": {"image": {"repository": "reg:5000/e", "tag": "2", "digest": digest}}})
+    assert pod_of(objects)["spec"]["containers"][0]["image"] == f"reg:5000/e@{digest}"
+
+
+def test_the_tag_is_by_default_the_charts_version():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert pod_of(render())["spec"]["containers"][0]["image"].endswith(f":{chart['appVersion']}")
+
+
+def test_two_releases_share_no_cluster_wide_name():
+    names = [
+        {each["metadata"]["name"] for each in render(namespace=ns) if each["kind"].startswith("ClusterRole")}
+        for ns in ("one", "two")
+    ]
+    assert names[0].isdisjoint(names[1])
+
+
+def test_the_notes_give_the_first_command():
+    with helm.Chart.load(CHART) as chart:
+        notes = chart.render({}, name=RELEASE, namespace="batch")["eclectus/templates/NOTES.txt"]
+    assert "kubectl -n batch rollout status deployment/eclectus" in notes
+    assert '"schedulerName": "eclectus"' in notes

@@ -1,0 +1,65 @@
+"""Values the chart refuses, and what it says."""
+
+import json
+
+import pytest
+import yaml
+
+from eclectus_e2e.chart import render
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.paths import CHART
+
+REFUSED = [
+    ({"replicas": 3}, "additional properties 'replicas' not allowed"),
+    ({"scheduler": {"replica": 3}}, "at '/scheduler': additional properties 'replica' not allowed"),
+    ({"scheduler": {"replicas": "3"}}, "at '/scheduler/replicas'"),
+    ({"scheduler": {"image": {"digest": "abc"}}}, "at '/scheduler/image/digest'"),
+    ({"scheduler": {"image": {"repository": "a b"}}}, "at '/scheduler/image/repository'"),
+    ({"scheduler": {"image": {"pullPolicy": "Sometimes"}}}, "at '/scheduler/image/pullPolicy'"),
+    ({"config": {"profiles": []}}, "at '/config/profiles'"),
+    ({"config": {"profiles": [{"place": {"policy": "pot"}}]}}, "missing property 'schedulerName'"),
+    ({"config": {"profiles": [{"schedulerName": "Big"}]}}, "at '/config/profiles/0/schedulerName'"),
+    ({"config": {"profiles": [{"schedulerName": "a", "place": "pot"}]}}, "at '/config/profiles/0/place'"),
+    ({"config": {"leaderElection": {"leaseDuration": "soon"}}}, "at '/config/leaderElection/leaseDuration'"),
+    ({"config": {"leaderElection": {"leaderElect": "yes"}}}, "at '/config/leaderElection/leaderElect'"),
+    ({"config": {"server": {"port": 80}}}, "at '/config/server/port'"),
+    ({"podDisruptionBudget": {"maxUnavailable": "half"}}, "at '/podDisruptionBudget/maxUnavailable'"),
+    ({"networkPolicy": {"from": {}}}, "at '/networkPolicy/from'"),
+    (
+        {"config": {"leaderElection": {"leaderElect": False}}},
+        "Set scheduler.replicas to 1 or leaderElect to true",
+    ),
+    ({"serviceAccount": {"create": False}}, "serviceAccount.name: name an existing ServiceAccount"),
+]
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED, ids=[json.dumps(values) for values, _ in REFUSED])
+def test_a_bad_value_is_refused_with_its_path(values, message):
+    with pytest.raises(UsageError) as refused:
+        render(values)
+    assert message in str(refused.value)
+
+
+def test_the_schema_knows_exactly_the_values_there_are():
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    assert listed(schema) - {"global"} == keys(values, listed(schema))
+
+
+def listed(schema, prefix=""):
+    """Dotted paths that the schema names, below objects that admit nothing else."""
+    found = set()
+    for name, part in schema.get("properties", {}).items():
+        closed = part.get("additionalProperties") is False and part.get("type") == "object"
+        found |= listed(part, f"{prefix}{name}.") if closed else {prefix + name}
+    return found
+
+
+def keys(values, stops, prefix=""):
+    """Dotted paths of values, down to where the schema stops."""
+    found = set()
+    for name, part in values.items():
+        path = prefix + name
+        deeper = isinstance(part, dict) and part and path not in stops
+        found |= keys(part, stops, f"{path}.") if deeper else {path}
+    return found

@@ -1,0 +1,142 @@
+"""A class that is kept up to date says the same as one made afresh, whatever has happened meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from eclectus.core.cluster import Cluster
+from eclectus.core.model import (
+    Guard,
+    HostPort,
+    Node,
+    Preference,
+    Requirement,
+    Spec,
+    Taint,
+    Task,
+    Term,
+    Toleration,
+)
+from eclectus.feasibility.classes import TaskClass
+
+GUARD = Guard("zone", (Requirement("app", "In", ("web",)),))
+ZONE = Term((Requirement("zone", "In", ("z1",)),))
+SPECS = (
+    Spec(requests=(("cpu", 2),)),
+    Spec(requests=(("cpu", 1), ("memory", 3)), affinity=(ZONE, Term((Requirement("nic", "Gt", ("3",)),)))),
+    Spec(requests=(("example.com/late", 1),), tolerations=(Toleration("t", "Exists"),)),
+    Spec(host_ports=(HostPort(80),), preferences=(Preference(1, ZONE),)),
+    Spec(shunned=(GUARD,), lasting=True),
+)
+RESIDENTS = (
+    *(Task(str(i), "n", "p", spec=spec) for i, spec in enumerate(SPECS)),
+    Task("guard", "n", "p", guards=(GUARD,)),
+    Task("grown", "n", "p", spec=SPECS[0], held=(("cpu", 5),)),
+)
+NAMES = [f"n{i}" for i in range(9)]
+NODES = st.builds(
+    Node,
+    st.sampled_from(NAMES),
+    st.sampled_from(
+        [
+            (("cpu", 4), ("memory", 8), ("pods", 4)),
+            (("cpu", 9), ("pods", 2)),
+            (("cpu", 4), ("example.com/late", 2), ("pods", 9)),
+        ]
+    ),
+    st.sampled_from([(), (("zone", "z1"),), (("nic", "5"), ("zone", "z2")), (("nic", "1"), ("zone", "z1"))]),
+    st.sampled_from([(), (Taint("t"),), (Taint("s", effect="PreferNoSchedule"),)]),
+    st.booleans(),
+)
+
+
+class KeepsUp(RuleBasedStateMachine):
+    """Nodes and residents come and go; classes refresh now and then; the journals forget."""
+
+    @initialize()
+    def start(self) -> None:
+        self.cluster = Cluster(rows=1)  # small, so that arrays grow under the classes
+        self.classes: dict[Spec, TaskClass] = {}
+        self.held: list[tuple[str, Task]] = []
+        self.meant: list[tuple[str, Any]] = []
+
+    @rule(node=NODES)
+    def a_node_comes_or_changes(self, node: Node) -> None:
+        self.cluster.put_node(node)
+
+    @precondition(lambda self: self.cluster.rows)
+    @rule(data=st.data())
+    def a_node_goes(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
+        row = self.cluster.rows[name]
+        for where, task in self.held:
+            if where == name:
+                self.cluster.release(row, task)
+        for where, amounts in self.meant:
+            if where == name:
+                self.cluster.mean_for(row, amounts, -1)
+        self.held = [pair for pair in self.held if pair[0] != name]
+        self.meant = [pair for pair in self.meant if pair[0] != name]
+        self.cluster.drop_node(name)
+
+    @precondition(lambda self: self.cluster.rows)
+    @rule(data=st.data(), task=st.sampled_from(RESIDENTS))
+    def a_pod_takes_room(self, data: st.DataObject, task: Task) -> None:
+        name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
+        self.cluster.hold(self.cluster.rows[name], task)
+        self.held.append((name, task))
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def a_pod_ends(self, data: st.DataObject) -> None:
+        name, task = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        self.cluster.release(self.cluster.rows[name], task)
+
+    @precondition(lambda self: self.cluster.rows)
+    @rule(data=st.data(), amounts=st.sampled_from([SPECS[0].requests, SPECS[1].requests]))
+    def a_pod_is_meant_for_a_node(self, data: st.DataObject, amounts: Any) -> None:
+        name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
+        self.cluster.mean_for(self.cluster.rows[name], amounts)
+        self.meant.append((name, amounts))
+
+    @precondition(lambda self: self.meant)
+    @rule()
+    def a_plan_is_dropped(self) -> None:
+        name, amounts = self.meant.pop()
+        self.cluster.mean_for(self.cluster.rows[name], amounts, -1)
+
+    @rule(keep=st.integers(0, 2))
+    def journals_forget(self, keep: int) -> None:
+        self.cluster.shape.forget(keep)
+        self.cluster.usage.forget(keep)
+
+    @rule(spec=st.sampled_from(SPECS))
+    def a_class_is_asked(self, spec: Spec) -> None:
+        kept = self.classes.setdefault(spec, TaskClass(self.cluster, spec, "w"))
+        kept.refresh()
+        self.compare(kept)
+
+    @invariant()
+    def journals_stay_readable(self) -> None:
+        assert self.cluster.shape.since(self.cluster.shape.end) is not None
+
+    def compare(self, kept: TaskClass) -> None:
+        fresh = TaskClass(self.cluster, kept.spec, "w")
+        for name in ("feasible", "open", "over", "places", "slots", "soft", "waitable_rows", "open_rows"):
+            np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name), err_msg=name)
+        assert (kept.open_count, kept.feasible_count) == (fresh.open_count, fresh.feasible_count)
+        assert kept.open_count == kept.open.sum()
+
+    def teardown(self) -> None:
+        for kept in self.classes.values():
+            kept.refresh()
+            self.compare(kept)
+
+
+TestKeepsUp = KeepsUp.TestCase
+TestKeepsUp.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

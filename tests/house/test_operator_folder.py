@@ -1,0 +1,57 @@
+"""A folder called `operator` must never become Python's module of that name.
+
+With an `__init__.py` in it, or a test below it, `import operator` (and with it `collections`) finds the
+folder in some ways of starting Python and not in others.
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+
+import pytest
+
+from eclectus_e2e.paths import CHECKOUT
+
+ROOTS = ("operator", "scheduler")
+PROBE = "import operator, collections; print(operator.itemgetter.__module__, operator.__file__)"
+
+
+@pytest.mark.parametrize("root", [*ROOTS, "tests"])
+def test_roots_are_folders_and_not_packages(root):
+    assert (CHECKOUT / root).is_dir()
+    assert not (CHECKOUT / root / "__init__.py").exists()
+
+
+def test_no_package_below_tests():
+    assert list((CHECKOUT / "tests").rglob("__init__.py")) == []
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_no_test_lives_under_a_source_root(root):
+    files = (CHECKOUT / root).rglob("*.py")
+    assert [
+        path for path in files if path.name.startswith(("test_", "conftest")) or path.stem.endswith("_test")
+    ] == []
+
+
+def test_operator_is_the_standard_librarys_here():
+    assert importlib.util.find_spec("operator").origin == os.path.join(
+        os.path.dirname(os.__file__), "operator.py"
+    )
+
+
+@pytest.mark.parametrize("place", [".", "operator", "scheduler", "tests"])
+def test_operator_is_the_standard_librarys_in_a_new_python(place):
+    """Started with its folder first on the path, as `python -c` and `python -m` do."""
+    bare = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    told = subprocess.run(
+        [sys.executable, "-c", PROBE],
+        cwd=CHECKOUT / place,
+        env=bare,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(CHECKOUT / "operator") not in told.stdout
+    assert told.stdout.split()[1].endswith("operator.py")

@@ -1,0 +1,66 @@
+"""The distribution: its programs start, its versions agree, nothing unlocked is installed in an image."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+import yaml
+
+import eclectus
+from eclectus_e2e.paths import CHART, CHECKOUT
+
+PROJECT = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+SCRIPTS = PROJECT["project"]["scripts"]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_every_program_starts(name):
+    program = Path(sys.executable).parent / name
+    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    assert "Usage" in told.stdout
+    assert "scheduler" in told.stdout
+
+
+def test_every_program_says_its_version():
+    program = Path(sys.executable).parent / "eclectus"
+    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert PROJECT["project"]["version"] in told.stdout
+
+
+def test_the_installed_programs_are_those_of_the_project():
+    installed = {each.name: each.value for each in entry_points(group="console_scripts")}
+    assert SCRIPTS.items() <= installed.items()
+
+
+def test_version_is_the_same_everywhere():
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    changelog = (CHECKOUT / "CHANGELOG.md").read_text()
+    version = PROJECT["project"]["version"]
+    assert (eclectus.__version__, chart["appVersion"]) == (version, version)
+    assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", changelog, flags=re.MULTILINE)
+
+
+def test_the_licence_is_the_one_named():
+    assert "Apache License" in (CHECKOUT / "LICENSE").read_text()
+    assert PROJECT["project"]["license"] == "Apache-2.0"
+
+
+def locked(name):
+    """Name to version of a lock file, whose every entry must carry a hash."""
+    text = (CHECKOUT / "requirements" / name).read_text()
+    entries = re.findall(
+        r"^([a-z0-9_.-]+)==([^\s;]+)(.*?)(?=^[a-z0-9]|\Z)", text, flags=re.MULTILINE | re.DOTALL
+    )
+    assert all("--hash=sha256:" in rest for _, _, rest in entries)
+    return {package: version for package, version, _ in entries}
+
+
+def test_the_images_versions_are_those_the_tests_run_with():
+    live, dev = locked("live.lock"), locked("dev.lock")
+    assert {"aiohttp", "kubernetes", "numpy"} <= live.keys()
+    assert live.items() <= dev.items()
+    assert not live.keys() & {"pytest", "mypy", "helm-python-sdk", "kopf"}

@@ -1,0 +1,56 @@
+"""The workflow files and the Dockerfile, as far as they can be held to their word without running them."""
+
+import re
+
+import pytest
+import yaml
+
+from eclectus_e2e.paths import CHECKOUT
+
+WORKFLOWS = sorted((CHECKOUT / ".github" / "workflows").glob("*.yaml"))
+TARGETS = set(re.findall(r"^([a-z0-9-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
+DOCKERFILE = (CHECKOUT / "scheduler" / "Dockerfile").read_text()
+
+
+def steps(path):
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_may_only_read(path):
+    workflow = yaml.safe_load(path.read_text())
+    assert workflow["permissions"] == {"contents": "read"}
+    assert all("permissions" not in job and job["timeout-minutes"] <= 45 for job in workflow["jobs"].values())
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_actions_are_pinned_and_commands_exist(path):
+    uses = [step["uses"] for step in steps(path) if "uses" in step]
+    assert [each for each in uses if not re.fullmatch(r"actions/[a-z-]+@v\d+", each)] == []
+    called = re.findall(r"\bmake ([a-z0-9-]+)", " ".join(step.get("run", "") for step in steps(path)))
+    assert set(called) <= TARGETS
+
+
+def test_ci_runs_the_lint_and_the_readmes_test_command():
+    called = re.findall(
+        r'^make PYTHON="\$python" ([a-z]+)', (CHECKOUT / ".ci" / "run").read_text(), flags=re.MULTILINE
+    )
+    assert called == ["venv", "lint", "test"]
+    assert (CHECKOUT / ".ci" / "run").stat().st_mode & 0o111
+
+
+def test_the_image_runs_as_nobody_and_imports_from_no_working_directory():
+    last = DOCKERFILE.rpartition("FROM ")[2]
+    assert "\nUSER 65532:65532\n" in last
+    assert "PYTHONSAFEPATH=1" in last
+    assert "pip install --require-hashes" in DOCKERFILE
+
+
+def test_what_the_image_copies_exists_and_is_let_in():
+    copies = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, flags=re.MULTILINE)
+    sources = [source for line in copies for source in line.split()]
+    let_in = re.findall(r"^!(.*)$", (CHECKOUT / ".dockerignore").read_text(), flags=re.MULTILINE)
+    assert sources
+    assert [source for source in sources if not (CHECKOUT / source).exists()] == []
+    assert [source for source in sources if source.split("/")[0] not in let_in] == []

@@ -1,0 +1,115 @@
+"""Nothing is lost and nothing doubled, whatever dies, freezes or forgets in mid-stream."""
+
+import signal
+import threading
+from collections import Counter
+
+import pytest
+
+from live_cluster import QUICK_LEASE, Admin, Scheduler, pod, wait
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+
+def names(count: int, prefix: str = "p") -> list[str]:
+    return [f"{prefix}{i}" for i in range(count)]
+
+
+def stream(admin: Admin, count: int, prefix: str = "p") -> None:
+    """Pods of many sizes, so that an over-commit shows on a node of four cores."""
+    sizes = ("100m", "400m", "900m", "1500m")
+    admin.create(pod(name, cpu=sizes[i % 4], work=0.5) for i, name in enumerate(names(count, prefix)))
+
+
+def bound_so_far(admin: Admin) -> int:
+    return len(admin.bound())
+
+
+def all_well(kubelet, count: int) -> None:
+    """Every pod ran to its end exactly once, and no kubelet had to refuse one."""
+    entries = kubelet.journal()
+    assert Counter(entry.outcome for entry in entries) == {"succeeded": count}
+    assert len({entry.uid for entry in entries}) == count
+
+
+def test_five_sigkills_in_mid_stream(admin, kubelet, scheduler):
+    running = scheduler(lease=QUICK_LEASE).wait_deciding()
+    for kill in range(1, 6):
+        before = bound_so_far(admin)
+        stream(admin, 60, f"wave{kill}-")
+        wait("some of the wave are bound", lambda before=before: bound_so_far(admin) >= before + 20)
+        running.kill()
+        running.start()
+    admin.wait_succeeded(300)
+    all_well(kubelet, 300)
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["drained", "killed"])
+def test_the_api_server_restarts_in_mid_stream(admin, kubelet, scheduler, control_plane, how):
+    # A server that drains is away for more than ten seconds: the usual lease would rightly be lost.
+    running = scheduler(lease={"leaseDuration": "60s", "renewDeadline": "50s"}).wait_deciding()
+    feeding = threading.Thread(target=stream, args=(admin, 300))
+    feeding.start()
+    wait("the stream flows", lambda: len(running.lines("bound")) >= 50)
+    control_plane.restart_apiserver(how)
+    feeding.join()
+    admin.wait_succeeded(300)
+    all_well(kubelet, 300)
+    assert running.code is None, "it should have lived through it"
+    assert running.stop() == 0
+
+
+def two_replicas(scheduler) -> tuple[Scheduler, Scheduler]:
+    """The leader and the standby."""
+    leader = scheduler(name="a", lease=QUICK_LEASE).wait_deciding()
+    standby = scheduler(name="b", lease=QUICK_LEASE)
+    wait("the standby knows the pods", lambda: standby.lines("pods listed"))
+    return leader, standby
+
+
+def test_a_standby_takes_over_from_a_killed_leader(admin, kubelet, scheduler):
+    leader, standby = two_replicas(scheduler)
+    stream(admin, 100, "first-")
+    wait("the leader binds", lambda: bound_so_far(admin) >= 40)
+    assert not standby.lines("bound")
+    leader.kill()
+    stream(admin, 100, "second-")
+    admin.wait_succeeded(200)
+    all_well(kubelet, 200)
+    assert standby.lines("bound")
+
+
+def test_a_frozen_leader_binds_nothing_after_its_time_is_over(admin, kubelet, scheduler):
+    leader, standby = two_replicas(scheduler)
+    stream(admin, 100, "first-")
+    wait("the leader binds", lambda: bound_so_far(admin) >= 20)
+    leader.signal(signal.SIGSTOP)
+    standby.wait_deciding()
+    stream(admin, 100, "second-")
+    wait("the new leader binds", lambda: standby.lines("bound"))
+    frozen_with = len(leader.lines("bound"))
+    leader.signal(signal.SIGCONT)
+    wait("the old leader leaves", lambda: leader.code is not None)
+    assert leader.code == 1
+    assert leader.lines("lost the lease")
+    admin.wait_succeeded(200)
+    all_well(kubelet, 200)
+    # What it says after thawing can only be answers to what it had sent before.
+    told = {line["pod"] for line in leader.lines("bound")[frozen_with:]}
+    assert not told & {line["pod"] for line in standby.lines("bound")}
+
+
+def test_a_watch_too_old_to_go_on_lists_again(admin, kubelet, scheduler, control_plane):
+    running = scheduler(lease={"leaderElect": False}).wait_deciding()
+    admin.create([pod("before"), pod("goes", nodeSelector={"no": "where"})])
+    wait("the first is bound", lambda: "before" in admin.bound())
+    running.signal(signal.SIGSTOP)
+    # What happens now is not in the memory of the server that will be asked to go on from before it.
+    admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/goes")
+    stream(admin, 20)
+    control_plane.restart_apiserver(signal.SIGKILL)
+    running.signal(signal.SIGCONT)
+    admin.wait_succeeded(21)
+    all_well(kubelet, 21)
+    again = [*running.lines("pods: list again"), *running.lines("nodes: list again")]
+    assert [line for line in again if "too old" in line["msg"]]

@@ -1,0 +1,136 @@
+import gzip
+
+import pytest
+from click.testing import CliRunner
+
+from eclectus import tape
+from eclectus.cli.main import program
+from eclectus.core.commands import Bind, Fault, Report
+from eclectus.core.events import (
+    BindConfirmed,
+    BindRefused,
+    NodeGone,
+    NodeSeen,
+    Paused,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
+from eclectus.core.model import HostPort, Node, Preference, Requirement, Spec, Taint, Task, Term, Toleration
+
+CONFIGURATION = """
+apiVersion: eclectus.dev/v1alpha1
+kind: SchedulerConfiguration
+profiles: [{schedulerName: eclectus, place: {policy: pot}}]
+seed: 7
+"""
+HEADER = tape.Header("0", CONFIGURATION, 7)
+TERM = Term((Requirement("k", "In", ("v",)),), (Requirement("metadata.name", "In", ("n",)),))
+SPEC = Spec(
+    requests=(("cpu", 100),),
+    node_selector=(("a", "b"),),
+    affinity=(TERM,),
+    preferences=(Preference(5, TERM),),
+    tolerations=(Toleration("k", "Exists"),),
+    host_ports=(HostPort(80),),
+)
+TASK = Task("u", "d", "p", spec=SPEC, created=0.1 + 0.2, started=1 / 3, held=(("cpu", 1),))
+STEPS = [
+    tape.Step(
+        1 / 3,
+        (
+            NodeSeen(Node("n", (("cpu", 4000), ("pods", 10)), (("l", "v"),), (Taint("t"),), True)),
+            NodeGone("n"),
+            TaskSeen(TASK),
+            TaskGone("u"),
+            BindConfirmed("u", "n"),
+            BindRefused("u", "n", "why"),
+            Resumed(),
+            Paused(),
+        ),
+        (Bind("u", "d", "p", "n", "e"), Report("u", "d", "p", "e", "Unschedulable", "é\n"), Fault("x", "y")),
+    ),
+    tape.Step(1e9 + 1e-6, (), ()),
+]
+
+
+def write(path, steps=STEPS):
+    with tape.Recorder(path, HEADER) as recorder:
+        for step in steps:
+            recorder.step(step.now, step.events, step.commands)
+
+
+@pytest.mark.parametrize("name", ["t.tape", "t.tape.gz"])
+def test_a_tape_gives_back_what_was_recorded_to_the_last_bit(tmp_path, name):
+    write(tmp_path / name)
+    header, steps = tape.read(tmp_path / name)
+    assert header == HEADER
+    assert list(steps) == STEPS
+
+
+@pytest.mark.parametrize("name", ["t.tape", "t.tape.gz"])
+def test_the_tape_of_a_killed_scheduler_is_good_up_to_where_it_was_killed(tmp_path, name):
+    path = tmp_path / name
+    write(path, STEPS * 2000)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    steps = list(tape.read(path)[1])
+    assert 0 < len(steps) < 4000
+    assert steps == (STEPS * 2000)[: len(steps)]
+
+
+@pytest.mark.parametrize("content", [b"", b"apiVersion: v1\n", b'{"format":2}\n'])
+def test_what_is_no_tape_is_named(tmp_path, content):
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(tape.TapeError, match="is no tape"):
+        tape.read(tmp_path / "t")
+
+
+def test_a_broken_line_is_named_by_its_number(tmp_path):
+    write(tmp_path / "t")
+    with (tmp_path / "t").open("ab") as file:
+        file.write(b'{"now": "noon"}\n')
+    with pytest.raises(tape.TapeError, match="line 4"):
+        list(tape.read(tmp_path / "t")[1])
+
+
+def recorded(path, alter=lambda commands: commands):
+    """The tape of a real engine that places ten pods on three nodes; `alter` forges its answers."""
+    from eclectus.config import parse
+
+    engine = parse(CONFIGURATION).engine()
+    room = (("cpu", 4000), ("memory", 2**30), ("pods", 10))
+    nodes = [NodeSeen(Node(f"n{i}", room)) for i in range(3)]
+    tasks = [TaskSeen(Task(f"u{i}", "d", f"p{i}")) for i in range(10)]
+    with tape.Recorder(path, HEADER) as recorder:
+        for now, events in ((1.0, [*nodes, Resumed()]), (2.0, tasks)):
+            commands = engine.step(events, now)
+            recorder.step(now, events, alter(commands) if commands else [])
+    return commands
+
+
+def test_replay_finds_the_same_decisions(tmp_path):
+    commands = recorded(tmp_path / "t")
+    assert len(commands) == 10
+    result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
+    assert result.exit_code == 0, result.output
+    assert "2 steps, 10 commands, all equal" in result.output
+
+
+def test_replay_shows_the_first_difference_with_both_sides(tmp_path):
+    recorded(tmp_path / "t", lambda commands: [*commands[:3], Fault("x", "forged"), *commands[4:]])
+    result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
+    assert result.exit_code == 1
+    assert "command 4 differs" in result.output
+    assert "forged" in result.output
+
+
+def test_replay_counts_a_missing_command_as_a_difference(tmp_path):
+    recorded(tmp_path / "t", lambda commands: commands[:-1])
+    result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
+    assert result.exit_code == 1
+    assert "(nothing more)" in result.output
+
+
+def test_a_compressed_tape_is_gzip(tmp_path):
+    write(tmp_path / "t.gz")
+    assert gzip.decompress((tmp_path / "t.gz").read_bytes()).count(b"\n") == 3

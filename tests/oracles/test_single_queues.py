@@ -1,0 +1,107 @@
+"""One queue, one or more servers: formulas that have been right for a century.
+
+The engine's central queue is asked, with nothing learned. Waits are in mean service times.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from math import factorial
+from typing import Any
+
+import pytest
+
+from simulated import agree, place, poisson, runs, scenario
+
+DET: dict[str, Any] = {"law": "deterministic"}
+EXP: dict[str, Any] = {"law": "exponential"}
+H10: dict[str, Any] = {"law": "hyperexponential", "scv": 10}
+slow = pytest.mark.slow
+
+
+def waits(load: float, size: dict[str, Any], seeds: int, tasks: int, servers: int = 1) -> list[float]:
+    asked = scenario(
+        cluster={"groups": [{"slots": servers}]},
+        workload=poisson(load, size),
+        profiles=place("uniform"),
+        measure={"tasks": tasks},
+    )
+    return [run.wait.mean for run in runs(asked, range(1, seeds + 1))]
+
+
+def pollaczek_khinchine(load: float, scv: float) -> float:
+    return load / (1 - load) * (1 + scv) / 2
+
+
+def erlang_c(servers: int, load: float) -> float:
+    """Mean wait of M/M/c, in mean service times."""
+    offered = servers * load
+    full = offered**servers / factorial(servers) / (1 - load)
+    delayed = full / (sum(offered**k / factorial(k) for k in range(servers)) + full)
+    return delayed / (servers * (1 - load))
+
+
+def test_the_formulas_are_those_of_the_tables() -> None:
+    assert [pollaczek_khinchine(0.8, scv) for scv in (0, 1, 10)] == pytest.approx([2, 4, 22])
+    assert [pollaczek_khinchine(0.9, scv) for scv in (0, 1, 25)] == pytest.approx([4.5, 9, 117])
+    assert erlang_c(10, 0.8) == pytest.approx(0.20459, rel=1e-4)
+    assert erlang_c(100, 0.9) == pytest.approx(0.021694, rel=1e-4)
+    assert erlang_c(2, 0.9) == pytest.approx(4.26316, rel=1e-5)
+
+
+@pytest.mark.parametrize("size", [EXP, DET, H10], ids=lambda size: size["law"])
+def test_one_server_waits_exactly_as_lindleys_recursion_says(size: dict[str, Any]) -> None:
+    """W' = max(0, W + S - gap), on the very stream that the world was given."""
+    asked = scenario(
+        workload=poisson(0.8, size), profiles=place("uniform"), measure={"tasks": 1000, "warmUp": 0}
+    )
+    wait, total, before = 0.0, 0.0, None
+    for job in islice(asked.plan.arrivals(1), 1000):
+        wait = 0.0 if before is None else max(0.0, wait + before.sizes[0] - (job.at - before.at))
+        total, before = total + wait, job
+    (run,) = runs(asked, [1])
+    assert run.wait.mean == pytest.approx(total / 1000, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("load", "size", "scv", "seeds", "tasks"),
+    [
+        (0.5, EXP, 1, 12, 2500),
+        (0.7, DET, 0, 12, 2500),
+        pytest.param(0.8, DET, 0, 30, 10_000, marks=slow),
+        pytest.param(0.8, EXP, 1, 30, 10_000, marks=slow),
+        pytest.param(0.8, H10, 10, 30, 20_000, marks=slow),
+    ],
+)
+def test_one_server_waits_as_pollaczek_and_khinchine_say(
+    load: float, size: dict[str, Any], scv: float, seeds: int, tasks: int
+) -> None:
+    what = f"M/G/1 wait, load {load}, C² = {scv}"
+    assert agree(what, waits(load, size, seeds, tasks), pollaczek_khinchine(load, scv))
+
+
+@pytest.mark.parametrize(
+    ("servers", "load", "seeds", "tasks"),
+    [
+        (10, 0.7, 6, 6000),
+        pytest.param(2, 0.9, 30, 10_000, marks=slow),
+        pytest.param(10, 0.8, 30, 10_000, marks=slow),
+        pytest.param(10, 0.9, 30, 20_000, marks=slow),
+    ],
+)
+def test_several_servers_wait_as_erlang_says(servers: int, load: float, seeds: int, tasks: int) -> None:
+    what = f"M/M/{servers} wait, load {load}"
+    assert agree(what, waits(load, EXP, seeds, tasks, servers), erlang_c(servers, load))
+
+
+def test_the_response_of_one_server_is_exponential() -> None:
+    asked = scenario(workload=poisson(0.5), measure={"tasks": 5000})
+    done = runs(asked, range(1, 9))
+    assert agree("M/M/1 mean response, load 0.5", [run.response.mean for run in done], 2.0)
+    assert agree("M/M/1 median response, load 0.5", [run.response.p50 for run in done], 2 * 0.693147)
+    # The p99 of a few thousand correlated samples is biased low, hence the wider margin.
+    assert agree("M/M/1 p99 response, load 0.5", [run.response.p99 for run in done], 2 * 4.60517, within=0.08)
+
+
+def test_a_formula_that_is_wrong_is_refused() -> None:
+    assert not agree("M/D/1 wait against M/M/1's, on purpose", waits(0.7, DET, 4, 4000), 7 / 3)

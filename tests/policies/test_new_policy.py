@@ -1,0 +1,63 @@
+"""A new policy is one file and one line: this file is the file, and the table entry is the line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from builders import make_node, make_task
+from eclectus.config import parse
+from eclectus.core.errors import SettingsError
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
+from eclectus.core.settings import Setting
+from eclectus.policies import table
+from ways import every_way
+from worlds import World
+
+
+@dataclass(eq=False)
+class Alphabetical(PlacePolicy):
+    """The open node whose name comes first, or last."""
+
+    from_the_end: Annotated[bool, Setting("the last name, not the first", why="A comes first")] = False
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        """One task, one answer."""
+        for task in turns:
+            names = sorted(view.cluster.names[row] for row in view.task_class(task).open_rows)
+            yield Place(task, view.cluster.rows[names[-self.from_the_end]]) if names else Refuse(task)
+
+
+FILE = """
+apiVersion: eclectus.dev/v1alpha1
+kind: SchedulerConfiguration
+profiles:
+- schedulerName: eclectus
+  place: {policy: alphabetical, %s}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(table.PLACE, "alphabetical", Alphabetical)
+
+
+@pytest.mark.parametrize(("setting", "node"), [("fromTheEnd: false", "a"), ("fromTheEnd: true", "b")])
+def test_a_configuration_names_it_and_pods_are_placed_by_it(setting: str, node: str) -> None:
+    world = World(parse(FILE % setting).engine(), make_node("b"), make_node("a"))
+    world.add(make_task("pod"))
+    assert world.placed() == {"pod": node}
+
+
+def test_its_settings_are_checked_like_anybodys() -> None:
+    with pytest.raises(SettingsError, match=r"profiles\[0\]\.place\.fromEnd: unknown field; .*'fromTheEnd'"):
+        parse(FILE % "fromEnd: true")
+
+
+def test_the_contract_covers_it_and_its_settings_without_another_word() -> None:
+    names = {way.name for way in every_way()}
+    assert {"alphabetical", "alphabetical from_the_end=False", "alphabetical from_the_end=True"} <= names

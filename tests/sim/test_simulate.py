@@ -1,0 +1,173 @@
+"""`eclectus simulate` and `eclectus scenarios`, from the outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from eclectus.cli.main import program
+from eclectus.core.errors import SettingsError
+from eclectus.sim.results import Report
+from eclectus.sim.shipped import shipped
+from eclectus_e2e.paths import CHECKOUT
+from simulated import document, poisson
+
+SCHEMA = CHECKOUT / "docs" / "simulation.schema.json"
+ECLECTUS = Path(sys.executable).parent / "eclectus"
+PROFILES = [
+    {"schedulerName": "learning"},
+    {"schedulerName": "sampling", "place": {"policy": "rosella", "view": "sample"}},
+]
+CLUSTER = {"groups": [{"count": 3, "slots": 2}, {"count": 2, "speed": 4}]}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    fields = document(cluster=CLUSTER, workload=poisson(0.7), profiles=PROFILES, seeds=3, about="It shows.")
+    path.write_text(yaml.safe_dump(fields))
+    return path
+
+
+def say(*words: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(program, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def test_profiles_stand_in_a_table_with_intervals(file: Path) -> None:
+    lines = say("simulate", file).output.splitlines()
+    assert lines[0] == "It shows."
+    assert lines[1].startswith("load 0.70, 280 measured tasks a run")
+    assert [line.split()[:2] for line in lines[4:6]] == [["learning", "3"], ["sampling", "3"]]
+    assert all(line.count("±") == 7 for line in lines[4:6])
+
+
+def test_classes_are_told_apart(file: Path) -> None:
+    fields = yaml.safe_load(file.read_text())
+    fields["workload"]["poisson"]["classes"] = [{"name": "short"}, {"name": "long", "size": {"mean": 9}}]
+    file.write_text(yaml.safe_dump(fields))
+    told = say("simulate", file).output
+    assert "long mean, s" in told
+    assert "short p99, s" in told
+
+
+def test_json_is_what_the_schema_says(file: Path, tmp_path: Path) -> None:
+    say("simulate", file, "--json", tmp_path / "r.json")
+    told = json.loads((tmp_path / "r.json").read_text())
+    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
+    assert [(run["profile"], run["seed"]) for run in told["runs"]] == [
+        (name, seed) for name in ("learning", "sampling") for seed in (1, 2, 3)
+    ]
+    assert msgspec.convert(told, Report, strict=False).summaries[0].response_mean.half_width is not None
+
+
+def test_the_schema_is_that_of_the_results() -> None:
+    assert json.loads(SCHEMA.read_text()).items() >= msgspec.json.schema(Report).items()
+
+
+def test_equal_seeds_tell_the_same_byte_for_byte_in_any_process_and_with_any_jobs(
+    file: Path, tmp_path: Path
+) -> None:
+    told = set()
+    for jobs, hash_seed in (("1", "1"), ("3", "2")):
+        out = tmp_path / f"{jobs}.json"
+        env = os.environ | {"PYTHONHASHSEED": hash_seed}
+        command = [ECLECTUS, "simulate", file, "--jobs", jobs, "--json", out]
+        subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
+        told.add(out.read_bytes())
+    assert len(told) == 1
+
+
+def test_other_seeds_tell_otherwise(file: Path, tmp_path: Path) -> None:
+    say("simulate", file, "--seed", 7, "--seed", 8, "--profile", "learning", "--json", tmp_path / "r.json")
+    one, other = json.loads((tmp_path / "r.json").read_text())["runs"]
+    assert one["response"]["mean"] != other["response"]["mean"]
+
+
+def test_a_recorded_run_replays(file: Path, tmp_path: Path) -> None:
+    tape = tmp_path / "run.tape.gz"
+    say("simulate", file, "--profile", "sampling", "--seed", 2, "--tape", tape)
+    assert "all equal" in say("replay", tape).output
+
+
+@pytest.mark.parametrize("kind", [".png", ".svg"])
+def test_it_is_drawn(kind: str, file: Path, tmp_path: Path) -> None:
+    say("simulate", file, "--seeds", 2, "--plot", tmp_path / f"p{kind}")
+    assert (tmp_path / f"p{kind}").stat().st_size > 10_000
+
+
+def test_without_matplotlib_a_plot_is_refused_before_anything_runs(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = CliRunner().invoke(program, ["simulate", str(file), "--plot", "p.png"])
+    assert "pip install 'eclectus[sim]'" in str(result.exception)
+    assert result.output == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--profile", "lerning"], "did you mean 'learning'?"),
+        (["--seeds", "2", "--seed", "3"], "either --seeds or --seed"),
+        (["--tape", "t"], "a single run"),
+        (["--seed", "-1"], "0 or more"),
+    ],
+)
+def test_what_is_asked_wrongly_is_refused(words: list[str], told: str, file: Path) -> None:
+    assert told in say("simulate", file, *words, code=2).output
+
+
+def test_a_scenario_that_is_not_there_is_named_back() -> None:
+    result = CliRunner().invoke(program, ["simulate", "two-speed"])
+    assert isinstance(result.exception, SettingsError)
+    assert "did you mean 'two-speeds'?" in str(result.exception)
+
+
+def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
+    lines = say("scenarios").output.splitlines()
+    assert [line.split()[0] for line in lines] == list(shipped())
+    assert all(len(line.split()) > 4 for line in lines)
+
+
+@pytest.mark.parametrize("name", shipped())
+def test_every_shipped_scenario_runs(name: str) -> None:
+    small = ["--set", "measure={tasks: 300}"]
+    assert "±" in say("simulate", name, "--seeds", 2, *small).output
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_terminal_sees_progress_and_ctrl_c_prints_what_is_known(
+    jobs: str, file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r.json"
+    endless = ["--set", "measure.tasks=10000000", "--profile", "learning", "--seeds", "2"]
+    command = [ECLECTUS, "simulate", file, *endless, "--jobs", jobs, "--json", out]
+    reader, writer = pty.openpty()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
+        os.close(writer)
+        seen = b""
+        while b"tasks/s" not in seen:
+            ready, _, _ = select.select([reader], [], [], 60)
+            assert ready, "no progress within a minute"
+            seen += os.read(reader, 4096)
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    os.close(reader)
+    assert process.returncode == 130
+    assert "s to go" in seen.decode()
+    assert "stopped after" in told
+    assert not json.loads(out.read_text())["runs"][0]["complete"]

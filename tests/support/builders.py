@@ -1,0 +1,95 @@
+"""Nouns and engines in one line each: `make_task("a", cpu=2)`, `make_node("n", cpu=8)`, `make_engine()`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from eclectus.core.cluster import Cluster
+from eclectus.core.engine import Engine
+from eclectus.core.model import Amounts, Node, Spec, Task
+from eclectus.core.seam import Completion, Learn, Learned, PlacePolicy, Profile, Speeds
+from eclectus.policies.fifo import FifoLine, FifoOrder
+from eclectus.policies.rosella import Rosella
+from eclectus.policies.unlearned import Unlearned
+
+GIB = 2**30
+
+
+def amounts(cpu: float = 0, memory: float = 0, **others: int) -> Amounts:
+    """Cores and GiB as the smallest units; others as they are, `_` for `-`."""
+    named = {"cpu": int(cpu * 1000), "memory": int(memory * GIB)}
+    named |= {name.replace("_", "-"): amount for name, amount in others.items()}
+    return tuple(sorted((name, amount) for name, amount in named.items() if amount))
+
+
+def make_spec(cpu: float = 1, memory: float = 0, gpus: int = 0, **fields: Any) -> Spec:
+    """A spec that asks for this many cores, GiB and `gpu`s."""
+    score = (int(cpu * 1000) or 100, int(memory * GIB) or 200 * 2**20)
+    return Spec(requests=amounts(cpu, memory, gpu=gpus), score_requests=score, **fields)
+
+
+def make_task(name: str = "a", cpu: float = 1, *, spec: Spec | None = None, **fields: Any) -> Task:
+    """A pending pod of ours; what a Spec knows goes to the spec, what a Task knows to the task."""
+    of_spec = {key: fields.pop(key) for key in list(fields) if key in _SPEC_FIELDS}
+    spec = make_spec(cpu, **of_spec) if spec is None else spec
+    return Task(uid=f"uid-{name}", namespace="default", name=name, spec=spec, **fields)
+
+
+_SPEC_FIELDS = {*Spec.__struct_fields__, "memory", "gpus"} - {"requests", "score_requests"}
+
+
+def make_node(name: str = "n", cpu: float = 4, memory: float = 64, pods: int = 110, **fields: Any) -> Node:
+    """A node of this many cores and GiB; labels may be given as a dict."""
+    fields["labels"] = tuple(sorted(dict(fields.get("labels", ())).items()))
+    gpus = fields.pop("gpus", 0)
+    return Node(name=name, allocatable=amounts(cpu, memory, gpu=gpus, pods=pods), **fields)
+
+
+class ExactSpeeds(Learn):
+    """A learner that knows the truth from the start: node name -> tasks a second in one slot."""
+
+    def __init__(self, rates: dict[str, float], otherwise: float = 1.0) -> None:
+        self._rates, self._otherwise = rates, otherwise
+        self._rate, self._epoch = np.ones(0), 0
+        self.seen: list[Completion] = []
+
+    def seat(self, row: int, node: str, capacity: int) -> None:
+        self._rate = np.pad(self._rate, (0, capacity - len(self._rate)), constant_values=self._otherwise)
+        self._rate[row] = self._rates.get(node, self._otherwise)
+        self._epoch += 1
+
+    def unseat(self, row: int) -> None:
+        self._rate[row] = self._otherwise
+
+    def observe(self, done: Completion) -> None:
+        self.seen.append(done)
+
+    def speeds(self, workload: str) -> Speeds:
+        del workload
+        return Speeds(self._rate, max([self._otherwise, *self._rates.values()]), self._epoch)
+
+    def learned(self) -> Any:
+        return iter(Learned(node, "", rate, 1) for node, rate in self._rates.items())
+
+
+def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **roles: Any) -> Profile:
+    """A profile of first in, first out and the given Place policy (rosella if none)."""
+    fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella()} | roles
+    return Profile(name, **fields)
+
+
+def make_engine(
+    place: PlacePolicy | None = None, learn: Learn | None = None, seed: int = 0, **roles: Any
+) -> Engine:
+    """An engine of one profile that has not been resumed yet."""
+    return Engine([make_profile(place, **roles)], learn or Unlearned(), seed)
+
+
+def make_cluster(*nodes: Node) -> Cluster:
+    """A cluster of these nodes."""
+    cluster = Cluster()
+    for node in nodes:
+        cluster.put_node(node)
+    return cluster

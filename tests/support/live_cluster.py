@@ -1,0 +1,232 @@
+"""A real cluster under test: its administrator, and scheduler processes to start, kill and freeze."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Self
+
+import orjson
+import yaml
+
+from eclectus.live.client import STRATEGIC_MERGE, ApiClient, connected
+from eclectus.live.credentials import load
+from eclectus.live.errors import ApiError, ConflictError, NotDoneError, UnsureError
+
+WAIT_SECONDS = 180.0  # a machine that does other things beside it is slow, not broken
+QUICK_LEASE = {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"}
+
+
+def wait(what: str, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
+    """Wait until a condition holds, asking ten times a second; fail with `what` at the deadline."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.1)
+
+
+def pod(name: str, *, cpu: str = "100m", work: float = 0.3, scheduler: str = "eclectus", **spec: Any) -> Any:
+    """A pod that works for `work` seconds at speed 1 and then succeeds."""
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "annotations": {"e2e.eclectus.dev/work-seconds": str(work)}},
+        "spec": {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container], **spec},
+    }
+
+
+class Admin:
+    """An administrator's requests, one namespace for pods. Use as a context manager."""
+
+    def __init__(self, kubeconfig: Path, namespace: str) -> None:
+        self._kubeconfig, self.namespace = kubeconfig, namespace
+        self._runner = asyncio.Runner()
+        self._open: Any = None
+
+    def __enter__(self) -> Self:
+        self._open = connected(load(self._kubeconfig), 30.0)
+        self._client: ApiClient = self._runner.run(self._open.__aenter__())
+        self.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        # Until its controller has made it, the API server refuses every pod of the namespace.
+        account = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default"
+        wait("the namespace's ServiceAccount", lambda: self.get(account))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.send("DELETE", f"{self._pods}", query={"gracePeriodSeconds": "0"})
+        self._runner.run(self._open.__aexit__(None, None, None))
+        self._runner.close()
+
+    @property
+    def _pods(self) -> str:
+        return f"/api/v1/namespaces/{self.namespace}/pods"
+
+    def send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """One request, asked again while the server is away."""
+        return self._runner.run(self._send(method, path, body, **options))
+
+    def get(self, path: str, **query: str) -> Any:
+        """An object or a list; None when it is not there."""
+        try:
+            return self.send("GET", path, query=query)
+        except ApiError:
+            return None
+
+    def patch(self, path: str, body: Any) -> None:
+        """A strategic merge patch."""
+        self.send("PATCH", path, body, content_type=STRATEGIC_MERGE)
+
+    def create(self, pods: Iterable[Any]) -> None:
+        """Create pods, sixteen at a time."""
+        self._runner.run(self._create(list(pods)))
+
+    def pods(self) -> dict[str, Any]:
+        """The namespace's pods by name."""
+        return {item["metadata"]["name"]: item for item in self.send("GET", self._pods)["items"]}
+
+    def bound(self) -> dict[str, str]:
+        """Pod to node, of those that have one."""
+        return {
+            name: item["spec"]["nodeName"]
+            for name, item in self.pods().items()
+            if item["spec"].get("nodeName")
+        }
+
+    def phases(self) -> dict[str, int]:
+        """How many pods are in which phase."""
+        phases = [item["status"]["phase"] for item in self.pods().values()]
+        return {phase: phases.count(phase) for phase in set(phases)}
+
+    def wait_succeeded(self, count: int) -> None:
+        """Wait until so many pods have succeeded."""
+        wait(f"{count} pods succeeded", lambda: self.phases().get("Succeeded", 0) >= count)
+
+    def events(self, reason: str) -> list[Any]:
+        """The namespace's events of a reason."""
+        path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
+        return [item for item in self.send("GET", path)["items"] if item["reason"] == reason]
+
+    def condition(self, name: str) -> Any:
+        """PodScheduled of a pod; empty when it has none."""
+        conditions = self.pods()[name]["status"].get("conditions", [])
+        return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+
+    async def _create(self, pods: list[Any]) -> None:
+        at_once = asyncio.Semaphore(16)
+
+        async def one(body: Any) -> None:
+            async with at_once:
+                await self._send("POST", self._pods, body)
+
+        await asyncio.gather(*(one(body) for body in pods))
+
+    async def _send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        deadline, again = time.monotonic() + WAIT_SECONDS, False
+        while True:
+            try:
+                return orjson.loads(await self._client.send(method, path, body, **options))
+            except (NotDoneError, UnsureError):
+                assert time.monotonic() < deadline, f"{method} {path} found no server"
+                again = True
+                await asyncio.sleep(0.2)
+            except ConflictError:
+                if method == "POST" and again:
+                    return None  # the first try had arrived
+                raise
+
+
+class Scheduler:
+    """One scheduler process. Its log and tape lie in `directory`."""
+
+    def __init__(
+        self,
+        directory: Path,
+        kubeconfig: Path,
+        *,
+        name: str = "a",
+        lease: dict[str, Any] | None = None,
+        **parts: Any,
+    ) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self.tape, self.log_file = directory / f"{name}.tape.gz", directory / f"{name}.log"
+        election = {"resourceName": directory.name.lower().replace("_", "-"), **(lease or {})}
+        timeout = {"requestTimeout": "2s"} if lease is QUICK_LEASE else {}
+        document = {
+            "apiVersion": "eclectus.dev/v1alpha1",
+            "kind": "SchedulerConfiguration",
+            "profiles": [{"schedulerName": "eclectus", "place": {"policy": "least-allocated"}}],
+            "clientConnection": timeout,
+            "leaderElection": election,
+            "server": {"port": 0},
+            **parts,
+        }
+        self._config = directory / f"{name}.yaml"
+        self._config.write_text(yaml.safe_dump(document))
+        self._kubeconfig = kubeconfig
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Self:
+        """Start it, recording; its log goes on where an earlier run's ended, its tape starts anew."""
+        program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "scheduler"]
+        program += [
+            "--config",
+            str(self._config),
+            "--kubeconfig",
+            str(self._kubeconfig),
+            "--log-format",
+            "json",
+            "--record",
+            str(self.tape),
+        ]
+        with self.log_file.open("ab") as log:
+            self._process = subprocess.Popen(program, stderr=log, stdin=subprocess.DEVNULL)
+        return self
+
+    @property
+    def pid(self) -> int:
+        """Of the running process."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code; None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal."""
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """SIGKILL: it gets no chance to tidy up."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(30)
+
+    def lines(self, message: str = "") -> list[Any]:
+        """Its log lines that start with a message."""
+        lines = [json.loads(line) for line in self.log_file.read_text().splitlines() if line.startswith("{")]
+        return [line for line in lines if line["msg"].startswith(message)]
+
+    def wait_deciding(self, runs: int = 1) -> Self:
+        """Wait until it leads and knows the cluster, for the `runs`-th time."""
+        wait(f"{self.log_file.name} decides", lambda: len(self.lines("deciding")) >= runs)
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where its probes and metrics are."""
+        return str(self.lines("serving")[-1]["address"])

@@ -1,0 +1,194 @@
+"""A model of the API server and of what stands between it and an engine: watches, answers, kubelets.
+
+The store is the truth. Nodes and pods reach the engine through two watches, each in order but late;
+binds reach the store when the test says so, and their answers may be lost and settled by looking.
+`Delivered` is what the engine has been told so far, kept by dumb means: what it may be judged by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from eclectus.core.commands import Bind, Command, Fault, Report
+from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.core.model import Node, Task
+from judge import crowded, refusal
+
+
+class Delivered:
+    """The picture that the engine's events paint, and the binds it has asked for itself."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.tasks: dict[str, Task] = {}
+        self.bound: dict[str, str] = {}  # uid -> node, of our binds asked for and not refused
+
+    def take(self, event: Event) -> None:
+        """The engine is being told this."""
+        match event:
+            case NodeSeen(node):
+                self.nodes[node.name] = node
+            case NodeGone(name):
+                self.nodes.pop(name, None)
+            case TaskSeen(task) if task.ended:
+                self.tasks.pop(task.uid, None)
+                self.bound.pop(task.uid, None)
+            case TaskSeen(task):
+                self.tasks[task.uid] = task
+                if task.node:
+                    self.bound.pop(task.uid, None)
+            case TaskGone(uid):
+                self.tasks.pop(uid, None)
+                self.bound.pop(uid, None)
+            case BindRefused(uid, node) if self.bound.get(uid) == node:
+                del self.bound[uid]
+
+    def node_of(self, task: Task) -> str:
+        """Where a pod holds room, as far as the engine can know."""
+        promised = task.nominated if task.profile != "eclectus" and not task.deleting else ""
+        return task.node or self.bound.get(task.uid, "") or promised
+
+    def on(self, node: str) -> list[Task]:
+        """Pods that hold room on a node."""
+        return [task for task in self.tasks.values() if self.node_of(task) == node]
+
+    def waiting(self) -> list[Task]:
+        """Ours that want a node."""
+        ours = (task for task in self.tasks.values() if task.profile == "eclectus")
+        return [task for task in ours if not self.node_of(task) and not task.deleting]
+
+
+class ModelServer:
+    """The store, the watches and the binds under way."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.tasks: dict[str, Task] = {}
+        self.delivered = Delivered()
+        self.node_watch: list[Event] = []
+        self.task_watch: list[Event] = []
+        self.asked: list[Bind] = []  # on their way to the store
+        self.lost: list[Bind] = []  # in the store or not, nobody was told
+        self.ever_bound: dict[str, str] = {}
+
+    # -- the store -------------------------------------------------------------------------------
+
+    def put_node(self, node: Node) -> None:
+        """A node is created or changed."""
+        self.nodes[node.name] = node
+        self.node_watch.append(NodeSeen(node))
+
+    def drop_node(self, name: str) -> None:
+        """A node is removed, and its pods with it."""
+        del self.nodes[name]
+        self.node_watch.append(NodeGone(name))
+        for task in [task for task in self.tasks.values() if task.node == name]:
+            self.drop_task(task.uid)
+
+    def put_task(self, task: Task) -> None:
+        """A pod is created or changed."""
+        self.tasks[task.uid] = task
+        self.task_watch.append(TaskSeen(task))
+
+    def drop_task(self, uid: str) -> None:
+        """A pod is removed."""
+        del self.tasks[uid]
+        self.task_watch.append(TaskGone(uid))
+
+    def end_task(self, uid: str, now: float, seconds: float) -> None:
+        """A pod runs to its end and is removed, having run for so long."""
+        task = replace(self.tasks[uid], phase="Succeeded", started=now - seconds, finished=now)
+        self.task_watch.append(TaskSeen(task))
+        self.drop_task(uid)
+
+    def on(self, node: str) -> list[Task]:
+        """Pods bound to a node."""
+        return [task for task in self.tasks.values() if task.node == node]
+
+    def bind(self, uid: str, node: str) -> str:
+        """What the binding subresource does: no look at room. Returns why not; empty when bound."""
+        task = self.tasks.get(uid)
+        if task is None:
+            return "not found"
+        if task.node or task.deleting or task.gates:
+            return "already bound" if task.node else "deleting or gated"
+        assert self.ever_bound.setdefault(uid, node) == node, f"{task} is bound twice"
+        residents = self.on(node)
+        self.put_task(replace(task, node=node))
+        if node not in self.nodes or crowded(task.spec, self.nodes[node], residents):
+            self.task_watch.append(TaskSeen(replace(self.tasks[uid], phase="Failed")))  # OutOfcpu
+            self.drop_task(uid)
+        return ""
+
+    # -- between the store and the engine ----------------------------------------------------------
+
+    def take(self, commands: list[Command]) -> None:
+        """Judge and accept what the engine asks for."""
+        for command in commands:
+            assert not isinstance(command, Fault), command
+            if isinstance(command, Report):
+                self._report(command)
+            else:
+                self._judge(command)
+                self.asked.append(command)
+
+    def _report(self, report: Report) -> None:
+        assert report.message
+        task = self.tasks.get(report.uid)
+        if task is not None:
+            assert task.reported != report.message, f"{task} is told the same twice"
+            self.put_task(replace(task, reported=report.message))
+
+    def _judge(self, bind: Bind) -> None:
+        known = self.delivered
+        task = known.tasks[bind.uid]
+        assert not known.node_of(task), f"{task} is bound twice"
+        problem = refusal(task, known.nodes.get(bind.node), known.on(bind.node))
+        assert not problem, f"{task} to {bind.node}: {problem}"
+        assert not task.gates, f"{task} is gated"
+        known.bound[bind.uid] = bind.node
+
+    def deliver(self, nodes: int, tasks: int) -> list[Event]:
+        """The next so many events of each watch."""
+        events = self.node_watch[:nodes] + self.task_watch[:tasks]
+        del self.node_watch[:nodes], self.task_watch[:tasks]
+        return events
+
+    def answer(self, at: int) -> Event:
+        """A bind reaches the store, and its answer comes back."""
+        bind = self.asked.pop(at)
+        reason = self.bind(bind.uid, bind.node)
+        return BindRefused(bind.uid, bind.node, reason) if reason else BindConfirmed(bind.uid, bind.node)
+
+    def refuse(self, at: int) -> Event:
+        """A bind is refused for a reason of the server's own."""
+        bind = self.asked.pop(at)
+        return BindRefused(bind.uid, bind.node, "too many requests")
+
+    def lose(self, at: int, before: bool) -> None:
+        """A bind, or the answer to it, is lost on the way."""
+        bind = self.asked.pop(at)
+        if not before:
+            self.bind(bind.uid, bind.node)
+        self.lost.append(bind)
+
+    def settle(self) -> Iterator[Event]:
+        """Look what became of binds whose answers were lost."""
+        for bind in self.lost:
+            task = self.tasks.get(bind.uid)
+            if task is not None and task.node == bind.node:
+                yield BindConfirmed(bind.uid, bind.node)
+            else:
+                yield BindRefused(bind.uid, bind.node, "found unbound")
+        self.lost = []
+
+    def relist(self) -> list[Event]:
+        """A watch was lost: everything there is, and the end of everything the engine knows and is gone."""
+        known = self.delivered
+        self.node_watch, self.task_watch = [], []
+        gone: list[Event] = [NodeGone(name) for name in known.nodes if name not in self.nodes]
+        gone += [TaskGone(uid) for uid in known.tasks if uid not in self.tasks]
+        there = [*map(NodeSeen, self.nodes.values()), *map(TaskSeen, self.tasks.values())]
+        return gone + there

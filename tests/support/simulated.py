@@ -1,0 +1,64 @@
+"""Scenarios in a line or two, and the rule by which a measured mean agrees with a formula."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from statistics import fmean
+from typing import Any
+
+import yaml
+
+from eclectus.maths.student import half_width
+from eclectus.sim.reading import parse
+from eclectus.sim.results import Run
+from eclectus.sim.run import run
+from eclectus.sim.scenario import Scenario
+
+PLAIN: dict[str, Any] = {
+    "apiVersion": "eclectus.dev/v1alpha1",
+    "kind": "Scenario",
+    "cluster": {"groups": [{"count": 1}]},
+    "workload": {"poisson": {"load": 0.5}},
+    "profiles": [{"schedulerName": "plain", "place": {"policy": "uniform"}, "learn": {"policy": "none"}}],
+    "measure": {"tasks": 400},
+}
+
+
+def document(**fields: Any) -> dict[str, Any]:
+    """A scenario's fields, those given instead of the plain ones; None leaves one out."""
+    merged = copy.deepcopy(PLAIN) | fields
+    return {key: value for key, value in merged.items() if value is not None}
+
+
+def scenario(**fields: Any) -> Scenario:
+    """The same, read and checked."""
+    return parse(yaml.safe_dump(document(**fields)))
+
+
+def poisson(load: float | None = None, size: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    """A workload of one class."""
+    rate = {} if load is None else {"load": load}
+    return {"poisson": {**rate, "classes": [{"size": size or {}}], **fields}}
+
+
+def place(policy: str, *, learn: str = "none", **settings: Any) -> list[dict[str, Any]]:
+    """One profile, called `it`."""
+    return [{"schedulerName": "it", "place": {"policy": policy, **settings}, "learn": {"policy": learn}}]
+
+
+def runs(world: Scenario, seeds: Iterable[int], *, checked: bool = False) -> list[Run]:
+    """The scenario's first profile with each seed."""
+    return [run(world, world.contestants[0], seed, checked=checked) for seed in seeds]
+
+
+VERDICTS: list[tuple[str, float, float, float, int]] = []
+"""What was compared so far: oracle, expected, measured, half width, runs; shown when the tests are over."""
+
+
+def agree(what: str, values: Sequence[float], oracle: float, within: float = 0.01) -> bool:
+    """The accept rule: Student's 95 % interval on run means contains the oracle, or the mean is this near."""
+    mean, half = fmean(values), half_width(values)
+    assert half is not None, "an interval needs two runs"
+    VERDICTS.append((what, oracle, mean, half, len(values)))
+    return abs(mean - oracle) <= max(half, within * abs(oracle))

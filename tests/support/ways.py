@@ -1,0 +1,76 @@
+"""Every way to compose a profile: each policy of each role in the table, with each choice of its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import product
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from builders import make_profile
+from eclectus.config.reading import settings_of
+from eclectus.core.engine import Engine
+from eclectus.core.errors import SettingsError
+from eclectus.policies.random_choice import Uniform
+from eclectus.policies.rosella import RosellaLearn
+from eclectus.policies.table import ROLES
+
+
+@dataclass(frozen=True)
+class Way:
+    """One policy in its role, and what makes an engine that asks it."""
+
+    role: str
+    name: str
+    policy: Callable[[], Any]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.name}"
+
+    def engine(self, seed: int = 0) -> Engine:
+        """A fresh engine with this policy in its role, and plain ones elsewhere."""
+        policy = self.policy()
+        learn = policy if self.role == "learn" else RosellaLearn(window=8)
+        roles: dict[str, Any] = {}
+        if self.role == "line":
+            roles["place"] = Uniform("lines")
+        if self.role != "learn":
+            roles[self.role] = (policy,) if self.role == "relieve" else policy
+        return Engine([make_profile(**roles)], learn, seed)
+
+
+def every_way() -> Iterator[Way]:
+    """All of them, in the order of the table."""
+    for role, policies in ROLES.items():
+        for name, kind in policies.items():
+            for settings in _variants(kind):
+                said = ", ".join(f"{key}={value}" for key, value in settings.items())
+                yield Way(role, f"{name} {said}".strip(), _maker(kind, settings))
+
+
+def _maker(kind: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: kind(**settings)
+
+
+def _variants(kind: type[Any]) -> Iterator[dict[str, Any]]:
+    """Every combination of the settings with few choices that the policy accepts."""
+    choices = {name: _choices(hint) for name, hint, _ in settings_of(kind).values()}
+    several = {name: values for name, values in choices.items() if values}
+    if several:
+        yield {}  # as it stands when nothing is said
+    for values in product(*several.values()):
+        settings = dict(zip(several, values, strict=True))
+        try:
+            kind(**settings)
+        except SettingsError:
+            continue
+        yield settings
+
+
+def _choices(hint: Any) -> tuple[Any, ...]:
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    if get_origin(hint) in (Union, UnionType):
+        return tuple(value for part in get_args(hint) for value in _choices(part))
+    return (False, True) if hint is bool else ()  # unset is the way of no settings
