@@ -18,7 +18,7 @@ from eclectus.kube.objects import (
     decode_pod,
     decode_status,
 )
-from eclectus.kube.translate import CLASS_LABEL, node_from, task_from
+from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, node_from, task_from
 
 PAUSE = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
 
@@ -45,6 +45,17 @@ def test_a_plain_pod() -> None:
     assert (got.uid, got.profile, got.priority, got.created) == ("uid-1", "eclectus", 7, 1772366400.0)
     assert got.spec == model.Spec(score_requests=(100, 200 * 2**20), lasting=True)
     assert (got.node, got.phase, got.deleting, got.held, got.reported) == ("", "Pending", False, None, "")
+
+
+def test_an_estimate_is_believed_when_it_is_a_time() -> None:
+    assert task().estimate is None
+    assert task(annotations={ESTIMATE: "90.5"}).estimate == 90.5
+
+
+@pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e12"])
+def test_an_estimate_that_is_no_time_is_named(text: str) -> None:
+    with pytest.raises(MalformedError, match="estimated-seconds"):
+        task(annotations={ESTIMATE: text})
 
 
 def test_what_stands_in_the_way_of_scheduling_is_carried() -> None:

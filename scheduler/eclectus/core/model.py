@@ -117,6 +117,7 @@ class Task(Struct, frozen=True, gc=False):
     started: float | None = None  # container start, seconds on the shell's clock
     finished: float | None = None
     reported: str = ""  # message of PodScheduled=False as it stands on the pod
+    estimate: float | None = None  # how long it will run, as whoever submitted it believes, seconds
 
     @property
     def ended(self) -> bool:

@@ -46,6 +46,7 @@ class Metadata(ApiObject, frozen=True):
     resource_version: str = ""
     generation: int = 0
     labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None

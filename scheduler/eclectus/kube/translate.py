@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from math import nan
 from typing import Any, cast
 
 from eclectus.core import model
@@ -21,6 +22,9 @@ from eclectus.kube.unsupported import unsupported
 
 CLASS_LABEL = "eclectus.dev/class"
 """A pod's label that names its kind of work, where the images do not tell."""
+ESTIMATE = "eclectus.dev/estimated-seconds"
+"""A pod's annotation: how long it is believed to run on an average node."""
+_SECONDS_MOST = 1e9  # thirty years: a longer estimate is a slip
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -88,6 +92,7 @@ def _task(pod: Pod, asked: Spec) -> Task:
         started=started,
         finished=finished,
         reported=_reported(status),
+        estimate=_estimate(meta.annotations.get(ESTIMATE)),
     )
 
 
@@ -123,6 +128,19 @@ def _workload(pod: Pod) -> str:
         return label
     images = sorted({_repository(container.image) for container in pod.spec.containers})
     return f"{pod.metadata.namespace}/{','.join(images)}"
+
+
+def _estimate(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = nan
+    if not 0 < seconds <= _SECONDS_MOST:
+        problem = f"{text[:80]!r} is no number of seconds (above 0, at most {_SECONDS_MOST:g})"
+        raise FieldError(f"metadata.annotations[{ESTIMATE}]", problem)
+    return seconds
 
 
 def _repository(image: str) -> str:

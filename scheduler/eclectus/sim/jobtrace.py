@@ -98,4 +98,4 @@ class Jobtrace:
         if not all(isfinite(number) for number in (at, mean, *sizes)) or at < 0 or min(sizes) <= 0:
             raise ValueError("submit times start at 0, and every task lasts")
         name = "work" if self.cut_off is None else "short" if mean < self.cut_off else "long"
-        return Arrival(at * self.stretch, kinds[name], tuple(sizes))
+        return Arrival(at * self.stretch, kinds[name], tuple(sizes), estimate=mean or None)

@@ -25,6 +25,7 @@ class Arrival(Struct, frozen=True, gc=False):
     at: float
     kind: Kind
     sizes: tuple[float, ...]
+    estimate: float | None = None  # how long a task lasts at speed 1, as the scheduler is told
 
 
 @dataclass(frozen=True, slots=True)

@@ -143,6 +143,7 @@ class World:
                 created=now,
                 workload=kind.name,
                 job=owner,
+                estimate=job.estimate,
             )
             self._submit(Running(task, kind, number, size, now))
         self._plan_next_arrival()
