@@ -66,7 +66,7 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt") as file:
         file.write(TRACE)
-    plan = Jobtrace(name, cut_off=5.0, stretch=2.0).plan(tmp_path)
+    plan = Jobtrace(name, cut_off=5.0, stretch=2.0).plan({}, tmp_path)
     assert [(job.at, job.kind.name, job.sizes) for job in plan.arrivals(0)] == [
         (0.0, "short", (1.0, 2.0)),
         (3.0, "long", (9.0,)),
@@ -74,7 +74,7 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
     ]
     assert (plan.tasks, plan.tasks_a_second) == (6, 2.0)
     assert {kind.name: mean for kind, mean in plan.mean_sizes.items()} == {"short": 1.2, "long": 9.0}
-    assert Jobtrace(name, most_jobs=1).plan(tmp_path).tasks == 2
+    assert Jobtrace(name, most_jobs=1).plan({}, tmp_path).tasks == 2
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
 def test_a_bad_trace_is_refused_with_the_number_of_its_line(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(text)
     with pytest.raises(SettingsError) as refused:
-        Jobtrace("t").plan(tmp_path)
+        Jobtrace("t").plan({}, tmp_path)
     assert words in str(refused.value)
 
 

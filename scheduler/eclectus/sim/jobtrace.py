@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -20,11 +20,13 @@ from typing import Annotated
 from eclectus.core.errors import SettingsError
 from eclectus.core.settings import Setting
 from eclectus.sim.kinds import Needs
+from eclectus.sim.machine import Machine
 from eclectus.sim.work import Arrival, Kind, Plan
+from eclectus.sim.workload import Workload
 
 
 @dataclass(frozen=True)
-class Jobtrace:
+class Jobtrace(Workload):
     """Settings, and the stream they make."""
 
     file: Annotated[str, Setting("path of the trace, from the scenario's folder")]
@@ -38,8 +40,9 @@ class Jobtrace:
     most_jobs: Annotated[int | None, Setting("only the first so many jobs", least=1)] = None
     tasks: Annotated[Needs, Setting("what every task asks for")] = field(default_factory=Needs)
 
-    def plan(self, folder: Path) -> Plan:
+    def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
         """Read the trace once and check every line. Raises SettingsError with the line's number."""
+        del machines
         tasks: Counter[Kind] = Counter()
         work: dict[Kind, float] = defaultdict(float)
         last = 0.0

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import Annotated
 
 from eclectus.core.errors import SettingsError
@@ -15,10 +16,11 @@ from eclectus.sim.chance import endless, stream
 from eclectus.sim.kinds import WorkClass, load
 from eclectus.sim.machine import Machine
 from eclectus.sim.work import Arrival, Kind, Plan
+from eclectus.sim.workload import Workload
 
 
 @dataclass(frozen=True)
-class Poisson:
+class Poisson(Workload):
     """Settings, and the stream they make."""
 
     rate: Annotated[float | None, Setting("tasks that arrive a second", unit="tasks/s", least=1e-9)] = None
@@ -39,8 +41,9 @@ class Poisson:
                     f"classes[{at}].name", f"{name!r} is taken by classes[{names.index(name)}]"
                 )
 
-    def plan(self, machines: Mapping[str, Machine]) -> Plan:
+    def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
         """What it brings to these machines. Raises SettingsError where `load` has no exact meaning."""
+        del folder
         of_a_task = self._work_of_a_task()
         rate = self.rate
         if rate is None:

@@ -20,18 +20,16 @@ from eclectus.core.errors import SettingsError
 from eclectus.core.settings import Setting
 from eclectus.sim.changes import apply_change
 from eclectus.sim.cluster import Befalls, Cluster
-from eclectus.sim.jobtrace import Jobtrace
 from eclectus.sim.kinds import capacity
 from eclectus.sim.kinds import load as load_of
-from eclectus.sim.poisson import Poisson
 from eclectus.sim.scenario import Contestant, Measure, Scenario
 from eclectus.sim.shocks import Shock
 from eclectus.sim.work import Plan
+from eclectus.sim.workloads import WORKLOADS
 
 KIND = "Scenario"
 _PLAIN = ["about", "seeds", "allowUnstable"]
 _FIELDS = ["apiVersion", "kind", "cluster", "workload", "events", "profiles", "learn", "measure", *_PLAIN]
-_WORKLOADS = ["poisson", "jobtrace"]
 
 
 @dataclass(frozen=True)
@@ -102,20 +100,16 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
 
 def _read_workload(values: object, cluster: Cluster, folder: Path) -> Plan:
     mapping = read_mapping(values, "workload")
-    unknown = next((key for key in mapping if key not in _WORKLOADS), "")
+    unknown = next((key for key in mapping if key not in WORKLOADS), "")
     if len(mapping) != 1 or unknown:
-        hint = nearest(unknown, _WORKLOADS)
+        hint = nearest(unknown, list(WORKLOADS))
         where = join("workload", unknown) if unknown else "workload"
         raise SettingsError(where, f"must name exactly one kind of workload; {hint}")
     name, settings = next(iter(mapping.items()))
     path = join("workload", name)
-    if name == "poisson":
-        poisson = read(Poisson, settings, path)
-        with _within(path):
-            return poisson.plan(cluster.machines())
-    jobtrace = read(Jobtrace, settings, path)
+    workload = read(WORKLOADS[name], settings, path)
     with _within(path):
-        return jobtrace.plan(folder)
+        return workload.plan(cluster.machines(), folder)
 
 
 def _refuse_homeless(plan: Plan, cluster: Cluster) -> None:

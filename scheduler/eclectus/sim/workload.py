@@ -1,0 +1,21 @@
+"""What every kind of workload answers. Each is a settings class in a file of its own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from eclectus.sim.machine import Machine
+from eclectus.sim.work import Plan
+
+
+class Workload(ABC):
+    """Settings of one kind of workload, and the stream they make."""
+
+    @abstractmethod
+    def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
+        """What it brings to these machines; files it names are looked for in `folder`.
+
+        Raises SettingsError, its path from this kind's own fields.
+        """

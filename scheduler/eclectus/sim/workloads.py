@@ -1,0 +1,12 @@
+"""The table of workloads: what a scenario may write below `workload:`. To add one: a file and a line."""
+
+from __future__ import annotations
+
+from eclectus.sim.jobtrace import Jobtrace
+from eclectus.sim.poisson import Poisson
+from eclectus.sim.workload import Workload
+
+WORKLOADS: dict[str, type[Workload]] = {
+    "poisson": Poisson,
+    "jobtrace": Jobtrace,
+}
