@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.core.engine import Engine
-from eclectus.core.model import HostPort, Task
+from eclectus.core.model import HostPort
 from eclectus.core.seam import Line
 from eclectus.policies.allocation import LeastAllocated
 from eclectus.policies.random_choice import Uniform
@@ -53,7 +53,7 @@ def test_the_head_of_a_line_keeps_its_room_from_other_profiles() -> None:
 def test_a_line_policy_may_let_another_go_first() -> None:
     class Youngest(Line):
         def next(self, view, row, line):  # type: ignore[no-untyped-def]
-            return max(line, key=lambda task: task.created)
+            return max(line, key=lambda claim: claim.head.created)
 
     world = lined(line=Youngest())
     world.add(*numbered(4))
@@ -147,8 +147,7 @@ def test_a_full_view_that_commits_joins_the_line_that_ends_soonest() -> None:
     learn = ExactSpeeds({"n0": 1.0, "n1": 0.1})
     world = small_world(make_engine(Rosella(replan=False, compare="sed"), learn), nodes=2, cpu=1)
     world.add(*numbered(5))
-    joined: list[Task] = world.engine._state.lines.by_row[0]
-    assert len(joined) == 4
+    assert len(world.engine._state.lines.by_row[0]) == 4
 
 
 def test_lines_lose_nobody_when_nodes_come_and_go() -> None:
@@ -165,7 +164,7 @@ def test_lines_lose_nobody_when_nodes_come_and_go() -> None:
 def test_a_line_policy_may_divide_by_a_speed_of_nought() -> None:
     class Shortest(Line):
         def next(self, view, row, line):  # type: ignore[no-untyped-def]
-            seconds = [1.0 / view.speeds(view.task_class(task)).rate[row] for task in line]
+            seconds = [1.0 / view.speeds(view.task_class(claim.head)).rate[row] for claim in line]
             return line[seconds.index(min(seconds))]
 
     world = small_world(make_engine(Uniform("lines"), ExactSpeeds({"n0": 0.0}), line=Shortest()), cpu=1)

@@ -231,7 +231,9 @@ class Life(RuleBasedStateMachine):
     def meant_room_is_that_of_lines_and_plans(self) -> None:
         state = self.engine._state
         meant = [*state.plans._rows.values()]
-        meant += [(task, row) for row, line in state.lines.by_row.items() for task in line]
+        for row, line in state.lines.by_row.items():
+            assert all(claim.tasks and claim.rows.count(row) == line.count(claim) for claim in line)
+            meant += [(claim.head, row) for claim in line if claim.is_meant]
         expected = np.zeros_like(state.cluster.meant)
         for task, row in meant:
             expected[row] += state.cluster.task_vector(task.spec.requests)

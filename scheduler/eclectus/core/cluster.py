@@ -14,10 +14,11 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.core.devices import Devices
 from eclectus.core.guards import Guards
 from eclectus.core.journal import Journal
 from eclectus.core.labels import ABSENT, LabelColumns
-from eclectus.core.model import Amounts, HostPort, Node, Taint, Task
+from eclectus.core.model import DEVICE_MILLI, Amounts, HostPort, Node, Taint, Task, amount_of
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
@@ -44,6 +45,7 @@ class Cluster:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)  # port -> row -> holders
         self.guards = Guards()
+        self.devices: Devices | None = None  # opened by the first node that has any
         self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
         self._free_rows: list[int] = []
         self._nodes: dict[str, Node] = {}
@@ -78,6 +80,7 @@ class Cluster:
         self.cordoned[row] = node.unschedulable
         self.taint_set[row] = self._intern_taints(node.taints)
         self.labels.put(row, node.labels)
+        self._equip(row, before, node)
         self.present[row] = True
         self.shape.note(row)
         return row
@@ -92,6 +95,8 @@ class Cluster:
         self.present[row] = False
         self.ledger[:, row] = 0
         self.scored[row] = 0
+        if self.devices is not None:
+            self.devices.clear(row)
         self.labels.clear(row)
         self._free_rows.append(row)
         self.shape.note(row)
@@ -102,6 +107,8 @@ class Cluster:
     def hold(self, row: int, task: Task) -> None:
         """A pod takes room on a node. Room is not checked: the API server is the truth, even over-full."""
         self._count(row, task, 1)
+        if self.devices is not None:
+            self.devices.hold(row, task)
         for port in task.spec.host_ports:
             holders = self.port_rows[port]
             holders[row] = holders.get(row, 0) + 1
@@ -112,6 +119,8 @@ class Cluster:
     def release(self, row: int, task: Task) -> None:
         """A pod, given as it was when it took its room, gives it back."""
         self._count(row, task, -1)
+        if self.devices is not None:
+            self.devices.release(row, task.uid)
         for port in task.spec.host_ports:
             holders = self.port_rows[port]
             holders[row] -= 1
@@ -176,6 +185,14 @@ class Cluster:
             for each in np.flatnonzero(column == column[row]).tolist():
                 self.usage.note(each)
 
+    def _equip(self, row: int, before: Node | None, node: Node) -> None:
+        had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)
+        has = amount_of(node.allocatable, DEVICE_MILLI)
+        if had != has:
+            if self.devices is None:
+                self.devices = Devices(self.capacity)
+            self.devices.equip(row, had, has)
+
     def _row_for(self, name: str) -> int:
         row = self.rows.get(name)
         if row is not None:
@@ -214,6 +231,8 @@ class Cluster:
         for name, array in kept.items():
             getattr(self, name)[: len(array)] = array
         self.labels.lengthen(rows)
+        if self.devices is not None:
+            self.devices.lengthen(rows)
         self.shape.restart()
 
     def _widen(self, resource: str) -> None:

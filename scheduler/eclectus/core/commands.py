@@ -15,6 +15,7 @@ class Bind(Struct, frozen=True, gc=False, tag=True):
     name: str
     node: str
     profile: str
+    devices: tuple[int, ...] = ()  # of the node, where it asks for some: whole ones, then that of its share
 
 
 class Report(Struct, frozen=True, gc=False, tag=True):

@@ -1,29 +1,28 @@
-"""Tasks meant for nodes that are busy: lines they have joined, and plans that hold for one round.
+"""Tasks meant for nodes that are busy: lines they stand in, and plans that hold for one round.
 
-Both count as `meant` in the cluster's arrays, so that whoever comes later sees the room as taken.
-Neither is persisted: a restart makes them again from the pending pods.
+A task that has joined one line, and one that is planned on a node, count as `meant` in the cluster's
+arrays, so that whoever comes later sees the room as taken. A job's reservations do not: most of them
+will come to nothing. Neither is persisted: a restart makes them again from the pending pods.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
+from eclectus.core.claim import Claim, Kind
 from eclectus.core.cluster import Cluster
-from eclectus.core.model import Spec, Task
-
-Kind = tuple[Spec, str]
-"""What defines a class: spec and workload."""
+from eclectus.core.model import Task
 
 
 class Lines:
-    """Per node, the tasks that have joined its line."""
+    """Per node, the claims that stand in its line."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.by_row: dict[int, list[Task]] = {}
+        self.by_row: dict[int, list[Claim]] = {}
         self._kinds: dict[int, Counter[Kind]] = {}
-        self._where: dict[str, int] = {}
+        self._where: dict[str, Claim] = {}
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._where
@@ -31,43 +30,93 @@ class Lines:
     def __len__(self) -> int:
         return len(self._where)
 
-    def row_of(self, uid: str) -> int:
-        """The row whose line a task has joined; raises KeyError if none."""
+    def claim_of(self, uid: str) -> Claim:
+        """The claim by which a task waits; raises KeyError if none."""
         return self._where[uid]
-
-    def join(self, task: Task, row: int) -> None:
-        """The task stands last in the line of this row."""
-        self.by_row.setdefault(row, []).append(task)
-        self._kinds.setdefault(row, Counter())[task.spec, task.workload] += 1
-        self._where[task.uid] = row
-        self._cluster.mean_for(row, task.spec.requests)
 
     def kinds(self, row: int) -> Iterable[Kind]:
         """What there is in the line of this row, each kind once: lines are long and have few kinds."""
         return self._kinds.get(row, {}).keys()
 
+    # -- coming ----------------------------------------------------------------------------------
+
+    def join(self, task: Task, row: int, now: float) -> None:
+        """The task stands last in the line of this row."""
+        self._put(Claim([task], [row], now, is_meant=True))
+
+    def reserve(self, tasks: Sequence[Task], rows: Sequence[int], sticky: bool, now: float) -> None:
+        """Tasks of one kind stand behind a reservation in the line of each of these rows."""
+        self._put(Claim(list(tasks), list(rows), now, sticky=sticky))
+
+    def move(self, claim: Claim, row: int, to: int) -> None:
+        """The claim leaves the line of `row` and stands last in that of `to`."""
+        self._step_out(claim, row)
+        claim.rows.append(to)
+        self._step_in(claim, to)
+
+    def _put(self, claim: Claim) -> None:
+        for row in claim.rows:
+            self._step_in(claim, row)
+        for task in claim.tasks:
+            self._where[task.uid] = claim
+
+    def _step_in(self, claim: Claim, row: int) -> None:
+        self.by_row.setdefault(row, []).append(claim)
+        self._kinds.setdefault(row, Counter())[claim.kind] += 1
+        if claim.is_meant:
+            self._cluster.mean_for(row, claim.kind[0].requests)
+
+    # -- going -----------------------------------------------------------------------------------
+
+    def start(self, claim: Claim, row: int) -> Task:
+        """The claim's next task starts on this row and stands in no line any more."""
+        task = claim.tasks[0]
+        if len(claim.tasks) > 1 and not claim.sticky:
+            self._step_out(claim, row)
+        self.leave(task.uid)
+        if claim.tasks and not claim.rows:  # its last reservation is used up, and tasks are left
+            claim.rows.append(row)
+            self._step_in(claim, row)
+        return task
+
     def leave(self, uid: str) -> None:
-        """The task stands in no line any more."""
-        row = self._where.pop(uid, None)
-        if row is None:
+        """The task stands in no line any more; with its last task a claim is void everywhere."""
+        claim = self._where.pop(uid, None)
+        if claim is None:
             return
-        line = self.by_row[row]
-        task = next(task for task in line if task.uid == uid)
-        line.remove(task)
-        kinds, kind = self._kinds[row], (task.spec, task.workload)
-        kinds[kind] -= 1
-        if not kinds[kind]:
-            del kinds[kind]
-        if not line:
-            del self.by_row[row], self._kinds[row]
-        self._cluster.mean_for(row, task.spec.requests, -1)
+        at = next(at for at, task in enumerate(claim.tasks) if task.uid == uid)
+        if len(claim.tasks) == 1:
+            for row in tuple(claim.rows):
+                self._step_out(claim, row)
+        del claim.tasks[at]
+
+    def dismiss(self, claim: Claim, row: int) -> list[Task]:
+        """The claim is void at this row; returns its tasks, in no line any more, if it stood only there."""
+        if any(other != row for other in claim.rows):
+            while row in claim.rows:
+                self._step_out(claim, row)
+            return []
+        tasks = list(claim.tasks)
+        for task in tasks:
+            self.leave(task.uid)
+        return tasks
 
     def disband(self, row: int) -> list[Task]:
-        """Everybody leaves the line of this row; returns them in order."""
-        line = list(self.by_row.get(row, ()))
-        for task in line:
-            self.leave(task.uid)
-        return line
+        """The line of this row is no more; returns those who now stand in no line, in order."""
+        claims = dict.fromkeys(self.by_row.get(row, ()))
+        return [task for claim in claims for task in self.dismiss(claim, row)]
+
+    def _step_out(self, claim: Claim, row: int) -> None:
+        claim.rows.remove(row)
+        line, kinds = self.by_row[row], self._kinds[row]
+        line.remove(claim)
+        kinds[claim.kind] -= 1
+        if not kinds[claim.kind]:
+            del kinds[claim.kind]
+        if not line:
+            del self.by_row[row], self._kinds[row]
+        if claim.is_meant:
+            self._cluster.mean_for(row, claim.kind[0].requests, -1)
 
 
 class Plans:

@@ -19,6 +19,9 @@ Pairs = tuple[tuple[str, str], ...]
 
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
+DEVICE_MILLI = "gpu-milli"
+"""The one resource that comes in devices, of 1000 each, which tasks may share: core/devices.py."""
+
 
 class Requirement(Struct, frozen=True, gc=False):
     """One expression on a node label or field: `key op values`."""
@@ -118,6 +121,7 @@ class Task(Struct, frozen=True, gc=False):
     finished: float | None = None
     reported: str = ""  # message of PodScheduled=False as it stands on the pod
     estimate: float | None = None  # how long it will run, as whoever submitted it believes, seconds
+    devices: tuple[int, ...] = ()  # those it has been given on its node: whole ones, then that of its share
 
     @property
     def ended(self) -> bool:
@@ -141,3 +145,8 @@ class Node(Struct, frozen=True, gc=False):
     labels: Pairs = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+
+
+def amount_of(amounts: Amounts, resource: str) -> int:
+    """How much of one resource; 0 if it is not among them."""
+    return next((amount for name, amount in amounts if name == resource), 0)

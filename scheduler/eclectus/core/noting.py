@@ -75,7 +75,7 @@ class Noting:
             self._ended(task)
         elif task.node:
             self._bound(task.uid)
-            state.residents.put(task, task.node)
+            state.residents.put(task, task.node, state.now)
         elif task.profile not in state.profiles:
             self._foreign(task)
         else:
@@ -107,7 +107,7 @@ class Noting:
         if self._state.residents.is_bound(task.uid):
             return  # late: a bound pod never comes unbound
         if task.nominated and not task.deleting:
-            self._state.residents.put(task, task.nominated)
+            self._state.residents.put(task, task.nominated, self._state.now)
         else:
             self._state.residents.drop(task.uid)
 

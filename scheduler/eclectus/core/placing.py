@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from eclectus.core.errors import PolicyError
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, Place, PlacePolicy, Plan, Profile, Refuse, Why
+from eclectus.core.seam import Action, Batch, Join, Place, PlacePolicy, Plan, Profile, Refuse, Why
 from eclectus.core.serving import Serving
 from eclectus.core.state import State
 from eclectus.core.vetting import vet
@@ -94,9 +94,9 @@ class Placing:
             self._apply(walk, action)
         except PolicyError as error:
             self._state.fault(policy, str(error))
-            task = getattr(action, "task", None)
-            if isinstance(task, Task) and task.uid in walk.offered:
-                walk.fail(walk.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
+            for task in getattr(action, "tasks", (getattr(action, "task", None),)):
+                if isinstance(task, Task) and task.uid in walk.offered:
+                    walk.fail(walk.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
             return False
         return True
 
@@ -139,8 +139,14 @@ class Placing:
                 state.plans.make(task, int(row), state.now, until)
             case Join(task=task, row=row):
                 walk.leave(task)
-                state.lines.join(task, int(row))
+                state.lines.join(task, int(row), state.now)
                 self._serving.serve(int(row))
+            case Batch(tasks=tasks, rows=rows, sticky=sticky):
+                for task in tasks:
+                    walk.leave(task)
+                state.lines.reserve(tasks, [int(row) for row in rows], sticky, state.now)
+                for row in rows:
+                    self._serving.serve(int(row))
             case Refuse(task=task, why=why):
                 self._refuse(walk, task, why)
 

@@ -7,6 +7,7 @@ will say; a pod that is bound never comes unbound, so an event that says so is m
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from eclectus.core.cluster import Cluster
 from eclectus.core.model import Task
@@ -17,7 +18,7 @@ class Residents:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._held: dict[str, tuple[Task, str]] = {}  # as it was counted, node name
+        self._held: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
         self._on: dict[str, set[str]] = defaultdict(set)  # node name -> uids
         self._assumed: dict[str, str] = {}  # uid -> node of a bind not yet answered
 
@@ -40,15 +41,25 @@ class Residents:
         """Binds under way."""
         return len(self._assumed)
 
-    def put(self, task: Task, node: str) -> None:
+    def on(self, row: int) -> Iterator[tuple[Task, float]]:
+        """Who holds room on a row, and since when in seconds: since it started, as far as that is known."""
+        for uid in self._on.get(self._cluster.names[row], ()):
+            task, _, since = self._held[uid]
+            yield task, since if task.started is None else task.started
+
+    def put(self, task: Task, node: str, now: float) -> None:
         """The pod holds room on this node, as given; whatever it held before is given back."""
-        held = self._held.get(task.uid)
+        held, since = self._held.get(task.uid), now
         if held is not None:
-            before, where = held
-            if where == node and before.holding == task.holding and before.spec == task.spec:
-                return
+            before, where, at = held
+            if where == node:
+                if before.holding == task.holding and before.spec == task.spec:
+                    if task.started != before.started:
+                        self._held[task.uid] = (task, node, at)
+                    return
+                since = at
             self.drop(task.uid)
-        self._held[task.uid] = (task, node)
+        self._held[task.uid] = (task, node, since)
         self._on[node].add(task.uid)
         row = self._cluster.rows.get(node)
         if row is not None:
@@ -59,7 +70,7 @@ class Residents:
         held = self._held.pop(uid, None)
         if held is None:
             return
-        task, node = held
+        task, node, _ = held
         self._on[node].discard(uid)
         if not self._on[node]:
             del self._on[node]
@@ -67,9 +78,9 @@ class Residents:
         if row is not None:
             self._cluster.release(row, task)
 
-    def assume(self, task: Task, node: str) -> None:
+    def assume(self, task: Task, node: str, now: float) -> None:
         """Count a bind before it is answered."""
-        self.put(task, node)
+        self.put(task, node, now)
         self._assumed[task.uid] = node
 
     def confirm(self, uid: str) -> None:

@@ -8,7 +8,7 @@ docs/seam.md walks every policy through these roles.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Protocol
@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from eclectus.core.claim import Claim
 from eclectus.core.cluster import Cluster
 from eclectus.core.model import Task
 from eclectus.core.ranking import Cost, Ranking
@@ -57,6 +58,19 @@ class Join(Struct, frozen=True, gc=False):
     row: int
 
 
+class Batch(Struct, frozen=True, gc=False):
+    """Tasks of one kind wait together behind a reservation in the line of each of these nodes.
+
+    A node that comes to a reservation starts the next of them (late binding); reservations left over
+    when all have started are void. A row given twice gets two. `sticky`: a reservation stays until all
+    tasks have started, instead of being used up by the first.
+    """
+
+    tasks: tuple[Task, ...]
+    rows: tuple[int, ...]
+    sticky: bool = False
+
+
 class Refuse(Struct, frozen=True, gc=False):
     """The task has no place now."""
 
@@ -64,7 +78,7 @@ class Refuse(Struct, frozen=True, gc=False):
     why: Why = Why()
 
 
-Action = Place | Plan | Join | Refuse
+Action = Place | Plan | Join | Batch | Refuse
 
 
 # -- what is seen ------------------------------------------------------------------------------
@@ -125,12 +139,13 @@ class View:
         self.cluster, self.learn, self.rng = cluster, learn, rng
         self.classes = ClassTable(cluster)
         self.now = 0.0
-        self.lines: Mapping[
-            int, Sequence[Task]
-        ] = {}  # row -> tasks that joined its line, in order of joining
+        self.lines: Mapping[int, Sequence[Claim]] = {}  # row -> its line, in order of joining
         self.planned_since: Mapping[
             str, float
         ] = {}  # uid -> since when it has been planned and not placed, seconds
+        self.residents: Callable[[int], Iterable[tuple[Task, float]]] = (
+            lambda row: ()
+        )  # who holds room on a row, and since when, seconds
         self._rankings: dict[tuple[TaskClass, object], Ranking] = {}
 
     def task_class(self, task: Task) -> TaskClass:
@@ -217,8 +232,15 @@ class Line(ABC):
     """In which order does a node serve its line?"""
 
     @abstractmethod
-    def next(self, view: View, row: int, line: Sequence[Task]) -> Task | None:
-        """The task of the line to start next, None for none yet; the line waits until it fits."""
+    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+        """The claim of the line to serve next, None for none yet; the line waits until its task fits."""
+
+    def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
+        """Nobody stands in the line of this row, which has just changed: claims to take over, and from where.
+
+        Asked only of policies that say something else here.
+        """
+        return iter(())
 
 
 class Relieve(ABC):

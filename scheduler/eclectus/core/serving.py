@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from eclectus.core.lines import Kind
-from eclectus.core.model import Task
+from collections.abc import Iterable
+
+from eclectus.core.claim import Claim, Kind
+from eclectus.core.errors import PolicyError
+from eclectus.core.seam import Line
 from eclectus.core.state import State
 
 
@@ -13,6 +16,8 @@ class Serving:
     def __init__(self, state: State) -> None:
         self._state = state
         self._usage_place = self._shape_place = 0
+        lines = {id(profile.line): profile.line for profile in state.profiles.values()}
+        self._thieves = [line for line in lines.values() if type(line).steal is not Line.steal]
 
     def serve_lines(self) -> None:
         """Nodes whose room or shape has changed start what stands first in their lines."""
@@ -22,22 +27,23 @@ class Serving:
         if not state.lines.by_row:
             return
         if shaped is None or used is None:
-            rows = list(state.lines.by_row)
+            changed = set(cluster.rows.values())
         else:
-            rows = sorted(state.lines.by_row.keys() & {*shaped.tolist(), *used.tolist()})
-        for row in rows:
+            changed = {*shaped.tolist(), *used.tolist()}
+        for row in sorted(state.lines.by_row.keys() & changed):
             self._dismiss(row)
             self.serve(row)
+        if self._thieves:
+            self._steal(sorted(changed))
 
     def serve(self, row: int) -> None:
         """Start tasks of this row's line until the next does not fit."""
         state = self._state
         while fitting := self._fitting(row):
-            task = self._next(row, tuple(state.lines.by_row[row]))
-            if task is None or (task.spec, task.workload) not in fitting:
+            claim = self._next(row, tuple(state.lines.by_row[row]))
+            if claim is None or claim.kind not in fitting:
                 return
-            state.lines.leave(task.uid)
-            state.bind(task, row)
+            state.bind(state.lines.start(claim, row), row)
 
     def _fitting(self, row: int) -> list[Kind]:
         """What of this row's line fits now. Mostly nothing does, and then no policy need be asked."""
@@ -50,19 +56,43 @@ class Serving:
         shut = [kind for kind in state.lines.kinds(row) if not state.view.classes.of(*kind).may_wait(row)]
         if not shut:
             return
-        for task in list(state.lines.by_row[row]):
-            if (task.spec, task.workload) in shut:
-                state.lines.leave(task.uid)
-                state.enqueue(task, "NodeUpdate")
+        for claim in dict.fromkeys(state.lines.by_row[row]):
+            if claim.kind in shut:
+                for task in state.lines.dismiss(claim, row):
+                    state.enqueue(task, "NodeUpdate")
 
-    def _next(self, row: int, line: tuple[Task, ...]) -> Task | None:
-        policy = self._state.profiles[line[0].profile].line
+    def _next(self, row: int, line: tuple[Claim, ...]) -> Claim | None:
+        policy = self._state.profiles[line[0].head.profile].line
         try:
-            task = policy.next(self._state.view, row, line)
+            claim = policy.next(self._state.view, row, line)
         except Exception as error:  # a plug-in's defect must not stop the others
             self._state.fault(policy, f"{type(error).__name__}: {error}")
             return line[0]
-        if task is not None and task not in line:
-            self._state.fault(policy, f"{task} does not stand in the line of this node")
+        if claim is not None and claim not in line:
+            self._state.fault(policy, f"{claim!r} does not stand in the line of this node")
             return line[0]
-        return task
+        return claim
+
+    # -- stealing ------------------------------------------------------------------------------
+
+    def _steal(self, rows: Iterable[int]) -> None:
+        """Nodes that have changed and have no line may take claims over from the lines of others."""
+        state = self._state
+        for policy in self._thieves:
+            for row in rows:
+                if row in state.lines.by_row or not state.cluster.present[row]:
+                    continue
+                try:
+                    for victim, claim in policy.steal(state.view, row):
+                        self._move(claim, victim, row)
+                except Exception as error:  # a plug-in's defect must not stop the others
+                    state.fault(policy, f"{type(error).__name__}: {error}")
+                self.serve(row)
+
+    def _move(self, claim: Claim, victim: int, row: int) -> None:
+        state = self._state
+        if claim not in state.lines.by_row.get(victim, ()):
+            raise PolicyError(f"{claim!r} does not stand in the line of row {victim}")
+        if not state.view.classes.of(*claim.kind).may_wait(row):
+            raise PolicyError(f"node {state.cluster.names[row]} may never run {claim.head}")
+        state.lines.move(claim, victim, row)

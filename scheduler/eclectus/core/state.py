@@ -53,6 +53,7 @@ class State:
         self.commands: list[Command] = []
         self.counts: Counter[str] = Counter()
         self.view.lines = self.lines.by_row
+        self.view.residents = self.residents.on
 
     @property
     def now(self) -> float:
@@ -108,7 +109,7 @@ class State:
         """Assume the pod on the node and ask for the bind."""
         node = self.cluster.names[row]
         self.reports.forget(task.uid)
-        self.residents.assume(task, node)
+        self.residents.assume(task, node, self.now)
         self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile))
 
     def report(self, task: Task, reason: str, message: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eclectus.core.claim import Claim
 from eclectus.core.model import Task
 from eclectus.core.state import State
 from eclectus.feasibility.reasons import fit_error
@@ -26,9 +27,7 @@ class Telling:
     def _words(self, task: Task, worded: dict[int, str]) -> tuple[str, str]:
         state = self._state
         if task.uid in state.lines:
-            row = state.lines.row_of(task.uid)
-            ahead = [waiting.uid for waiting in state.lines.by_row[row]].index(task.uid)
-            return "WaitingForNode", f"in the line of node {state.cluster.names[row]}, {ahead} pods ahead"
+            return "WaitingForNode", self._in_line(state.lines.claim_of(task.uid))
         task_class = state.view.task_class(task)
         row_planned = state.plans.row_of(task.uid)
         if row_planned is not None and task_class.open_count:
@@ -44,6 +43,14 @@ class Telling:
         if id(task_class) not in worded:
             worded[id(task_class)] = fit_error(task_class, state.cluster)
         return "Unschedulable", worded[id(task_class)]
+
+    def _in_line(self, claim: Claim) -> str:
+        state, row = self._state, claim.rows[0]
+        if len(claim.rows) == 1:
+            line = state.lines.by_row[row]
+            ahead = sum(len(each.tasks) for each in line[: line.index(claim)])
+            return f"in the line of node {state.cluster.names[row]}, {ahead} pods ahead"
+        return f"in the lines of {len(claim.rows)} nodes, for {len(claim.tasks)} pods of its job"
 
     def _passed_over(self, task: Task, open_count: int) -> str:
         """Nodes have room, and yet the policies have given it none of them."""

@@ -12,20 +12,19 @@ import numpy as np
 from eclectus.core.errors import PolicyError
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, Place, Plan, Refuse, Why
+from eclectus.core.seam import Action, Batch, Join, Place, Plan, Refuse, Why
 from eclectus.core.state import State
 
 
 def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Action) -> None:
     """Raise PolicyError if the action must not be taken; changes nothing."""
-    if not isinstance(action, Place | Plan | Join | Refuse):
+    if not isinstance(action, Place | Plan | Join | Batch | Refuse):
         raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
+    if isinstance(action, Batch):
+        _vet_batch(state, offered, action)
+        return
     task = action.task
-    if not isinstance(task, Task):
-        raise PolicyError(f"{task!r} is no task")
-    at_hand = offered.get(task.uid)
-    if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
-        raise PolicyError(f"{task} was not offered in this round, or is answered already")
+    _vet_task(offered, task)
     match action:
         case Refuse(why=why):
             _vet_why(task, why)
@@ -38,10 +37,34 @@ def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Acti
             if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
                 raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
         case Join(row=row):
-            if not state.view.task_class(task).may_wait(_vet_row(state, task, row)):
-                raise PolicyError(
-                    f"node {state.cluster.names[row]} may never run {task}, or services fill it"
-                )
+            _vet_wait(state, task, row)
+
+
+def _vet_batch(state: State, offered: Mapping[str, tuple[Task, TaskLane]], batch: Batch) -> None:
+    if not batch.tasks or not batch.rows:
+        raise PolicyError(f"a batch needs tasks and rows, not {batch!r}")
+    first = batch.tasks[0]
+    for task in batch.tasks:
+        _vet_task(offered, task)
+        if (task.spec, task.workload, task.profile) != (first.spec, first.workload, first.profile):
+            raise PolicyError(f"{first} and {task} of one batch are not of one kind")
+    if len({task.uid for task in batch.tasks}) < len(batch.tasks):
+        raise PolicyError(f"a task stands twice in the batch of {first}")
+    for row in set(batch.rows):
+        _vet_wait(state, first, row)
+
+
+def _vet_task(offered: Mapping[str, tuple[Task, TaskLane]], task: object) -> None:
+    if not isinstance(task, Task):
+        raise PolicyError(f"{task!r} is no task")
+    at_hand = offered.get(task.uid)
+    if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
+        raise PolicyError(f"{task} was not offered in this round, or is answered already")
+
+
+def _vet_wait(state: State, task: Task, row: int) -> None:
+    if not state.view.task_class(task).may_wait(_vet_row(state, task, row)):
+        raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
 
 
 def _vet_why(task: Task, why: Why) -> None:

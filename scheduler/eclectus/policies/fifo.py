@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
+from eclectus.core.claim import Claim
 from eclectus.core.model import Task
 from eclectus.core.seam import Lane, Line, Order, View
 
@@ -38,6 +39,6 @@ class FifoOrder(Order):
 class FifoLine(Line):
     """Order of joining."""
 
-    def next(self, view: View, row: int, line: Sequence[Task]) -> Task | None:
+    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
         """The first."""
         return line[0]
