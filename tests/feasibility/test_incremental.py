@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
 
 from eclectus.core.cluster import Cluster
 from eclectus.core.model import (
@@ -32,6 +33,8 @@ SPECS = (
     Spec(requests=(("example.com/late", 1),), tolerations=(Toleration("t", "Exists"),)),
     Spec(host_ports=(HostPort(80),), preferences=(Preference(1, ZONE),)),
     Spec(shunned=(GUARD,), lasting=True),
+    Spec(requests=(("gpu-milli", 400),)),
+    Spec(requests=(("cpu", 1), ("gpu-milli", 2000))),
 )
 RESIDENTS = (
     *(Task(str(i), "n", "p", spec=spec) for i, spec in enumerate(SPECS)),
@@ -47,6 +50,7 @@ NODES = st.builds(
             (("cpu", 4), ("memory", 8), ("pods", 4)),
             (("cpu", 9), ("pods", 2)),
             (("cpu", 4), ("example.com/late", 2), ("pods", 9)),
+            (("cpu", 4), ("gpu-milli", 2000), ("pods", 9)),
         ]
     ),
     st.sampled_from([(), (("zone", "z1"),), (("nic", "5"), ("zone", "z2")), (("nic", "1"), ("zone", "z1"))]),
@@ -63,6 +67,7 @@ class KeepsUp(RuleBasedStateMachine):
         self.cluster = Cluster(rows=1)  # small, so that arrays grow under the classes
         self.classes: dict[Spec, TaskClass] = {}
         self.held: list[tuple[str, Task]] = []
+        self.serial = 0
         self.meant: list[tuple[str, Any]] = []
 
     @rule(node=NODES)
@@ -88,6 +93,8 @@ class KeepsUp(RuleBasedStateMachine):
     @rule(data=st.data(), task=st.sampled_from(RESIDENTS))
     def a_pod_takes_room(self, data: st.DataObject, task: Task) -> None:
         name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
+        task = replace(task, uid=str(self.serial))
+        self.serial += 1
         self.cluster.hold(self.cluster.rows[name], task)
         self.held.append((name, task))
 

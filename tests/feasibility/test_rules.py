@@ -53,6 +53,7 @@ def test_the_rules_stand_in_the_order_of_kube_scheduler() -> None:
         "NodeAffinity",
         "NodePorts",
         "InterPodAffinity",
+        "Devices",
     ]
 
 

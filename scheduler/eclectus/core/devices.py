@@ -54,7 +54,7 @@ class Devices:
         """Whether the devices of each of the rows have room for so many thousandths, shape [len(rows)]."""
         whole, share = divmod(milli, WHOLE)
         free = self.free.take(rows, axis=0)
-        has_room = (free >= WHOLE).sum(axis=1) >= whole
+        has_room: NDArray[np.bool_] = (free >= WHOLE).sum(axis=1) >= whole
         if share:
             has_room &= (free >= share).sum(axis=1) > whole
         return has_room

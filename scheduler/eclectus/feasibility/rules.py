@@ -8,6 +8,7 @@ To add a rule: a file and a line.
 from __future__ import annotations
 
 from eclectus.feasibility import (
+    devices,
     node_affinity,
     node_name,
     ports,
@@ -25,4 +26,4 @@ STATIC_RULES: tuple[Rule, ...] = (
     taints.RULE,
     node_affinity.RULE,
 )
-USAGE_RULES: tuple[Rule, ...] = (ports.RULE, resident_anti_affinity.RULE)
+USAGE_RULES: tuple[Rule, ...] = (ports.RULE, resident_anti_affinity.RULE, devices.RULE)
