@@ -6,13 +6,18 @@ from typing import Any
 
 from eclectus.core.seam import Hold, Learn, Line, Order, PlacePolicy, Relieve
 from eclectus.policies.allocation import LeastAllocated, MostAllocated
+from eclectus.policies.eagle import Eagle
 from eclectus.policies.fifo import FifoLine, FifoOrder
 from eclectus.policies.fit import BestFit, WorstFit
+from eclectus.policies.hawk import Hawk, Stealing
 from eclectus.policies.join_idle import JoinIdle
+from eclectus.policies.least_wait import CentralLeastWait, DistributedLeastWait
 from eclectus.policies.proportional import Proportional
 from eclectus.policies.random_choice import PowerOfTwo, Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from eclectus.policies.round_robin import RoundRobin
+from eclectus.policies.sparrow import Sparrow
+from eclectus.policies.srpt import ShortestRemaining
 from eclectus.policies.unlearned import Unlearned
 
 LEARN: dict[str, type[Learn]] = {
@@ -33,6 +38,11 @@ PLACE: dict[str, type[PlacePolicy]] = {
     "jiq": JoinIdle,
     "pss": Proportional,
     "round-robin": RoundRobin,
+    "sparrow": Sparrow,
+    "hawk": Hawk,
+    "eagle": Eagle,
+    "clwl": CentralLeastWait,
+    "dlwl": DistributedLeastWait,
     "least-allocated": LeastAllocated,
     "most-allocated": MostAllocated,
     "best-fit": BestFit,
@@ -41,6 +51,8 @@ PLACE: dict[str, type[PlacePolicy]] = {
 
 LINE: dict[str, type[Line]] = {
     "fifo": FifoLine,
+    "srpt": ShortestRemaining,
+    "stealing": Stealing,
 }
 
 RELIEVE: dict[str, type[Relieve]] = {}

@@ -73,9 +73,9 @@ class Poisson(Workload):
         while True:
             now += next(gap) / jobs_a_second
             at = min(bisect(bounds, next(which)), len(kinds) - 1)
-            yield Arrival(
-                now, kinds[at], tuple(next(sizes[at]) for _ in range(self.classes[at].tasks_per_job))
-            )
+            known = self.classes[at]
+            drawn = tuple(next(sizes[at]) for _ in range(known.tasks_per_job))
+            yield Arrival(now, kinds[at], drawn, estimate=known.size.mean)
 
     def _shares(self) -> list[float]:
         total = sum(each.share for each in self.classes)

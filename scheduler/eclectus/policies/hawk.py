@@ -1,0 +1,88 @@
+"""Long jobs placed centrally, short ones by sampling, and idle nodes that steal.
+
+Delgado, Dinu, Kermarrec, Zwaenepoel, "Hawk: Hybrid Datacenter Scheduling", USENIX ATC 2015. A long task
+joins the line of least estimated wait in the long partition; a short job samples all nodes as Sparrow
+does. A node that has nothing to do asks up to ten random nodes of the long partition and takes over the
+short reservations that stand behind a long task there.
+
+Departures: the central part counts the long work it has placed itself, as in the published simulator;
+on nodes of several slots a node steals when nothing at all runs there; a thief takes only what it may run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import dropwhile, takewhile
+from math import ceil
+from typing import Annotated
+
+from eclectus.core.claim import Claim
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Batch, Line, PlacePolicy, Refuse, View
+from eclectus.core.settings import Setting
+from eclectus.policies.backlog import Backlog, join_least_wait
+from eclectus.policies.partition import Partition
+from eclectus.policies.reservations import Distinct, Ratio, draw, jobs
+
+
+@dataclass(eq=False)
+class Hawk(Partition, PlacePolicy):
+    """Central for long jobs, Sparrow for short ones."""
+
+    ratio: Ratio = 2.0
+    distinct: Distinct = False
+
+    def __post_init__(self) -> None:
+        self._long = Backlog(self.is_long)
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        """A job at a time."""
+        for tasks in jobs(turns):
+            task_class = view.task_class(tasks[0])
+            rows = task_class.waitable_rows
+            if not len(rows):
+                yield from (Refuse(task) for task in tasks)
+            elif self.is_long(tasks[0]):
+                rows = self.rows_for_long(view, rows)
+                self._long.refresh(view)
+                waits = self._long.wait(view, task_class, rows)
+                yield from join_least_wait(view, tasks, rows, waits, task_class)
+            else:
+                yield Batch(tasks, draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
+
+
+@dataclass(eq=False)
+class Stealing(Partition, Line):
+    """First come, first served; and who has nothing to do takes short work from behind long work."""
+
+    attempts: Annotated[int, Setting("nodes an idle node asks", why="the paper's", least=1, most=1000)] = 10
+
+    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+        """The first."""
+        return line[0]
+
+    def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
+        """From the first of the nodes asked that has something to take."""
+        if next(iter(view.residents(row)), None) is not None:
+            return
+        victims = self.rows_for_long(view, view.cluster.present.nonzero()[0])
+        for _ in range(self.attempts):
+            victim = int(victims[view.rng.randrange(len(victims))])
+            loot = [claim for claim in self._behind_long(view, victim) if _may_run(view, claim, row)]
+            for claim in loot:
+                yield victim, claim
+            if loot:
+                return
+
+    def _behind_long(self, view: View, row: int) -> list[Claim]:
+        """The run of short claims that stands behind a long task, in line or running."""
+        line: Sequence[Claim] = tuple(view.lines.get(row, ()))
+        if not any(self.is_long(task) for task, _ in view.residents(row)):
+            line = tuple(dropwhile(lambda claim: not self.is_long(claim.head), line))
+        behind = dropwhile(lambda claim: self.is_long(claim.head), line)
+        return list(takewhile(lambda claim: not self.is_long(claim.head), behind))
+
+
+def _may_run(view: View, claim: Claim, row: int) -> bool:
+    return view.classes.of(*claim.kind).may_wait(row)

@@ -1,0 +1,43 @@
+"""Jobs gathered from waiting tasks, and nodes drawn for their reservations: what several policies share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from random import Random
+from typing import Annotated
+
+from eclectus.core.journal import Rows
+from eclectus.core.model import Spec, Task
+from eclectus.core.settings import Setting
+
+Ratio = Annotated[
+    float,
+    Setting(
+        "reservations a task", why="2 in every published simulation; more gains little", least=1, most=100
+    ),
+]
+Distinct = Annotated[
+    bool,
+    Setting(
+        "draw different nodes for the reservations of a job",
+        why="as Sparrow's daemon does; the published simulators draw with replacement",
+    ),
+]
+
+
+def jobs(turns: Iterable[Task]) -> Iterator[tuple[Task, ...]]:
+    """Tasks that wait, job by job; those of one job that no rule can tell apart stand together."""
+    found: dict[tuple[str, Spec, str], list[Task]] = {}
+    for task in turns:
+        found.setdefault((task.job or task.uid, task.spec, task.workload), []).append(task)
+    for tasks in found.values():
+        yield tuple(tasks)
+
+
+def draw(rng: Random, rows: Rows, count: int, distinct: bool) -> tuple[int, ...]:
+    """So many of `rows` (at least one) at random; distinct ones spread evenly where there are fewer."""
+    size = len(rows)
+    if not distinct:
+        return tuple(int(rows[rng.randrange(size)]) for _ in range(count))
+    whole, rest = divmod(count, size)
+    return tuple(rows.tolist()) * whole + tuple(int(rows[at]) for at in rng.sample(range(size), rest))
