@@ -1,54 +1,16 @@
-"""What holds in every possible world, whatever the policy: if it does not, no number of the run counts.
-
-The judge of a start is told nothing by the core: it reads selectors, taints and amounts by itself, in
-the dumbest way, and remembers its verdicts because few specs meet few machines.
-"""
+"""What holds in every possible world, whatever the policy: if it does not, no number of the run counts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
 from eclectus.core.engine import Engine
-from eclectus.core.model import Node, Spec
 from eclectus.sim.errors import InvariantError
+from eclectus.sim.judge import forbidden
 from eclectus.sim.ledger import Ledger
 from eclectus.sim.machine import Machine, Running
 
 CLOSE = 1e-6  # relative: sums of millions of floats differ by less
-
-
-def forbidden(spec: Spec, node: Node) -> str:
-    """Why this spec must not run on that node; empty if it may. Room is not looked at."""
-    labels = dict(node.labels)
-    for key, value in spec.node_selector:
-        if labels.get(key) != value:
-            return f"its label {key} is {labels.get(key)!r}, not {value!r}"
-    for taint in node.taints:
-        answers = (
-            toleration.key in ("", taint.key)
-            and toleration.effect in ("", taint.effect)
-            and (toleration.op == "Exists" or toleration.value == taint.value)
-            for toleration in spec.tolerations
-        )
-        if taint.effect != "PreferNoSchedule" and not any(answers):
-            return f"nothing tolerates its taint {taint.key}"
-    return ""
-
-
-class Judge:
-    """Watches starts."""
-
-    def __init__(self) -> None:
-        self._verdicts: dict[tuple[Spec, str], str] = {}
-
-    def see_start(self, run: Running, machine: Machine) -> None:
-        """Raise InvariantError if the machine's constraints forbid the task."""
-        key = (run.task.spec, machine.node.name)
-        why = self._verdicts.get(key)
-        if why is None:
-            why = self._verdicts[key] = forbidden(run.task.spec, machine.node)
-        if why:
-            raise InvariantError(f"{run.task} was bound to {machine.node.name}: {why}")
 
 
 def check_moment(engine: Engine, ledger: Ledger, waiting: int, running: int) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from eclectus.core.model import Amounts, Spec
 from eclectus.core.settings import Setting
 from eclectus.sim.cluster import SLOT_CPU, TolerationField, read_amounts
-from eclectus.sim.invariants import forbidden
+from eclectus.sim.judge import forbidden
 from eclectus.sim.laws import Size
 from eclectus.sim.machine import Machine
 from eclectus.sim.work import Kind

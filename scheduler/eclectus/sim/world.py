@@ -18,7 +18,8 @@ from eclectus.core.engine import Engine
 from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, Resumed, TaskSeen
 from eclectus.core.model import Task
 from eclectus.sim.errors import StuckError
-from eclectus.sim.invariants import Judge, check_conserving, check_end, check_moment
+from eclectus.sim.invariants import check_conserving, check_end, check_moment
+from eclectus.sim.judge import Judge
 from eclectus.sim.ledger import Ledger
 from eclectus.sim.machine import Machine, Running
 from eclectus.sim.shocks import Shock, change_speeds
