@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from builders import make_cluster, make_node, make_task
+from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.core.cluster import Cluster
 from eclectus.core.devices import Devices
 from eclectus.core.model import Node, Spec, Task
+from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
+from eclectus.policies.random_choice import Uniform
+from worlds import World
 
 FREE = st.lists(st.integers(0, 10).map(lambda tenth: 100 * tenth), max_size=4)
 MILLI = st.integers(1, 35).map(lambda tenths: 100 * tenths)
@@ -133,3 +138,94 @@ def test_rows_that_come_later_have_devices_too() -> None:
 def free(cluster: Cluster) -> list[float]:
     assert cluster.devices is not None
     return cluster.devices.free[0].tolist()
+
+
+# -- in the engine -------------------------------------------------------------------------------
+
+
+class Named(PlacePolicy):
+    """Answers with the devices it was made with."""
+
+    def __init__(self, *devices: int) -> None:
+        self._devices = devices
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        for task in turns:
+            is_open = view.task_class(task).open_count
+            yield Place(task, 0, self._devices) if is_open else Refuse(task)
+
+
+def test_shares_fill_a_device_before_they_break_another() -> None:
+    world = World(make_engine(Uniform(devices="fullest")), equipped("n", 3000))
+    world.add(*(sharing(f"t{at}", 400) for at in range(3)), sharing("w", 1000))
+    assert [bind.devices for bind in world.binds] == [(0,), (0,), (1,), (2,)]
+
+
+def test_a_share_waits_although_there_is_enough_in_all_and_is_told_so() -> None:
+    world = World(make_engine(Named()), equipped("n", 2000))
+    world.add(sharing("a", 600), sharing("b", 600), sharing("c", 500))
+    world.sleep(2)
+    assert world.node_of("c") == ""
+    reason = "1 node(s) had enough gpu-milli in all, but not on single devices"
+    assert world.words("c")[-1] == ("Unschedulable", f"0/1 nodes are available: {reason}.")
+    world.end("b")
+    assert world.node_of("c") == "n"
+    assert world.binds[-1].devices == (1,)
+
+
+def test_the_policy_says_which_device_and_that_is_what_is_given_back() -> None:
+    world = World(make_engine(Named(2)), equipped("n", 3000))
+    world.add(sharing("a", 600), sharing("b", 300))
+    assert [bind.devices for bind in world.binds] == [(2,), (2,)]
+    assert free(world.engine._state.cluster) == [1000, 1000, 100]
+    world.end("a")
+    assert free(world.engine._state.cluster) == [1000, 1000, 700]
+
+
+def test_a_refused_bind_gives_its_devices_back() -> None:
+    world = World(make_engine(Named(1)), equipped("n", 2000))
+    world.refuse = lambda bind: "no"
+    world.add(sharing("a", 600))
+    assert free(world.engine._state.cluster) == [1000, 1000]
+
+
+@pytest.mark.parametrize("devices", [(1,), (7,), (0, 1)])
+def test_a_policy_that_names_devices_without_room_has_erred(devices: tuple[int, ...]) -> None:
+    world = World(make_engine(Named(*devices)), equipped("n", 2000))
+    world.put(replace(sharing("held", 900, devices=(1,)), node="n", profile="other"))
+    world.add(sharing("a", 600))
+    assert world.placed() == {"held": "n"}
+    assert "have no room for the 600 of default/a" in world.faults[0].message
+
+
+@pytest.mark.parametrize("devices", [None, [0], ("0",), 0])
+def test_what_are_no_devices_is_a_fault_too(devices: Any) -> None:
+    policy = Named()
+    policy._devices = devices
+    world = World(make_engine(policy), equipped("n", 2000))
+    world.add(sharing("a", 600))
+    assert world.faults[0].message == f"{devices!r} are no devices for default/a"
+
+
+def test_a_policy_may_not_give_devices_to_who_asks_for_none() -> None:
+    world = World(make_engine(Named(0)), make_node("n"))
+    world.add(make_task("a"))
+    assert "have no room" in world.faults[0].message
+
+
+def test_a_restart_counts_the_devices_that_the_pods_name() -> None:
+    world = World(make_engine(Named()), equipped("n", 2000))
+    residents = [sharing("a", 300, devices=(1,)), sharing("b", 700, devices=(1,)), sharing("c", 100)]
+    for task in residents:
+        world.put(replace(task, node="n"))
+    assert free(world.engine._state.cluster) == [900, 0]
+    world.put(replace(sharing("a", 300, devices=(0,)), node="n"))
+    assert free(world.engine._state.cluster) == [600, 300]
+
+
+def test_devices_come_back_with_a_node_that_was_away() -> None:
+    world = World(make_engine(Named(1)), equipped("n", 2000))
+    world.add(sharing("a", 600))
+    world.drop_node("n")
+    world.put_node(equipped("n", 2000))
+    assert free(world.engine._state.cluster) == [1000, 400]

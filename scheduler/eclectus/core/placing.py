@@ -131,9 +131,9 @@ class Placing:
         state = self._state
         vet(state, walk.offered, action)
         match action:
-            case Place(task=task, row=row):
+            case Place(task=task, row=row, devices=devices):
                 walk.leave(task)
-                state.bind(task, int(row))
+                state.bind(task, int(row), devices)
             case Plan(task=task, row=row, until=until):
                 walk.wait(task)
                 state.plans.make(task, int(row), state.now, until)

@@ -53,7 +53,11 @@ class Residents:
         if held is not None:
             before, where, at = held
             if where == node:
-                if before.holding == task.holding and before.spec == task.spec:
+                if (
+                    before.holding == task.holding
+                    and before.spec == task.spec
+                    and task.devices in ((), before.devices)
+                ):
                     if task.started != before.started:
                         self._held[task.uid] = (task, node, at)
                     return

@@ -34,10 +34,15 @@ class Why(Struct, frozen=True, gc=False):
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Bind the task to this node now. The node must be open to its class."""
+    """Bind the task to this node now. The node must be open to its class.
+
+    `devices`: which of the node's devices a task takes that asks for some, whole ones first and that of
+    its share last. Where none are named it takes the fullest that have room.
+    """
 
     task: Task
     row: int
+    devices: tuple[int, ...] = ()
 
 
 class Plan(Struct, frozen=True, gc=False):

@@ -105,12 +105,14 @@ class State:
 
     # -- speaking ------------------------------------------------------------------------------
 
-    def bind(self, task: Task, row: int) -> None:
-        """Assume the pod on the node and ask for the bind."""
+    def bind(self, task: Task, row: int, devices: tuple[int, ...] = ()) -> None:
+        """Assume the pod on the node, on these of its devices if it asks for some, and ask for the bind."""
         node = self.cluster.names[row]
+        if self.cluster.devices is not None:
+            task = self.cluster.devices.named(row, task, devices)
         self.reports.forget(task.uid)
         self.residents.assume(task, node, self.now)
-        self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile))
+        self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
 
     def report(self, task: Task, reason: str, message: str) -> None:
         """Tell the pod why it waits, unless that stands there already."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from eclectus.core.errors import PolicyError
 from eclectus.core.lanes import TaskLane
-from eclectus.core.model import Task
+from eclectus.core.model import DEVICE_MILLI, Task, amount_of
 from eclectus.core.seam import Action, Batch, Join, Place, Plan, Refuse, Why
 from eclectus.core.state import State
 
@@ -28,9 +28,11 @@ def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Acti
     match action:
         case Refuse(why=why):
             _vet_why(task, why)
-        case Place(row=row):
+        case Place(row=row, devices=devices):
             if not state.view.task_class(task).open[_vet_row(state, task, row)]:
                 raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
+            if not isinstance(devices, tuple) or devices:
+                _vet_devices(state, task, row, devices)
         case Plan(row=row, until=until):
             if not state.view.task_class(task).feasible[_vet_row(state, task, row)]:
                 raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
@@ -72,6 +74,15 @@ def _vet_why(task: Task, why: Why) -> None:
         raise PolicyError(f"{why!r} is no Why for {task}")
     if not why.of_class and not why.message:
         raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
+
+
+def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -> None:
+    if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
+        raise PolicyError(f"{devices!r} are no devices for {task}")
+    page, milli = state.cluster.devices, amount_of(task.spec.requests, DEVICE_MILLI)
+    if page is None or not page.admits(row, milli, devices):
+        name = state.cluster.names[row]
+        raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
 
 def _vet_row(state: State, task: Task, row: int) -> int:

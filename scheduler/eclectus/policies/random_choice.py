@@ -3,16 +3,19 @@
 Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 1996/2001: the shorter queue of
 two uniform samples bounds the longest queue at log log n where one sample gives log n / log log n.
 Departure: queue lengths are counted per slot, and `queue: central` draws among nodes with room only,
-as a Kubernetes scheduler does, because a node cannot be handed a pod it has no room for.
+as a Kubernetes scheduler does, because a node cannot be handed a pod it has no room for. A task that
+asks for a share of a device is placed blindly there too, unless `devices` says otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from eclectus.core.model import Task
+from eclectus.core.model import DEVICE_MILLI, Task, amount_of
 from eclectus.core.seam import Action, Join, Place, PlacePolicy, Refuse, View
+from eclectus.core.settings import Setting
 from eclectus.feasibility.classes import TaskClass
 from eclectus.maths.sampling import draw_marked
 from eclectus.policies.queueing import Queue
@@ -23,6 +26,13 @@ class Uniform(PlacePolicy):
     """One uniform choice."""
 
     queue: Queue = "central"
+    devices: Annotated[
+        Literal["random", "fullest"],
+        Setting(
+            "which of a node's devices a task gets with a central queue, among those with room",
+            why="random is blind in everything; fullest keeps whole devices whole",
+        ),
+    ] = "random"
     choices = 1
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
@@ -38,7 +48,15 @@ class Uniform(PlacePolicy):
         if not rows:
             return Refuse(task)
         row = min(rows, key=lambda row: self._load(task_class, row))
-        return Place(task, row) if self.queue == "central" else Join(task, row)
+        return (
+            Place(task, row, self._devices(view, task, row)) if self.queue == "central" else Join(task, row)
+        )
+
+    def _devices(self, view: View, task: Task, row: int) -> tuple[int, ...]:
+        page = view.cluster.devices
+        if page is None or self.devices == "fullest":
+            return ()
+        return page.choose(row, amount_of(task.spec.requests, DEVICE_MILLI), view.rng)
 
     def _load(self, task_class: TaskClass, row: int) -> float:
         return float(1.0 + task_class.over[row] / task_class.places[row])
