@@ -21,6 +21,7 @@ HEADER = """\
 """
 # Each object may need those before it.
 KINDS = (
+    "CustomResourceDefinition",
     "Namespace",
     "NetworkPolicy",
     "ServiceAccount",
@@ -35,6 +36,7 @@ KINDS = (
 )
 # True of a helm release alone.
 HELM_LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by")
+HELM_KEEP = "helm.sh/resource-policy"
 
 
 class _Readable(yaml.SafeDumper):
@@ -89,6 +91,9 @@ def _is_hook(one: Object) -> bool:
 
 
 def _without_helm(one: Object) -> Object:
+    one["metadata"].get("annotations", {}).pop(HELM_KEEP, None)
+    if one["metadata"].get("annotations") == {}:
+        del one["metadata"]["annotations"]
     pod = one.get("spec", {}).get("template", {})
     for metadata in (one["metadata"], pod.get("metadata", {})):
         for label in HELM_LABELS:

@@ -29,8 +29,13 @@ app.kubernetes.io/component: scheduler
 {{- end }}
 
 {{- define "eclectus.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 {{ include "eclectus.selectorLabels" . }}
+{{ include "eclectus.commonLabels" . }}
+{{- end }}
+
+{{- /* Of objects that belong to no single part of the house. */ -}}
+{{- define "eclectus.commonLabels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: eclectus

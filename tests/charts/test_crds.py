@@ -1,0 +1,47 @@
+"""The definitions of NodeProbe and NodeProfile as the chart gives them."""
+
+import pytest
+import yaml
+
+from eclectus_e2e.chart import render
+from eclectus_e2e.paths import CHART
+
+FILES = sorted((CHART / "files" / "crds").glob("*.yaml"))
+
+
+def definitions(values=None):
+    objects = render(values)
+    return {
+        each["spec"]["names"]["kind"]: each for each in objects if each["kind"] == "CustomResourceDefinition"
+    }
+
+
+def test_the_chart_gives_the_files_as_they_are():
+    written = {one["spec"]["names"]["kind"]: one["spec"] for one in map(_read, FILES)}
+    assert {kind: each["spec"] for kind, each in definitions().items()} == written
+    assert written.keys() == {"NodeProbe", "NodeProfile"}
+
+
+def test_they_are_kept_unless_told_otherwise():
+    kept = {each["metadata"]["annotations"]["helm.sh/resource-policy"] for each in definitions().values()}
+    assert kept == {"keep"}
+    given = definitions({"crds": {"keep": False}})
+    assert [each["metadata"]["annotations"] for each in given.values()] == [{}, {}]
+
+
+def test_a_second_release_can_leave_them_out():
+    assert definitions({"crds": {"install": False}}) == {}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_status_is_a_subresource_with_conditions_and_every_list_of_it_is_bounded(path):
+    (version,) = _read(path)["spec"]["versions"]
+    assert version["subresources"] == {"status": {}}
+    status = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
+    assert status["conditions"]["x-kubernetes-list-map-keys"] == ["type"]
+    assert all("maxItems" in each for each in status.values() if each["type"] == "array")
+    assert any(".status.conditions" in each["jsonPath"] for each in version["additionalPrinterColumns"])
+
+
+def _read(path):
+    return yaml.safe_load(path.read_text())
