@@ -18,7 +18,7 @@ from eclectus.kube.objects import (
     decode_pod,
     decode_status,
 )
-from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, node_from, task_from
+from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, JOB_WORK, PATH, node_from, task_from
 
 PAUSE = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
 
@@ -47,15 +47,22 @@ def test_a_plain_pod() -> None:
     assert (got.node, got.phase, got.deleting, got.held, got.reported) == ("", "Pending", False, None, "")
 
 
-def test_an_estimate_is_believed_when_it_is_a_time() -> None:
-    assert task().estimate is None
-    assert task(annotations={ESTIMATE: "90.5"}).estimate == 90.5
+def test_what_is_said_of_a_pod_s_time_and_of_its_job_is_believed() -> None:
+    assert (task().estimate, task().path, task().job_work) == (None, None, None)
+    got = task(annotations={ESTIMATE: "90.5", PATH: "1e3", JOB_WORK: "1e12"})
+    assert (got.estimate, got.path, got.job_work) == (90.5, 1000.0, 1e12)
 
 
-@pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e12"])
-def test_an_estimate_that_is_no_time_is_named(text: str) -> None:
-    with pytest.raises(MalformedError, match="estimated-seconds"):
-        task(annotations={ESTIMATE: text})
+@pytest.mark.parametrize("annotation", [ESTIMATE, PATH, JOB_WORK])
+@pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e14"])
+def test_what_is_no_time_is_named(annotation: str, text: str) -> None:
+    with pytest.raises(MalformedError, match=annotation.partition("/")[2]):
+        task(annotations={annotation: text})
+
+
+def test_a_path_of_more_than_thirty_years_is_a_slip() -> None:
+    with pytest.raises(MalformedError, match=r"path-seconds\].*at most 1e\+09"):
+        task(annotations={PATH: "1e10"})
 
 
 def test_what_stands_in_the_way_of_scheduling_is_carried() -> None:

@@ -121,6 +121,8 @@ class Task(Struct, frozen=True, gc=False):
     finished: float | None = None
     reported: str = ""  # message of PodScheduled=False as it stands on the pod
     estimate: float | None = None  # how long it will run, as whoever submitted it believes, seconds
+    path: float | None = None  # critical path from its start to the end of its job, likewise, seconds
+    job_work: float | None = None  # of its job, not begun when it was submitted, itself included, seconds
     devices: tuple[int, ...] = ()  # those it has been given on its node: whole ones, then that of its share
 
     @property

@@ -24,7 +24,12 @@ CLASS_LABEL = "eclectus.dev/class"
 """A pod's label that names its kind of work, where the images do not tell."""
 ESTIMATE = "eclectus.dev/estimated-seconds"
 """A pod's annotation: how long it is believed to run on an average node."""
+PATH = "eclectus.dev/path-seconds"
+"""A pod's annotation: the longest chain of work from its start to the end of its job, itself included."""
+JOB_WORK = "eclectus.dev/job-work-seconds"
+"""A pod's annotation: its job's work not begun when the pod was submitted, the pod's own included."""
 _SECONDS_MOST = 1e9  # thirty years: a longer estimate is a slip
+_WORK_MOST = 1e13  # ten thousand pods at a time for as long
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -92,7 +97,9 @@ def _task(pod: Pod, asked: Spec) -> Task:
         started=started,
         finished=finished,
         reported=_reported(status),
-        estimate=_estimate(meta.annotations.get(ESTIMATE)),
+        estimate=_seconds_said(meta, ESTIMATE),
+        path=_seconds_said(meta, PATH),
+        job_work=_seconds_said(meta, JOB_WORK, _WORK_MOST),
     )
 
 
@@ -130,16 +137,17 @@ def _workload(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{','.join(images)}"
 
 
-def _estimate(text: str | None) -> float | None:
+def _seconds_said(meta: Metadata, annotation: str, most: float = _SECONDS_MOST) -> float | None:
+    text = meta.annotations.get(annotation)
     if text is None:
         return None
     try:
         seconds = float(text)
     except ValueError:
         seconds = nan
-    if not 0 < seconds <= _SECONDS_MOST:
-        problem = f"{text[:80]!r} is no number of seconds (above 0, at most {_SECONDS_MOST:g})"
-        raise FieldError(f"metadata.annotations[{ESTIMATE}]", problem)
+    if not 0 < seconds <= most:
+        problem = f"{text[:80]!r} is no number of seconds (above 0, at most {most:g})"
+        raise FieldError(f"metadata.annotations[{annotation}]", problem)
     return seconds
 
 
