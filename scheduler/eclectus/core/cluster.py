@@ -14,6 +14,7 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.core.cells import Cells, cells
 from eclectus.core.devices import Devices
 from eclectus.core.guards import Guards
 from eclectus.core.journal import Journal
@@ -24,6 +25,8 @@ PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
 
 Vector = NDArray[np.float64]
+Parts = tuple[tuple[int, float], ...]
+"""(column, amount): what a pod takes, and no zero amounts."""
 
 
 class Cluster:
@@ -31,7 +34,7 @@ class Cluster:
 
     Arrays (read them, do not write them): `allocatable`, `used`, `meant`, `lasting` (the part of
     `used` held by services, which do not end) of shape [rows, columns], the four pages of `ledger`,
-    from which a rule gathers its rows at once;
+    from which a rule gathers its rows at once, and `pages`, the same for single numbers;
     `scored` [rows, 2] (cpu, memory with defaults for best-effort pods); `present`, `cordoned` [rows];
     `taint_set` [rows], an index into `taint_sets`.
     """
@@ -49,7 +52,7 @@ class Cluster:
         self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
         self._free_rows: list[int] = []
         self._nodes: dict[str, Node] = {}
-        self._vectors: dict[Amounts, Vector] = {}
+        self._parts: dict[Amounts, Parts] = {}
         self._allot(rows, len(self.columns))
 
     def __len__(self) -> int:
@@ -133,18 +136,23 @@ class Cluster:
             self._note_domain(row, guard.topology_key)
 
     def _count(self, row: int, task: Task, times: int) -> None:
-        amounts = times * self.task_vector(task.holding)
-        cpu, memory = task.spec.score_requests
-        self.used[row] += amounts
-        if task.spec.lasting:
-            self.lasting[row] += amounts
-        self.scored[row, 0] += times * cpu  # one by one: a third of what a pair made into an array costs
-        self.scored[row, 1] += times * memory
+        spec, parts = task.spec, self.parts(task.holding)  # may widen the arrays: before their pages
+        _, used, _, lasting = self.pages
+        for column, amount in parts:
+            used[row, column] += times * amount
+            if spec.lasting:
+                lasting[row, column] += times * amount
+        cpu, memory = spec.score_requests
+        self._scored_cells[row, 0] += times * cpu
+        self._scored_cells[row, 1] += times * memory
         self.usage.note(row)
 
     def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
         """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
-        self.meant[row] += times * self.task_vector(amounts)
+        parts = self.parts(amounts)  # may widen the arrays: before their pages
+        meant = self.pages[2]
+        for column, amount in parts:
+            meant[row, column] += times * amount
         self.usage.note(row)
 
     # -- amounts -------------------------------------------------------------------------------
@@ -161,13 +169,19 @@ class Cluster:
 
     def task_vector(self, amounts: Amounts) -> Vector:
         """What a pod of these requests takes: its amounts and one of the node's pod places."""
-        known = self._vectors.get(amounts)
+        row = self.vector(amounts)
+        row[self.columns[PODS]] = 1
+        return row
+
+    def parts(self, amounts: Amounts) -> Parts:
+        """The same, column by column."""
+        known = self._parts.get(amounts)
         if known is None:
-            known = self.vector(amounts)
-            known[self.columns[PODS]] = 1
-            if len(self._vectors) >= 10_000:  # a cluster has a few hundred kinds; this bounds a hostile one
-                self._vectors.clear()
-            self._vectors[amounts] = known
+            row = self.task_vector(amounts)
+            known = tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
+            if len(self._parts) >= 10_000:  # a cluster has a few hundred kinds; this bounds a hostile one
+                self._parts.clear()
+            self._parts[amounts] = known
         return known
 
     def settle(self) -> None:
@@ -217,6 +231,7 @@ class Cluster:
     def _allot(self, rows: int, columns: int) -> None:
         self._open_ledger(np.zeros((4, rows, columns)))
         self.scored = np.zeros((rows, 2))
+        self._scored_cells: Cells[float] = cells(self.scored)
         self.present = np.zeros(rows, dtype=bool)
         self.cordoned = np.zeros(rows, dtype=bool)
         self.taint_set = np.zeros(rows, dtype=np.intp)
@@ -224,6 +239,7 @@ class Cluster:
     def _open_ledger(self, ledger: NDArray[np.float64]) -> None:
         self.ledger = ledger
         self.allocatable, self.used, self.meant, self.lasting = ledger
+        self.pages: tuple[Cells[float], ...] = tuple(map(cells, ledger))
 
     def _lengthen(self, rows: int) -> None:
         kept = {name: getattr(self, name) for name in _ROW_ARRAYS}
@@ -238,7 +254,7 @@ class Cluster:
     def _widen(self, resource: str) -> None:
         self.columns[resource] = len(self.columns)
         self._open_ledger(np.pad(self.ledger, ((0, 0), (0, 0), (0, 1))))
-        self._vectors.clear()
+        self._parts.clear()
         self.shape.restart()
 
 

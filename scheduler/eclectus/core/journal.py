@@ -7,9 +7,6 @@ from numpy.typing import NDArray
 
 Rows = NDArray[np.intp]
 
-_NOTHING = np.array([], dtype=np.intp)
-_NOTHING.setflags(write=False)
-
 
 class Journal:
     """Rows in the order they changed. A reader remembers its place and asks what came since."""
@@ -17,23 +14,24 @@ class Journal:
     def __init__(self) -> None:
         self._rows: list[int] = []
         self._base = 0  # place of the first entry still kept
-
-    @property
-    def end(self) -> int:
-        """The place just after the newest entry."""
-        return self._base + len(self._rows)
+        self.end = 0  # the place just after the newest entry; read it, do not write it
 
     def note(self, row: int) -> None:
         """Row `row` has changed."""
         self._rows.append(row)
+        self.end += 1
 
-    def since(self, place: int) -> Rows | None:
+    def news(self, place: int) -> list[int] | None:
         """Rows changed since `place`, each once, ascending; None when the journal no longer reaches back."""
         if place < self._base:
             return None
         news = self._rows[place - self._base :]
-        # Mostly there is nothing new or one row, for which np.unique would cost five times as much.
-        return np.array(sorted(set(news)), dtype=np.intp) if news else _NOTHING
+        return sorted(set(news)) if len(news) > 1 else news
+
+    def since(self, place: int) -> Rows | None:
+        """The same as an array."""
+        news = self.news(place)
+        return None if news is None else np.array(news, dtype=np.intp)
 
     def forget(self, keep: int) -> None:
         """Keep no more than the newest `keep` entries; slower readers start over."""
@@ -44,5 +42,6 @@ class Journal:
 
     def restart(self) -> None:
         """Everything has changed: every reader starts over."""
-        self._base = self.end + 1
+        self.end += 1
+        self._base = self.end
         self._rows.clear()

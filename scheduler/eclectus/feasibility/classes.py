@@ -16,12 +16,14 @@ Services never end, so they shrink a node instead of queueing on it: `slots` cou
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import floor, inf
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.core.cluster import Cluster, Vector
+from eclectus.core.cells import Cells, cells
+from eclectus.core.cluster import Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
 from eclectus.feasibility.rule import Mask, Rule
@@ -32,6 +34,18 @@ Floats = NDArray[np.float64]
 
 CELLS_MOST = 8_000_000  # classes times nodes: with rankings about 60 bytes each, so half a gigabyte
 CLASSES_LEAST = 64
+FEW = 8  # changed rows up to which plain numbers cost less than arrays
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A class's arrays once more, for who looks at single rows: `over[row]` is a plain float."""
+
+    feasible: Cells[bool]
+    open: Cells[bool]
+    over: Cells[float]
+    slots: Cells[float]
+    soft: Cells[float]
 
 
 class TaskClass:
@@ -41,6 +55,7 @@ class TaskClass:
     `places`: tasks of the class that the empty node takes.
     `open`: feasible, ports free and room now. `over`: the overflow. `slots`: tasks of the class
     that fit beside the node's services. `soft`: how well soft preferences are met, 0..1.
+    `numbers`: all these but `places`, one by one.
     """
 
     def __init__(self, cluster: Cluster, spec: Spec, workload: str) -> None:
@@ -64,7 +79,7 @@ class TaskClass:
 
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
-        return bool(self.feasible[row] and self.slots[row] >= 1)
+        return self.numbers.feasible[row] and self.numbers.slots[row] >= 1
 
     @property
     def open_rows(self) -> Rows:
@@ -77,14 +92,17 @@ class TaskClass:
 
     def fits_now(self, row: int) -> bool:
         """Whether one more fits beside what is really held, leaving aside who else is meant for the node."""
-        cluster = self.cluster
-        if not self.feasible[row]:
+        if not self.numbers.feasible[row]:
             return False
+        allocatable, used, _, _ = self.cluster.pages
         for column, asked in self._asks:
-            if cluster.used.item(row, column) + asked > cluster.allocatable.item(row, column):
+            if used[row, column] + asked > allocatable[row, column]:
                 return False
+        return not self._on_usage or self._holds_on_usage(row)
+
+    def _holds_on_usage(self, row: int) -> bool:
         rows = np.array([row])
-        return all(bool(rule.holds(cluster, self.spec, rows)[0]) for rule in self._on_usage)
+        return all(bool(rule.holds(self.cluster, self.spec, rows)[0]) for rule in self._on_usage)
 
     # -- keeping up ----------------------------------------------------------------------------
 
@@ -94,26 +112,26 @@ class TaskClass:
         shape_end, usage_end = cluster.shape.end, cluster.usage.end
         if shape_end == self._shape_place and usage_end == self._usage_place:
             return
-        reshaped = cluster.shape.since(self._shape_place)
-        reused = cluster.usage.since(self._usage_place)
+        reshaped = cluster.shape.news(self._shape_place)
+        reused = cluster.usage.news(self._usage_place)
         if reshaped is None or reused is None:
             self._restart()
             return
         self._shape_place, self._usage_place = shape_end, usage_end
-        if len(reshaped):
-            self._judge_shape(reshaped)
-            reused = np.union1d(reshaped, reused)
-        if len(reused) == 1 and not self._on_usage:
-            self._judge_one(int(reused[0]))
+        if reshaped:
+            self._judge_shape(np.array(reshaped, dtype=np.intp))
+            reused = sorted({*reshaped, *reused})
+        if len(reused) <= FEW and not self._on_usage:
+            for row in reused:
+                self._judge_one(row)
         else:
-            self._judge_usage(reused)
+            self._judge_usage(np.array(reused, dtype=np.intp))
 
     def _restart(self) -> None:
         cluster, rows = self.cluster, self.cluster.capacity
-        self._demand: Vector = cluster.task_vector(self.spec.requests)  # may widen: before the places
-        self._need = np.flatnonzero(self._demand)
-        self._asked = self._demand[self._need]
-        self._asks = list(zip(self._need.tolist(), self._asked.tolist(), strict=True))
+        self._asks = cluster.parts(self.spec.requests)  # may widen the arrays: before the places
+        self._need = np.array([column for column, _ in self._asks], dtype=np.intp)
+        self._asked = np.array([amount for _, amount in self._asks])
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
         self.feasible: Mask = np.zeros(rows, dtype=bool)
         self.open: Mask = np.zeros(rows, dtype=bool)
@@ -121,6 +139,9 @@ class TaskClass:
         self.places: Floats = np.zeros(rows)
         self.slots: Floats = np.zeros(rows)
         self.soft: Floats = np.ones(rows)
+        self.numbers = Numbers(
+            cells(self.feasible), cells(self.open), cells(self.over), cells(self.slots), cells(self.soft)
+        )
         self.open_count = self.feasible_count = 0
         every = np.arange(rows, dtype=np.intp)
         self._judge_shape(every)
@@ -158,20 +179,23 @@ class TaskClass:
     def _judge_one(self, row: int) -> None:
         """The same for one row of a class without usage rules, in plain numbers.
 
-        Nearly every change is of one row, and an array of one costs five times as much as a number.
+        Nearly every change is of one row, and an array of one costs twenty times as much as a number.
         """
+        numbers = self.numbers
+        allocatable, used, meant, lasting = self.cluster.pages
         over, slots = -inf, inf
         for column, demand in self._asks:
-            allocatable, used, meant, lasting = self.cluster.ledger[:, row, column].tolist()
-            over = max(over, (used + meant + demand - allocatable) / demand)
-            slots = min(slots, floor((allocatable - lasting) / demand))
-        self.over[row] = over
-        if (slots >= 1) != (self.slots[row] >= 1):
+            at = (row, column)
+            over = max(over, (used[at] + meant[at] + demand - allocatable[at]) / demand)
+            slots = min(slots, (allocatable[at] - lasting[at]) / demand)
+        slots = max(floor(slots), 0)
+        numbers.over[row] = over
+        if (slots >= 1) != (numbers.slots[row] >= 1):
             self._waitable_rows = None
-        self.slots[row] = slots
-        now_open = bool(self.feasible[row]) and over <= 0
-        self.open_count += now_open - bool(self.open[row])
-        self.open[row] = now_open
+        numbers.slots[row] = slots
+        now_open = numbers.feasible[row] and over <= 0
+        self.open_count += now_open - numbers.open[row]
+        numbers.open[row] = now_open
 
     # -- explaining ----------------------------------------------------------------------------
 

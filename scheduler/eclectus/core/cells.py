@@ -1,0 +1,30 @@
+"""One number of an array at a time: a memoryview of the same memory is two to three times as fast as numpy.
+
+What it gives is Python's own float or bool, with which a formula goes on several times as fast again.
+Single rows are what the engine deals with between two decisions; arrays are for looking at all nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeVar, cast, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T", float, bool)
+
+
+class Cells(Protocol[T]):
+    """An array's elements, by row or by (row, column)."""
+
+    def __getitem__(self, at: Any, /) -> T: ...
+    def __setitem__(self, at: Any, value: T, /) -> None: ...
+
+
+@overload
+def cells(array: NDArray[np.float64]) -> Cells[float]: ...
+@overload
+def cells(array: NDArray[np.bool_]) -> Cells[bool]: ...
+def cells(array: Any) -> Any:
+    """The elements of an array, to be read and written; the memory is shared."""
+    return cast(Any, array.data)
