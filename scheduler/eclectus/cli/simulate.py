@@ -130,6 +130,8 @@ def _refuse_tape(asked: Sequence[Contestant], seeds: Sequence[int]) -> None:
         raise click.UsageError(
             "--tape: a learner that is told the truth cannot be replayed without its world"
         )
+    if asked[0].dispatchers.age:
+        raise click.UsageError("--tape: pictures that grow old cannot be replayed without their world")
 
 
 def _report(scenario: Scenario, path: Path, questions: Sequence[Question], runs: list[Run]) -> Report:

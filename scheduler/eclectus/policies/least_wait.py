@@ -4,7 +4,7 @@ CLWL and DLWL are the centralised and the distributed rival of Delgado, Didona, 
 SoCC 2016: every task joins the line of the node with the least estimated wait, that is the estimates of
 what stands there less the time the running task has had. Short jobs may use every node, long ones
 the long partition. With `heartbeat` the waits are looked up only so often (DLWL, which stands for
-Yaq-d): every job then sees the same old picture and adds only its own tasks to it, so jobs herd.
+Yaq-d); in between the picture is kept by adding what has been placed, and what ends is not seen.
 
 Departures: heartbeats come one for all nodes, and the jitter is uniform instead of whole seconds; on
 nodes of several slots the work is taken to be shared evenly.
@@ -44,8 +44,10 @@ class CentralLeastWait(Partition, PlacePolicy):
                 continue
             if self.is_long(tasks[0]):
                 rows = self.rows_for_long(view, rows)
-            waits = self._waits(view, task_class)[rows]
+            every = self._waits(view, task_class)
+            waits = every[rows]
             yield from join_least_wait(view, tasks, rows, waits, task_class)
+            every[rows] = waits
 
     def _waits(self, view: View, task_class: TaskClass) -> Floats:
         """By row, shape [capacity]."""

@@ -60,6 +60,9 @@ class WorkClass(Needs):
     share: Annotated[float, Setting("of the jobs, relative to the other classes", least=1e-9)] = 1.0
     tasks_per_job: Annotated[int, Setting("tasks that arrive together", least=1, most=100_000)] = 1
     size: Annotated[Size, Setting("how large its tasks are")] = field(default_factory=Size)
+    estimate: Annotated[
+        float | None, Setting("how long its tasks are said to take, for policies that ask", unit="s", least=1e-9)
+    ] = None
 
 
 def capacity(kind: Kind, machines: Iterable[Machine]) -> float:

@@ -75,7 +75,7 @@ class Poisson(Workload):
             at = min(bisect(bounds, next(which)), len(kinds) - 1)
             known = self.classes[at]
             drawn = tuple(next(sizes[at]) for _ in range(known.tasks_per_job))
-            yield Arrival(now, kinds[at], drawn, estimate=known.size.mean)
+            yield Arrival(now, kinds[at], drawn, estimate=known.estimate)
 
     def _shares(self) -> list[float]:
         total = sum(each.share for each in self.classes)

@@ -20,6 +20,7 @@ from eclectus.core.errors import SettingsError
 from eclectus.core.settings import Setting
 from eclectus.sim.changes import apply_change
 from eclectus.sim.cluster import Befalls, Cluster
+from eclectus.sim.dispatchers import Dispatchers
 from eclectus.sim.kinds import capacity
 from eclectus.sim.kinds import load as load_of
 from eclectus.sim.scenario import Contestant, Measure, Scenario
@@ -66,7 +67,9 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     mapping = _document(text, changes)
     plain = read(_Plain, {key: mapping[key] for key in _PLAIN if key in mapping}, "")
     cluster = read(Cluster, mapping.get("cluster"), "cluster")
-    plan = _read_workload(mapping.get("workload"), cluster, folder)
+    cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
+    if plan.measured is not None and mapping.get("measure"):
+        raise SettingsError("measure", "has no place here: the workload itself says which jobs are measured")
     _refuse_homeless(plan, cluster)
     ratio, exact = load_of(plan.work_rates, cluster.machines())
     if isfinite(ratio) and ratio >= 1 and not plain.allow_unstable:
@@ -98,7 +101,8 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
     return mapping
 
 
-def _read_workload(values: object, cluster: Cluster, folder: Path) -> Plan:
+def _read_workload(values: object, cluster: Cluster, folder: Path) -> tuple[Cluster, Plan]:
+    """The plan, and the machines as the workload knows them."""
     mapping = read_mapping(values, "workload")
     unknown = next((key for key in mapping if key not in WORKLOADS), "")
     if len(mapping) != 1 or unknown:
@@ -109,7 +113,8 @@ def _read_workload(values: object, cluster: Cluster, folder: Path) -> Plan:
     path = join("workload", name)
     workload = read(WORKLOADS[name], settings, path)
     with _within(path):
-        return workload.plan(cluster.machines(), folder)
+        equipped = workload.equip(cluster, folder)
+        return equipped, workload.plan(equipped.machines(), folder)
 
 
 def _refuse_homeless(plan: Plan, cluster: Cluster) -> None:
@@ -136,7 +141,8 @@ def _read_contestants(values: object, learn: object) -> tuple[Contestant, ...]:
         profile = dict(read_mapping(each, path))
         own = "learn" in profile
         settings = read_mapping(profile.pop("learn", learn), join(path, "learn")) or {"policy": "rosella"}
-        contestant = Contestant(str(profile.get("schedulerName")), profile, settings)
+        dispatchers = read(Dispatchers, profile.pop("dispatchers", None), join(path, "dispatchers"))
+        contestant = Contestant(str(profile.get("schedulerName")), profile, settings, dispatchers)
         try:
             _ = contestant.truth
             parse_configuration(contestant.configuration(0))

@@ -52,13 +52,14 @@ def build(
     if contestant.truth is not None:
         means = {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
         told = Told(contestant.truth, machines, means)
-    engine = Engine(configuration.profiles, told or configuration.learn, configuration.seed)
+    profiles = contestant.dispatchers.profiles(configuration.profiles)
+    engine = Engine(profiles, told or configuration.learn, configuration.seed)
     world = World(
         engine,
         machines,
         scenario.arrivals(seed),
         Ledger(scenario.window()),
-        profile=contestant.name,
+        profiles=contestant.dispatchers.names(contestant.name),
         shocks=scenario.shocks,
         hop_seconds=scenario.cluster.network_delay,
         checked=checked,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import inf
 from typing import Annotated, Any
 
 import yaml
@@ -13,6 +14,7 @@ from eclectus.config.reading import read
 from eclectus.core.errors import SettingsError
 from eclectus.core.settings import Setting
 from eclectus.sim.cluster import Cluster
+from eclectus.sim.dispatchers import Dispatchers
 from eclectus.sim.ledger import Window
 from eclectus.sim.shocks import Shock
 from eclectus.sim.told import Truth
@@ -44,6 +46,7 @@ class Contestant:
     name: str
     profile: dict[str, Any]
     learn: dict[str, Any]
+    dispatchers: Dispatchers = field(default_factory=Dispatchers)
 
     @property
     def truth(self) -> Truth | None:
@@ -56,7 +59,9 @@ class Contestant:
         """The SchedulerConfiguration of one run; without the learner where that is told the truth."""
         learn = {} if self.truth is not None else {"learn": self.learn}
         document = {"apiVersion": API_VERSION, "kind": KIND, "seed": seed, **learn}
-        return yaml.safe_dump({**document, "profiles": [self.profile]}, sort_keys=False)
+        named = [{"schedulerName": name} for name in self.dispatchers.names(self.name)]
+        profiles = [self.profile | name for name in named] if len(named) > 1 else [self.profile]
+        return yaml.safe_dump({**document, "profiles": profiles}, sort_keys=False)
 
 
 @dataclass(frozen=True)
@@ -75,7 +80,9 @@ class Scenario:
 
     @property
     def tasks(self) -> int:
-        """About how many tasks a run has; exactly so many where no time ends it."""
+        """About how many tasks a run has; exactly so many where neither a time nor a window ends it."""
+        if self.plan.measured is not None:
+            return self.plan.measured.stop
         if self.measure.horizon is None:
             ends = (self.plan.tasks, self.measure.tasks)
             return min((end for end in ends if end is not None), default=TASKS)
@@ -84,6 +91,10 @@ class Scenario:
 
     def window(self) -> Window:
         """What counts."""
+        measured = self.plan.measured
+        if measured is not None:
+            end = measured.stop / self.plan.tasks_a_second
+            return Window(measured.start, 0.0, end, measured.stop)
         share, horizon = self.measure.warm_up, self.measure.horizon
         if horizon is not None:
             return Window(0, share * horizon, horizon)
@@ -91,7 +102,8 @@ class Scenario:
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs of one run."""
-        horizon, left = self.measure.horizon, self.tasks
+        horizon = self.measure.horizon
+        left = inf if self.plan.measured is not None else self.tasks
         for job in self.plan.arrivals(seed):
             if job.at > horizon if horizon is not None else left <= 0:
                 return

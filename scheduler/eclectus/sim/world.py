@@ -9,13 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from math import inf
 from typing import Any
 
 from msgspec.structs import replace
 
 from eclectus.core.commands import Bind, Command, Fault
 from eclectus.core.engine import Engine
-from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, Resumed, TaskSeen
+from eclectus.core.events import (
+    BindConfirmed,
+    BindRefused,
+    Event,
+    NodeGone,
+    NodeSeen,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
 from eclectus.core.model import Task
 from eclectus.sim.errors import StuckError
 from eclectus.sim.invariants import check_conserving, check_end, check_moment
@@ -39,7 +49,7 @@ class World:
         arrivals: Iterator[Arrival],
         ledger: Ledger,
         *,
-        profile: str = "eclectus",
+        profiles: Sequence[str] = ("eclectus",),
         shocks: Sequence[Shock] = (),
         hop_seconds: float = 0.0,
         checked: bool = False,
@@ -51,7 +61,7 @@ class World:
         self.fault_count, self.first_fault = 0, ""
         self.told: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None  # a tape's ear
         self.on_shock: Callable[[], None] | None = None  # who must hear that true speeds have changed
-        self._arrivals, self._profile, self._hop = arrivals, profile, hop_seconds
+        self._arrivals, self._profiles, self._hop = arrivals, tuple(profiles), hop_seconds
         self._checked, self._conserving = checked or conserving, conserving
         self._judge = Judge()
         self._waiting: dict[str, Running] = {}
@@ -74,8 +84,8 @@ class World:
         self._decide()
         self._plan_next_arrival()
         moments = 0
-        # 2. Until all has arrived and ended:
-        while self.ledger.in_system or self.ledger.closed is None:
+        # 2. Until all has arrived, and all that ever will has ended:
+        while self.ledger.in_system > self.ledger.staying or self.ledger.closed is None:
             # 3. Time moves on to what happens next, or to when the engine wants to look again.
             self._move_on()
             # 4. Whatever happens then, happens.
@@ -138,7 +148,7 @@ class World:
                 uid=name,
                 namespace="default",
                 name=name,
-                profile=self._profile,
+                profile=self._profiles[number % len(self._profiles)],
                 spec=kind.spec,
                 priority=kind.priority,
                 created=now,
@@ -147,6 +157,8 @@ class World:
                 estimate=job.estimate,
             )
             self._submit(Running(task, kind, number, size, now))
+            if job.patience < inf:
+                self._plan(now + job.patience, self._give_up, name)
         self._plan_next_arrival()
 
     def _submit(self, run: Running) -> None:
@@ -158,13 +170,23 @@ class World:
         if not machine.is_up:
             self._tell(BindRefused(bind.uid, bind.node, "the node is gone"))
             return
-        run = self._waiting.pop(bind.uid)
+        run = self._waiting.pop(bind.uid, None)
+        if run is None:
+            self._tell(BindRefused(bind.uid, bind.node, "the pod is gone"))
+            return
+        run.devices = bind.devices
         self._judge.see_start(run, machine)
         machine.start(run, self.now)
-        self.ledger.start()
-        if run.due < float("inf"):
+        self.ledger.start(run, self.now)
+        if run.due < inf:
             self._plan(run.due, self._end, run)
         self._tell(BindConfirmed(bind.uid, bind.node))
+
+    def _give_up(self, uid: str) -> None:
+        run = self._waiting.pop(uid, None)
+        if run is not None:
+            self.ledger.drop(run, self.now)
+            self._tell(TaskGone(uid))
 
     def _end(self, run: Running) -> None:
         machine = run.machine
@@ -189,7 +211,7 @@ class World:
                 self._tell(NodeSeen(machine.node))
         for machine in (*machines, *partners):
             for run in machine.running.values():
-                if run.due < float("inf"):
+                if run.due < inf:
                     self._plan(run.due, self._end, run)
 
     def _fail(self, machine: Machine) -> None:
@@ -213,7 +235,7 @@ class World:
         return replace(run.task, node=machine.node.name, phase=phase, started=run.started, finished=self.now)
 
     def _plan_next_arrival(self) -> None:
-        job = next(self._arrivals, None)
+        job = None if self.ledger.has_all else next(self._arrivals, None)
         if job is None:
             self.ledger.close()
         else:
