@@ -61,7 +61,7 @@ class WorkClass(Needs):
     tasks_per_job: Annotated[int, Setting("tasks that arrive together", least=1, most=100_000)] = 1
     size: Annotated[Size, Setting("how large its tasks are")] = field(default_factory=Size)
     estimate: Annotated[
-        float | None, Setting("how long its tasks are said to take, for policies that ask", unit="s", least=1e-9)
+        float | None, Setting("how long its tasks are said to take, for whoever asks", unit="s", least=1e-9)
     ] = None
 
 
