@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.sampling import TRIES, draw_marked, draw_proportional
+from eclectus.maths.sampling import TRIES, below, draw_marked, draw_proportional
 
 DRAWS = 20_000
 CHI_SQUARE_99_9 = {3: 16.27, 8: 26.12, 9: 27.88}  # by degrees of freedom
@@ -101,3 +101,9 @@ def test_equal_chances_draw_alike() -> None:
     assert [draw_proportional(one, np.arange(3), weights, 3.0) for _ in range(50)] == [
         draw_proportional(other, np.arange(3), weights, 3.0) for _ in range(50)
     ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 64, 1000, 2**40])
+def test_a_number_below_another_is_the_one_that_randrange_draws(count: int) -> None:
+    one, other = Random(6), Random(6)
+    assert [below(one, count) for _ in range(100)] == [other.randrange(count) for _ in range(100)]

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pytest
 
 from eclectus.core.model import Task
@@ -39,7 +38,7 @@ class FirstDrawn(PlacePolicy):
             task_class, speeds = view.task_class(task), view.speeds(view.task_class(task))
             rows = task_class.waitable_rows
             drawn = [draw_proportional(view.rng, rows, speeds.rate, speeds.most) for _ in range(2)]
-            queues = task_class.queue(np.array(drawn))
+            queues = task_class.over[drawn]  # of one slot each: the tasks there
             yield Join(task, int(drawn[int(queues.argmin())] or 0))
 
 

@@ -14,6 +14,7 @@ from eclectus.core.events import NodeSeen, Resumed
 from eclectus.core.model import Preference, Requirement, Task, Term
 from eclectus.core.seam import Action, Join, PlacePolicy
 from eclectus.feasibility.classes import TaskClass
+from eclectus.maths import numbers
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.rosella.compare import KEYS
 
@@ -37,8 +38,11 @@ def key(name: str, queue: int, slots: int, rate: float, services: int = 0) -> fl
             cluster.hold(0, make_task(str(at)))
     for at in range(services):
         cluster.hold(0, make_task(f"s{at}", lasting=True))
-    task_class = TaskClass(cluster, make_spec(cpu=1), "")
-    return float(KEYS[name](task_class, np.full(cluster.capacity, rate), ROW)[0])
+    task_class, rates = TaskClass(cluster, make_spec(cpu=1), ""), np.full(cluster.capacity, rate)
+    (of_many,) = KEYS[name](np, task_class, rates, ROW)
+    of_one = KEYS[name](numbers, task_class.numbers, rates.tolist(), 0)
+    assert of_one == of_many
+    return of_one  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("queue", range(6))

@@ -86,10 +86,6 @@ class TaskClass:
         """Rows that may run the class now, ascending."""
         return np.flatnonzero(self.open)
 
-    def queue(self, rows: Rows) -> Floats:
-        """Queue length q: tasks at each node, running or meant for it, counted in units of this class."""
-        return np.maximum(self.over[rows] + self.slots[rows] - 1.0, 0.0)
-
     def fits_now(self, row: int) -> bool:
         """Whether one more fits beside what is really held, leaving aside who else is meant for the node."""
         if not self.numbers.feasible[row]:

@@ -21,8 +21,8 @@ def draw_proportional(
     """
     if most > 0 and len(rows):
         for _ in range(TRIES):
-            row = int(rows[rng.randrange(len(rows))])
-            if rng.random() * most < weights[row]:
+            row: int = rows.item(below(rng, len(rows)))
+            if rng.random() * most < weights.item(row):
                 return row
     chosen = weights[rows]
     total = np.cumsum(chosen)
@@ -34,8 +34,17 @@ def draw_proportional(
 def draw_marked(rng: Random, rows: NDArray[np.intp], marks: NDArray[np.bool_]) -> int | None:
     """A uniform draw among those of `rows` that are marked; None where none is. `marks` by row."""
     for _ in range(TRIES if len(rows) else 0):
-        row = int(rows[rng.randrange(len(rows))])
+        row: int = rows.item(below(rng, len(rows)))
         if marks[row]:
             return row
     marked = rows[marks[rows]]
     return int(marked[rng.randrange(len(marked))]) if len(marked) else None
+
+
+def below(rng: Random, count: int) -> int:
+    """A whole number from 0 to count - 1: the one that `rng.randrange(count)` draws, at half its price."""
+    bits = count.bit_length()
+    number = rng.getrandbits(bits)
+    while number >= count:
+        number = rng.getrandbits(bits)
+    return number

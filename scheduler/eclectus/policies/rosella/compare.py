@@ -1,4 +1,4 @@
-"""Three ways to compare two nodes; the smaller key wins, a tie goes to the faster node.
+"""Three ways to compare nodes; the smaller key wins, a tie goes to the faster node.
 
 For a node of k slots, each serving `rate` tasks a second, with q tasks running or meant for it:
 
@@ -7,41 +7,58 @@ For a node of k slots, each serving `rate` tasks a second, with q tasks running 
     sed   wait + 1 / rate                    shortest expected delay: until the task has ended
 
 With k = 1 they are q, q / mu and (q + 1) / mu. q - k + 1 is the overflow of the task's class.
+
+Each is written once, for one node and for many: `at` is a row, `nodes` a class's numbers and `m` the
+module maths/numbers.py; or `at` is an array of rows, `nodes` the class itself and `m` numpy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
+from typing import Any, Protocol
 
-import numpy as np
-
-from eclectus.core.journal import Rows
-from eclectus.feasibility.classes import Floats, TaskClass
-
-Key = Callable[[TaskClass, Floats, Rows], Floats]
+from eclectus.maths.numbers import Arithmetic
 
 
-def shortest_queue(task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
+class Nodes(Protocol):
+    """What keys are made of: a TaskClass, or its `numbers`."""
+
+    @property
+    def open(self) -> Any:
+        """Whether there is room now."""
+
+    @property
+    def over(self) -> Any:
+        """The overflow."""
+
+    @property
+    def slots(self) -> Any:
+        """Tasks that fit beside services."""
+
+
+Key = Callable[[Arithmetic, Nodes, Any, Any], Any]
+"""key(m, nodes, rate, at); `rate` is indexed by row as `nodes` is."""
+
+
+def shortest_queue(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
     """Tasks a slot; inf where services have left no slot."""
     del rate
-    slots = task_class.slots[rows]
-    return np.where(slots > 0, task_class.queue(rows) / slots, np.inf)
+    slots = nodes.slots[at]
+    queue = m.maximum(nodes.over[at] + slots - 1.0, 0.0)
+    return m.where(slots > 0, m.divide(queue, slots), inf)
 
 
-def least_wait(task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
+def least_wait(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
     """Seconds until one more task of the class fits; inf where it never will by waiting for tasks to end."""
-    missing = np.where(task_class.open[rows], 0.0, np.maximum(task_class.over[rows], 1.0))
-    return _over(missing, task_class.slots[rows] * rate[rows])
+    missing = m.where(nodes.open[at], 0.0, m.maximum(nodes.over[at], 1.0))
+    # Nothing takes no time even at speed 0, something takes for ever.
+    return m.where(missing > 0, m.divide(missing, nodes.slots[at] * rate[at]), 0.0)
 
 
-def shortest_delay(task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
+def shortest_delay(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
     """Seconds until the task would have ended."""
-    return least_wait(task_class, rate, rows) + _over(np.ones(len(rows)), rate[rows])
+    return least_wait(m, nodes, rate, at) + m.divide(1.0, rate[at])
 
 
 KEYS: dict[str, Key] = {"sq": shortest_queue, "wait": least_wait, "sed": shortest_delay}
-
-
-def _over(amount: Floats, speed: Floats) -> Floats:
-    """amount / speed; nothing takes no time even at speed 0, something takes for ever."""
-    return np.where(amount > 0, amount / speed, 0.0)

@@ -22,16 +22,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from math import inf
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
+from eclectus.core.cells import cells
 from eclectus.core.errors import SettingsError
-from eclectus.core.journal import Rows
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, View
 from eclectus.core.settings import Setting
-from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.feasibility.classes import Numbers, TaskClass
+from eclectus.maths import numbers
+from eclectus.maths.numbers import Arithmetic
 from eclectus.maths.sampling import draw_proportional
 from eclectus.policies.rosella.compare import KEYS
 from eclectus.policies.rosella.replan import Replan
@@ -113,19 +116,18 @@ class Rosella(PlacePolicy):
 
     def _sampled(self, view: View, task: Task) -> Action:
         task_class = view.task_class(task)
-        first = self._draw(view, task_class, task_class.waitable_rows)
+        speeds, rows = view.speeds(task_class), task_class.waitable_rows
+        first = draw_proportional(view.rng, rows, speeds.rate, speeds.most)
         if first is None:
             return Refuse(task)
-        rest = task_class.waitable_rows
-        if self.distinct and len(rest) > 1:
-            rest = rest[rest != first]
-        second = self._draw(view, task_class, rest)
-        rows = np.array([first, first if second is None else second])
-        return Join(task, int(rows[self._cost(view, task_class, rows).argmin()]))
-
-    def _draw(self, view: View, task_class: TaskClass, rows: Rows) -> int | None:
-        speeds = view.speeds(task_class)
-        return draw_proportional(view.rng, rows, speeds.rate, speeds.most)
+        if self.distinct and len(rows) > 1:
+            rows = rows[rows != first]
+        second = draw_proportional(view.rng, rows, speeds.rate, speeds.most)
+        if second is None or second == first:
+            return Join(task, first)
+        nodes, rate = task_class.numbers, cells(speeds.rate)
+        one, other = (self._cost(numbers, nodes, rate, row) for row in (first, second))
+        return Join(task, second if other < one else first)
 
     # -- full view, committing on arrival ----------------------------------------------------------
 
@@ -133,13 +135,17 @@ class Rosella(PlacePolicy):
         task_class = view.task_class(task)
         if not task_class.feasible_count:
             return Refuse(task)
-        ranking = view.ranking(task_class, lambda group, rows: self._cost(view, group, rows), self)
+        ranking = view.ranking(
+            task_class, lambda group, rows: self._cost(np, group, view.speeds(group).rate, rows), self
+        )
         best = ranking.best()
         return Refuse(task) if best is None else Join(task, best[0])
 
-    def _cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        rate = view.speeds(task_class).rate
-        service = 1.0 / rate[rows]
-        soft = 1.0 + self.soft_weight * (1.0 - task_class.soft[rows])
-        cost = self._key(task_class, rate, rows) * soft + TIE * service * soft
-        return np.where(task_class.feasible[rows], cost, np.inf)
+    # -- either way ------------------------------------------------------------------------------
+
+    def _cost(self, m: Arithmetic, nodes: TaskClass | Numbers, rate: Any, at: Any) -> Any:
+        """Of one node or of many, as in compare.py."""
+        service = m.divide(1.0, rate[at])
+        soft = 1.0 + self.soft_weight * (1.0 - nodes.soft[at])
+        cost = self._key(m, nodes, rate, at) * soft + TIE * service * soft
+        return m.where(nodes.feasible[at], cost, inf)

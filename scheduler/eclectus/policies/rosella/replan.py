@@ -75,7 +75,7 @@ class Replan:
         rate = view.speeds(task_class).rate
         if task_class.spec.lasting:
             return self._open_cost(view, task_class, rows)
-        cost = self._theta * least_wait(task_class, rate, rows) + self._service(task_class, rate, rows)
+        cost = self._theta * least_wait(np, task_class, rate, rows) + self._service(task_class, rate, rows)
         return np.where(task_class.feasible[rows], cost, np.inf)
 
     def _open_cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
