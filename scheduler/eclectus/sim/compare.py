@@ -113,7 +113,7 @@ def _answer_here(questions: Sequence[Question], progress: Progress, stop: Stop) 
             return
 
         def go_on(ledger: Ledger, before: int = before) -> bool:
-            progress(before + ledger.ended)
+            progress(before + ledger.settled)
             return not stop.asked
 
         done = _make(question, go_on)
@@ -162,7 +162,7 @@ def _answer_there(at: int, question: Question) -> Run | None:
         return None
 
     def go_on(ledger: Ledger) -> bool:
-        counters[at] = ledger.ended
+        counters[at] = ledger.settled
         return not counters[-1]
 
     return _make(question, go_on)

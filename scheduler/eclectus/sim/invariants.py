@@ -34,11 +34,16 @@ def check_conserving(machines: Iterable[Machine], waiting: Iterable[Running]) ->
 
 
 def check_end(ledger: Ledger, machines: Mapping[str, Machine], now: float) -> None:
-    """Everybody has ended, and the books agree. Raises InvariantError."""
+    """Everybody has ended, has gone away or stays, and the books agree. Raises InvariantError."""
     for machine in machines.values():
         machine.account(now)
-    if ledger.ended != ledger.arrived or ledger.in_system or ledger.running:
-        raise InvariantError(f"{ledger.arrived} tasks arrived, {ledger.ended} ended")
+        for run in machine.running.values():
+            ledger.stay(run, now)
+    if ledger.settled != ledger.arrived or not ledger.in_system == ledger.running == ledger.staying:
+        raise InvariantError(
+            f"{ledger.arrived} tasks arrived, {ledger.ended} ended, {ledger.dropped} went away, "
+            f"{ledger.staying} stay"
+        )
     done = sum(machine.work_done for machine in machines.values())
     busy = sum(machine.busy_seconds for machine in machines.values())
     _equal(

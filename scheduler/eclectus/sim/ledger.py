@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from math import inf
 
 from eclectus.sim.histogram import Histogram
 from eclectus.sim.machine import Running
@@ -22,6 +23,7 @@ class Window:
     from_task: int = 0
     from_seconds: float = 0.0
     expected_end: float = 1.0
+    until_task: float = inf  # tasks arrive until all before this one have ended
 
     @property
     def every(self) -> float:
@@ -44,6 +46,8 @@ class Ledger:
     def __init__(self, window: Window) -> None:
         self.window = window
         self.arrived = self.ended = self.in_system = self.running = 0
+        self.dropped = 0  # went away before they had started
+        self.staying = 0  # run and never end
         self.response_seconds = self.system_seconds = 0.0  # Little's two sides, over the whole run
         self.busy_seconds = 0.0  # tasks running, integrated
         self.work_ended = self.work_lost = 0.0
@@ -73,9 +77,20 @@ class Ledger:
         """Tasks that have arrived and do not run."""
         return self.in_system - self.running
 
+    @property
+    def settled(self) -> int:
+        """Tasks of which nothing more is to come."""
+        return self.ended + self.dropped + self.staying
+
+    @property
+    def has_all(self) -> bool:
+        """Whether all that is measured has ended, and nothing more needs to arrive."""
+        return self.arrived >= self.window.until_task and not self._open_jobs
+
     def arrive(self, job: int, tasks: int, now: float) -> None:
         """A job arrives."""
-        measured = self.arrived >= self.window.from_task and now >= self.window.from_seconds
+        window = self.window
+        measured = window.from_task <= self.arrived < window.until_task and now >= window.from_seconds
         if measured:
             if self.opened is None:
                 self.opened = (now, self.system_seconds, self.busy_seconds)
@@ -90,14 +105,31 @@ class Ledger:
         if self.closed is None:
             self.closed = (self._now, self.system_seconds, self.busy_seconds)
 
-    def start(self) -> None:
+    def start(self, run: Running, now: float) -> None:
         """A task begins to run."""
         self.running += 1
+        if run.size == inf:
+            self.staying += 1
+            if run.job in self._open_jobs:
+                self.tallies[run.kind.name].wait.add(now - run.arrived)
+
+    def drop(self, run: Running, now: float) -> None:
+        """A task goes away without having run."""
+        self.in_system -= 1
+        self.dropped += 1
+        self.response_seconds += now - run.arrived
+
+    def stay(self, run: Running, now: float) -> None:
+        """The run is over, and this task would go on: it has been in the system until now."""
+        self.response_seconds += now - run.arrived
 
     def lose(self, run: Running) -> None:
         """A running task was lost with its machine and waits again."""
         self.running -= 1
-        self.work_lost += run.size - run.remaining
+        if run.size == inf:
+            self.staying -= 1
+        else:
+            self.work_lost += run.size - run.remaining
         self.most_waiting = max(self.most_waiting, self.waiting)
 
     def end(self, run: Running, now: float) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
-from eclectus.core.model import Amounts, Node, Task
+from eclectus.core.model import DEVICE_MILLI, Amounts, Node, Task
 from eclectus.sim.errors import InvariantError
 from eclectus.sim.work import Kind
+
+WHOLE = 1000  # thousandths of a device
 
 
 class Running:
     """A task in a slot. Its end is `due`, unless the machine's speed changes before."""
 
-    __slots__ = ("arrived", "due", "job", "kind", "machine", "remaining", "size", "started", "task", "tries")
+    __slots__ = (
+        "arrived", "devices", "due", "job", "kind", "machine", "remaining", "size", "started", "task",
+        "tries",
+    )  # fmt: skip
 
     def __init__(self, task: Task, kind: Kind, job: int, size: float, arrived: float) -> None:
         self.task, self.kind, self.job, self.size, self.arrived = task, kind, job, size, arrived
@@ -20,13 +26,24 @@ class Running:
         self.remaining = size  # seconds at speed 1
         self.started = self.due = 0.0
         self.tries = 0  # how often it was lost with its machine
+        self.devices: tuple[int, ...] = ()  # of its machine
+
+    def uses(self) -> list[tuple[int, int]]:
+        """What it takes of each of its devices, thousandths: all it asks for, up to whole ones."""
+        left, uses = dict(self.task.spec.requests).get(DEVICE_MILLI, 0), []
+        for device in self.devices:
+            uses.append((device, min(left, WHOLE)))
+            left -= min(left, WHOLE)
+        if left:
+            raise InvariantError(f"{self.task} was given devices {self.devices}, and needs more")
+        return uses
 
 
 class Machine:
     """One node's truth. A slot serves work at `speed(workload)`, whoever runs beside it."""
 
     __slots__ = (
-        "_free", "_own", "_since", "_speed", "_total_speed",
+        "_devices", "_free", "_own", "_since", "_speed", "_total_speed",
         "busy_seconds", "factor", "frozen", "group", "is_up", "node", "running", "work_done",
     )  # fmt: skip
 
@@ -37,6 +54,8 @@ class Machine:
         self.busy_seconds = self.work_done = 0.0  # slot-seconds in use, and work done, up to `_since`
         self._speed, self._own = speed, dict(speeds)
         self._free = dict(node.allocatable)
+        milli = self._free.get(DEVICE_MILLI, 0)
+        self._devices = [min(WHOLE, milli - first) for first in range(0, milli, WHOLE)]
         self._since = self._total_speed = 0.0
 
     def speed(self, workload: str) -> float:
@@ -59,27 +78,32 @@ class Machine:
     def has_room(self, asked: Amounts) -> bool:
         """Whether one more task of these requests fits."""
         free = self._free
-        return free.get("pods", 0) >= 1 and all(free.get(name, 0) >= amount for name, amount in asked)
+        fits = free.get("pods", 0) >= 1 and all(free.get(name, 0) >= amount for name, amount in asked)
+        return fits and (not self._devices or self._has_devices(asked))
+
+    def _has_devices(self, asked: Amounts) -> bool:
+        whole, share = divmod(dict(asked).get(DEVICE_MILLI, 0), WHOLE)
+        untouched = sum(free >= WHOLE for free in self._devices)
+        return untouched >= whole and (not share or sum(free >= share for free in self._devices) > whole)
 
     def start(self, run: Running, now: float) -> None:
         """The task begins to run; raises InvariantError where there is no room for it."""
-        asked = run.task.spec.requests
-        if not self.has_room(asked):
+        if not self.has_room(run.task.spec.requests):
             raise InvariantError(f"{run.task} was bound to {self.node.name}, which has no room for it")
-        self._take(asked, 1)
+        self._take(run, 1)
         self.account(now)
         speed = self.speed(run.kind.name)
-        self._total_speed += speed
+        self._total_speed += self._pace(run)
         self.running[run.task.uid] = run
         run.machine, run.started = self, now
-        run.due = now + run.size / speed if speed else float("inf")
+        run.due = now + run.size / speed if speed else inf
 
     def end(self, run: Running, now: float) -> None:
         """The task is over, done or lost."""
         self.account(now)
         del self.running[run.task.uid]
-        self._take(run.task.spec.requests, -1)
-        self._total_speed = self._total_speed - self.speed(run.kind.name) if self.running else 0.0
+        self._take(run, -1)
+        self._total_speed = self._total_speed - self._pace(run) if self.running else 0.0
 
     def account(self, now: float) -> None:
         """Bring the sums up to `now`."""
@@ -97,12 +121,26 @@ class Machine:
 
     def resume(self, now: float) -> None:
         """After a change of speed: when each task will now be done."""
-        self._total_speed = sum(self.speed(run.kind.name) for run in self.running.values())
+        self._total_speed = sum(self._pace(run) for run in self.running.values())
         for run in self.running.values():
             speed = self.speed(run.kind.name)
-            run.due = now + run.remaining / speed if speed else float("inf")
+            run.due = now + run.remaining / speed if speed else inf
 
-    def _take(self, asked: Amounts, times: int) -> None:
+    def _pace(self, run: Running) -> float:
+        """How fast the task adds to the work done: work without end is none."""
+        return self.speed(run.kind.name) if run.size < inf else 0.0
+
+    def _take(self, run: Running, times: int) -> None:
         self._free["pods"] -= times
-        for name, amount in asked:
+        for name, amount in run.task.spec.requests:
             self._free[name] -= times * amount
+        for device, milli in run.uses() if self._devices else ():
+            if device >= len(self._devices):
+                raise InvariantError(
+                    f"{run.task} was bound to {self.node.name}, which has no device {device}"
+                )
+            self._devices[device] -= times * milli
+            if self._devices[device] < 0:
+                raise InvariantError(
+                    f"{run.task} was given device {device} of {self.node.name}, which is full"
+                )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import inf
 
 from msgspec import Struct
 
@@ -20,12 +21,16 @@ class Kind:
 
 
 class Arrival(Struct, frozen=True, gc=False):
-    """A job arrives: so many tasks of one kind, each of a true size in seconds at speed 1."""
+    """A job arrives: so many tasks of one kind, each of a true size in seconds at speed 1.
+
+    A task of size inf never ends, and the run does not wait for it.
+    """
 
     at: float
     kind: Kind
     sizes: tuple[float, ...]
     estimate: float | None = None  # how long a task lasts at speed 1, as the scheduler is told
+    patience: float = inf  # a task that has not started so long after its arrival goes away, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +42,4 @@ class Plan:
     tasks_a_second: float
     tasks: int | None  # None: without end
     arrivals: Callable[[int], Iterator[Arrival]]
+    measured: range | None = None  # tasks that count, by number; None: `measure` says so
