@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,6 +12,8 @@ from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, No
 from eclectus.core.model import Task
 from eclectus.core.seam import Completion
 from eclectus.core.state import State
+
+_need = attrgetter("spec", "priority", "workload", "gates", "profile", "job", "estimate", "path")
 
 GRAVES_MOST = 10_000  # events come late by seconds, not by more pods than this
 
@@ -118,6 +121,8 @@ class Noting:
         if before is None and state.residents.node_of(uid):
             return  # late: it is bound already, and a bound pod never comes unbound
         state.pending[uid] = task
+        if before is None and state.work is not None:
+            state.work.appear(task)
         if state.residents.is_assumed(uid):
             return  # in flight: the newest picture counts if the bind is refused
         if task.deleting:
@@ -169,6 +174,8 @@ class Noting:
         if not state.residents.forget(event.uid, event.node):
             return
         task = state.pending.get(event.uid)
+        if task is not None and state.work is not None:
+            state.work.begin(task, -1)
         if task is None or task.deleting:
             return
         if task.gates:
@@ -180,11 +187,4 @@ class Noting:
 
 def _same_need(one: Task, other: Task) -> bool:
     """Whether nothing has changed that the queue or the rules look at."""
-    return (one.spec, one.priority, one.workload, one.gates, one.profile, one.job) == (
-        other.spec,
-        other.priority,
-        other.workload,
-        other.gates,
-        other.profile,
-        other.job,
-    )
+    return bool(_need(one) == _need(other))

@@ -7,6 +7,7 @@ gets a Fault with the policy's name; it never reaches a node and never stops the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 from eclectus.core.errors import PolicyError
 from eclectus.core.lanes import TaskLane
@@ -38,7 +39,7 @@ class Placing:
         self.next_release = None
         state.view.planned_since = state.plans.since
         awake = self._awake_lanes()
-        for name in sorted(awake, key=lambda name: min(lane.head_key for lane in awake[name])):
+        for name in sorted(awake, key=lambda name: min(map(_age, awake[name]))):
             self._walk(state.profiles[name], awake[name])
         state.plans.prune()
 
@@ -164,3 +165,9 @@ class Placing:
                 state.reports.hurry(waiting.uid, state.now)
         lane.park(state.now, hopeless, why.message)
         state.attempted("unschedulable", task, len(lane))
+
+
+def _age(lane: TaskLane) -> tuple[float, ...]:
+    """By which profiles are compared: what their Orders say of their own tasks cannot be."""
+    head = lane.head
+    return (inf,) if head is None else (-head.priority, head.created, lane.serial)

@@ -7,17 +7,18 @@ will say; a pod that is bound never comes unbound, so an event that says so is m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from eclectus.core.cluster import Cluster
 from eclectus.core.model import Task
+from eclectus.core.usage import Usage
 
 
 class Residents:
     """Every pod that holds room, by uid, and the node it holds it on, known or not yet known."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: Cluster, usages: Iterable[Usage] = ()) -> None:
+        self._cluster, self._usages = cluster, tuple(usages)
         self._held: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
         self._on: dict[str, set[str]] = defaultdict(set)  # node name -> uids
         self._assumed: dict[str, str] = {}  # uid -> node of a bind not yet answered
@@ -65,6 +66,8 @@ class Residents:
             self.drop(task.uid)
         self._held[task.uid] = (task, node, since)
         self._on[node].add(task.uid)
+        for usage in self._usages:
+            usage.hold(task)
         row = self._cluster.rows.get(node)
         if row is not None:
             self._cluster.hold(row, task)
@@ -75,6 +78,8 @@ class Residents:
         if held is None:
             return
         task, node, _ = held
+        for usage in self._usages:
+            usage.release(uid)
         self._on[node].discard(uid)
         if not self._on[node]:
             del self._on[node]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from random import Random
 from typing import Protocol
 
@@ -19,8 +20,10 @@ from numpy.typing import NDArray
 
 from eclectus.core.claim import Claim
 from eclectus.core.cluster import Cluster
+from eclectus.core.jobs import JobWork
 from eclectus.core.model import Task
 from eclectus.core.ranking import Cost, Ranking
+from eclectus.core.usage import Usage
 from eclectus.feasibility.classes import ClassTable, TaskClass
 
 # -- answers -----------------------------------------------------------------------------------
@@ -151,6 +154,8 @@ class View:
         self.residents: Callable[[int], Iterable[tuple[Task, float]]] = (
             lambda row: ()
         )  # who holds room on a row, and since when, seconds
+        self.usages: Mapping[int, Usage] = {}  # by the identity of the policy that asked for it
+        self.work: JobWork | None = None
         self._rankings: dict[tuple[TaskClass, object], Ranking] = {}
 
     def task_class(self, task: Task) -> TaskClass:
@@ -160,6 +165,14 @@ class View:
     def speeds(self, task_class: TaskClass) -> Speeds:
         """What is believed of every node for the work of this class."""
         return self.learn.speeds(task_class.workload)
+
+    def usage(self, policy: Accounted) -> Usage:
+        """What the groups of this policy's `counted_by` hold. Raises KeyError where it asks for none."""
+        return self.usages[id(policy)]
+
+    def work_left(self, task: Task) -> float:
+        """Work of the task's job that has not begun, seconds, for policies that want it; inf if unknown."""
+        return inf if self.work is None else self.work.left(task)
 
     def ranking(self, task_class: TaskClass, cost: Cost, owner: object) -> Ranking:
         """The nodes of a class by a policy's cost, kept up to date at the price of what changed."""
@@ -200,7 +213,21 @@ class Learn(ABC):
         """Every cell with samples, for people."""
 
 
-class Order(ABC):
+class Accounted:
+    """A policy for which the engine may keep accounts; what nobody asks for is not kept."""
+
+    @property
+    def wants_work(self) -> bool:
+        """Whether `view.work_left` shall be kept."""
+        return False
+
+    @property
+    def counted_by(self) -> Callable[[Task], str] | None:
+        """The group by which `view.usage(self)` shall add up what residents hold; None for no account."""
+        return None
+
+
+class Order(Accounted, ABC):
     """Whose turn is it?"""
 
     def group(self, task: Task) -> str:
@@ -225,7 +252,7 @@ class Hold(ABC):
         """The time before which the task should not be placed; view.now or earlier lets it go. Seconds."""
 
 
-class PlacePolicy(ABC):
+class PlacePolicy(Accounted, ABC):
     """Which of those places?"""
 
     @abstractmethod

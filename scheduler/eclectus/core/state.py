@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 
 from eclectus.core.backoff import Backoff
 from eclectus.core.cluster import Cluster
 from eclectus.core.commands import Bind, Command, Fault, Report
+from eclectus.core.jobs import JobWork
 from eclectus.core.lanes import Lanes
 from eclectus.core.lines import Lines, Plans
 from eclectus.core.model import Task
 from eclectus.core.reports import Reports
 from eclectus.core.residents import Residents
 from eclectus.core.seam import Learn, Profile, View
+from eclectus.core.usage import Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,9 @@ class State:
         self.learn = learn
         self.cluster = Cluster()
         self.view = View(self.cluster, learn, Random(seed))
-        self.residents = Residents(self.cluster)
+        self.view.usages = self._usages()
+        self.view.work = self.work = self._work()
+        self.residents = Residents(self.cluster, self.view.usages.values())
         self.lanes = Lanes()
         self.lines = Lines(self.cluster)
         self.plans = Plans(self.cluster)
@@ -59,6 +64,19 @@ class State:
     def now(self) -> float:
         """The time of the step, seconds."""
         return self.view.now
+
+    def _usages(self) -> dict[int, Usage]:
+        """By the identity of each policy that asks for one."""
+        asking = [policy for each in self.profiles.values() for policy in (each.order, each.place)]
+        return {
+            id(policy): Usage(self.cluster, policy.counted_by, partial(self.fault, policy))
+            for policy in asking
+            if policy.counted_by is not None
+        }
+
+    def _work(self) -> JobWork | None:
+        profiles = self.profiles.values()
+        return JobWork() if any(each.order.wants_work or each.place.wants_work for each in profiles) else None
 
     # -- moving pods between queues --------------------------------------------------------------
 
@@ -89,7 +107,9 @@ class State:
         self.unqueue(uid)
         self.backoff.forget(uid)
         self.reports.forget(uid)
-        self.pending.pop(uid, None)
+        task = self.pending.pop(uid, None)
+        if task is not None and self.work is not None:
+            self.work.vanish(task)
 
     def back_off(self, task: Task, reason: str, message: str) -> None:
         """The pod failed for a reason that no cluster event will cure: say so and try again later."""
@@ -112,6 +132,8 @@ class State:
             task = self.cluster.devices.named(row, task, devices)
         self.reports.forget(task.uid)
         self.residents.assume(task, node, self.now)
+        if self.work is not None:
+            self.work.begin(task)
         self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
 
     def report(self, task: Task, reason: str, message: str) -> None:

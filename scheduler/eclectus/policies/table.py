@@ -6,6 +6,7 @@ from typing import Any
 
 from eclectus.core.seam import Hold, Learn, Line, Order, PlacePolicy, Relieve
 from eclectus.policies.allocation import LeastAllocated, MostAllocated
+from eclectus.policies.drf import DominantShare
 from eclectus.policies.eagle import Eagle
 from eclectus.policies.fifo import FifoLine, FifoOrder
 from eclectus.policies.fit import BestFit, WorstFit
@@ -16,8 +17,10 @@ from eclectus.policies.proportional import Proportional
 from eclectus.policies.random_choice import PowerOfTwo, Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from eclectus.policies.round_robin import RoundRobin
+from eclectus.policies.sjf import ShortestJob
 from eclectus.policies.sparrow import Sparrow
 from eclectus.policies.srpt import ShortestRemaining
+from eclectus.policies.srtf import LeastWorkLeft
 from eclectus.policies.unlearned import Unlearned
 
 LEARN: dict[str, type[Learn]] = {
@@ -27,6 +30,9 @@ LEARN: dict[str, type[Learn]] = {
 
 ORDER: dict[str, type[Order]] = {
     "fifo": FifoOrder,
+    "sjf": ShortestJob,
+    "srtf": LeastWorkLeft,
+    "drf": DominantShare,
 }
 
 HOLD: dict[str, type[Hold]] = {}

@@ -1,0 +1,317 @@
+"""Orders that know groups and jobs: golden examples, promises, and a plain sorted list beside each heap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from math import inf
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from builders import make_engine, make_node, make_task
+from eclectus.config import parse
+from eclectus.core.errors import SettingsError
+from eclectus.core.model import Task
+from eclectus.core.seam import Order
+from eclectus.policies.allocation import LeastAllocated
+from eclectus.policies.drf import DominantShare
+from eclectus.policies.sjf import ShortestJob
+from eclectus.policies.srtf import LeastWorkLeft
+from worlds import World
+
+
+def filled(order: Order, tasks: Sequence[Task], **node: Any) -> World:
+    """One node takes what it can of tasks that arrive together."""
+    world = World(make_engine(LeastAllocated(), order=order), make_node(**node))
+    world.add(*tasks)
+    assert world.faults == []
+    return world
+
+
+def taken(order: Order, tasks: Sequence[Task], **node: Any) -> list[str]:
+    """Their names in the order of their binds."""
+    return [bind.name for bind in filled(order, tasks, **node).binds]
+
+
+def demands(group: str, count: int, cpu: float, memory: float = 0, **fields: Any) -> list[Task]:
+    """So many equal pods of one namespace, created one after the other."""
+    tasks = [make_task(f"{group}{at}", cpu, memory=memory, created=at, **fields) for at in range(count)]
+    return [replace(task, namespace=group) for task in tasks]
+
+
+def share(world: World, group: str) -> float:
+    (usage,) = world.engine._state.view.usages.values()
+    return usage.dominant_share(group)
+
+
+def counts(names: Sequence[str]) -> dict[str, int]:
+    return dict(Counter(name[0] for name in names))
+
+
+# -- dominant resource fairness ------------------------------------------------------------------------
+
+USERS = [*demands("A", 20, cpu=1, memory=4), *demands("B", 20, cpu=3, memory=1)]
+
+
+def test_the_paper_s_example() -> None:
+    world = filled(DominantShare(), USERS, cpu=9, memory=18)
+    assert counts([bind.name for bind in world.binds]) == {"A": 3, "B": 2}
+    assert share(world, "A") == share(world, "B") == 2 / 3
+    cluster = world.engine._state.cluster
+    used = dict(zip(cluster.columns, cluster.used[0].tolist(), strict=True))
+    assert (used["cpu"], used["memory"]) == (9000, 14 * 2**30)
+
+
+def test_a_lie_about_one_s_needs_does_not_pay() -> None:
+    others = demands("B", 100, cpu=3, memory=1)
+
+    def useful(claimed: float) -> int:
+        tasks = [*demands("A", 100, cpu=1, memory=claimed), *others]
+        return counts(taken(DominantShare(), tasks, cpu=100, memory=100))["A"]
+
+    assert useful(claimed=2) in (33, 34)  # 100/3 where tasks can be divided
+    assert useful(claimed=3) == 25
+
+
+def test_who_weighs_twice_as_much_gets_twice_as_much() -> None:
+    tasks = [*demands("A", 30, cpu=1), *demands("B", 30, cpu=1)]
+    assert counts(taken(DominantShare(weights={"A": 2.0}), tasks, cpu=12)) == {"A": 8, "B": 4}
+
+
+def test_shares_that_are_equal_by_weight_tie_exactly_and_go_by_age() -> None:
+    tasks = [*demands("A", 9, cpu=1), *demands("B", 3, cpu=1)]
+    names = taken(DominantShare(weights={"A": 3.0}), [replace(task, created=0) for task in tasks], cpu=12)
+    assert names == ["A0", "B0", "A1", "A2", "A3", "B1", "A4", "A5", "A6", "B2", "A7", "A8"]
+
+
+def test_what_a_group_holds_already_counts() -> None:
+    world = filled(DominantShare(), demands("A", 3, cpu=1), cpu=6)
+    world.add(
+        *demands("B", 9, cpu=1),
+        *(replace(task, name=f"Z{task.name}", uid=f"Z{task.name}") for task in demands("A", 9, cpu=1)),
+    )
+    assert counts([bind.name for bind in world.binds[3:]]) == {"B": 3}
+
+
+def test_priority_goes_before_shares() -> None:
+    tasks = [*demands("A", 4, cpu=1, priority=1), *demands("B", 4, cpu=1)]
+    assert counts(taken(DominantShare(), tasks, cpu=5)) == {"A": 4, "B": 1}
+
+
+@pytest.mark.parametrize(
+    ("order", "groups"),
+    [
+        (DominantShare(by="namespace"), ["default", "default"]),
+        (DominantShare(by="job"), ["j", "uid-b"]),
+        (DominantShare(by="label", label="team"), ["x", ""]),
+    ],
+)
+def test_who_shares_is_a_setting(order: DominantShare, groups: list[str]) -> None:
+    tasks = [make_task("a", job="j", labels=(("team", "x"),)), make_task("b")]
+    assert [order.group(task) for task in tasks] == groups
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("by: label", "order.label: belongs to by: label"),
+        ("label: team", "order.label: belongs to by: label"),
+        ("by: pool", "order.by: 'pool' is unknown; known are: job, label, namespace"),
+        ("weights: {a: 0}", "order.weights.a: 0 is too small"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(said: str, words: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        parse(
+            "apiVersion: eclectus.dev/v1alpha1\nkind: SchedulerConfiguration\n"
+            f"profiles: [{{schedulerName: a, order: {{policy: drf, {said}}}}}]"
+        )
+    assert words in str(refused.value)
+
+
+DEMAND = st.tuples(st.integers(1, 9), st.integers(1, 9))
+GROUPS = st.lists(st.tuples(DEMAND, st.sampled_from((1.0, 2.0, 3.0))), min_size=2, max_size=4)
+
+
+@given(GROUPS)
+@settings(max_examples=40, deadline=None)
+def test_sharing_incentive_up_to_a_task_of_each(groups: list[tuple[tuple[int, int], float]]) -> None:
+    """Whoever still waits holds his part of the cluster, less what one task of each may leave unfilled.
+
+    When i is refused, resource r is full but for its demand: 1 < sum of (w_j L + d_j), L = i's share
+    over its weight, because each j was given its last task when its own was no larger than L.
+    """
+    size = 60
+    names = "ABCD"[: len(groups)]
+    weights = dict(zip(names, (weight for _, weight in groups), strict=True))
+    tasks = [
+        task
+        for name, ((cpu, memory), _) in zip(names, groups, strict=True)
+        for task in demands(name, size, cpu=cpu, memory=memory)
+    ]
+    world = filled(DominantShare(weights=weights), tasks, cpu=size, memory=size, pods=10_000)
+    dominant = {name: Fraction(max(demand), size) for name, (demand, _) in zip(names, groups, strict=True)}
+    left = 1 - sum(dominant.values())
+    for name in names:
+        part = Fraction(weights[name]) / sum(map(Fraction, weights.values()))
+        assert share(world, name) >= float(part * left) - 1e-12
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.sampled_from((1.0, 2.0, 0.5))), min_size=2, max_size=5),
+    st.integers(1, 40),
+)
+@settings(max_examples=40, deadline=None)
+def test_of_one_resource_the_shares_are_max_min_fair(asked: list[tuple[int, float]], room: int) -> None:
+    names = "ABCDE"[: len(asked)]
+    weights = dict(zip(names, (weight for _, weight in asked), strict=True))
+    tasks = [t for name, (count, _) in zip(names, asked, strict=True) for t in demands(name, count, cpu=1)]
+    got = Counter(name[0] for name in taken(DominantShare(weights=weights), tasks, cpu=room, pods=10_000))
+    assert got.total() == min(room, len(tasks))
+    for poor, (count, _) in zip(names, asked, strict=True):
+        for rich in names if got[poor] < count else "":
+            assert (got[rich] - 1) / weights[rich] <= got[poor] / weights[poor]
+
+
+# -- shortest first ----------------------------------------------------------------------------------
+
+
+def of_job(job: str, *paths: float, **fields: Any) -> list[Task]:
+    return [make_task(f"{job}{at}", job=job, path=path, **fields) for at, path in enumerate(paths)]
+
+
+def test_the_job_of_the_shortest_critical_path_goes_first_and_in_it_the_task_on_that_path() -> None:
+    tasks = [*of_job("a", 5, 90), *of_job("b", 40, 50), *of_job("c", 60)]
+    assert taken(ShortestJob(), tasks, cpu=9) == ["b1", "b0", "c0", "a1", "a0"]
+
+
+def test_without_a_path_a_task_is_as_long_as_its_estimate_and_who_says_nothing_goes_last() -> None:
+    tasks = [make_task("a"), make_task("b", estimate=9.0), make_task("c", path=5.0, estimate=1.0)]
+    assert taken(ShortestJob(), tasks, cpu=9) == ["c", "b", "a"]
+
+
+def test_a_pending_pod_whose_path_is_told_later_finds_its_place() -> None:
+    world = World(make_engine(LeastAllocated(), order=ShortestJob()), make_node(cpu=1))
+    world.add(make_task("resident", path=1.0), make_task("a", path=9.0), make_task("b", created=2))
+    world.put(make_task("b", path=3.0, created=2))
+    world.end("resident")
+    assert world.placed() == {"b": "n"}
+
+
+def test_the_job_with_the_least_work_left_goes_first_until_another_has_less() -> None:
+    a = [make_task(f"a{at}", job="a", estimate=1.0, job_work=4.0) for at in range(4)]
+    b = [make_task(f"b{at}", job="b", estimate=2.0, job_work=5.0) for at in range(2)]
+    assert taken(LeastWorkLeft(), [*b, *a], cpu=9) == ["a0", "a1", "a2", "a3", "b0", "b1"]
+    few = [make_task("c0", job="c", estimate=3.0, job_work=4.5), *b]
+    assert taken(LeastWorkLeft(), few, cpu=9) == ["c0", "b0", "b1"]
+    late = make_task("d0", job="d", estimate=3.5, job_work=3.5)
+    world = filled(LeastWorkLeft(), [*b], cpu=1)
+    world.add(late)
+    world.end("b0")
+    assert [bind.name for bind in world.binds] == ["b0", "b1"]  # 3 left after b0, not the 5 it came with
+
+
+@pytest.mark.parametrize("order", [ShortestJob(), LeastWorkLeft()])
+def test_priority_goes_before_length(order: Order) -> None:
+    tasks = [make_task("a", estimate=1.0), make_task("b", estimate=9.0, priority=5)]
+    assert taken(order, tasks, cpu=9) == ["b", "a"]
+
+
+# -- each heap against a sorted list -------------------------------------------------------------------
+
+Ranking = Callable[[Task, "Twin"], tuple[float, ...]]
+
+
+class Twin:
+    """Sorts everything anew for each turn; a task that does not fit takes its lane out of the game."""
+
+    def __init__(self, order: Order, rank: Ranking, tasks: Sequence[Task], cpu: int, memory: int) -> None:
+        self.order, self.rank = order, rank
+        self.offered = {"cpu": cpu * 1000, "memory": memory * 2**30, "pods": 110}
+        self.free = dict(self.offered)
+        self.held: dict[str, Counter[str]] = {}
+        self.begun: Counter[str] = Counter()
+        self.waiting = list(enumerate(tasks))
+        self.names: list[str] = []
+
+    def run(self) -> list[str]:
+        while self.waiting:
+            at, task = min(self.waiting, key=lambda each: (*self._group_key(each[1]), *self._key(each)))
+            needs = (*task.spec.requests, ("pods", 1))
+            if all(self.free[name] >= amount for name, amount in needs):
+                self.waiting.remove((at, task))
+                self._take(task, dict(needs))
+            else:
+                self.waiting = [each for each in self.waiting if self._lane(each[1]) != self._lane(task)]
+        return self.names
+
+    def _take(self, task: Task, needs: dict[str, int]) -> None:
+        self.names.append(task.name)
+        self.begun[task.job] += task.estimate or 0  # type: ignore[assignment]
+        self.held.setdefault(self.order.group(task), Counter()).update(needs)
+        for name, amount in needs.items():
+            self.free[name] -= amount
+
+    def _key(self, each: tuple[int, Task]) -> tuple[float, ...]:
+        return self.order.key(each[1], each[0])
+
+    def _group_key(self, task: Task) -> tuple[float, ...]:
+        group = self.order.group(task)
+        first = min((each for each in self.waiting if self.order.group(each[1]) == group), key=self._key)
+        return (*self.rank(first[1], self), *self._key(first))
+
+    def _lane(self, task: Task) -> tuple[object, ...]:
+        return self.order.group(task), task.spec
+
+
+def _by_path(first: Task, twin: Twin) -> tuple[float, ...]:
+    path = first.estimate if first.path is None else first.path
+    return (-first.priority, inf if path is None else path, first.created)
+
+
+def _by_work(first: Task, twin: Twin) -> tuple[float, ...]:
+    return (-first.priority, (first.job_work or 0) - twin.begun[first.job])
+
+
+def _by_share(first: Task, twin: Twin) -> tuple[float, ...]:
+    order = twin.order
+    assert isinstance(order, DominantShare)
+    held, weight = twin.held.get(order.group(first), Counter()), order.weights.get(order.group(first), 1)
+    shares = (Fraction(held[name], total) / Fraction(weight) for name, total in twin.offered.items())
+    return (-first.priority, max(shares))  # type: ignore[return-value]
+
+
+TWINS: list[tuple[Order, Ranking]] = [
+    (ShortestJob(), _by_path),
+    (LeastWorkLeft(), _by_work),
+    (DominantShare(by="job", weights={"b": 3.0, "c": 0.5}), _by_share),
+]
+
+
+@pytest.mark.parametrize(("order", "rank"), TWINS, ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize("seed", range(25))
+def test_a_sorted_list_gives_the_same_sequence(order: Order, rank: Ranking, seed: int) -> None:
+    chance = Random(f"twin {seed}")
+    work = {job: float(chance.randrange(20, 60)) for job in "abcd"}
+    tasks = [
+        make_task(
+            f"t{at}",
+            cpu=chance.choice((1, 2, 5)),
+            memory=chance.choice((1, 3)),
+            job=job,
+            priority=chance.choice((0, 0, 0, 7)),
+            created=chance.randrange(3),
+            estimate=chance.choice((1.0, 2.0, 4.0)),
+            path=chance.choice((None, 3.0, 8.0, 8.0, 20.0)),
+            job_work=work[job],
+        )
+        for at, job in enumerate(chance.choices("abcd", k=24))
+    ]
+    cpu, memory = chance.choice((12, 25, 90)), 30
+    assert taken(order, tasks, cpu=cpu, memory=memory) == Twin(order, rank, tasks, cpu, memory).run()
