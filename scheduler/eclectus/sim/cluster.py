@@ -1,9 +1,10 @@
-"""The `cluster:` and `events:` of a scenario: groups of equal machines, and what befalls them."""
+"""The `cluster:` and `events:` of a scenario: groups of equal machines, a list of others, what befalls."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Literal
 
 from eclectus.config.reading import join, nearest
@@ -12,6 +13,7 @@ from eclectus.core.model import Amounts, Node, Taint, Toleration
 from eclectus.core.settings import Setting
 from eclectus.kube.requests import FieldError, amounts, parsed
 from eclectus.sim.machine import Machine
+from eclectus.sim.nodefile import NodeFile
 from eclectus.sim.shocks import Shock
 
 SLOT_CPU = 1000  # a slot is one core, and a task that asks for nothing else takes one
@@ -88,13 +90,14 @@ class Cluster:
     """All machines, and how far they are from the scheduler."""
 
     groups: tuple[Group, ...] = ()
+    nodes: Annotated[NodeFile | None, Setting("a list of machines, beside the groups")] = None
     network_delay: Annotated[
         float,
         Setting("every message between scheduler and machines takes this", unit="s", least=0, most=3600),
     ] = 0.0
 
     def __post_init__(self) -> None:
-        if not self.groups:
+        if not self.groups and self.nodes is None:
             raise SettingsError("groups", "an empty cluster runs nothing; write at least one {count: 1}")
         names = [group.name or f"g{at}" for at, group in enumerate(self.groups)]
         for at, name in enumerate(names):
@@ -110,6 +113,21 @@ class Cluster:
         for at, group in enumerate(self.groups):
             yield group.name or f"g{at}", group
 
+    def within(self, folder: Path) -> Cluster:
+        """With the machines of its list, which is looked for in `folder`. Raises SettingsError."""
+        if self.nodes is None:
+            return self
+        try:
+            listed = tuple(self.nodes.read(folder))
+        except SettingsError as error:
+            raise SettingsError(join("nodes", error.path), error.problem) from None
+        names = self.machines().keys() & {node.name for _, node in listed}
+        if names:
+            raise SettingsError(
+                "nodes.file", f"{self.nodes.file} has a node {min(names)!r}, and so has a group"
+            )
+        return _Listed(self.groups, self.nodes, self.network_delay, listed)
+
     def machines(self) -> dict[str, Machine]:
         """Fresh machines by the names of their nodes, `group-number`."""
         found = {}
@@ -118,6 +136,18 @@ class Cluster:
                 node = group.node(f"{name}-{at}")
                 found[node.name] = Machine(node, name, group.speed, group.speeds)
         return found
+
+
+@dataclass(frozen=True)
+class _Listed(Cluster):
+    """With a list that has been read."""
+
+    listed: tuple[tuple[str, Node], ...] = ()  # group, node
+
+    def machines(self) -> dict[str, Machine]:
+        """Those of the groups, then those of the list by the names it gives them."""
+        listed = {node.name: Machine(node, group, 1.0, {}) for group, node in self.listed}
+        return super().machines() | listed
 
 
 @dataclass(frozen=True)
@@ -133,7 +163,9 @@ class Befalls:
 
     def shock(self, cluster: Cluster) -> Shock:
         """As the world knows it. Raises SettingsError."""
-        groups = dict(cluster.named())
+        groups: dict[str, list[str]] = {}
+        for name, machine in cluster.machines().items():
+            groups.setdefault(machine.group, []).append(name)
         if (self.action == "swap") != bool(self.partner):
             raise SettingsError("partner", "belongs to swap, and swap needs it")
         if (self.action == "scale") != (self.factor != 1.0):
@@ -154,7 +186,7 @@ def read_amounts(given: dict[str, object], path: str) -> Amounts:
         raise SettingsError(error.field, error.problem) from None
 
 
-def _names(groups: dict[str, Group], name: str, count: int | None, path: str) -> tuple[str, ...]:
+def _names(groups: dict[str, list[str]], name: str, count: int | None, path: str) -> tuple[str, ...]:
     if name not in groups:
         raise SettingsError(path, f"{name!r} is no group; {nearest(name, list(groups))}")
-    return tuple(f"{name}-{at}" for at in range(min(count or groups[name].count, groups[name].count)))
+    return tuple(groups[name][:count])

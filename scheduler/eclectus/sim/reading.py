@@ -66,7 +66,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     """Check the text of a scenario; files it names are looked for in `folder`. Raises SettingsError."""
     mapping = _document(text, changes)
     plain = read(_Plain, {key: mapping[key] for key in _PLAIN if key in mapping}, "")
-    cluster = read(Cluster, mapping.get("cluster"), "cluster")
+    cluster = _read_cluster(mapping.get("cluster"), folder)
     cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
     if plan.measured is not None and mapping.get("measure"):
         raise SettingsError("measure", "has no place here: the workload itself says which jobs are measured")
@@ -99,6 +99,12 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
         if key not in _FIELDS:
             raise SettingsError(key, f"unknown field; {nearest(key, _FIELDS)}")
     return mapping
+
+
+def _read_cluster(values: object, folder: Path) -> Cluster:
+    cluster = read(Cluster, values, "cluster")
+    with _within("cluster"):
+        return cluster.within(folder)
 
 
 def _read_workload(values: object, cluster: Cluster, folder: Path) -> tuple[Cluster, Plan]:
