@@ -6,12 +6,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+from eclectus.sim.cluster import Cluster
 from eclectus.sim.machine import Machine
 from eclectus.sim.work import Plan
 
 
 class Workload(ABC):
     """Settings of one kind of workload, and the stream they make."""
+
+    def equip(self, cluster: Cluster, folder: Path) -> Cluster:
+        """The machines as this workload knows them: those that bring rates of their own say how fast.
+
+        Raises SettingsError like `plan`.
+        """
+        del folder
+        return cluster
 
     @abstractmethod
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eclectus.sim.gavel import Gavel
 from eclectus.sim.jobtrace import Jobtrace
 from eclectus.sim.poisson import Poisson
 from eclectus.sim.workload import Workload
@@ -9,4 +10,5 @@ from eclectus.sim.workload import Workload
 WORKLOADS: dict[str, type[Workload]] = {
     "poisson": Poisson,
     "jobtrace": Jobtrace,
+    "gavel": Gavel,
 }
