@@ -58,7 +58,7 @@ manifests: venv ## render manifests/ from the chart
 lock: venv ## resolve the newest allowed versions into requirements/
 	$(BIN)/pip install --quiet uv
 	$(COMPILE) pyproject.toml --extra live --extra load --extra operator --group dev --upgrade -o requirements/dev.lock
-	$(COMPILE) pyproject.toml --extra live -c requirements/dev.lock -o requirements/live.lock
+	$(COMPILE) pyproject.toml --extra live --extra load -c requirements/dev.lock -o requirements/live.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
 
 clean: ## remove what this checkout built (the shared cache under ~/.cache/eclectus stays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -116,12 +117,54 @@ class Server:
 
 
 @dataclass(frozen=True)
+class LoadSignal:
+    """How busy nodes are by measurement, from a Prometheus. Off unless a url is given."""
+
+    url: Annotated[
+        str,
+        Setting("the Prometheus server, such as http://prometheus.monitoring:9090; empty: no load signal"),
+    ] = ""
+    query: Annotated[
+        str,
+        Setting(
+            "PromQL for all nodes at once; its values are shares of a node in use, 0 to 1",
+            "node exporter's, of all processors of a node",
+        ),
+    ] = '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[2m]))'
+    node_label: Annotated[str, Setting("the label that tells the node")] = "instance"
+    node_pattern: Annotated[
+        str,
+        Setting(
+            "what that label looks like; its first group, if it has one, is the node's name",
+            "a name, with or without a port",
+        ),
+    ] = r"([^:]+)(?::\d+)?"
+    interval: Annotated[
+        float,
+        Setting("time between two queries", "load that matters lasts longer", unit="s", least=1, most=3600),
+    ] = 30.0
+    timeout: Annotated[
+        float,
+        Setting("how long an answer may take", "the client alone would wait for ever", unit="s", least=0.1),
+    ] = 5.0
+
+    def __post_init__(self) -> None:
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise SettingsError("url", f"must begin with http:// or https://, not {self.url[:80]!r}")
+        try:
+            re.compile(self.node_pattern)
+        except re.error as error:
+            raise SettingsError("nodePattern", f"is no regular expression: {error}") from None
+
+
+@dataclass(frozen=True)
 class Shell:
     """All settings of the shell."""
 
     client_connection: ClientConnection = ClientConnection()
     leader_election: LeaderElection = LeaderElection()
     server: Server = Server()
+    load_signal: LoadSignal = LoadSignal()
 
     def __post_init__(self) -> None:
         election = self.leader_election

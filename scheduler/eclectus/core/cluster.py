@@ -10,6 +10,7 @@ held or meant for a node, and how fast it is known to be).
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,8 @@ from eclectus.core.labels import ABSENT, LabelColumns
 from eclectus.core.model import DEVICE_MILLI, Amounts, HostPort, Node, Taint, Task, amount_of
 
 PODS = "pods"
+LOAD_STEP = 0.05  # of a node: what measured load must have changed by to count
+BACKGROUND_MOST = 0.95  # of a node: however busy it is, its line moves on
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
 
 Vector = NDArray[np.float64]
@@ -35,7 +38,8 @@ class Cluster:
     Arrays (read them, do not write them): `allocatable`, `used`, `meant`, `lasting` (the part of
     `used` held by services, which do not end) of shape [rows, columns], the four pages of `ledger`,
     from which a rule gathers its rows at once, and `pages`, the same for single numbers;
-    `scored` [rows, 2] (cpu, memory with defaults for best-effort pods); `present`, `cordoned` [rows];
+    `scored` [rows, 2] (cpu, memory with defaults for best-effort pods); `idle` [rows], the share of the
+    node that load nobody has asked room for leaves, 0..1; `present`, `cordoned` [rows];
     `taint_set` [rows], an index into `taint_sets`.
     """
 
@@ -88,6 +92,20 @@ class Cluster:
         self.shape.note(row)
         return row
 
+    def see_loads(self, loads: Mapping[str, float]) -> None:
+        """What is measured beyond what pods have asked for is background; nodes not named have none.
+
+        Only changes by `LOAD_STEP` or more are taken, so that noise re-ranks nobody.
+        """
+        column = self.columns["cpu"]
+        for name, row in self.rows.items():
+            room = self.allocatable[row, column]
+            asked = self.used[row, column] / room if room else 1.0
+            idle = 1.0 - min(max(loads.get(name, 0.0) - asked, 0.0), BACKGROUND_MOST)
+            if abs(idle - self.idle[row]) >= LOAD_STEP or idle == 1.0 != self.idle[row]:
+                self.idle[row] = idle
+                self.usage.note(row)
+
     def drop_node(self, name: str) -> int | None:
         """Forget a node. What was held on it must have been released before; returns its row."""
         row = self.rows.pop(name, None)
@@ -98,6 +116,7 @@ class Cluster:
         self.present[row] = False
         self.ledger[:, row] = 0
         self.scored[row] = 0
+        self.idle[row] = 1.0
         if self.devices is not None:
             self.devices.clear(row)
         self.labels.clear(row)
@@ -232,6 +251,7 @@ class Cluster:
         self._open_ledger(np.zeros((4, rows, columns)))
         self.scored = np.zeros((rows, 2))
         self._scored_cells: Cells[float] = cells(self.scored)
+        self.idle = np.ones(rows)
         self.present = np.zeros(rows, dtype=bool)
         self.cordoned = np.zeros(rows, dtype=bool)
         self.taint_set = np.zeros(rows, dtype=np.intp)
@@ -258,4 +278,14 @@ class Cluster:
         self.shape.restart()
 
 
-_ROW_ARRAYS = ("allocatable", "used", "meant", "lasting", "scored", "present", "cordoned", "taint_set")
+_ROW_ARRAYS = (
+    "allocatable",
+    "used",
+    "meant",
+    "lasting",
+    "scored",
+    "idle",
+    "present",
+    "cordoned",
+    "taint_set",
+)

@@ -46,6 +46,15 @@ class BindRefused(Struct, frozen=True, gc=False, tag=True):
     reason: str
 
 
+class LoadSeen(Struct, frozen=True, gc=False, tag=True):
+    """How busy nodes have been measured to be; of nodes that are not named nothing is known.
+
+    `loads`: (node, share of its processors in use, 0..1).
+    """
+
+    loads: tuple[tuple[str, float], ...]
+
+
 class Resumed(Struct, frozen=True, gc=False, tag=True):
     """The picture is complete and we lead: decide from here on."""
 
@@ -54,4 +63,4 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
     """The picture is incomplete or another leads: go on watching, decide nothing."""
 
 
-Event = NodeSeen | NodeGone | TaskSeen | TaskGone | BindConfirmed | BindRefused | Resumed | Paused
+Event = NodeSeen | NodeGone | TaskSeen | TaskGone | BindConfirmed | BindRefused | LoadSeen | Resumed | Paused

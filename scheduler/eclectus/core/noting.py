@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
-from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.core.events import (
+    BindConfirmed,
+    BindRefused,
+    Event,
+    LoadSeen,
+    NodeGone,
+    NodeSeen,
+    TaskGone,
+    TaskSeen,
+)
 from eclectus.core.model import Task
-from eclectus.core.seam import Completion
+from eclectus.core.seam import Completion, Learn
 from eclectus.core.state import State
 
 _need = attrgetter("spec", "priority", "workload", "gates", "profile", "job", "estimate", "path")
@@ -24,6 +33,9 @@ class Noting:
     def __init__(self, state: State) -> None:
         self._state = state
         self._guards_met = 0  # kinds of guards that pending pods have been matched with
+        self._arrived = _heeded(state.learn, "arrived")
+        self._started = _heeded(state.learn, "started")
+        self._left = _heeded(state.learn, "left")
         self._graves: dict[str, None] = {}  # uids of the newest pods that ended or went, oldest first
         self._handlers: dict[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
@@ -32,6 +44,7 @@ class Noting:
             TaskGone: self._task_gone,
             BindConfirmed: self._bind_confirmed,
             BindRefused: self._bind_refused,
+            LoadSeen: self._load_seen,
         }
 
     def note(self, event: Event) -> None:
@@ -68,6 +81,9 @@ class Noting:
         state.learn.unseat(row)
         state.cluster.drop_node(event.name)
 
+    def _load_seen(self, event: LoadSeen) -> None:
+        self._state.cluster.see_loads(dict(event.loads))
+
     # -- pods ----------------------------------------------------------------------------------
 
     def _task_seen(self, event: TaskSeen) -> None:
@@ -79,6 +95,10 @@ class Noting:
         elif task.node:
             self._bound(task.uid)
             state.residents.put(task, task.node, state.now)
+            if self._started is not None and task.phase == "Running" and not task.spec.lasting:
+                row = state.cluster.rows.get(task.node)
+                if row is not None:
+                    self._teach(self._started, task.uid, row, task.workload, state.now)
         elif task.profile not in state.profiles:
             self._foreign(task)
         else:
@@ -96,12 +116,12 @@ class Noting:
         ):
             seconds = task.finished - task.started
             if seconds > 0:
-                self._learn(Completion(row, task.workload, seconds, state.now))
+                self._teach(state.learn.observe, Completion(row, task.workload, seconds, state.now))
         self._task_gone(TaskGone(task.uid))
 
-    def _learn(self, done: Completion) -> None:
+    def _teach(self, lesson: Callable[..., None], *what: object) -> None:
         try:
-            self._state.learn.observe(done)
+            lesson(*what)
         except Exception as error:  # a plug-in's defect must not stop the others
             self._state.fault(self._state.learn, f"{type(error).__name__}: {error}")
 
@@ -123,6 +143,8 @@ class Noting:
         state.pending[uid] = task
         if before is None and state.work is not None:
             state.work.appear(task)
+        if before is None and self._arrived is not None and not task.spec.lasting:
+            self._teach(self._arrived, task.workload, state.now)
         if state.residents.is_assumed(uid):
             return  # in flight: the newest picture counts if the bind is refused
         if task.deleting:
@@ -151,6 +173,8 @@ class Noting:
         self._graves[event.uid] = None
         if len(self._graves) > GRAVES_MOST:
             del self._graves[next(iter(self._graves))]
+        if self._left is not None:
+            self._teach(self._left, event.uid, state.now)
         state.forget(event.uid)
         state.residents.confirm(event.uid)
         state.residents.drop(event.uid)
@@ -183,6 +207,12 @@ class Noting:
         else:
             refusal = f"binding to node {event.node} was refused: {event.reason}"
             state.back_off(task, "SchedulerError", refusal)
+
+
+def _heeded(learn: Learn, hook: str) -> Callable[..., None] | None:
+    """The learner's own answer to what it may be told; None if it has none, so that nobody need tell it."""
+    own = getattr(type(learn), hook) is not getattr(Learn, hook)
+    return cast(Callable[..., None], getattr(learn, hook)) if own else None
 
 
 def _same_need(one: Task, other: Task) -> bool:

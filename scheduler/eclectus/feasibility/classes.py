@@ -46,6 +46,7 @@ class Numbers:
     over: Cells[float]
     slots: Cells[float]
     soft: Cells[float]
+    idle: Cells[float]
 
 
 class TaskClass:
@@ -76,6 +77,11 @@ class TaskClass:
         if self._waitable_rows is None:
             self._waitable_rows = np.flatnonzero(self.feasible & (self.slots >= 1))
         return self._waitable_rows
+
+    @property
+    def idle(self) -> Floats:
+        """The share of each node that background load leaves, 0..1."""
+        return self.cluster.idle
 
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
@@ -136,7 +142,12 @@ class TaskClass:
         self.slots: Floats = np.zeros(rows)
         self.soft: Floats = np.ones(rows)
         self.numbers = Numbers(
-            cells(self.feasible), cells(self.open), cells(self.over), cells(self.slots), cells(self.soft)
+            cells(self.feasible),
+            cells(self.open),
+            cells(self.over),
+            cells(self.slots),
+            cells(self.soft),
+            cells(self.idle),
         )
         self.open_count = self.feasible_count = 0
         every = np.arange(rows, dtype=np.intp)

@@ -57,6 +57,15 @@ class Metrics:
             "Binds whose answer was lost and that were settled by looking.",
             registry=registry,
         )
+        self.load_queries = Counter(
+            "eclectus_load_signal_queries_total",
+            "Queries for the load of nodes.",
+            ["result"],
+            registry=registry,
+        )
+        self.load_nodes = Gauge(
+            "eclectus_load_signal_nodes", "Nodes whose measured load is known.", registry=registry
+        )
         self.outbox_depth = Gauge(
             "eclectus_outbox_depth", "Requests waiting or under way.", ["queue"], registry=registry
         )

@@ -24,6 +24,7 @@ from eclectus.live.credentials import Credentials
 from eclectus.live.elector import Elector
 from eclectus.live.inbox import Inbox
 from eclectus.live.kinds import Nodes, Pods
+from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Decider, Loop, Witness
 from eclectus.live.means import Means
 from eclectus.live.metrics import CensusCollector
@@ -85,6 +86,8 @@ class Shell:
             step_seconds=self._metrics.step_seconds,
             witnesses=[waits.note, *witnesses],
         )
+        signalled = settings.load_signal
+        self._load_signal = LoadSignal(signalled, self._inbox, self._metrics) if signalled.url else None
         self._stopping = False
         self._over = asyncio.Event()  # told to stop, lost the Lease, or a part has failed
         self._failure: BaseException | None = None
@@ -112,6 +115,8 @@ class Shell:
         self._start("outbox", self._outbox.run())
         self._start("loop", self._loop.run())
         self._start("career", self._career())
+        if self._load_signal is not None:
+            self._start("load-signal", self._load_signal.run())
         await self._over.wait()
         if self._failure is not None:
             raise self._failure

@@ -3,10 +3,11 @@
 For a node of k slots, each serving `rate` tasks a second, with q tasks running or meant for it:
 
     sq    q / k                              the paper's rule: shortest queue
-    wait  max(0, q - k + 1) / (k rate)       time until a slot is free; 0 on every idle node
+    wait  max(0, q - k + 1) / (k rate idle)  time until a slot is free; 0 on every idle node
     sed   wait + 1 / rate                    shortest expected delay: until the task has ended
 
-With k = 1 they are q, q / mu and (q + 1) / mu. q - k + 1 is the overflow of the task's class.
+`idle` is the share of the node that background load leaves, 1 where none is known (live/load_signal.py).
+With k = 1 and no such load they are q, q / mu and (q + 1) / mu. q - k + 1 is the overflow of the task's class.
 
 Each is written once, for one node and for many: `at` is a row, `nodes` a class's numbers and `m` the
 module maths/numbers.py; or `at` is an array of rows, `nodes` the class itself and `m` numpy.
@@ -36,6 +37,10 @@ class Nodes(Protocol):
     def slots(self) -> Any:
         """Tasks that fit beside services."""
 
+    @property
+    def idle(self) -> Any:
+        """The share of a node that background load leaves."""
+
 
 Key = Callable[[Arithmetic, Nodes, Any, Any], Any]
 """key(m, nodes, rate, at); `rate` is indexed by row as `nodes` is."""
@@ -53,7 +58,7 @@ def least_wait(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
     """Seconds until one more task of the class fits; inf where it never will by waiting for tasks to end."""
     missing = m.where(nodes.open[at], 0.0, m.maximum(nodes.over[at], 1.0))
     # Nothing takes no time even at speed 0, something takes for ever.
-    return m.where(missing > 0, m.divide(missing, nodes.slots[at] * rate[at]), 0.0)
+    return m.where(missing > 0, m.divide(missing, nodes.slots[at] * rate[at] * nodes.idle[at]), 0.0)
 
 
 def shortest_delay(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
