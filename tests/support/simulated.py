@@ -58,7 +58,13 @@ VERDICTS: list[tuple[str, float, float, float, int]] = []
 
 def agree(what: str, values: Sequence[float], oracle: float, within: float = 0.01) -> bool:
     """The accept rule: Student's 95 % interval on run means contains the oracle, or the mean is this near."""
-    mean, half = fmean(values), half_width(values)
+    half = half_width(values)
     assert half is not None, "an interval needs two runs"
-    VERDICTS.append((what, oracle, mean, half, len(values)))
-    return abs(mean - oracle) <= max(half, within * abs(oracle))
+    return near(what, values, oracle, within) or abs(fmean(values) - oracle) <= half
+
+
+def near(what: str, values: Sequence[float], oracle: float, within: float) -> bool:
+    """Whether the mean is this near, relative, however wide the interval."""
+    mean = fmean(values)
+    VERDICTS.append((what, oracle, mean, half_width(values) or 0.0, len(values)))
+    return abs(mean - oracle) <= within * abs(oracle)

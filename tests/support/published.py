@@ -1,0 +1,18 @@
+"""Data with published results that tests compare with. It is no part of the repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+_BESIDE = Path(__file__).parents[3] / "shared" / "data"
+
+
+def published(name: str) -> Path:
+    """A folder or a file of the data sets; skips the test where it is not at hand."""
+    path = Path(os.environ.get("ECLECTUS_DATA") or _BESIDE) / name
+    if not path.exists():
+        pytest.skip(f"no published data {name!r}: set ECLECTUS_DATA to the folder that holds it")
+    return path
