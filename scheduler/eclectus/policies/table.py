@@ -17,6 +17,7 @@ from eclectus.policies.proportional import Proportional
 from eclectus.policies.random_choice import PowerOfTwo, Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from eclectus.policies.round_robin import RoundRobin
+from eclectus.policies.scaled_fit import DotProduct, ScaledBestFit
 from eclectus.policies.sjf import ShortestJob
 from eclectus.policies.sparrow import Sparrow
 from eclectus.policies.srpt import ShortestRemaining
@@ -53,6 +54,8 @@ PLACE: dict[str, type[PlacePolicy]] = {
     "most-allocated": MostAllocated,
     "best-fit": BestFit,
     "worst-fit": WorstFit,
+    "scaled-best-fit": ScaledBestFit,
+    "dot-product": DotProduct,
 }
 
 LINE: dict[str, type[Line]] = {

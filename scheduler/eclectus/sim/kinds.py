@@ -85,11 +85,12 @@ def load(work: Mapping[Kind, float], machines: Mapping[str, Machine]) -> tuple[f
     """Load ratio of work (seconds at speed 1, a second) on the machines, and whether it is exact.
 
     Exact where all kinds find equal machines. Elsewhere a lower bound, the largest of: each kind alone
-    on what it may use, and all work on every machine at its best speed. inf where a kind can run nowhere.
+    on what it may use, and all work on every machine at its best speed. inf where a kind can run nowhere
+    and where nothing is known of the work.
     """
     every = list(machines.values())
     alone = {kind: capacity(kind, every) for kind in work}
-    if not all(alone.values()):
+    if not work or not all(alone.values()):
         return float("inf"), True
     offers = {tuple(_offer(kind, machine) for machine in every) for kind in work}
     if len(offers) == 1:

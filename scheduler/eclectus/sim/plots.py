@@ -1,4 +1,7 @@
-"""Four pictures of a comparison: how times are spread, their tail, how full it is, what was learned."""
+"""Pictures of a comparison: how times are spread, their tail, how full it is, what was learned.
+
+Where nothing ever ends there are no times, and there is one picture: what is held, by what was asked for.
+"""
 
 from __future__ import annotations
 
@@ -46,15 +49,14 @@ def draw(report: Report, file: Path) -> None:
     FigureCanvasAgg(figure)
     load = "" if report.load is None else f" (load {report.load:.2f})"
     figure.suptitle(f"{(report.about or report.scenario).rstrip('.')}{load}", fontsize=13)
-    (spread, tail), (queue, learned) = figure.subplots(2, 2)
-    _spread(spread, report)
-    _tail(tail, report)
-    _queue(queue, report)
-    _learned(learned, report)
-    for axes in (spread, tail, queue, learned):
+    pictures = [_allocation] if report.fills else [_spread, _tail, _queue, _learned]
+    side = 1 if report.fills else 2
+    every = figure.subplots(side, side, squeeze=False).ravel().tolist()
+    for axes, picture in zip(every, pictures, strict=True):
+        picture(axes, report)
         axes.grid(visible=True, alpha=0.25, linewidth=0.6)
         axes.spines[["top", "right"]].set_visible(False)
-    handles, labels = spread.get_legend_handles_labels()
+    handles, labels = every[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 5), frameon=False)
     figure.savefig(file, dpi=130)
 
@@ -125,6 +127,16 @@ def _queue(axes: Axes, report: Report) -> None:
         smooth = [fmean(means[max(at - SMOOTHED, 0) : at + SMOOTHED + 1]) for at in range(len(means))]
         axes.plot(times, smooth, dashes, color=colour, linewidth=1.6)
     axes.set(title="Tasks in the system, waiting or running, over time", xlabel=unit, ylabel="tasks")
+    axes.set_ylim(bottom=0)
+
+
+def _allocation(axes: Axes, report: Report) -> None:
+    """Mean over runs."""
+    for profile, runs, colour, dashes in _groups(report):
+        asked = sorted(set.intersection(*(set(run.allocation) for run in runs)))
+        held = [fmean(run.allocation[x] for run in runs) for x in asked]
+        axes.plot(asked, held, dashes, color=colour, label=profile, linewidth=1.8)
+    axes.set(title="What is held, by what has been asked for", xlabel="asked for, %", ylabel="held, %")
     axes.set_ylim(bottom=0)
 
 

@@ -68,6 +68,8 @@ class Run(Struct, frozen=True):
     classes: dict[str, OfClass]
     in_system_mean: float  # over the measured window
     waiting_most: int
+    dropped: int  # went away before they had started
+    allocation: dict[int, float]  # asked for so far, % of what there is -> held, %; where nothing ever ends
     utilisation: Share  # slots in use over slots, mean over the window; tasks over nodes where slots vary
     growth: float  # slope of the number in system over the window, tasks a second
     series: list[Point]
@@ -111,3 +113,8 @@ class Report(Struct, frozen=True):
     summaries: list[Summary]
     runs: list[Run]
     format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
+
+    @property
+    def fills(self) -> bool:
+        """Whether nothing ever ends, so that there are no times to tell, but what is held."""
+        return all(run.allocation for run in self.runs)

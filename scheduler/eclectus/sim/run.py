@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from eclectus import __version__
 from eclectus.config import parse
+from eclectus.core.commands import Command
 from eclectus.core.engine import Engine
+from eclectus.core.events import Event
+from eclectus.sim.allocation import Allocation
 from eclectus.sim.chance import engine_seed
 from eclectus.sim.histogram import Histogram
 from eclectus.sim.kinds import slots
@@ -32,14 +36,22 @@ def run(
     world, told = build(scenario, contestant, seed, checked=checked)
     if told is not None:
         world.on_shock = told.look_again
-    if tape is None:
+    resource = scenario.plan.allocation_of
+    allocation = Allocation(resource, world.machines) if resource else None
+    ears = [] if allocation is None else [allocation.hear]
+    with ExitStack() as opened:
+        if tape is not None:
+            header = Header(__version__, contestant.configuration(engine_seed(seed)), engine_seed(seed))
+            ears.append(opened.enter_context(Recorder(tape, header)).step)
+
+        def told_all(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+            for hear in ears:
+                hear(now, events, commands)
+
+        world.told = told_all if ears else None
         complete = world.run(go_on)
-    else:
-        header = Header(__version__, contestant.configuration(engine_seed(seed)), engine_seed(seed))
-        with Recorder(tape, header) as recorder:
-            world.told = recorder.step
-            complete = world.run(go_on)
-    return _told(scenario, contestant, seed, world, complete)
+    curve = {} if allocation is None else allocation.curve
+    return _told(scenario, contestant, seed, world, complete, allocation=curve)
 
 
 def build(
@@ -67,7 +79,15 @@ def build(
     return world, told
 
 
-def _told(scenario: Scenario, contestant: Contestant, seed: int, world: World, complete: bool) -> Run:
+def _told(
+    scenario: Scenario,
+    contestant: Contestant,
+    seed: int,
+    world: World,
+    complete: bool,
+    *,
+    allocation: dict[int, float],
+) -> Run:
     ledger = world.ledger
     opened = ledger.opened or (0.0, 0.0, 0.0)
     closed = ledger.closed or opened
@@ -85,6 +105,8 @@ def _told(scenario: Scenario, contestant: Contestant, seed: int, world: World, c
         classes={name: _of_class(tallies[name]) for name in sorted(tallies)},
         in_system_mean=(closed[1] - opened[1]) / seconds if seconds else 0.0,
         waiting_most=ledger.most_waiting,
+        dropped=ledger.dropped,
+        allocation=allocation,
         utilisation=(closed[2] - opened[2]) / seconds / _places(scenario) if seconds else 0.0,
         growth=slope(ledger.samples),
         series=[Point(*sample) for sample in ledger.samples],
@@ -125,11 +147,14 @@ def _times(sample: Histogram) -> Times:
 
 
 def _places(scenario: Scenario) -> float:
-    """Tasks that run at a time when all machines are full of the kind that fits them most often."""
+    """Tasks that run at a time when all machines are full of the kind that fits them most often.
+
+    One a machine where nothing is known of kinds.
+    """
     machines = scenario.cluster.machines().values()
-    return float(
-        max(sum(slots(kind.spec, machine) for machine in machines) for kind in scenario.plan.mean_sizes)
-    )
+    kinds = scenario.plan.mean_sizes
+    most = (sum(slots(kind.spec, machine) for machine in machines) for kind in kinds)
+    return float(max(most, default=len(machines)))
 
 
 def _cells(scenario: Scenario, world: World) -> Iterable[Cell]:

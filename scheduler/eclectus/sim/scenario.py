@@ -80,7 +80,7 @@ class Scenario:
 
     @property
     def tasks(self) -> int:
-        """About how many tasks a run has; exactly so many where neither a time nor a window ends it."""
+        """About how many tasks a run has; no more than `measure.tasks`."""
         if self.plan.measured is not None:
             return self.plan.measured.stop
         if self.measure.horizon is None:
@@ -88,6 +88,13 @@ class Scenario:
             return min((end for end in ends if end is not None), default=TASKS)
         by_rate = self.plan.tasks_a_second * self.measure.horizon
         return int(min(by_rate, self.plan.tasks or by_rate))
+
+    @property
+    def _most(self) -> float:
+        """After how many tasks arrivals end, if the workload has not ended by itself before."""
+        if self.measure.tasks is not None:
+            return self.measure.tasks
+        return TASKS if self.plan.tasks is None else inf
 
     def window(self) -> Window:
         """What counts."""
@@ -103,7 +110,7 @@ class Scenario:
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs of one run."""
         horizon = self.measure.horizon
-        left = inf if self.plan.measured is not None else self.tasks
+        left = inf if self.plan.measured is not None else self._most
         for job in self.plan.arrivals(seed):
             if job.at > horizon if horizon is not None else left <= 0:
                 return

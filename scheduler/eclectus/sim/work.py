@@ -43,3 +43,4 @@ class Plan:
     tasks: int | None  # None: without end
     arrivals: Callable[[int], Iterator[Arrival]]
     measured: range | None = None  # tasks that count, by number; None: `measure` says so
+    allocation_of: str = ""  # resource of which it is told how much is held, by how much was asked for

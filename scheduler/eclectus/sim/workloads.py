@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from eclectus.sim.gavel import Gavel
 from eclectus.sim.jobtrace import Jobtrace
+from eclectus.sim.openb import Openb
 from eclectus.sim.poisson import Poisson
 from eclectus.sim.workload import Workload
 
 WORKLOADS: dict[str, type[Workload]] = {
     "poisson": Poisson,
     "jobtrace": Jobtrace,
+    "openb": Openb,
     "gavel": Gavel,
 }
