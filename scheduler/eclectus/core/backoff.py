@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from math import inf
 
 from eclectus.core.model import Task
 
@@ -45,19 +46,19 @@ class Backoff:
         when, _ = self._tasks[task.uid]
         self._tasks[task.uid] = (when, task)
 
-    def next_due(self) -> float | None:
-        """When the next pod may be tried, seconds."""
+    def next_due(self) -> float:
+        """When the next pod may be tried, seconds; inf for never."""
         while self._heap:
             when, uid = self._heap[0]
             if uid in self._tasks and self._tasks[uid][0] == when:
                 return when
             heappop(self._heap)
-        return None
+        return inf
 
     def take_due(self, now: float) -> list[Task]:
         """Pods to be tried again now."""
         due = []
-        while (when := self.next_due()) is not None and when <= now:
+        while self.next_due() <= now:
             _, uid = heappop(self._heap)
             due.append(self._tasks.pop(uid)[1])
         return due

@@ -50,9 +50,9 @@ class Guards:
 
     def matching(self, namespace: str, labels: Pairs) -> tuple[Guard, ...]:
         """The kinds that keep a pod of this namespace and these labels away, in a fixed order."""
-        watching = {**self._watching.get(namespace, {}), **self._watching.get(None, {})}
-        if not watching:
+        if not self._watching:
             return ()
+        watching = {**self._watching.get(namespace, {}), **self._watching.get(None, {})}
         worn = dict(labels)
         return tuple(sorted((guard for guard in watching if _means(guard, worn)), key=repr))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from eclectus.core.claim import Claim, Kind
 from eclectus.core.cluster import Cluster
@@ -125,7 +126,7 @@ class Plans:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._rows: dict[str, tuple[Task, int]] = {}
-        self._until: float | None = None
+        self._until = inf
         self._since: dict[str, float] = {}
 
     @property
@@ -134,8 +135,8 @@ class Plans:
         return self._since
 
     @property
-    def next_look(self) -> float | None:
-        """The earliest time at which a plan asks to be looked at again, seconds."""
+    def next_look(self) -> float:
+        """The earliest time at which a plan asks to be looked at again, seconds; inf for never."""
         return self._until
 
     def row_of(self, uid: str) -> int | None:
@@ -148,15 +149,14 @@ class Plans:
         self._rows[task.uid] = (task, row)
         self._since.setdefault(task.uid, now)
         self._cluster.mean_for(row, task.spec.requests)
-        if until != float("inf"):
-            self._until = until if self._until is None else min(self._until, until)
+        self._until = min(self._until, until)
 
     def lift(self) -> None:
         """A new round: no task is meant for any node. `since` stays until `prune`."""
         for task, row in self._rows.values():
             self._cluster.mean_for(row, task.spec.requests, -1)
         self._rows.clear()
-        self._until = None
+        self._until = inf
 
     def prune(self) -> None:
         """The round is over: only tasks still planned remember since when."""

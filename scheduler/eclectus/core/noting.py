@@ -154,9 +154,11 @@ class Noting:
             state.gated.add(uid)
         elif uid in state.backoff:
             state.backoff.replace(task)
-        elif before is None or not _same_need(before, task) or not self._waits(uid):
+        elif before is None:
+            state.enqueue(task, "PodAdd")
+        elif not _same_need(before, task) or not self._waits(uid):
             state.unqueue(uid)
-            state.enqueue(task, "PodAdd" if before is None else "PodUpdate")
+            state.enqueue(task, "PodUpdate")
 
     def _warned(self, task: Task) -> Task:
         """The task, its spec saying which residents' anti-affinity it matches (nearly always none)."""

@@ -27,7 +27,7 @@ class Placing:
 
     def __init__(self, state: State, serving: Serving) -> None:
         self._state, self._serving = state, serving
-        self.next_release: float | None = None  # when a held task is to be let go, seconds
+        self.next_release = inf  # when a held task is to be let go, seconds
 
     # -- turns ---------------------------------------------------------------------------------
 
@@ -36,7 +36,7 @@ class Placing:
         state = self._state
         state.plans.lift()
         state.held.clear()
-        self.next_release = None
+        self.next_release = inf
         state.view.planned_since = state.plans.since
         awake = self._awake_lanes()
         for name in sorted(awake, key=lambda name: min(map(_age, awake[name]))):
@@ -121,9 +121,7 @@ class Placing:
 
     def _finish(self, walk: Walk) -> None:
         self._state.lanes.sweep(walk.walked.values(), walk.placed)
-        if walk.next_release is not None:
-            earlier = self.next_release
-            self.next_release = walk.next_release if earlier is None else min(earlier, walk.next_release)
+        self.next_release = min(self.next_release, walk.next_release)
 
     # -- ask, then commit ------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ differ from the last, and ever more seldom.
 from __future__ import annotations
 
 from heapq import heappop, heappush
+from math import inf
 
 GRACE_SECONDS = 1.0  # waits shorter than this are nobody's concern and cost no write
 REPEAT_SECONDS = 10.0  # the least time between two words to one pod, doubled each time…
@@ -23,11 +24,14 @@ class Reports:
         self._waiting: dict[str, float] = {}  # uid -> the due time that counts; older heap entries are void
         self._said: dict[str, tuple[str, float, int]] = {}  # uid -> words, when, how often
 
-    def next_due(self) -> float | None:
-        """When the next word is due, seconds."""
-        while self._due and self._waiting.get(self._due[0][1]) != self._due[0][0]:
+    def next_due(self) -> float:
+        """When the next word is due, seconds; inf for never."""
+        while self._due:
+            when, uid = self._due[0]
+            if self._waiting.get(uid) == when:
+                return when
             heappop(self._due)
-        return self._due[0][0] if self._due else None
+        return inf
 
     def owe(self, uid: str, now: float, at_once: bool) -> None:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""
@@ -50,7 +54,7 @@ class Reports:
     def take_due(self, now: float) -> list[str]:
         """Pods that are to be told now, in order of their due times."""
         due = []
-        while (when := self.next_due()) is not None and when <= now:
+        while self.next_due() <= now:
             _, uid = heappop(self._due)
             del self._waiting[uid]
             due.append(uid)

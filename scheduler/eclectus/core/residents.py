@@ -20,7 +20,7 @@ class Residents:
     def __init__(self, cluster: Cluster, usages: Iterable[Usage] = ()) -> None:
         self._cluster, self._usages = cluster, tuple(usages)
         self._held: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
-        self._on: dict[str, set[str]] = defaultdict(set)  # node name -> uids
+        self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of coming
         self._assumed: dict[str, str] = {}  # uid -> node of a bind not yet answered
 
     def node_of(self, uid: str) -> str:
@@ -65,7 +65,7 @@ class Residents:
                 since = at
             self.drop(task.uid)
         self._held[task.uid] = (task, node, since)
-        self._on[node].add(task.uid)
+        self._on[node][task.uid] = None
         for usage in self._usages:
             usage.hold(task)
         row = self._cluster.rows.get(node)
@@ -80,8 +80,9 @@ class Residents:
         task, node, _ = held
         for usage in self._usages:
             usage.release(uid)
-        self._on[node].discard(uid)
-        if not self._on[node]:
+        on = self._on[node]
+        del on[uid]
+        if not on:
             del self._on[node]
         row = self._cluster.rows.get(node)
         if row is not None:

@@ -103,12 +103,14 @@ class State:
         self.gated.discard(uid)
 
     def forget(self, uid: str) -> None:
-        """The pod is gone: nothing of it stays."""
+        """The pod is bound or gone: nothing of it stays."""
+        task = self.pending.pop(uid, None)
+        if task is None:
+            return  # whoever is not pending stands in no queue
         self.unqueue(uid)
         self.backoff.forget(uid)
         self.reports.forget(uid)
-        task = self.pending.pop(uid, None)
-        if task is not None and self.work is not None:
+        if self.work is not None:
             self.work.vanish(task)
 
     def back_off(self, task: Task, reason: str, message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
@@ -24,7 +25,7 @@ class Walk(Iterator[Task]):
         self.offered: dict[str, tuple[Task, TaskLane]] = {}  # uid -> what has been offered and not answered
         self.refused: dict[str, tuple[Task, TaskLane]] = {}  # uid -> the head a lane was parked with
         self.placed: set[str] = set()  # uids of tasks that wait in their lanes no more
-        self.next_release: float | None = None  # when the first held task is to be let go, seconds
+        self.next_release = inf  # when the first held task is to be let go, seconds
 
     def __next__(self) -> Task:
         while True:
@@ -94,5 +95,5 @@ class Walk(Iterator[Task]):
         if not until > state.now:  # nan holds nothing
             return True
         state.held.add(task.uid)
-        self.next_release = until if self.next_release is None else min(self.next_release, until)
+        self.next_release = min(self.next_release, until)
         return False
