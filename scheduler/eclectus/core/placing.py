@@ -155,8 +155,11 @@ class Placing:
             walk.leave(task)
             state.back_off(task, "Unschedulable", why.message)
             return
-        walk.refused[task.uid] = walk.offered.pop(task.uid)
-        lane = walk.refused[task.uid][1]
+        refused = walk.offered.pop(task.uid)
+        lane = refused[1]
+        if lane.parked_at is not None:
+            return  # with an earlier task of this round: who takes all tasks may refuse each
+        walk.refused[task.uid] = refused
         hopeless = not state.view.task_class(task).feasible_count
         if hopeless:
             for waiting in lane:

@@ -22,6 +22,7 @@ from eclectus.policies.sjf import ShortestJob
 from eclectus.policies.sparrow import Sparrow
 from eclectus.policies.srpt import ShortestRemaining
 from eclectus.policies.srtf import LeastWorkLeft
+from eclectus.policies.tetris import Tetris
 from eclectus.policies.unlearned import Unlearned
 
 LEARN: dict[str, type[Learn]] = {
@@ -54,6 +55,7 @@ PLACE: dict[str, type[PlacePolicy]] = {
     "most-allocated": MostAllocated,
     "best-fit": BestFit,
     "worst-fit": WorstFit,
+    "tetris": Tetris,
     "scaled-best-fit": ScaledBestFit,
     "dot-product": DotProduct,
 }
