@@ -16,6 +16,10 @@ TABLE = {
     Permission("", "pods/binding", "create"),
     Permission("", "pods/status", "patch"),
     Permission("events.k8s.io", "events", "create"),
+    Permission("", "nodes", "get"),
+    Permission("eclectus.dev", "nodeprofiles", "create"),
+    Permission("eclectus.dev", "nodeprofiles", "list"),
+    Permission("eclectus.dev", "nodeprofiles/status", "patch"),
     Permission("coordination.k8s.io", "leases", "create", namespace=NAMESPACE),
     Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE),
     Permission("coordination.k8s.io", "leases", "update", "eclectus", NAMESPACE),
@@ -29,6 +33,12 @@ def test_the_chart_grants_exactly_the_table():
 def test_without_an_election_no_lease_may_be_touched():
     values = {"config": {"leaderElection": {"leaderElect": False}}, "scheduler": {"replicas": 1}}
     assert granted(render(values)) == {each for each in TABLE if each.resource != "leases"}
+
+
+def test_without_profiles_no_object_of_ours_may_be_touched():
+    values = {"config": {"nodeProfiles": {"enabled": False}}}
+    left = {each for each in TABLE if each.group != "eclectus.dev"} - {Permission("", "nodes", "get")}
+    assert granted(render(values)) == left
 
 
 def test_without_rbac_nothing_is_granted():

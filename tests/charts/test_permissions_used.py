@@ -49,7 +49,8 @@ def core(plane):
 def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     (port,) = free_ports(1)
     connection = {"requestTimeout": f"{REQUEST_SECONDS}s"}
-    values = {"config": {"server": {"address": "127.0.0.1", "port": port}, "clientConnection": connection}}
+    server, profiles = {"address": "127.0.0.1", "port": port}, {"interval": "1s"}
+    values = {"config": {"server": server, "clientConnection": connection, "nodeProfiles": profiles}}
     installed = chart.install(plane.kubeconfig, values=values)
     core.create_node(node())
     core.create_namespaced_pod("default", pod("huge", cpu="10000"))
@@ -62,6 +63,8 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
 
     with running(plane, installed, tmp_path) as scheduler:
         assert wait_for(lambda: has("patch", "pods/status") and has("create", "events"), 60)
+        run_to_its_end(core, "done")
+        assert wait_for(lambda: has("create", "nodeprofiles"), 60)
         for number in itertools.count():
             if has("get", "pods"):
                 break
@@ -109,6 +112,16 @@ def lose_answers(plane, core, scheduler, prefix):
         os.kill(apiserver, signal.SIGCONT)
 
 
+def run_to_its_end(core, name):
+    """A pod that has run for a minute, as a kubelet would say it: something is learned of its node."""
+    core.create_namespaced_pod("default", pod(name, cpu="10m", restartPolicy="Never"))
+    assert wait_for(lambda: core.read_namespaced_pod(name, "default").spec.node_name, 30)
+    times = {"startedAt": "2026-03-01T12:00:00Z", "finishedAt": "2026-03-01T12:01:00Z", "exitCode": 0}
+    container = {"name": "main", "image": "none", "imageID": "", "ready": False, "restartCount": 0}
+    status = {"phase": "Succeeded", "containerStatuses": [{**container, "state": {"terminated": times}}]}
+    core.patch_namespaced_pod_status(name, "default", {"status": status})
+
+
 def waiting(core):
     """Names of the pods that should be on a node and are not."""
     pods = core.list_namespaced_pod("default").items
@@ -126,7 +139,7 @@ def node():
     }
 
 
-def pod(name, cpu):
+def pod(name, cpu, **spec):
     main = {"name": "main", "image": "none", "resources": {"requests": {"cpu": cpu}}}
-    spec = {"schedulerName": "eclectus", "containers": [main]}
+    spec = {"schedulerName": "eclectus", "containers": [main], **spec}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}

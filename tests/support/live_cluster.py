@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import orjson
+import requests
 import yaml
 
 from eclectus.live.client import STRATEGIC_MERGE, ApiClient, connected
@@ -230,3 +231,8 @@ class Scheduler:
     def address(self) -> str:
         """Where its probes and metrics are."""
         return str(self.lines("serving")[-1]["address"])
+
+    def learned(self) -> dict[str, float]:
+        """What it believes of nodes: tasks a second in one slot."""
+        cells = requests.get(f"http://{self.address}/speeds", timeout=10).json()
+        return {cell["node"]: cell["rate"] for cell in cells}

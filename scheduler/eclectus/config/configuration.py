@@ -18,7 +18,7 @@ KIND = "SchedulerConfiguration"
 BYTES_MOST = 1 << 20
 
 _OF_ENGINE = ["apiVersion", "kind", "profiles", "learn", "seed"]
-_OF_SHELL = ["clientConnection", "leaderElection", "server", "loadSignal"]
+_OF_SHELL = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles"]
 
 
 @dataclass(frozen=True)

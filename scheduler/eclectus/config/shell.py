@@ -158,6 +158,23 @@ class LoadSignal:
 
 
 @dataclass(frozen=True)
+class NodeProfiles:
+    """Learning that survives restarts, in NodeProfile objects."""
+
+    enabled: Annotated[
+        bool, Setting("read them when beginning to lead, and write what has been learned since")
+    ] = True
+    interval: Annotated[
+        float,
+        Setting("time between two rounds of writes", "a crash loses at most so much", unit="s", least=1),
+    ] = 60.0
+    writes_a_round: Annotated[
+        int,
+        Setting("objects written in one round; the others wait for the next", "18,000 an hour", least=1),
+    ] = 300
+
+
+@dataclass(frozen=True)
 class Shell:
     """All settings of the shell."""
 
@@ -165,6 +182,7 @@ class Shell:
     leader_election: LeaderElection = LeaderElection()
     server: Server = Server()
     load_signal: LoadSignal = LoadSignal()
+    node_profiles: NodeProfiles = NodeProfiles()
 
     def __post_init__(self) -> None:
         election = self.leader_election

@@ -10,6 +10,7 @@ import numpy as np
 
 from eclectus.core.commands import Command
 from eclectus.core.events import Event, Paused, Resumed
+from eclectus.core.known import KnownNode
 from eclectus.core.noting import Noting
 from eclectus.core.placing import Placing
 from eclectus.core.seam import Learn, Learned, Profile
@@ -88,6 +89,10 @@ class Engine:
     def learned(self) -> list[Learned]:
         """What has been learned of every node, for people; O(cells)."""
         return list(self._state.learn.learned())
+
+    def known(self) -> list[KnownNode]:
+        """What is known of every node, for another process to recall; O(cells)."""
+        return list(self._state.learn.known())
 
     def census(self) -> Census:
         """How many pods stand where; O(lanes)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from eclectus.core.known import KnownNode
 from eclectus.core.model import Node, Task
 
 
@@ -55,6 +56,12 @@ class LoadSeen(Struct, frozen=True, gc=False, tag=True):
     loads: tuple[tuple[str, float], ...]
 
 
+class NodeRecalled(Struct, frozen=True, gc=False, tag=True):
+    """What was known of a node once, here or in another process."""
+
+    known: KnownNode
+
+
 class Resumed(Struct, frozen=True, gc=False, tag=True):
     """The picture is complete and we lead: decide from here on."""
 
@@ -63,4 +70,15 @@ class Paused(Struct, frozen=True, gc=False, tag=True):
     """The picture is incomplete or another leads: go on watching, decide nothing."""
 
 
-Event = NodeSeen | NodeGone | TaskSeen | TaskGone | BindConfirmed | BindRefused | LoadSeen | Resumed | Paused
+Event = (
+    NodeSeen
+    | NodeGone
+    | TaskSeen
+    | TaskGone
+    | BindConfirmed
+    | BindRefused
+    | LoadSeen
+    | NodeRecalled
+    | Resumed
+    | Paused
+)

@@ -14,6 +14,7 @@ from eclectus.core.events import (
     Event,
     LoadSeen,
     NodeGone,
+    NodeRecalled,
     NodeSeen,
     TaskGone,
     TaskSeen,
@@ -45,6 +46,7 @@ class Noting:
             BindConfirmed: self._bind_confirmed,
             BindRefused: self._bind_refused,
             LoadSeen: self._load_seen,
+            NodeRecalled: self._node_recalled,
         }
 
     def note(self, event: Event) -> None:
@@ -83,6 +85,11 @@ class Noting:
 
     def _load_seen(self, event: LoadSeen) -> None:
         self._state.cluster.see_loads(dict(event.loads))
+
+    def _node_recalled(self, event: NodeRecalled) -> None:
+        state, known = self._state, event.known
+        if known.node in state.cluster.rows:
+            self._teach(state.learn.recall, replace(known, at=min(known.at, state.now)))
 
     # -- pods ----------------------------------------------------------------------------------
 

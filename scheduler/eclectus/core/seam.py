@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from eclectus.core.claim import Claim
 from eclectus.core.cluster import Cluster
 from eclectus.core.jobs import JobWork
+from eclectus.core.known import KnownNode, NodeState
 from eclectus.core.model import Task
 from eclectus.core.ranking import Cost, Ranking
 from eclectus.core.usage import Usage
@@ -122,6 +123,9 @@ class Learned(Struct, frozen=True, gc=False):
     workload: str
     rate: float  # tasks a second in one slot
     samples: int
+    confidence: float = 0.0  # chance that the rate is within a third of the truth, 0..1
+    state: NodeState = "live"  # of the node
+    newest_at: float | None = None  # when the newest sample was taken, seconds
 
 
 class Lane(Protocol):
@@ -211,6 +215,32 @@ class Learn(ABC):
     @abstractmethod
     def learned(self) -> Iterator[Learned]:
         """Every cell with samples, for people."""
+
+    # What a learner that needs to know of may override; none else is told.
+
+    def arrived(self, workload: str, now: float) -> None:
+        """A task has come to one of our profiles, which will end by itself; once a task."""
+        del workload, now
+
+    def started(self, uid: str, row: int, workload: str, now: float) -> None:
+        """A task that will end by itself has been seen running, whoever bound it; maybe many times over."""
+        del uid, row, workload, now
+
+    def left(self, uid: str, now: float) -> None:
+        """A task has ended in any way, or is gone; it may never have been seen running."""
+        del uid, now
+
+    def hear(self, scheduler: str, count: int, now: float) -> None:
+        """So many tasks have come to another scheduler of this cluster since it began."""
+        del scheduler, count, now
+
+    def known(self) -> Iterator[KnownNode]:
+        """What is known of every node, as values that another process can recall."""
+        return iter(())
+
+    def recall(self, known: KnownNode) -> None:
+        """What was known of a node once, here or elsewhere; `known.at` is not in the future."""
+        del known
 
 
 class Accounted:

@@ -66,6 +66,12 @@ class Metrics:
         self.load_nodes = Gauge(
             "eclectus_load_signal_nodes", "Nodes whose measured load is known.", registry=registry
         )
+        self.profile_writes = Counter(
+            "eclectus_node_profile_writes_total",
+            "NodeProfiles written.",
+            ["result"],
+            registry=registry,
+        )
         self.outbox_depth = Gauge(
             "eclectus_outbox_depth", "Requests waiting or under way.", ["queue"], registry=registry
         )

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from eclectus.config.shell import Shell as Settings
 from eclectus.core.events import Paused, Resumed
+from eclectus.core.known import KnownNode
 from eclectus.core.seam import Learned
 from eclectus.core.state import Census
 from eclectus.live import health
@@ -28,6 +29,7 @@ from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Decider, Loop, Witness
 from eclectus.live.means import Means
 from eclectus.live.metrics import CensusCollector
+from eclectus.live.node_profiles import NodeProfiles
 from eclectus.live.outbox import Outbox
 from eclectus.live.recorder import Recorder
 from eclectus.live.reflector import Reflector
@@ -46,6 +48,9 @@ class Engine(Decider, Protocol):
 
     def learned(self) -> Sequence[Learned]:
         """What has been learned of every node."""
+
+    def known(self) -> Sequence[KnownNode]:
+        """The same, for another process to recall."""
 
 
 class Shell:
@@ -88,6 +93,7 @@ class Shell:
         )
         signalled = settings.load_signal
         self._load_signal = LoadSignal(signalled, self._inbox, self._metrics) if signalled.url else None
+        self._profiles = NodeProfiles(means, self._inbox, engine.known, leads, settings.node_profiles)
         self._stopping = False
         self._over = asyncio.Event()  # told to stop, lost the Lease, or a part has failed
         self._failure: BaseException | None = None
@@ -140,6 +146,9 @@ class Shell:
             self._follow()
         for reflector in self._reflectors:
             await reflector.synced.wait()
+        if self._settings.node_profiles.enabled:
+            await self._profiles.recall()
+            self._start("node-profiles", self._profiles.run())
         _spare_the_collector()
         self._inbox.put(Resumed())
         _log.info("deciding from here on")

@@ -1,0 +1,31 @@
+"""What is known of a node, as a value that can outlive the process: one NodeProfile's worth."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+NodeState = Literal["unknown", "live", "suspect", "dead"]
+"""No sample yet; measured; its tasks are overdue, so it is believed slower; no real work is sent there."""
+
+
+class KnownWork(Struct, frozen=True, gc=False):
+    """What a node has shown at one kind of work."""
+
+    workload: str
+    rate: float  # tasks a second in one slot
+    samples: int  # behind it, older ones counted less
+    confidence: float  # chance that the rate is within a third of the truth, 0..1
+
+
+class KnownNode(Struct, frozen=True, gc=False):
+    """All that a learner knows of a node. Of two values the one with the greater epoch is true."""
+
+    node: str
+    epoch: int  # grows with every sample and every change of state
+    at: float  # when this was so, seconds on the shell's clock
+    state: NodeState
+    speed: float  # at all work; 1 is a typical node
+    confidence: float  # as of a cell, of the speed
+    work: tuple[KnownWork, ...]

@@ -1,0 +1,58 @@
+"""What has been learned outlives the process: the next one knows it before its first pod has run."""
+
+import pytest
+
+from eclectus.kube.node_profile import PATH
+from eclectus_e2e.chart import render
+from live_cluster import QUICK_LEASE, pod, wait
+
+pytestmark = [pytest.mark.live, pytest.mark.slow]
+
+
+@pytest.fixture
+def defined(admin):
+    """The definition of NodeProfile, as the chart has it."""
+    (definition,) = [
+        each
+        for each in render()
+        if each["kind"] == "CustomResourceDefinition" and each["spec"]["names"]["kind"] == "NodeProfile"
+    ]
+    where = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    admin.send("POST", where, definition)
+    wait("NodeProfile is served", lambda: admin.get(PATH) is not None)
+    yield
+    admin.send("DELETE", f"{where}/{definition['metadata']['name']}")
+    wait("NodeProfile is gone", lambda: admin.get(PATH) is None)
+
+
+def profiles(admin):
+    return {item["metadata"]["name"]: item.get("status", {}) for item in admin.get(PATH)["items"]}
+
+
+def samples(admin):
+    return sum(each.get("samples", 0) for each in profiles(admin).values())
+
+
+def test_a_killed_schedulers_knowledge_is_the_next_ones(admin, kubelet, scheduler, defined):
+    settings = {"lease": QUICK_LEASE, "nodeProfiles": {"interval": "1s"}, "learn": {"policy": "rosella"}}
+    running = scheduler(**settings).wait_deciding()
+    admin.create(pod(f"p{at}", cpu="900m") for at in range(48))
+    admin.wait_succeeded(48)
+    wait("most of what ran is written", lambda: samples(admin) >= 40)
+    before = profiles(admin)
+    running.kill()
+    again = scheduler(name="b", **settings).wait_deciding()
+    (line,) = again.lines("recalled what was known")
+    assert line["msg"].endswith(f"of {len(before)} nodes")
+    learned = again.learned()
+    for node, status in before.items():
+        (known,) = [each for each in status["classes"] if "none" in each["name"]]
+        assert learned[node] == pytest.approx(known["rate"], rel=0.02)
+
+
+def test_without_the_definition_it_schedules_and_says_so(admin, kubelet, scheduler):
+    running = scheduler(nodeProfiles={"interval": "1s"}).wait_deciding()
+    admin.create([pod("a")])
+    admin.wait_succeeded(1)
+    assert running.lines("NodeProfile is not defined here")
+    assert running.stop() == 0
