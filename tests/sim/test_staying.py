@@ -34,7 +34,7 @@ def test_a_run_ends_although_tasks_of_it_never_do() -> None:
     assert stays.run()
     assert (stays.now, stays.ledger.ended, stays.ledger.staying) == (7.0, 1, 1)
     assert stays.ledger.response_seconds == 6.0 + 5.0
-    assert stays.ledger.tallies["slot"].wait.count == 2
+    assert stays.ledger.tallies[()].wait.count == 2
 
 
 def test_a_task_that_never_ends_waits_and_stays_again_when_its_machine_has_failed() -> None:

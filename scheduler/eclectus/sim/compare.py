@@ -16,9 +16,10 @@ from statistics import fmean
 from typing import cast
 
 from eclectus.maths.student import half_width
+from eclectus.sim.groups import in_order
 from eclectus.sim.ledger import Ledger
 from eclectus.sim.reading import parse
-from eclectus.sim.results import Interval, Run, Summary
+from eclectus.sim.results import Figures, Group, Interval, Run, Spread, Summary, Times
 from eclectus.sim.run import run
 
 POLL_SECONDS = 0.2  # how often progress is told
@@ -75,32 +76,63 @@ def summarise(runs: Sequence[Run]) -> list[Summary]:
     return [_summary(name, [r for r in group if r.complete] or group) for name, group in by_profile.items()]
 
 
-def interval(values: Sequence[float]) -> Interval:
-    """Mean and half width."""
-    return Interval(fmean(values), half_width(values))
-
-
 def _summary(profile: str, runs: Sequence[Run]) -> Summary:
-    def over(read: Callable[[Run], float]) -> Interval:
-        return interval([read(each) for each in runs])
-
+    groups: dict[str, dict[str, list[Group]]] = {}
+    for each in runs:
+        for name, some in each.groups.items():
+            for label, group in some.items():
+                groups.setdefault(name, {}).setdefault(label, []).append(group)
     return Summary(
         profile=profile,
         runs=len(runs),
-        response_mean=over(lambda each: each.response.mean),
-        response_p50=over(lambda each: each.response.p50),
-        response_p99=over(lambda each: each.response.p99),
-        wait_mean=over(lambda each: each.wait.mean),
-        jobs_mean=over(lambda each: each.jobs.mean),
-        slowdown=over(_slowdown),
-        in_system_mean=over(lambda each: each.in_system_mean),
-        utilisation=over(lambda each: each.utilisation),
+        all=_figures(runs),
+        groups={
+            name: {label: _figures(some[label]) for label in in_order(some)} for name, some in groups.items()
+        },
+        dropped=_interval([each.dropped for each in runs]),
+        allocation=_allocation(runs),
+        in_system_mean=_interval([each.in_system_mean for each in runs]),
+        utilisation=_interval([each.utilisation for each in runs]),
     )
 
 
-def _slowdown(each: Run) -> float:
-    count = sum(one.response.count for one in each.classes.values())
-    return sum(one.slowdown * one.response.count for one in each.classes.values()) / max(count, 1)
+def _figures(parts: Sequence[Run] | Sequence[Group]) -> Figures:
+    """Over the runs in which there is anything."""
+    slowdowns = [each.slowdown for each in parts if each.response.count]
+    return Figures(
+        response=_spread([each.response for each in parts]),
+        wait=_spread([each.wait for each in parts]),
+        jobs=_spread([each.jobs for each in parts]),
+        slowdown=_interval(slowdowns) if slowdowns else None,
+    )
+
+
+def _spread(samples: Sequence[Times]) -> Spread | None:
+    some = [each for each in samples if each.count]
+    if not some:
+        return None
+    return Spread(
+        mean=_interval([each.mean for each in some]),
+        p50=_interval([each.p50 for each in some]),
+        p90=_interval([each.p90 for each in some]),
+        p99=_interval([each.p99 for each in some]),
+    )
+
+
+def _allocation(runs: Sequence[Run]) -> dict[int, Interval]:
+    """At every whole per cent that all runs have reached; a run that skipped it held what it held before."""
+    curves = [each.allocation for each in runs]
+    if not all(curves):
+        return {}
+    first, last = max(min(curve) for curve in curves), min(max(curve) for curve in curves)
+    return {
+        x: _interval([curve[max(known for known in curve if known <= x)] for curve in curves])
+        for x in range(first, last + 1)
+    }
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    return Interval(fmean(values), half_width(values))
 
 
 # -- in this process -------------------------------------------------------------------------------

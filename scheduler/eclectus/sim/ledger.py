@@ -7,13 +7,18 @@ the system, integrated over time. Little's law says that their totals are equal.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
+from eclectus.sim.groups import Cell, Groups
 from eclectus.sim.histogram import Histogram
 from eclectus.sim.machine import Running
+from eclectus.sim.series import Series
+from eclectus.sim.work import Arrival, Kind
 
-POINTS = 240  # samples over the measured window: what a plot can show
+POINTS = 240  # of a series, at least, where a run lasts as long as expected: what a plot can show
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,50 +32,79 @@ class Window:
 
     @property
     def every(self) -> float:
-        """Seconds between two samples."""
-        return max((self.expected_end - self.from_seconds) / POINTS, 1e-9)
+        """Seconds between two moments of a series."""
+        return max(self.expected_end / POINTS, 1e-9)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Times of the measured tasks of one kind, in seconds."""
+    """Times of the measured tasks and jobs of one cell, in seconds."""
 
     response: Histogram = field(default_factory=Histogram)  # arrival to end
     wait: Histogram = field(default_factory=Histogram)  # arrival to start
+    jobs: Histogram = field(default_factory=Histogram)  # arrival to the end of the last task
     slowdown: float = 0.0  # sum of response over size
+
+
+class Mark(NamedTuple):
+    """Both integrals at a moment."""
+
+    at: float = 0.0
+    system_seconds: float = 0.0
+    busy_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class _Open:
+    """A measured job that has not ended."""
+
+    left: int  # tasks
+    arrived: float
+    length: str
+    kind: Kind | None  # None: its tasks are of several, perhaps
+    tally: Tally
 
 
 class Ledger:
     """The books of one run."""
 
-    def __init__(self, window: Window) -> None:
-        self.window = window
+    def __init__(self, window: Window, groups: Groups = Groups()) -> None:  # noqa: B008 — frozen
+        self.window, self.groups = window, groups
         self.arrived = self.ended = self.in_system = self.running = 0
         self.dropped = 0  # went away before they had started
         self.staying = 0  # run and never end
         self.response_seconds = self.system_seconds = 0.0  # Little's two sides, over the whole run
         self.busy_seconds = 0.0  # tasks running, integrated
         self.work_ended = self.work_lost = 0.0
-        self.tallies: dict[str, Tally] = defaultdict(Tally)
-        self.jobs = Histogram()
-        self.samples: list[tuple[float, int, int]] = []  # time, in system, waiting
+        self.tallies: dict[Cell, Tally] = defaultdict(Tally)
         self.most_waiting = 0
-        self.opened: tuple[float, float, float] | None = None  # time and both integrals…
-        self.closed: tuple[float, float, float] | None = None  # …at the window's two ends
+        self.series: Series[Mark] = Series(window.every, POINTS)  # over the whole run
+        self.on_mark: Callable[[float], None] | None = None  # who else looks at the world now and then
+        self.opened: Mark | None = None  # the window's…
+        self.closed: Mark | None = None  # …two ends
         self._now = 0.0
-        self._next_sample = window.from_seconds
-        self._open_jobs: dict[int, tuple[int, float]] = {}  # job -> measured tasks not ended, arrival
+        self._open_jobs: dict[int, _Open] = {}
 
     def clock(self, now: float) -> None:
         """Time passes; what stands now has stood since the last moment."""
-        if self.opened is not None and self.closed is None:
-            while self._next_sample <= now:
-                self.samples.append((self._next_sample, self.in_system, self.waiting))
-                self._next_sample += self.window.every
+        if now >= self.series.due:
+            self._mark(now)
         passed = now - self._now
         self.system_seconds += passed * self.in_system
         self.busy_seconds += passed * self.running
         self._now = now
+
+    def _mark(self, now: float) -> None:
+        while self.series.due <= now:
+            at = self.series.due
+            self.series.add(self._integrals(at))
+            if self.on_mark is not None:
+                self.on_mark(at)
+
+    def _integrals(self, at: float) -> Mark:
+        passed = at - self._now
+        system = self.system_seconds + passed * self.in_system
+        return Mark(at, system, self.busy_seconds + passed * self.running)
 
     @property
     def waiting(self) -> int:
@@ -87,31 +121,37 @@ class Ledger:
         """Whether all that is measured has ended, and nothing more needs to arrive."""
         return self.arrived >= self.window.until_task and not self._open_jobs
 
-    def arrive(self, job: int, tasks: int, now: float) -> None:
-        """A job arrives."""
-        window = self.window
+    def arrive(self, number: int, job: Arrival, now: float) -> None:
+        """A job arrives, and its tasks with it; those of stages `enter` by themselves."""
+        window, tasks = self.window, len(job.sizes)
         measured = window.from_task <= self.arrived < window.until_task and now >= window.from_seconds
         if measured:
             if self.opened is None:
-                self.opened = (now, self.system_seconds, self.busy_seconds)
-                self._next_sample = now
-            self._open_jobs[job] = (tasks, now)
+                self.opened = self._integrals(now)
+            length = self.groups.length(job)
+            tally = self.tallies[self.groups.job_cell(job, length)]
+            self._open_jobs[number] = _Open(tasks, now, length, None if job.dag else job.kind, tally)
         self.arrived += tasks
+        self.enter(0 if job.dag else tasks)
+
+    def enter(self, tasks: int) -> None:
+        """Tasks of jobs that have arrived are there."""
         self.in_system += tasks
         self.most_waiting = max(self.most_waiting, self.waiting)
 
     def close(self) -> None:
         """No more arrivals: what follows only drains and is not measured."""
         if self.closed is None:
-            self.closed = (self._now, self.system_seconds, self.busy_seconds)
+            self.closed = self._integrals(self._now)
 
     def start(self, run: Running, now: float) -> None:
         """A task begins to run."""
         self.running += 1
         if run.size == inf:
             self.staying += 1
-            if run.job in self._open_jobs:
-                self.tallies[run.kind.name].wait.add(now - run.arrived)
+            job = self._open_jobs.get(run.job)
+            if job is not None:
+                self._tally(job, run).wait.add(now - run.arrived)
 
     def drop(self, run: Running, now: float) -> None:
         """A task goes away without having run."""
@@ -140,17 +180,18 @@ class Ledger:
         response = now - run.arrived
         self.response_seconds += response
         self.work_ended += run.size
-        if run.job in self._open_jobs:
-            tally = self.tallies[run.kind.name]
+        job = self._open_jobs.get(run.job)
+        if job is not None:
+            tally = self._tally(job, run)
             tally.response.add(response)
             tally.wait.add(run.started - run.arrived)
             tally.slowdown += response / run.size
-            self._end_of_job(run.job, now)
+            job.left -= 1
+            if not job.left:
+                del self._open_jobs[run.job]
+                job.tally.jobs.add(now - job.arrived)
 
-    def _end_of_job(self, job: int, now: float) -> None:
-        left, arrived = self._open_jobs[job]
-        if left > 1:
-            self._open_jobs[job] = (left - 1, arrived)
-        else:
-            del self._open_jobs[job]
-            self.jobs.add(now - arrived)
+    def _tally(self, job: _Open, run: Running) -> Tally:
+        if job.kind is run.kind:
+            return job.tally
+        return self.tallies[self.groups.cell(run.kind, job.length)]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from eclectus.core.errors import EclectusError, SettingsError
 from eclectus.sim.histogram import middle
 from eclectus.sim.results import Report, Run
-from eclectus.sim.table import unit_for
+from eclectus.sim.table import scale_of, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,7 +78,7 @@ def _above(runs: Sequence[Run], scale: float) -> tuple[list[float], list[float]]
 
 
 def _unit(report: Report) -> tuple[float, str]:
-    return unit_for(min(each.response_mean.mean for each in report.summaries))
+    return scale_of(report.summaries)
 
 
 def _spread(axes: Axes, report: Report) -> None:
@@ -132,10 +132,10 @@ def _queue(axes: Axes, report: Report) -> None:
 
 def _allocation(axes: Axes, report: Report) -> None:
     """Mean over runs."""
-    for profile, runs, colour, dashes in _groups(report):
-        asked = sorted(set.intersection(*(set(run.allocation) for run in runs)))
-        held = [fmean(run.allocation[x] for run in runs) for x in asked]
-        axes.plot(asked, held, dashes, color=colour, label=profile, linewidth=1.8)
+    for at, each in enumerate(report.summaries):
+        means = [interval.mean for interval in each.allocation.values()]
+        colour, dashes = COLOURS[at % len(COLOURS)], DASHES[at // len(COLOURS) % len(DASHES)]
+        axes.plot([*each.allocation], means, dashes, color=colour, label=each.profile, linewidth=1.8)
     axes.set(title="What is held, by what has been asked for", xlabel="asked for, %", ylabel="held, %")
     axes.set_ylim(bottom=0)
 

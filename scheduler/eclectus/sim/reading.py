@@ -68,8 +68,9 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
     plain = read(_Plain, {key: mapping[key] for key in _PLAIN if key in mapping}, "")
     cluster = _read_cluster(mapping.get("cluster"), folder)
     cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
-    if plan.measured is not None and mapping.get("measure"):
-        raise SettingsError("measure", "has no place here: the workload itself says which jobs are measured")
+    measure = read_mapping(mapping.get("measure"), "measure")
+    if plan.measured is not None:
+        _refuse_window(measure)
     _refuse_homeless(plan, cluster)
     ratio, exact = load_of(plan.work_rates, cluster.machines())
     if isfinite(ratio) and ratio >= 1 and not plain.allow_unstable:
@@ -81,7 +82,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
         plan=plan,
         shocks=tuple(_read_shocks(mapping.get("events"), cluster)),
         contestants=_read_contestants(mapping.get("profiles"), mapping.get("learn")),
-        measure=read(Measure, mapping.get("measure"), "measure"),
+        measure=read(Measure, measure, "measure"),
         seeds=plain.seeds,
         load=ratio if isfinite(ratio) else None,
         load_is_exact=exact,
@@ -121,6 +122,13 @@ def _read_workload(values: object, cluster: Cluster, folder: Path) -> tuple[Clus
     with _within(path):
         equipped = workload.equip(cluster, folder)
         return equipped, workload.plan(equipped.machines(), folder)
+
+
+def _refuse_window(measure: dict[str, Any]) -> None:
+    for key in ("warmUp", "tasks", "horizon"):
+        if key in measure:
+            what = "has no place here: the workload itself says which jobs are measured"
+            raise SettingsError(join("measure", key), what)
 
 
 def _refuse_homeless(plan: Plan, cluster: Cluster) -> None:

@@ -28,20 +28,22 @@ class Times(Struct, frozen=True):
     buckets: dict[int, int]  # bucket -> count; bucket b holds times from 1.005**b to 1.005**(b+1) s
 
 
-class OfClass(Struct, frozen=True):
-    """The measured tasks of one class."""
+class Group(Struct, frozen=True):
+    """The measured tasks and jobs of one group."""
 
-    response: Times  # arrival to end
-    wait: Times  # arrival to start
-    slowdown: float  # mean of response over size
+    response: Times  # arrival to end, of tasks
+    wait: Times  # arrival to start, of tasks
+    jobs: Times  # arrival to the end of a job's last task
+    slowdown: float  # mean of a task's response over its size
 
 
 class Point(Struct, frozen=True, array_like=True):
-    """One moment of the measured window."""
+    """One stretch of a run, from the point before to `at`; means over it."""
 
     at: float
-    in_system: int
-    waiting: int
+    in_system: float
+    waiting: float
+    utilisation: float
 
 
 class Cell(Struct, frozen=True):
@@ -62,17 +64,20 @@ class Run(Struct, frozen=True):
     complete: bool  # False: stopped before its end; what had ended by then is told
     tasks: int  # arrived, measured or not
     seconds: float  # of simulated time
-    response: Times  # of all classes
+    response: Times  # of all groups
     wait: Times
-    jobs: Times  # arrival to the end of a job's last task
-    classes: dict[str, OfClass]
+    jobs: Times
+    slowdown: float
+    groups: dict[str, dict[str, Group]]  # by what they are told apart -> group
+    measured_from: float  # the window, seconds
+    measured_until: float
     in_system_mean: float  # over the measured window
     waiting_most: int
     dropped: int  # went away before they had started
     allocation: dict[int, float]  # asked for so far, % of what there is -> held, %; where nothing ever ends
     utilisation: Share  # slots in use over slots, mean over the window; tasks over nodes where slots vary
     growth: float  # slope of the number in system over the window, tasks a second
-    series: list[Point]
+    series: list[Point]  # of the whole run
     learned: list[Cell]
     steps: int  # of the engine
     faults: int  # of a policy that asked for what must not be
@@ -86,19 +91,35 @@ class Interval(Struct, frozen=True):
     half_width: float | None
 
 
+class Spread(Struct, frozen=True):
+    """How times are spread, over runs."""
+
+    mean: Interval
+    p50: Interval
+    p90: Interval
+    p99: Interval
+
+
+class Figures(Struct, frozen=True):
+    """Measured tasks and jobs over runs; null where none has ended."""
+
+    response: Spread | None
+    wait: Spread | None
+    jobs: Spread | None
+    slowdown: Interval | None
+
+
 class Summary(Struct, frozen=True):
     """One profile over its runs."""
 
     profile: str
     runs: int
-    response_mean: Interval
-    response_p50: Interval
-    response_p99: Interval
-    wait_mean: Interval
-    jobs_mean: Interval
-    slowdown: Interval
+    all: Figures
+    groups: dict[str, dict[str, Figures]]  # as in the runs
     in_system_mean: Interval
     utilisation: Interval
+    dropped: Interval
+    allocation: dict[int, Interval]  # as in the runs, at every whole per cent; empty where tasks end
 
 
 class Report(Struct, frozen=True):
@@ -117,4 +138,4 @@ class Report(Struct, frozen=True):
     @property
     def fills(self) -> bool:
         """Whether nothing ever ends, so that there are no times to tell, but what is held."""
-        return all(run.allocation for run in self.runs)
+        return all(each.allocation for each in self.summaries)

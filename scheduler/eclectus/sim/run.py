@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
+from statistics import fmean
 
 from eclectus import __version__
 from eclectus.config import parse
@@ -13,10 +15,12 @@ from eclectus.core.engine import Engine
 from eclectus.core.events import Event
 from eclectus.sim.allocation import Allocation
 from eclectus.sim.chance import engine_seed
+from eclectus.sim.groups import Cell as GroupCell
+from eclectus.sim.groups import Groups, in_order
 from eclectus.sim.histogram import Histogram
 from eclectus.sim.kinds import slots
-from eclectus.sim.ledger import Ledger, Tally
-from eclectus.sim.results import Cell, OfClass, Point, Run, Times
+from eclectus.sim.ledger import Ledger, Mark, Tally
+from eclectus.sim.results import Cell, Group, Point, Run, Times
 from eclectus.sim.scenario import Contestant, Scenario
 from eclectus.sim.told import Told
 from eclectus.sim.world import World
@@ -70,7 +74,7 @@ def build(
         engine,
         machines,
         scenario.arrivals(seed),
-        Ledger(scenario.window()),
+        Ledger(scenario.window(), scenario.groups()),
         profiles=contestant.dispatchers.names(contestant.name),
         shocks=scenario.shocks,
         hop_seconds=scenario.cluster.network_delay,
@@ -89,27 +93,31 @@ def _told(
     allocation: dict[int, float],
 ) -> Run:
     ledger = world.ledger
-    opened = ledger.opened or (0.0, 0.0, 0.0)
+    opened = ledger.opened or Mark()
     closed = ledger.closed or opened
-    seconds = closed[0] - opened[0]
-    tallies = ledger.tallies
+    series = list(_points([Mark(), *ledger.series.items], _places(scenario)))
+    window = list(_points([opened, closed], _places(scenario)))
+    whole = _group(ledger.tallies.values())
     return Run(
         profile=contestant.name,
         seed=seed,
         complete=complete,
         tasks=ledger.arrived,
         seconds=world.now,
-        response=_times(_merged(tally.response for tally in tallies.values())),
-        wait=_times(_merged(tally.wait for tally in tallies.values())),
-        jobs=_times(ledger.jobs),
-        classes={name: _of_class(tallies[name]) for name in sorted(tallies)},
-        in_system_mean=(closed[1] - opened[1]) / seconds if seconds else 0.0,
+        response=whole.response,
+        wait=whole.wait,
+        jobs=whole.jobs,
+        slowdown=whole.slowdown,
+        groups={name: _groups(ledger.groups, name, ledger.tallies) for name in ledger.groups.asked},
+        measured_from=opened.at,
+        measured_until=closed.at,
+        in_system_mean=window[0].in_system if window else 0.0,
         waiting_most=ledger.most_waiting,
         dropped=ledger.dropped,
         allocation=allocation,
-        utilisation=(closed[2] - opened[2]) / seconds / _places(scenario) if seconds else 0.0,
-        growth=slope(ledger.samples),
-        series=[Point(*sample) for sample in ledger.samples],
+        utilisation=window[0].utilisation if window else 0.0,
+        growth=slope([point for point in series if opened.at < point.at <= closed.at]),
+        series=series,
         learned=list(_cells(scenario, world)),
         steps=world.steps,
         faults=world.fault_count,
@@ -117,20 +125,41 @@ def _told(
     )
 
 
-def slope(samples: list[tuple[float, int, int]]) -> float:
+def slope(points: Sequence[Point]) -> float:
     """Least squares slope of the number in system, tasks a second."""
-    if len(samples) < 2:
+    if len(points) < 2:
         return 0.0
-    times, numbers = [at for at, _, _ in samples], [number for _, number, _ in samples]
-    mean = sum(times) / len(times)
-    middle = sum(numbers) / len(numbers)
-    spread = sum((at - mean) ** 2 for at in times)
-    return sum((at - mean) * (n - middle) for at, n in zip(times, numbers, strict=True)) / spread
+    mean = fmean(point.at for point in points)
+    middle = fmean(point.in_system for point in points)
+    spread = sum((point.at - mean) ** 2 for point in points)
+    return sum((point.at - mean) * (point.in_system - middle) for point in points) / spread
 
 
-def _of_class(tally: Tally) -> OfClass:
-    count = tally.response.count
-    return OfClass(_times(tally.response), _times(tally.wait), tally.slowdown / count if count else 0.0)
+def _points(marks: Sequence[Mark], places: float) -> Iterator[Point]:
+    """Means between integrals."""
+    for before, mark in pairwise(marks):
+        seconds = mark.at - before.at
+        if seconds:
+            number = (mark.system_seconds - before.system_seconds) / seconds
+            running = (mark.busy_seconds - before.busy_seconds) / seconds
+            yield Point(mark.at, number, number - running, running / places)
+
+
+def _groups(groups: Groups, name: str, tallies: Mapping[GroupCell, Tally]) -> dict[str, Group]:
+    """The groups by one name, from cells, which are finer."""
+    found: dict[str, list[Tally]] = {}
+    for cell, tally in tallies.items():
+        group = groups.group(name, cell)
+        if group is not None:
+            found.setdefault(group, []).append(tally)
+    return {group: _group(found[group]) for group in in_order(found)}
+
+
+def _group(tallies: Collection[Tally]) -> Group:
+    response = _merged(tally.response for tally in tallies)
+    slowdown = sum(tally.slowdown for tally in tallies) / max(response.count, 1)
+    wait, jobs = (_merged(tally.wait for tally in tallies), _merged(tally.jobs for tally in tallies))
+    return Group(_times(response), _times(wait), _times(jobs), slowdown)
 
 
 def _merged(parts: Iterable[Histogram]) -> Histogram:

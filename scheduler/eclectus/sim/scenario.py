@@ -10,11 +10,12 @@ from typing import Annotated, Any
 import yaml
 
 from eclectus.config.configuration import API_VERSION, KIND
-from eclectus.config.reading import read
+from eclectus.config.reading import nearest, read
 from eclectus.core.errors import SettingsError
 from eclectus.core.settings import Setting
 from eclectus.sim.cluster import Cluster
 from eclectus.sim.dispatchers import Dispatchers
+from eclectus.sim.groups import WAYS, Groups, parts
 from eclectus.sim.ledger import Window
 from eclectus.sim.shocks import Shock
 from eclectus.sim.told import Truth
@@ -33,10 +34,24 @@ class Measure:
     ] = 0.3
     tasks: Annotated[int | None, Setting("arrivals end after so many tasks", least=1)] = None
     horizon: Annotated[float | None, Setting("arrivals end at this time", unit="s", least=1e-9)] = None
+    groups: Annotated[
+        tuple[str, ...],
+        Setting("by what results are told apart: class, length, constrained, or some crossed by a +"),
+    ] = ("class",)
+    cut_off: Annotated[
+        float | None,
+        Setting("length: jobs whose tasks take less in the mean are short; shown to no policy", unit="s"),
+    ] = None
 
     def __post_init__(self) -> None:
         if self.tasks is not None and self.horizon is not None:
             raise SettingsError("horizon", "give either tasks or horizon")
+        for at, name in enumerate(self.groups):
+            for way in parts(name):
+                if way not in WAYS:
+                    raise SettingsError(f"groups[{at}]", f"{way!r} is unknown; {nearest(way, list(WAYS))}")
+        if ("length" in Groups(self.groups).ways) != (self.cut_off is not None):
+            raise SettingsError("cutOff", "belongs to groups by length, and they need it")
 
 
 @dataclass(frozen=True)
@@ -106,6 +121,10 @@ class Scenario:
         if horizon is not None:
             return Window(0, share * horizon, horizon)
         return Window(int(share * self.tasks), 0.0, self.tasks / self.plan.tasks_a_second)
+
+    def groups(self) -> Groups:
+        """By what results are told apart."""
+        return Groups(self.measure.groups, self.measure.cut_off or 0.0)
 
     def arrivals(self, seed: int) -> Iterator[Arrival]:
         """The jobs of one run."""

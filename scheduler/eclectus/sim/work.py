@@ -20,10 +20,49 @@ class Kind:
     priority: int = 0
 
 
+class Stage(Struct, frozen=True):
+    """Tasks that are alike, and may start when all tasks of the parents have ended.
+
+    Parents and children by their places in the graph.
+    """
+
+    name: str
+    kind: Kind
+    tasks: int
+    seconds: float  # mean size of a task, at speed 1
+    parents: tuple[int, ...]
+    children: tuple[int, ...]
+    path: float  # critical path from its start to the end of the job, itself included, seconds at speed 1
+
+
+class Dag(Struct, frozen=True):
+    """One job. Parents stand before their children."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    arrival: float | None = None  # when it arrived on the record, seconds
+
+    @property
+    def tasks(self) -> int:
+        """Of all stages."""
+        return sum(stage.tasks for stage in self.stages)
+
+    @property
+    def work(self) -> float:
+        """Seconds at speed 1 in one slot."""
+        return sum(stage.tasks * stage.seconds for stage in self.stages)
+
+    @property
+    def path(self) -> float:
+        """Length of the critical path, seconds at speed 1."""
+        return max(stage.path for stage in self.stages)
+
+
 class Arrival(Struct, frozen=True, gc=False):
     """A job arrives: so many tasks of one kind, each of a true size in seconds at speed 1.
 
-    A task of size inf never ends, and the run does not wait for it.
+    A task of size inf never ends, and the run does not wait for it. With a `dag` the sizes are those of
+    its stages one after the other, and `kind`, `estimate` and `patience` mean nothing.
     """
 
     at: float
@@ -31,6 +70,7 @@ class Arrival(Struct, frozen=True, gc=False):
     sizes: tuple[float, ...]
     estimate: float | None = None  # how long a task lasts at speed 1, as the scheduler is told
     patience: float = inf  # a task that has not started so long after its arrival goes away, seconds
+    dag: Dag | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ from eclectus.sim.judge import Judge
 from eclectus.sim.ledger import Ledger
 from eclectus.sim.machine import Machine, Running
 from eclectus.sim.shocks import Shock, change_speeds
-from eclectus.sim.work import Arrival
+from eclectus.sim.staging import Staged, Staging
+from eclectus.sim.work import Arrival, Dag
 
 IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
 LOOK_EVERY = 1024  # moments between two looks at whether to stop
@@ -63,7 +64,7 @@ class World:
         self.on_shock: Callable[[], None] | None = None  # who must hear that true speeds have changed
         self._arrivals, self._profiles, self._hop = arrivals, tuple(profiles), hop_seconds
         self._checked, self._conserving = checked or conserving, conserving
-        self._judge = Judge()
+        self._judge, self._staging = Judge(), Staging()
         self._waiting: dict[str, Running] = {}
         self._jobs = self._serial = 0
         self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
@@ -140,7 +141,10 @@ class World:
     def _arrive(self, job: Arrival) -> None:
         number, now = self._jobs, self.now
         self._jobs += 1
-        self.ledger.arrive(number, len(job.sizes), now)
+        if job.dag is not None:
+            self._arrive_in_stages(number, job, job.dag)
+            return
+        self.ledger.arrive(number, job, now)
         kind, owner = job.kind, f"job-{number}"
         for at, size in enumerate(job.sizes):
             name = f"{owner}-{at}"
@@ -161,6 +165,17 @@ class World:
                 self._plan(now + job.patience, self._give_up, name)
         self._plan_next_arrival()
 
+    def _arrive_in_stages(self, number: int, job: Arrival, dag: Dag) -> None:
+        self.ledger.arrive(number, job, self.now)
+        profile = self._profiles[number % len(self._profiles)]
+        self._release(self._staging.arrive(number, dag, job.sizes, profile, self.now))
+        self._plan_next_arrival()
+
+    def _release(self, runs: Sequence[Staged]) -> None:
+        self.ledger.enter(len(runs))
+        for run in runs:
+            self._submit(run)
+
     def _submit(self, run: Running) -> None:
         self._waiting[run.task.uid] = run
         self._tell(TaskSeen(run.task))
@@ -178,9 +193,12 @@ class World:
         self._judge.see_start(run, machine)
         machine.start(run, self.now)
         self.ledger.start(run, self.now)
+        if isinstance(run, Staged):
+            self._staging.begin(run)
         if run.due < inf:
             self._plan(run.due, self._end, run)
         self._tell(BindConfirmed(bind.uid, bind.node))
+        self._tell(TaskSeen(self._running(run, bind)))
 
     def _give_up(self, uid: str) -> None:
         run = self._waiting.pop(uid, None)
@@ -196,6 +214,8 @@ class World:
         self.ledger.end(run, self.now)
         run.machine = None
         self._tell(TaskSeen(self._shown(run, machine, "Succeeded")))
+        if isinstance(run, Staged):
+            self._release(self._staging.end(run, self.now))
 
     def _befall(self, shock: Shock) -> None:
         machines = [self.machines[name] for name in shock.machines]
@@ -225,10 +245,16 @@ class World:
             run.machine, run.remaining = None, run.size
             run.tries += 1
             name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.tries}"
-            run.task = replace(run.task, uid=name, name=name, created=self.now)
+            work = self._staging.lose(run) if isinstance(run, Staged) else None
+            run.task = replace(run.task, uid=name, name=name, created=self.now, job_work=work)
             self._submit(run)
 
     # -- within ----------------------------------------------------------------------------------
+
+    def _running(self, run: Running, bind: Bind) -> Task:
+        """The pod as a watch shows it once its container runs."""
+        at = self.now
+        return replace(run.task, node=bind.node, phase="Running", started=at, devices=bind.devices)
 
     def _shown(self, run: Running, machine: Machine, phase: Any) -> Task:
         """The pod as a watch shows it when it is over."""
