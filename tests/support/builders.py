@@ -24,10 +24,11 @@ def amounts(cpu: float = 0, memory: float = 0, **others: int) -> Amounts:
     return tuple(sorted((name, amount) for name, amount in named.items() if amount))
 
 
-def make_spec(cpu: float = 1, memory: float = 0, gpus: int = 0, **fields: Any) -> Spec:
-    """A spec that asks for this many cores, GiB and `gpu`s."""
+def make_spec(cpu: float = 1, memory: float = 0, gpus: int = 0, device_milli: int = 0, **fields: Any) -> Spec:
+    """A spec that asks for this many cores, GiB, `gpu`s and thousandths of shared devices."""
     score = (int(cpu * 1000) or 100, int(memory * GIB) or 200 * 2**20)
-    return Spec(requests=amounts(cpu, memory, gpu=gpus), score_requests=score, **fields)
+    asked = amounts(cpu, memory, gpu=gpus, gpu_milli=device_milli)
+    return Spec(requests=asked, score_requests=score, **fields)
 
 
 def make_task(name: str = "a", cpu: float = 1, *, spec: Spec | None = None, **fields: Any) -> Task:
@@ -37,14 +38,15 @@ def make_task(name: str = "a", cpu: float = 1, *, spec: Spec | None = None, **fi
     return Task(uid=f"uid-{name}", namespace="default", name=name, spec=spec, **fields)
 
 
-_SPEC_FIELDS = {*Spec.__struct_fields__, "memory", "gpus"} - {"requests", "score_requests"}
+_SPEC_FIELDS = {*Spec.__struct_fields__, "memory", "gpus", "device_milli"} - {"requests", "score_requests"}
 
 
 def make_node(name: str = "n", cpu: float = 4, memory: float = 64, pods: int = 110, **fields: Any) -> Node:
-    """A node of this many cores and GiB; labels may be given as a dict."""
+    """A node of this many cores, GiB, `gpus` and shared `devices`; labels may be given as a dict."""
     fields["labels"] = tuple(sorted(dict(fields.get("labels", ())).items()))
-    gpus = fields.pop("gpus", 0)
-    return Node(name=name, allocatable=amounts(cpu, memory, gpu=gpus, pods=pods), **fields)
+    gpus, devices = fields.pop("gpus", 0), fields.pop("devices", 0)
+    offered = amounts(cpu, memory, gpu=gpus, gpu_milli=1000 * devices, pods=pods)
+    return Node(name=name, allocatable=offered, **fields)
 
 
 class ExactSpeeds(Learn):

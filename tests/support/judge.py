@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import permutations
 
-from eclectus.core.model import HostPort, Node, Spec, Taint, Task, Toleration
+from eclectus.core.model import Amounts, HostPort, Node, Spec, Taint, Task, Toleration
 
 
 def refusal(task: Task, node: Node | None, residents: Iterable[Task]) -> str:
@@ -44,6 +45,8 @@ def crowded(spec: Spec, node: Node, residents: list[Task]) -> str:
     for name, amount in spec.requests:
         if amount > free[name]:
             return f"insufficient {name}"
+    if not _packs(spec, node, residents):
+        return "devices"
     held = [port for resident in residents for port in resident.spec.host_ports]
     return "ports" if any(_clash(port, other) for port in spec.host_ports for other in held) else ""
 
@@ -55,6 +58,27 @@ def overfull(node: Node, residents: list[Task]) -> str:
         held.update(dict(resident.holding))
     room = dict(node.allocatable)
     return next((name for name, amount in sorted(held.items()) if amount > room.get(name, 0)), "")
+
+
+def devices_left(node: Node, residents: Iterable[Task]) -> dict[int, int]:
+    """Thousandths that the residents leave of each device; below 0 where they hold more than there is."""
+    left = dict(enumerate(_parts(node.allocatable)))
+    for resident in residents:
+        for device, part in zip(resident.devices, _parts(resident.holding), strict=True):
+            left[device] = left.get(device, 0) - part
+    return left
+
+
+def _packs(spec: Spec, node: Node, residents: list[Task]) -> bool:
+    """Whether some choice of devices has room: all are tried."""
+    parts = _parts(spec.requests)
+    choices = permutations(devices_left(node, residents).values(), len(parts))
+    return any(all(has >= part for has, part in zip(choice, parts, strict=True)) for choice in choices)
+
+
+def _parts(amounts: Amounts) -> list[int]:
+    milli = dict(amounts).get("gpu-milli", 0)
+    return [min(1000, milli - first) for first in range(0, milli, 1000)]
 
 
 def _tolerated(taint: Taint, tolerations: tuple[Toleration, ...]) -> bool:

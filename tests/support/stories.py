@@ -28,7 +28,7 @@ from eclectus.core.events import (
     TaskSeen,
 )
 from eclectus.core.model import HostPort, Node, Preference, Requirement, Taint, Task, Term, Toleration
-from judge import refusal
+from judge import devices_left, refusal
 
 FAST = Term((Requirement("speed", "In", ("fast",)),))
 KINDS = (
@@ -39,6 +39,8 @@ KINDS = (
     {"cpu": 1, "preferences": (Preference(10, FAST),)},
     {"cpu": 1, "tolerations": (Toleration("dedicated", "Exists"),)},
     {"cpu": 1, "gpus": 1},
+    {"cpu": 1, "device_milli": 400},
+    {"cpu": 1, "device_milli": 2000},
     {"cpu": 1, "host_ports": (HostPort(80),)},
     {"cpu": 1, "lasting": True},
     {"cpu": 99},
@@ -158,6 +160,7 @@ class Story:
             cpu=chance.choice((2, 4, 8)),
             pods=chance.choice((3, 110)),
             gpus=chance.choice((0, 2)),
+            devices=chance.choice((0, 1, 3)),
             labels={"zone": chance.choice(("z1", "z2")), "speed": chance.choice(("fast", "slow"))},
             taints=chance.choice(((), (), (taint,))),
             unschedulable=chance.random() < 0.1,
@@ -182,6 +185,9 @@ class Story:
                 problem = refusal(task, self.nodes.get(command.node), self._on(command.node))
                 assert not problem, f"{task} is sent to {command.node}: {problem}"
                 self._asked.append(command)
+                task = self.tasks[command.uid] = replace(task, devices=command.devices)
+                left = devices_left(self.nodes[command.node], self._on(command.node))
+                assert all(left[device] >= 0 for device in task.devices), f"{task} overfills a device"
 
     def _answers(self) -> list[Event]:
         asked, self._asked = self._asked, []
@@ -190,6 +196,8 @@ class Story:
     def _answer(self, bind: Bind) -> list[Event]:
         task = self.tasks.get(bind.uid)
         if task is None or task.gates or bind.node not in self.nodes or self._chance.random() < 0.1:
+            if task is not None:
+                self.tasks[bind.uid] = replace(task, devices=())
             return [BindRefused(bind.uid, bind.node, "conflict")]
         self.tasks[bind.uid] = replace(task, node=bind.node)
         events: list[Event] = [BindConfirmed(bind.uid, bind.node), TaskSeen(self.tasks[bind.uid])]
@@ -199,7 +207,7 @@ class Story:
 
 def _good_node(name: str) -> Node:
     labels = {"zone": "z1", "speed": "fast"}
-    return make_node(name, cpu=8, gpus=8, labels=labels)
+    return make_node(name, cpu=8, gpus=8, devices=2, labels=labels)
 
 
 def digest(engine: Engine, seed: int = 1, rounds: int = 60) -> str:
