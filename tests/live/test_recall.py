@@ -1,5 +1,9 @@
 """What has been learned outlives the process: the next one knows it before its first pod has run."""
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from eclectus.kube.node_profile import PATH
@@ -33,13 +37,22 @@ def samples(admin):
     return sum(each.get("samples", 0) for each in profiles(admin).values())
 
 
-def test_a_killed_schedulers_knowledge_is_the_next_ones(admin, kubelet, scheduler, defined):
+def shown(control_plane):
+    """The nodes that `eclectus speeds` shows."""
+    words = ["speeds", "--kubeconfig", control_plane.kubeconfig, "-o", "json"]
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", *words]
+    done = subprocess.run(program, capture_output=True, check=True, timeout=60)
+    return [row["node"] for row in json.loads(done.stdout)]
+
+
+def test_a_killed_schedulers_knowledge_is_the_next_ones(admin, kubelet, scheduler, control_plane, defined):
     settings = {"lease": QUICK_LEASE, "nodeProfiles": {"interval": "1s"}, "learn": {"policy": "rosella"}}
     running = scheduler(**settings).wait_deciding()
     admin.create(pod(f"p{at}", cpu="900m") for at in range(48))
     admin.wait_succeeded(48)
     wait("most of what ran is written", lambda: samples(admin) >= 40)
     before = profiles(admin)
+    assert set(shown(control_plane)) == set(before)
     running.kill()
     again = scheduler(name="b", **settings).wait_deciding()
     (line,) = again.lines("recalled what was known")

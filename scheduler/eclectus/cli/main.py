@@ -16,9 +16,10 @@ from eclectus.cli.policies import policies
 from eclectus.cli.replay import replay
 from eclectus.cli.scheduler import scheduler
 from eclectus.cli.simulate import scenarios, simulate
+from eclectus.cli.speeds import speeds
 from eclectus.core.errors import EclectusError, SettingsError
 
-COMMANDS = [scheduler, check_config, policies, simulate, scenarios, replay]
+COMMANDS = [scheduler, speeds, check_config, policies, simulate, scenarios, replay]
 
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

@@ -28,6 +28,13 @@ class _Work(Struct, frozen=True):
     confidence: float = 0.0
 
 
+class Probe(Struct, frozen=True, rename="camel"):
+    """How the last run of a NodeProbe there ended."""
+
+    ended_time: datetime | None = None
+    reason: str = ""
+
+
 class _Status(Struct, frozen=True, rename="camel"):
     epoch: int = 0
     observed_time: datetime | None = None
@@ -35,6 +42,7 @@ class _Status(Struct, frozen=True, rename="camel"):
     speed: float = 1.0
     confidence: float = 0.0
     classes: tuple[_Work, ...] = ()
+    last_probe: Probe | None = None
 
 
 class _Metadata(Struct, frozen=True, rename="camel"):

@@ -1,0 +1,129 @@
+"""`eclectus speeds`: what is known of nodes, for people and for programs."""
+
+import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from eclectus.cli import speeds as command
+from eclectus.cli.main import program
+from eclectus.core.known import KnownNode, KnownWork
+from eclectus.kube import speeds as view
+from eclectus.kube.node_profile import Profile, decode_page, status_of
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def known(name: str, speed: float, state: str = "live", **rates: float) -> dict[str, Any]:
+    work = tuple(KnownWork(each, rate, 10, 0.9) for each, rate in rates.items())
+    node = KnownNode(name, 1, NOW.timestamp() - 300, state, speed, 0.9, work)  # type: ignore[arg-type]
+    return {"metadata": {"name": name}, "status": status_of(node)}
+
+
+def page(*items: dict[str, Any]) -> list[Profile]:
+    return list(decode_page(msgspec.json.encode({"items": list(items)})).items)
+
+
+THREE = page(
+    known("fast", 2.0, web=2.0, render=0.4),
+    known("slow", 0.5, web=0.5, render=0.1),
+    known("typical", 1.0, web=1.0, render=0.2),
+)
+
+
+def test_the_slowest_stands_first_and_speeds_are_relative_to_the_typical_node() -> None:
+    lines = list(view.table(view.rows(THREE), NOW))
+    assert [line.split()[:2] for line in lines[1:]] == [
+        ["slow", "0.50"],
+        ["typical", "1.00"],
+        ["fast", "2.00"],
+    ]
+    assert lines[0].split()[:7] == ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", "render", "web"]
+    assert lines[1].split()[2:8] == ["Live", "90%", "20", "0.50", "0.50", "5m"]
+
+
+def test_one_class_alone() -> None:
+    profiles = [*THREE, *page(known("other", 9.0, batch=1.0))]
+    found = view.rows(profiles, "web")
+    assert [row["node"] for row in found] == ["slow", "typical", "fast"]
+    assert all(set(row["classes"]) == {"web"} for row in found)
+
+
+def test_many_classes_are_counted_and_shown_when_asked_for() -> None:
+    profiles = page(known("n", 1.0, **{f"c{at}": 1.0 for at in range(7)}))
+    narrow, wide = (list(view.table(view.rows(profiles), NOW, wide=wide)) for wide in (False, True))
+    assert narrow[-1].startswith("(3 more classes")
+    assert "c6" in wide[0]
+    assert len(wide) == 2
+
+
+def test_the_last_probe_is_told_with_its_age() -> None:
+    item = known("n", 1.0, web=1.0)
+    item["status"]["lastProbe"] = {"endedTime": "2026-03-01T09:00:00Z", "reason": "Completed"}
+    (_, line) = view.table(view.rows(page(item)), NOW)
+    assert line.endswith("3h Completed")
+
+
+def test_a_node_nothing_is_known_of_is_left_out() -> None:
+    assert view.rows(page({"metadata": {"name": "new"}})) == []
+
+
+# -- the command -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A cluster with three profiles, or whatever is put into `profiles`."""
+    found = SimpleNamespace(profiles=THREE)
+
+    async def listed(client: object) -> list[Profile]:
+        return found.profiles
+
+    monkeypatch.setattr(command, "_listed", listed)
+    return found
+
+
+def say(*words: str, code: int = 0, tmp: Any = None) -> str:
+    result = CliRunner().invoke(program, ["speeds", "--kubeconfig", str(tmp), *words])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Any) -> Any:
+    path = tmp_path / "config"
+    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
+    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+    user = {"name": "u", "user": {}}
+    body = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"}
+    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **body}))
+    return path
+
+
+def test_programs_get_every_number(cluster: Any, kubeconfig: Any) -> None:
+    told = json.loads(say("-o", "json", tmp=kubeconfig))
+    assert told == yaml.safe_load(say("-o", "yaml", tmp=kubeconfig))
+    assert told[0]["classes"]["web"] == {"rate": 0.5, "relative": 0.5, "samples": 10, "confidence": 0.9}
+
+
+def test_people_get_a_table(cluster: Any, kubeconfig: Any) -> None:
+    assert say(tmp=kubeconfig).splitlines()[1].startswith("slow")
+
+
+def test_a_class_nobody_knows_is_named_back(cluster: Any, kubeconfig: Any) -> None:
+    assert "did you mean 'render'?" in say("--class", "rendr", code=2, tmp=kubeconfig)
+
+
+def test_nothing_known_yet_is_said(cluster: Any, kubeconfig: Any) -> None:
+    cluster.profiles = []
+    assert say(tmp=kubeconfig) == "nothing is known of any node yet\n"
+
+
+def test_a_server_that_is_not_there_is_an_error(kubeconfig: Any) -> None:
+    result = CliRunner().invoke(program, ["speeds", "--kubeconfig", str(kubeconfig)])
+    assert result.exit_code != 0
