@@ -23,9 +23,12 @@ from eclectus.core.labels import ABSENT, LabelColumns
 from eclectus.core.model import DEVICE_MILLI, Amounts, HostPort, Node, Taint, Task, amount_of
 
 PODS = "pods"
+JOURNAL_LEAST = 512  # entries kept, or two a row where that is more: reading so many is dear as a new look
 LOAD_STEP = 0.05  # of a node: what measured load must have changed by to count
 BACKGROUND_MOST = 0.95  # of a node: however busy it is, its line moves on
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
+
+ALLOCATABLE, USED, MEANT, LASTING = range(4)  # pages of the ledger
 
 Vector = NDArray[np.float64]
 Parts = tuple[tuple[int, float], ...]
@@ -47,7 +50,7 @@ class Cluster:
         self.columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
         self.rows: dict[str, int] = {}
         self.names: list[str] = []
-        self.shape, self.usage = Journal(), Journal()
+        self.shape, self.usage = Journal(JOURNAL_LEAST), Journal(JOURNAL_LEAST)
         self.labels = LabelColumns(rows)
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)  # port -> row -> holders
@@ -156,11 +159,10 @@ class Cluster:
 
     def _count(self, row: int, task: Task, times: int) -> None:
         spec, parts = task.spec, self.parts(task.holding)  # may widen the arrays: before their pages
-        _, used, _, lasting = self.pages
-        for column, amount in parts:
-            used[row, column] += times * amount
-            if spec.lasting:
-                lasting[row, column] += times * amount
+        for page in (USED, LASTING) if spec.lasting else (USED,):
+            held = self.pages[page]
+            for column, amount in parts:
+                held[row, column] += times * amount
         cpu, memory = spec.score_requests
         self._scored_cells[row, 0] += times * cpu
         self._scored_cells[row, 1] += times * memory
@@ -169,7 +171,7 @@ class Cluster:
     def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
         """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
         parts = self.parts(amounts)  # may widen the arrays: before their pages
-        meant = self.pages[2]
+        meant = self.pages[MEANT]
         for column, amount in parts:
             meant[row, column] += times * amount
         self.usage.note(row)
@@ -202,12 +204,6 @@ class Cluster:
                 self._parts.clear()
             self._parts[amounts] = known
         return known
-
-    def settle(self) -> None:
-        """Once a round: keep the journals short."""
-        keep = max(256, self.capacity)
-        self.shape.forget(keep)
-        self.usage.forget(keep)
 
     # -- within --------------------------------------------------------------------------------
 
@@ -249,6 +245,7 @@ class Cluster:
 
     def _allot(self, rows: int, columns: int) -> None:
         self._open_ledger(np.zeros((4, rows, columns)))
+        self.shape.most = self.usage.most = max(JOURNAL_LEAST, 2 * rows)
         self.scored = np.zeros((rows, 2))
         self._scored_cells: Cells[float] = cells(self.scored)
         self.idle = np.ones(rows)

@@ -52,8 +52,6 @@ class Engine:
         self._noting.match_guards()
         if self._deciding:
             self._calm.run(self._decide, now)
-        # 6. Derived state is kept short.
-        state.cluster.settle()
         commands, state.commands = state.commands, []
         return commands
 

@@ -50,7 +50,8 @@ class Ranking:
         if reshaped is None or reused is None:
             self._rebuild()
         else:
-            self._update(np.union1d(reshaped, reused) if len(reshaped) else reused)
+            rows = sorted({*reshaped, *reused}) if reshaped else reused
+            self._update(np.array(rows, dtype=np.intp))
         self._epoch, self._shape_place, self._usage_place = epoch, shape_end, usage_end  # it may have raised
 
     def _rebuild(self) -> None:

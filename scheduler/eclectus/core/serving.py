@@ -29,7 +29,7 @@ class Serving:
         if shaped is None or used is None:
             changed = set(cluster.rows.values())
         else:
-            changed = {*shaped.tolist(), *used.tolist()}
+            changed = {*shaped, *used}
         for row in sorted(state.lines.by_row.keys() & changed):
             self._dismiss(row)
             self.serve(row)
@@ -48,12 +48,12 @@ class Serving:
     def _fitting(self, row: int) -> list[Kind]:
         """What of this row's line fits now. Mostly nothing does, and then no policy need be asked."""
         classes = self._state.view.classes
-        return [kind for kind in self._state.lines.kinds(row) if classes.of(*kind).fits_now(row)]
+        return [kind for kind in self._state.lines.kinds(row) if classes.kept(*kind).fits_now(row)]
 
     def _dismiss(self, row: int) -> None:
         """Tasks that may no longer run here, or that only services keep out, go back to the queue."""
         state = self._state
-        shut = [kind for kind in state.lines.kinds(row) if not state.view.classes.of(*kind).may_wait(row)]
+        shut = [kind for kind in state.lines.kinds(row) if not state.view.classes.kept(*kind).may_wait(row)]
         if not shut:
             return
         for claim in dict.fromkeys(state.lines.by_row[row]):
@@ -93,6 +93,6 @@ class Serving:
         state = self._state
         if claim not in state.lines.by_row.get(victim, ()):
             raise PolicyError(f"{claim!r} does not stand in the line of row {victim}")
-        if not state.view.classes.of(*claim.kind).may_wait(row):
+        if not state.view.classes.kept(*claim.kind).may_wait(row):
             raise PolicyError(f"node {state.cluster.names[row]} may never run {claim.head}")
         state.lines.move(claim, victim, row)

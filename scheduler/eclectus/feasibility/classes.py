@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.core.cells import Cells, cells
-from eclectus.core.cluster import Cluster
+from eclectus.core.cluster import ALLOCATABLE, LASTING, USED, Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
 from eclectus.feasibility.rule import Mask, Rule
@@ -83,24 +83,32 @@ class TaskClass:
         """The share of each node that background load leaves, 0..1."""
         return self.cluster.idle
 
-    def may_wait(self, row: int) -> bool:
-        """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
-        return self.numbers.feasible[row] and self.numbers.slots[row] >= 1
-
     @property
     def open_rows(self) -> Rows:
         """Rows that may run the class now, ascending."""
         return np.flatnonzero(self.open)
 
+    # -- asking of one row, whether or not the class is up to date -------------------------------
+
+    def may_wait(self, row: int) -> bool:
+        """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
+        return self._fits_beside(LASTING, row)
+
     def fits_now(self, row: int) -> bool:
         """Whether one more fits beside what is really held, leaving aside who else is meant for the node."""
+        return self._fits_beside(USED, row) and (not self._on_usage or self._holds_on_usage(row))
+
+    def _fits_beside(self, page: int, row: int) -> bool:
+        if self._shape_place != self.cluster.shape.end:
+            self.refresh()
         if not self.numbers.feasible[row]:
             return False
-        allocatable, used, _, _ = self.cluster.pages
+        pages = self.cluster.pages
+        allocatable, held = pages[ALLOCATABLE], pages[page]
         for column, asked in self._asks:
-            if used[row, column] + asked > allocatable[row, column]:
+            if held[row, column] + asked > allocatable[row, column]:
                 return False
-        return not self._on_usage or self._holds_on_usage(row)
+        return True
 
     def _holds_on_usage(self, row: int) -> bool:
         rows = np.array([row])
@@ -114,8 +122,8 @@ class TaskClass:
         shape_end, usage_end = cluster.shape.end, cluster.usage.end
         if shape_end == self._shape_place and usage_end == self._usage_place:
             return
-        reshaped = cluster.shape.news(self._shape_place)
-        reused = cluster.usage.news(self._usage_place)
+        reshaped = cluster.shape.since(self._shape_place)
+        reused = cluster.usage.since(self._usage_place)
         if reshaped is None or reused is None:
             self._restart()
             return
@@ -238,6 +246,10 @@ class ClassTable:
             found.refresh()
         found.last_asked = self.round
         return found
+
+    def kept(self, spec: Spec, workload: str) -> TaskClass:
+        """The class, up to date or not: for what it answers of one row."""
+        return self._classes.get((spec, workload)) or self.of(spec, workload)
 
     def recheck(self, spec: Spec, workload: str) -> bool:
         """Whether a fresh look finds what was kept; if not, the fresh look takes its place. O(rows)."""

@@ -35,8 +35,8 @@ class Backlog:
         self._place = usage.end
         if changed is None:
             self._running, self._ends, self._queued, self._tasks = np.zeros((4, capacity))
-            changed = np.flatnonzero(view.cluster.present)
-        for row in changed.tolist():
+            changed = np.flatnonzero(view.cluster.present).tolist()
+        for row in changed:
             self._look(view, row)
 
     def any_at(self, rows: Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
