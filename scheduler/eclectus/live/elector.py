@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import orjson
 
 from eclectus.config.shell import LeaderElection
+from eclectus.core.election import Election, Lease, lease_body, lease_from
 from eclectus.live.clock import elapsed
-from eclectus.live.election import Election, Lease, lease_body, lease_from
 from eclectus.live.errors import ApiError, ConflictError, MissingError
 from eclectus.live.means import Means
 

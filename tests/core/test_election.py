@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as rewrite
 
 from eclectus.config.shell import LeaderElection
-from eclectus.live.election import Election, Lease, lease_body, lease_from, micro_time
+from eclectus.core.election import Election, Lease, lease_body, lease_from, micro_time
 
 TIMES = LeaderElection(lease_duration=15, renew_deadline=10, retry_period=2)
 WALL = datetime(2026, 1, 1, tzinfo=UTC)

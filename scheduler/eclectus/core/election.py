@@ -7,16 +7,25 @@ leader has stopped before. Each measures its own elapsed time only: no two clock
 a process that was frozen finds, at its first look at the clock, that its time is over. Two that grab at
 once are told apart by the resourceVersion: one write succeeds. What was sent while leading ends within
 the gap, because no request may last longer than it (settings).
+
+It is here, and not with the scheduler's other talk with the API server, because the operator elects too.
 """
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
-from eclectus.config.shell import LeaderElection
+
+class Terms(Protocol):
+    """The times of an election, seconds: `renew_deadline` is less than `lease_duration`."""
+
+    @property
+    def lease_duration(self) -> float: ...  # noqa: D102 - the class says it
+    @property
+    def renew_deadline(self) -> float: ...  # noqa: D102
 
 
 class Lease(Struct, frozen=True):
@@ -33,8 +42,8 @@ class Lease(Struct, frozen=True):
 class Election:
     """One replica's view of the election."""
 
-    def __init__(self, identity: str, settings: LeaderElection) -> None:
-        self.identity, self._settings = identity, settings
+    def __init__(self, identity: str, terms: Terms) -> None:
+        self.identity, self._terms = identity, terms
         self._seen: Lease | None = None  # as last seen; None: there is none
         self._changed_at = 0.0  # when it last changed, on our clock
         self._sent_at: float | None = None  # when our last good renewal was sent; None: we do not lead
@@ -45,7 +54,7 @@ class Election:
 
     def left(self, now: float) -> float:
         """Seconds for which we surely lead on."""
-        return 0.0 if self._sent_at is None else max(self._sent_at + self._settings.renew_deadline - now, 0.0)
+        return 0.0 if self._sent_at is None else max(self._sent_at + self._terms.renew_deadline - now, 0.0)
 
     @property
     def holder(self) -> str:
@@ -63,7 +72,7 @@ class Election:
         """The Lease we should write now; None: it is another's, and not over."""
         seen = self._seen
         stamp = micro_time(wall)
-        duration = self._settings.lease_duration
+        duration = self._terms.lease_duration
         if seen is None:
             return Lease(self.identity, duration, stamp, stamp, 0)
         if seen.holder == self.identity and self._sent_at is not None:
