@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from eclectus.sim.dags import Dags
 from eclectus.sim.gavel import Gavel
 from eclectus.sim.jobtrace import Jobtrace
 from eclectus.sim.openb import Openb
@@ -11,6 +12,7 @@ from eclectus.sim.workload import Workload
 WORKLOADS: dict[str, type[Workload]] = {
     "poisson": Poisson,
     "jobtrace": Jobtrace,
+    "dags": Dags,
     "openb": Openb,
     "gavel": Gavel,
 }
