@@ -71,7 +71,8 @@ async def _listed(client: ApiClient) -> list[Profile]:
     from eclectus.kube.node_profile import PATH, decode_page
     from eclectus.live.errors import MissingError
 
-    query, found = {"limit": "500"}, list[Profile]()
+    query = {"limit": "500"}
+    found: list[Profile] = []
     try:
         while True:
             page = decode_page(await client.get(PATH, query))
