@@ -50,10 +50,21 @@ class Cell(Struct, frozen=True):
     """One learned speed beside the truth, at the end of a run."""
 
     node: str
+    group: str  # of machines
     workload: str
     samples: int
     learned: float  # tasks a second in one slot
     true: float  # tasks a second in one slot: speed over mean size
+
+
+class Lesson(Struct, frozen=True, array_like=True):
+    """What was known of a group of machines at a moment: learned over true rates, brought to one scale."""
+
+    at: float
+    group: str
+    cells: int  # pairs of a machine and a workload of which anything was known
+    ratio: float  # geometric mean; 1 is right
+    error: Share  # mean of |ratio - 1|
 
 
 class Run(Struct, frozen=True):
@@ -78,7 +89,8 @@ class Run(Struct, frozen=True):
     utilisation: Share  # slots in use over slots, mean over the window; tasks over nodes where slots vary
     growth: float  # slope of the number in system over the window, tasks a second
     series: list[Point]  # of the whole run
-    learned: list[Cell]
+    learned: list[Cell]  # at the end
+    lessons: list[Lesson]  # over the whole run
     steps: int  # of the engine
     faults: int  # of a policy that asked for what must not be
     first_fault: str

@@ -20,7 +20,8 @@ from eclectus.sim.groups import Groups, in_order
 from eclectus.sim.histogram import Histogram
 from eclectus.sim.kinds import slots
 from eclectus.sim.ledger import Ledger, Mark, Tally
-from eclectus.sim.results import Cell, Group, Point, Run, Times
+from eclectus.sim.lessons import Lessons
+from eclectus.sim.results import Group, Point, Run, Times
 from eclectus.sim.scenario import Contestant, Scenario
 from eclectus.sim.told import Told
 from eclectus.sim.world import World
@@ -53,9 +54,11 @@ def run(
                 hear(now, events, commands)
 
         world.told = told_all if ears else None
+        lessons = Lessons(world, _means(scenario), scenario.window().expected_end)
+        world.ledger.on_mark = lessons.look
         complete = world.run(go_on)
     curve = {} if allocation is None else allocation.curve
-    return _told(scenario, contestant, seed, world, complete, allocation=curve)
+    return _told(scenario, contestant, seed, world, complete, allocation=curve, lessons=lessons)
 
 
 def build(
@@ -66,8 +69,7 @@ def build(
     configuration = parse(contestant.configuration(engine_seed(seed)))
     told: Told | None = None
     if contestant.truth is not None:
-        means = {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
-        told = Told(contestant.truth, machines, means)
+        told = Told(contestant.truth, machines, _means(scenario))
     profiles = contestant.dispatchers.profiles(configuration.profiles)
     engine = Engine(profiles, told or configuration.learn, configuration.seed)
     world = World(
@@ -91,6 +93,7 @@ def _told(
     complete: bool,
     *,
     allocation: dict[int, float],
+    lessons: Lessons,
 ) -> Run:
     ledger = world.ledger
     opened = ledger.opened or Mark()
@@ -118,7 +121,8 @@ def _told(
         utilisation=window[0].utilisation if window else 0.0,
         growth=slope([point for point in series if opened.at < point.at <= closed.at]),
         series=series,
-        learned=list(_cells(scenario, world)),
+        learned=list(lessons.cells()),
+        lessons=lessons.told(),
         steps=world.steps,
         faults=world.fault_count,
         first_fault=world.first_fault,
@@ -175,6 +179,11 @@ def _times(sample: Histogram) -> Times:
     return Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
 
 
+def _means(scenario: Scenario) -> dict[str, float]:
+    """Mean sizes by workload."""
+    return {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
+
+
 def _places(scenario: Scenario) -> float:
     """Tasks that run at a time when all machines are full of the kind that fits them most often.
 
@@ -184,12 +193,3 @@ def _places(scenario: Scenario) -> float:
     kinds = scenario.plan.mean_sizes
     most = (sum(slots(kind.spec, machine) for machine in machines) for kind in kinds)
     return float(max(most, default=len(machines)))
-
-
-def _cells(scenario: Scenario, world: World) -> Iterable[Cell]:
-    means = {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
-    for cell in world.engine.learned():
-        machine = world.machines.get(cell.node)
-        if machine is not None and cell.workload in means:
-            true = machine.nominal(cell.workload) / means[cell.workload]
-            yield Cell(cell.node, cell.workload, cell.samples, cell.rate, true)
