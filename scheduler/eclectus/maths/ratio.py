@@ -11,27 +11,38 @@ special about the pair. From n_ic samples that took S_ic seconds in all,
 so a cell without samples is node factor over size, and every sample moves it from there to the ratio
 estimate. k is the weight of that prior, in samples. f is scaled to a geometric mean of 1 over nodes
 with samples; only ratios matter to placement. m and f depend on each other: alternating sweeps.
+
+Samples fade: one of age t weighs 2^(-t / half_life), in n and in S alike. So a node that nobody has used
+for long returns to what is usual, and is tried again. Only m_c stays, being a ratio of two that fade.
 """
 
 from __future__ import annotations
+
+from math import erf, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 SWEEPS = 3  # alternations a refresh; they start from the last refresh and so need no more
+TRACE = 1e-6  # of a sample: less than that is none
+ENOUGH = 1.0 / 3.0  # error of a rate that placement bears at any load (rosella.md 4.4)
 
 
 class RatioMatrix:
     """Counts, sums and rates of C workloads by N rows; rows and workloads are opened as they come."""
 
-    def __init__(self, prior_samples: float, rows: int = 0) -> None:
-        self.prior_samples = prior_samples
-        self.count: Floats = np.zeros((0, rows))
+    def __init__(self, prior_samples: float, rows: int = 0, half_life: float = inf) -> None:
+        self.prior_samples, self.half_life = prior_samples, half_life
+        self.count: Floats = np.zeros((0, rows))  # in whole samples of age 0
         self.seconds: Floats = np.zeros((0, rows))
         self.size: Floats = np.zeros(0)  # m, reference seconds
         self.factor: Floats = np.ones(rows)  # f
         self.rate: Floats = np.zeros((0, rows))
+        self.samples: Floats = np.zeros(rows)  # of all work
+        self._spent: Floats = np.zeros(rows)  # sum over workloads of seconds over size
+        self._is_sized: list[bool] = []  # whether a workload's samples have ever said its size
+        self._weighed_at = 0.0  # the time at which samples weigh what count and seconds say
 
     def open_rows(self, rows: int) -> None:
         """Make room for rows up to `rows`; new ones know nothing."""
@@ -40,76 +51,106 @@ class RatioMatrix:
             self.count = np.pad(self.count, ((0, 0), (0, missing)))
             self.seconds = np.pad(self.seconds, ((0, 0), (0, missing)))
             self.factor = np.pad(self.factor, (0, missing), constant_values=1.0)
-            self.rate = np.pad(self.rate, ((0, 0), (0, missing)))
-            self._rate_all()
+            self.samples = np.pad(self.samples, (0, missing))
+            self._spent = np.pad(self._spent, (0, missing))
+            unknown = np.tile(1.0 / self.size[:, None], missing)
+            self.rate = np.hstack([self.rate, unknown])
 
     def open_workload(self) -> int:
         """A workload nothing is known of, of the size of a typical one; returns its index."""
-        known = self.size[self.count.sum(axis=1) > 0]
-        size = float(np.exp(np.log(known).mean())) if len(known) else 1.0
         self.count = np.pad(self.count, ((0, 1), (0, 0)))
         self.seconds = np.pad(self.seconds, ((0, 1), (0, 0)))
-        self.size = np.append(self.size, size)
-        self.rate = np.vstack([self.rate, self.factor / size])
+        self.size = np.append(self.size, self._typical_size())
+        self.rate = np.vstack([self.rate, self.factor / self.size[-1]])
+        self._is_sized.append(False)
         return len(self.size) - 1
 
     def clear_workload(self, workload: int) -> None:
         """Forget what was learned of a workload; its place may serve another."""
+        self.samples -= self.count[workload]
+        self._spent -= self.seconds[workload] / self.size[workload]
         self.count[workload] = self.seconds[workload] = 0
-        self._rate_all()
+        self._is_sized[workload] = False
+        self.rate[workload] = self.factor / self.size[workload]
 
     def clear_row(self, row: int) -> None:
         """Forget what was learned of a row."""
         self.count[:, row] = self.seconds[:, row] = 0
+        self.samples[row] = self._spent[row] = 0
         self.factor[row] = 1.0
-        self._rate_row(row)
+        self.rate[:, row] = 1.0 / self.size
 
-    def add(self, workload: int, row: int, count: int, seconds: float) -> bool:
-        """Take in samples (or, with count < 0, take old ones out) and mend the row's rates.
+    def weight(self, at: float) -> float:
+        """What a sample taken at this time weighs beside the others, whose weight `fade` has set."""
+        weight: float = 2.0 ** ((at - self._weighed_at) / self.half_life)
+        return weight
+
+    def add(self, workload: int, row: int, count: float, seconds: float) -> bool:
+        """Take in samples (or, with count < 0, take old ones out), weighed; mend the cell's rate.
 
         The first samples of a workload say its size, which mends its rates on every row: then True.
         """
-        self.count[workload, row] += count
-        self.seconds[workload, row] = max(0.0, self.seconds[workload, row] + seconds)
-        is_first = bool(self.count[workload].sum() == count)
+        is_first = not self._is_sized[workload]
         if is_first:  # its size is what it took here
             self.size[workload] = seconds / count * self.factor[row]
-        k = self.prior_samples
-        spent = float((self.seconds[:, row] / self.size).sum())
-        self.factor[row] = (k + self.count[:, row].sum()) / (k + spent)
-        self._rate_row(row)
+            self._is_sized[workload] = True
+        size, k = self.size[workload], self.prior_samples
+        mine = self.count[workload, row] = max(0.0, self.count[workload, row] + count)
+        took = self.seconds[workload, row] = max(0.0, self.seconds[workload, row] + seconds)
+        samples = self.samples[row] = max(0.0, self.samples[row] + count)
+        spent = self._spent[row] = max(0.0, self._spent[row] + seconds / size)
+        factor = self.factor[row] = (k + samples) / (k + spent)
         if is_first:
-            self.rate[workload] = self._rated(
-                self.count[workload], self.size[workload], self.seconds[workload]
-            )
+            self.rate[workload] = self._rated(self.count[workload], size, self.seconds[workload])
+        else:
+            self.rate[workload, row] = (k + mine) / (k * size / factor + took)
         return is_first
+
+    def fade(self, now: float) -> float:
+        """Let all samples grow older, to `now`; by what share they fade. Rates follow with a refresh."""
+        share: float = 2.0 ** ((self._weighed_at - now) / self.half_life)
+        self.count *= share
+        self.seconds *= share
+        self._weighed_at = now
+        return share
+
+    def own_rate(self, workload: int, row: int) -> float:
+        """The rate of a cell by its samples alone, of which it must have some."""
+        return self.count.item(workload, row) / self.seconds.item(workload, row)
 
     def refresh(self) -> None:
         """Fit sizes and node factors to all samples and mend every rate: O(C N)."""
         k = self.prior_samples
-        samples = self.count.sum(axis=1)
-        seen = samples > 0
-        known = self.count.sum(axis=0) > 0
-        if not known.any():
-            return
-        for _ in range(SWEEPS):
-            spent = (self.seconds / self.size[:, None]).sum(axis=0)
-            self.factor = (k + self.count.sum(axis=0)) / (k + spent)
-            self.factor /= np.exp(np.log(self.factor[known]).mean())
-            self.factor[~known] = 1.0
-            self.size[seen] = (self.seconds[seen] @ self.factor) / samples[seen]
-        self._rate_all()
-
-    def _rate_all(self) -> None:
+        of_work = self.count.sum(axis=1)
+        seen = of_work > TRACE
+        self.samples = self.count.sum(axis=0)
+        known = self.samples > TRACE
+        if known.any():
+            for _ in range(SWEEPS):
+                spent = (self.seconds / self.size[:, None]).sum(axis=0)
+                self.factor = (k + self.samples) / (k + spent)
+                self.factor /= np.exp(np.log(self.factor[known]).mean())
+                self.factor[~known] = 1.0
+                self.size[seen] = (self.seconds[seen] @ self.factor) / of_work[seen]
+        self._spent = (self.seconds / self.size[:, None]).sum(axis=0)
         self.rate = self._rated(self.count, self.size[:, None], self.seconds)
 
-    def _rate_row(self, row: int) -> None:
-        k = self.prior_samples
-        prior_seconds = k * self.size / self.factor[row]
-        self.rate[:, row] = (k + self.count[:, row]) / (prior_seconds + self.seconds[:, row])
+    def _typical_size(self) -> float:
+        sized = self.size[self._is_sized]
+        return float(np.exp(np.log(sized).mean())) if len(sized) else 1.0
 
-    def _rated(self, count: Floats, size: Floats, seconds: Floats) -> Floats:
+    def _rated(self, count: Floats, size: Floats | np.float64, seconds: Floats) -> Floats:
         """Rates of whole workloads: `count` and `seconds` over all rows."""
         k = self.prior_samples
         rated: Floats = (k + count) / (k * size / self.factor + seconds)
         return rated
+
+
+def relative_error(variation: float, samples: float) -> float:
+    """Standard error of a rate over the rate, from so many samples of squared variation C^2."""
+    return sqrt(variation / samples) if samples > 0 else inf
+
+
+def confidence(error: float) -> float:
+    """The chance that a rate of this relative standard error is within a third of the truth; 0..1."""
+    return erf(ENOUGH / error / sqrt(2.0)) if error > 0 else 1.0

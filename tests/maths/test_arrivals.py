@@ -1,0 +1,138 @@
+"""The arrival rate against Poisson's truth, and where it ends: bursts, silence, a full memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eclectus.maths.arrivals import ArrivalRate
+from eclectus.maths.tallies import READINGS, Tallies
+
+
+def heard(times: np.ndarray, fast: int = 100, slow: int = 1000) -> ArrivalRate:
+    rate = ArrivalRate(fast, slow)
+    for at in times.tolist():
+        rate.add(at)
+    return rate
+
+
+def poisson(seed: int, rate: float, count: int) -> np.ndarray:
+    return np.cumsum(np.random.default_rng(seed).exponential(1 / rate, count))
+
+
+@pytest.mark.parametrize("window", [5, 20])
+def test_at_an_arrival_it_is_unbiased(window: int) -> None:
+    """Mean of 4,000 estimates of a rate of 3; S / sum would be off by S / (S - 1), 5 to 25 %."""
+    ends = [poisson(seed, 3.0, window + 1) for seed in range(4000)]
+    found = [heard(times, window, window).fast(times[-1]) for times in ends]
+    error = np.std(found) / np.sqrt(len(found))
+    assert np.mean(found) == pytest.approx(3.0, abs=3 * error)
+    assert error < 0.05
+
+
+def test_at_any_other_time_it_is_low_by_half_of_one_in_its_window() -> None:
+    window, asked = 20, 7.0
+    found = []
+    for seed in range(4000):
+        times = poisson(seed, 6.0, 60)
+        found.append(heard(times[times <= asked], window, window).fast(asked))
+    assert np.mean(found) / 6.0 == pytest.approx(1 - 0.5 / window, abs=0.015)
+
+
+def test_its_error_is_one_over_the_root_of_its_window() -> None:
+    found = [heard(times, 25, 100).slow(times[-1]) for times in (poisson(s, 3.0, 101) for s in range(1000))]
+    assert np.std(found) / 3.0 == pytest.approx(0.1, rel=0.15)
+
+
+def test_it_decays_after_arrivals_stop() -> None:
+    """T3: without the open interval it would stand at 3 for ever."""
+    times = poisson(1, 3.0, 2000)
+    rate, end = heard(times), times[-1]
+    found = [rate.slow(end + quiet) for quiet in (0.0, 1000.0, 10_000.0, 100_000.0)]
+    assert found[0] == pytest.approx(3.0, rel=0.1)
+    assert found[2] == pytest.approx(0.1, rel=0.05)
+    assert found[3] == pytest.approx(0.01, rel=0.01)
+    assert all(one > other for one, other in zip(found, found[1:], strict=False))
+
+
+def test_the_fast_window_follows_a_change_that_the_slow_one_averages() -> None:
+    slow_part, fast_part = poisson(2, 1.0, 1000), poisson(3, 10.0, 150)
+    times = np.concatenate([slow_part, slow_part[-1] + fast_part])
+    rate = heard(times)
+    assert rate.fast(times[-1]) == pytest.approx(10.0, rel=0.25)
+    assert rate.slow(times[-1]) < 1.5
+
+
+def test_tasks_at_one_instant_are_one_moment_of_many() -> None:
+    """Ten at a time, once a second on average, are ten a second; no burst is an infinite rate."""
+    rate = ArrivalRate(50, 200)
+    times = poisson(4, 1.0, 201).tolist()
+    for at in times:
+        for _ in range(5):
+            rate.add(at)
+        rate.add(at, 5)
+    assert rate.slow(times[-1]) == pytest.approx(10.0, rel=0.25)
+
+
+def test_a_list_of_all_that_waits_is_no_rate() -> None:
+    rate = ArrivalRate()
+    for _ in range(5000):
+        rate.add(100.0)
+    assert (rate.fast(100.0), rate.slow(1e6)) == (0.0, 0.0)
+    for at in range(101, 111):
+        rate.add(float(at))
+    assert rate.slow(110.0) == pytest.approx(0.9)
+
+
+def test_it_remembers_no_more_than_its_window() -> None:
+    rate = heard(np.arange(10_000.0), fast=10, slow=50)
+    assert len(rate._times) == 51
+    assert rate.slow(9999.0) == pytest.approx(49 / 50)
+    assert rate.fast(9999.0) == pytest.approx(9 / 10)
+
+
+# -- several schedulers ------------------------------------------------------------------------------
+
+
+def test_counters_of_several_schedulers_add_up() -> None:
+    tallies = Tallies(lost_seconds=15)
+    for at in range(100):
+        tallies.hear("a", 3 * at, float(at))
+        tallies.hear("b", 1000 + 2 * at, float(at))
+    assert tallies.rate(99.0) == pytest.approx(5.0)
+
+
+def test_a_lost_scheduler_counts_no_more() -> None:
+    tallies = Tallies(lost_seconds=15)
+    for at in range(50):
+        tallies.hear("a", 3 * at, float(at))
+        if at < 30:
+            tallies.hear("b", 2 * at, float(at))
+    assert tallies.rate(43.0) == pytest.approx(5.0)
+    assert tallies.rate(49.0) == pytest.approx(3.0)
+    assert tallies.rate(1000.0) == 0.0
+
+
+def test_a_counter_that_falls_has_begun_anew() -> None:
+    tallies = Tallies(lost_seconds=15)
+    for at in range(20):
+        tallies.hear("a", 500 + at, float(at))
+    for at in range(20, 40):
+        tallies.hear("a", 2 * (at - 20), float(at))
+    assert tallies.rate(39.0) == pytest.approx(2.0)
+
+
+def test_what_is_told_twice_or_once_only_is_no_rate() -> None:
+    tallies = Tallies(lost_seconds=15)
+    tallies.hear("a", 7, 1.0)
+    tallies.hear("a", 9, 1.0)
+    assert tallies.rate(1.0) == 0.0
+
+
+def test_only_the_newest_readings_count() -> None:
+    tallies = Tallies(lost_seconds=15)
+    count = 0
+    for at in range(1000):
+        count += 1 if at < 1000 - READINGS else 10
+        tallies.hear("a", count, float(at))
+    assert tallies.rate(999.0) == pytest.approx(10.0)
