@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from eclectus.core.model import Spec
 from eclectus.sim.work import Arrival, Kind
 
 WAYS = ("class", "length", "constrained")
@@ -74,6 +75,9 @@ def _label(way: str, kind: Kind, length: str) -> str:
         return kind.name
     if way == "length":
         return length
-    spec = kind.spec
-    says_where = spec.node_selector or spec.affinity or spec.preferences or spec.tolerations
-    return "constrained" if says_where else "free"
+    return "constrained" if _says_where(kind.spec) else "free"
+
+
+def _says_where(spec: Spec) -> bool:
+    wishes = spec.node_selector or spec.preferences or spec.tolerations
+    return bool(wishes) or spec.affinity is not None
