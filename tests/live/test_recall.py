@@ -52,7 +52,7 @@ def test_a_killed_schedulers_knowledge_is_the_next_ones(admin, kubelet, schedule
     admin.wait_succeeded(48)
     wait("half of what ran is written", lambda: samples(admin) >= 24)
     before = profiles(admin)
-    assert set(shown(control_plane)) == set(before)
+    assert set(shown(control_plane)) >= set(before)
     running.kill()
     again = scheduler(name="b", **settings).wait_deciding()
     (line,) = again.lines("recalled what was known")
