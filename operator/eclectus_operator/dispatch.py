@@ -1,0 +1,134 @@
+"""When the next probe of a NodeProbe is due, and where it may run.
+
+Rosella's dispatcher, by the formulas of `eclectus.maths.probing`: a Poisson stream, each probe to a node
+drawn uniformly. A probe that finds its node or the cluster busy is not put off but dropped: the next is due
+soon enough.
+
+The times are memoryless, so nothing of them need survive a crash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
+
+from . import times
+from .objects import Load, NodeProbe, ProbeSpec, Work
+from .observed import Node, Profile
+
+LOAD_SECONDS = 600.0  # what the scheduler said longer ago is not used
+HOUR = 3600.0
+
+
+@dataclass(frozen=True)
+class Held:
+    """Why no probe is started now, as a condition says it."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Which node to measure, and with which work."""
+
+    node: Node
+    work: Work
+
+
+@dataclass(frozen=True)
+class Due:
+    """When the next probe is due (seconds since the epoch), and the rate (1/s) at which that was drawn."""
+
+    at: float
+    rate: float
+
+
+def rate(probe: NodeProbe, now: float) -> float:
+    """Probes a second: a share of the spare capacity, or the floor where the scheduler has said nothing.
+
+    Classes share the nodes, so what they use of them adds up; the capacity is the mean of theirs, since a
+    probe is of any of them.
+    """
+    limits = probe.spec.limits
+    least, most = limits.least_per_hour / HOUR, limits.per_hour / HOUR
+    able = [load for load in _loads(probe, now).values() if load.service_rate > 0]
+    if not able:
+        return least
+    capacity = sum(load.service_rate for load in able) / len(able)
+    used = sum(load.arrival_rate / load.service_rate for load in able)
+    return probe_rate(capacity, capacity * used, limits.spare_share, least, most)
+
+
+def due(old: Due | None, rate_now: float, now: float, rng: Random) -> Due | None:
+    """When the next one is due, now that the rate is this; None if never.
+
+    A time that was drawn at another rate is stretched from now on, which for an exponential time gives
+    exactly the law of the new rate.
+    """
+    if rate_now <= 0:
+        return None
+    if old is None:
+        return Due(now + gap_seconds(rng, rate_now), rate_now)
+    if old.rate == rate_now or old.at <= now:
+        return old
+    return Due(now + (old.at - now) * old.rate / rate_now, rate_now)
+
+
+def cell(
+    probe: NodeProbe,
+    nodes: Iterable[Node],
+    profiles: Mapping[str, Profile],
+    busy: Collection[str],
+    *,
+    now: float,
+    rng: Random,
+) -> Cell | Held:
+    """A node drawn uniformly from those that may be probed, and a class by its share of the work that comes.
+
+    Or why there is none. `busy`: names of nodes on which a probe of any NodeProbe is under way.
+    """
+    spec = probe.spec
+    fit = [node for node in nodes if not node.unfit(spec.node_selector, spec.tolerations)]
+    if not fit:
+        return Held("NoNode", "no node matches, or all that do are cordoned, tainted, not ready or excluded")
+    rested = [node for node in fit if node.metadata.name not in busy and _rested(node, profiles, spec, now)]
+    drawn = draw_cell(rng, np.arange(len(rested)), _shares(probe, now))
+    if drawn is None:
+        return Held("NodesRest", "every node that matches was probed within nodeIntervalSeconds")
+    row, work = drawn
+    return Cell(rested[row], spec.classes[work])
+
+
+def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
+    """The share of each class in the work that comes; one nothing was said of counts like the mean."""
+    loads = _loads(probe, now)
+    known = [load.arrival_rate for load in loads.values()]
+    if sum(known) == 0:
+        return np.ones(len(probe.spec.classes))
+    usual = sum(known) / len(known)
+    return np.array(
+        [loads[work.name].arrival_rate if work.name in loads else usual for work in probe.spec.classes]
+    )
+
+
+def _loads(probe: NodeProbe, now: float) -> dict[str, Load]:
+    """What the scheduler has lately said of the classes, by name."""
+    names = {work.name for work in probe.spec.classes}
+    return {
+        load.class_name: load
+        for load in probe.status.load
+        if load.class_name in names and now - times.seconds(load.observed_time) <= LOAD_SECONDS
+    }
+
+
+def _rested(node: Node, profiles: Mapping[str, Profile], spec: ProbeSpec, now: float) -> bool:
+    profile = profiles.get(node.metadata.name)
+    last = profile.status.last_probe if profile else None
+    return last is None or now - times.seconds(last.begun_time) >= spec.limits.node_interval_seconds

@@ -1,0 +1,130 @@
+"""When a probe is due and where it goes."""
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from eclectus_operator import times
+from eclectus_operator.dispatch import Cell, Due, Held, cell, due, rate
+from eclectus_operator.objects import NodeProbe, read
+from eclectus_operator.observed import Node, Profile
+from probe_world import node, node_probe
+
+NOW = 1_000_000.0
+CLASSES = [{"name": name, "unit": {"kind": "cpu"}} for name in ("a", "b")]
+
+
+def probe(load=(), **spec):
+    body = node_probe(classes=CLASSES, **{"limits": {"perHour": 360, "leastPerHour": 36}, **spec})
+    return read({**body, "status": {"load": list(load)}}, NodeProbe)
+
+
+def load(name, arrivals, service, age=0.0):
+    moment = times.text(NOW - age)
+    return {"class": name, "arrivalRate": arrivals, "serviceRate": service, "observedTime": moment}
+
+
+@pytest.mark.parametrize(
+    ("loads", "per_hour"),
+    [
+        ([], 36),
+        ([load("a", 0.0, 0.5)], 180),
+        ([load("a", 0.25, 0.5)], 90),
+        ([load("a", 0.5, 0.5)], 36),
+        ([load("a", 0.9, 0.5)], 36),
+        ([load("a", 0.0, 50.0)], 360),
+        ([load("a", 0.125, 0.5), load("b", 0.25, 1.0)], 135),
+        ([load("a", 0.0, 0.5, age=601)], 36),
+        ([load("a", 0.0, 0.0)], 36),
+        ([load("other", 0.0, 0.5)], 36),
+    ],
+    ids=[
+        "silent",
+        "idle",
+        "half",
+        "full",
+        "over",
+        "cap",
+        "two classes",
+        "stale",
+        "no capacity",
+        "another class",
+    ],
+)
+def test_the_rate_is_a_share_of_what_is_spare_between_floor_and_cap(loads, per_hour):
+    assert rate(probe(loads), NOW) * 3600 == pytest.approx(per_hour)
+
+
+def test_the_gaps_are_exponential_with_that_rate():
+    rng = Random(1)
+    gaps = [due(None, 0.1, NOW, rng).at - NOW for _ in range(4000)]
+    assert sum(gaps) / len(gaps) == pytest.approx(10.0, rel=0.05)
+    assert sum(gap > 10 for gap in gaps) / len(gaps) == pytest.approx(0.368, abs=0.03)
+
+
+def test_another_rate_stretches_what_is_left_and_none_takes_it_away():
+    old = Due(NOW + 100, 0.1)
+    assert due(old, 0.2, NOW, Random(1)) == Due(NOW + 50, 0.2)
+    assert due(old, 0.1, NOW, Random(1)) == old
+    assert due(Due(NOW - 1, 0.1), 0.2, NOW, Random(1)) == Due(NOW - 1, 0.1), "what is due stays due"
+    assert due(old, 0.0, NOW, Random(1)) is None
+
+
+def nodes(*names, **fields):
+    return [read(node(name, **fields), Node) for name in names]
+
+
+def profile(name, age):
+    last = {"probe": "p", "number": 1, "begunTime": times.text(NOW - age)}
+    return {name: read({"metadata": {"name": name}, "status": {"lastProbe": last}}, Profile)}
+
+
+def drawn(count, **options):
+    rng, known = Random(3), {"profiles": {}, "busy": (), **options}
+    found = [
+        cell(
+            known.get("probe", probe()),
+            nodes("x", "y", "z"),
+            known["profiles"],
+            known["busy"],
+            now=NOW,
+            rng=rng,
+        )
+        for _ in range(count)
+    ]
+    return Counter((each.node.metadata.name, each.work.name) for each in found)
+
+
+def test_nodes_and_classes_are_drawn_uniformly_when_nothing_is_known():
+    counts = drawn(6000)
+    assert len(counts) == 6
+    assert all(count == pytest.approx(1000, rel=0.15) for count in counts.values())
+
+
+def test_classes_are_drawn_by_their_share_of_the_work_that_comes():
+    busy = probe([load("a", 3.0, 100.0), load("b", 1.0, 100.0)])
+    counts = drawn(4000, probe=busy)
+    share = sum(count for (_, work), count in counts.items() if work == "a") / 4000
+    assert share == pytest.approx(0.75, abs=0.03)
+
+
+def test_a_class_the_scheduler_is_silent_about_is_drawn_too():
+    counts = drawn(1000, probe=probe([load("a", 3.0, 100.0)]))
+    assert {work for _, work in counts} == {"a", "b"}
+
+
+def test_nodes_that_rest_or_are_busy_are_left_out():
+    counts = drawn(200, profiles={**profile("x", age=30), **profile("y", age=61)}, busy={"z"})
+    assert {name for name, _ in counts} == {"y"}
+
+
+def test_why_there_is_none():
+    rng = Random(1)
+    rest = cell(probe(), nodes("x"), profile("x", age=1), (), now=NOW, rng=rng)
+    assert isinstance(rest, Held)
+    assert rest.reason == "NodesRest"
+    none = cell(probe(), nodes("x", labels={}), {}, (), now=NOW, rng=rng)
+    assert isinstance(none, Held)
+    assert none.reason == "NoNode"
+    assert isinstance(cell(probe(), nodes("x"), {}, (), now=NOW, rng=rng), Cell)

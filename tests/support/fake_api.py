@@ -1,0 +1,202 @@
+"""An API server in memory for the operator, which can die at any request, and a cluster around it.
+
+It keeps what the operator relies on: versions and uids as preconditions, 409 for a name that is taken, the
+status subresource, selectors, a grace period for pods that run. `Crash` is raised before or after the effect
+of the request that was chosen, and is caught by nobody.
+"""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from eclectus_operator import times
+from eclectus_operator.api import ConflictError, MissingError
+
+Object = dict[str, Any]
+PODS = "/api/v1/namespaces/probes/pods"
+NODES = "/api/v1/nodes"
+PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
+PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
+
+
+class Crash(BaseException):
+    """The process is no more."""
+
+
+class FakeApi:
+    """Objects by path. `now` is the cluster's clock, moved by the test."""
+
+    def __init__(self, now: float = 1_000_000.0) -> None:
+        self.now = now
+        self.objects: dict[str, Object] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.created: Counter[str] = Counter()  # by path, of all time
+        self.watchers: list[Callable[[str, str, Object], None]] = []  # told of every write, before it is done
+        self.before: Callable[[str, str], None] = lambda method, path: None  # of every request; may raise
+        self.crash_at: tuple[int, bool] | None = None  # number of the call; after its effect or before
+        self._numbers = itertools.count(1)
+
+    # -- what the operator calls -----------------------------------------------------------------
+
+    async def send(
+        self, method: str, path: str, body: Object | None = None, query: dict[str, str] | None = None
+    ) -> Object:
+        """One request."""
+        number = len(self.calls)
+        self.calls.append((method, path))
+        if self.crash_at == (number, False):
+            raise Crash
+        self.before(method, path)
+        answer = self._handled(method, path, copy.deepcopy(body), query or {})
+        if self.crash_at == (number, True):
+            raise Crash
+        return copy.deepcopy(answer)
+
+    def _handled(self, method: str, path: str, body: Object | None, query: dict[str, str]) -> Object:
+        match method:
+            case "GET" if path in self.objects:
+                return self.objects[path]
+            case "GET" if path.rpartition("/")[2] in ("pods", "nodeprobes", "nodeprofiles", "events"):
+                return {"items": self._listed(path, query)}
+            case "POST":
+                return self._post(path, body or {})
+            case "PATCH":
+                return self._patched(path, body or {})
+            case "DELETE":
+                return self._deleted(path, body or {})
+        raise MissingError(f"{method} {path}: 404")
+
+    # -- what tests call -------------------------------------------------------------------------
+
+    def put(self, path: str, body: Object) -> Object:
+        """An object is there, made by somebody else."""
+        return self._post(path, copy.deepcopy(body))
+
+    def pods(self) -> dict[str, Object]:
+        """The probe namespace's pods by name."""
+        return {
+            path.rpartition("/")[2]: each
+            for path, each in self.objects.items()
+            if path.startswith(PODS + "/")
+        }
+
+    def probe(self, name: str) -> Object:
+        """A NodeProbe as it is."""
+        return self.objects[f"{PROBES}/{name}"]
+
+    def touch(self, path: str) -> Object:
+        """An object to be changed in place by somebody else; it gets a new version."""
+        found = self.objects[path]
+        found["metadata"]["resourceVersion"] = str(next(self._numbers))
+        return found
+
+    def remove(self, path: str) -> None:
+        """An object is gone, at once."""
+        del self.objects[path]
+
+    # -- how it keeps things ---------------------------------------------------------------------
+
+    def _post(self, path: str, body: Object) -> Object:
+        number = next(self._numbers)
+        meta = body["metadata"]
+        name = meta.setdefault("name", f"{meta.get('generateName', '')}{number}")
+        where = f"{path}/{name}"
+        if where in self.objects:
+            raise ConflictError(f"POST {where}: 409 AlreadyExists")
+        meta |= {"resourceVersion": str(number), "generation": 1}
+        meta.setdefault("uid", f"uid-{number}")
+        meta.setdefault("creationTimestamp", times.text(self.now))
+        self._tell("POST", where, body)
+        self.objects[where] = body
+        self.created[where] += 1
+        return body
+
+    def _patched(self, path: str, body: Object) -> Object:
+        where = path.removesuffix("/status")
+        found = self.objects.get(where)
+        if found is None:
+            raise MissingError(f"PATCH {path}: 404")
+        version = body.get("metadata", {}).pop("resourceVersion", None)
+        if version not in (None, found["metadata"]["resourceVersion"]):
+            raise ConflictError(f"PATCH {path}: 409 Conflict")
+        self._tell("PATCH", path, body)
+        part = {"status": body.get("status", {})} if path.endswith("/status") else body
+        _merge(self.touch(where), part)
+        return found
+
+    def _deleted(self, path: str, body: Object) -> Object:
+        found = self.objects.get(path)
+        if found is None:
+            raise MissingError(f"DELETE {path}: 404")
+        if body.get("preconditions", {}).get("uid") not in (None, found["metadata"]["uid"]):
+            raise ConflictError(f"DELETE {path}: 409 Conflict")
+        self._tell("DELETE", path, found)
+        grace = body.get("gracePeriodSeconds", 30)
+        if found.get("spec", {}).get("nodeName") and grace > 0:
+            self.touch(path)["metadata"].setdefault("deletionTimestamp", times.text(self.now + grace))
+        else:
+            del self.objects[path]
+        return found
+
+    def _listed(self, path: str, query: dict[str, str]) -> list[Object]:
+        found = [each for where, each in self.objects.items() if _in(where, path)]
+        found = [each for each in found if _labels_match(each, query.get("labelSelector", ""))]
+        return [each for each in found if _fields_match(each, query.get("fieldSelector", ""))]
+
+    def _tell(self, method: str, path: str, body: Object) -> None:
+        for each in self.watchers:
+            each(method, path, body)
+
+
+def fails_once(method: str, part: str, error: Exception) -> Callable[[str, str], None]:
+    """A `before` that fails the first request of a method whose path has this part."""
+    left = [error]
+
+    def before(asked: str, path: str) -> None:
+        if left and asked == method and part in path:
+            raise left.pop()
+
+    return before
+
+
+def _in(where: str, path: str) -> bool:
+    if path == "/api/v1/pods":
+        return where.startswith("/api/v1/namespaces/") and "/pods/" in where
+    return where.rpartition("/")[0] == path
+
+
+def _merge(target: Object, patch: Object) -> None:
+    for key, value in patch.items():
+        if value is None:
+            target.pop(key, None)
+        elif isinstance(value, dict) and isinstance(target.get(key), dict):
+            _merge(target[key], value)
+        else:
+            target[key] = value
+            if isinstance(value, dict):
+                target[key] = {}
+                _merge(target[key], value)
+
+
+def _labels_match(found: Object, selector: str) -> bool:
+    labels = found["metadata"].get("labels", {})
+    for term in filter(None, selector.split(",")):
+        key, equals, value = term.partition("=")
+        if (equals and labels.get(key) != value) or (term.startswith("!") and term[1:] in labels):
+            return False
+    return True
+
+
+def _fields_match(found: Object, selector: str) -> bool:
+    for term in filter(None, selector.split(",")):
+        path, _, value = term.partition("=")
+        part: Any = found
+        for key in path.split("."):
+            part = part.get(key, {}) if isinstance(part, dict) else {}
+        if (part or "") != value:
+            return False
+    return True

@@ -1,0 +1,158 @@
+"""A small cluster for the operator: nodes, a scheduler and kubelets that play along, operators to kill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from random import Random
+from typing import Any, TypeVar
+
+from eclectus_operator import times
+from eclectus_operator.keeper import Keeper
+from eclectus_operator.picture import Picture
+from eclectus_operator.scene import Means
+from eclectus_operator.settings import Settings
+from fake_api import NODES, PODS, PROBES, PROFILES, FakeApi, Object
+
+T = TypeVar("T")
+INSTANCE = "blue"
+SETTINGS = Settings(instance=INSTANCE, namespace="probes", unit_image="eclectus-unit:1", priority_class="low")
+RUN_SECONDS = 20.0
+
+
+def node(name: str, **fields: Any) -> Object:
+    """A node that may be probed; `labels`, `unschedulable`, `taints` and `ready` change that."""
+    ready = "True" if fields.get("ready", True) else "False"
+    return {
+        "metadata": {"name": name, "labels": fields.get("labels", {"pool": "batch"})},
+        "spec": {"unschedulable": fields.get("unschedulable", False), "taints": fields.get("taints", [])},
+        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def node_probe(name: str = "batch", **spec: Any) -> Object:
+    """A NodeProbe with defaults filled in as the API server would."""
+    limits = {"perHour": 3600, "leastPerHour": 3600, "running": 2, "nodeIntervalSeconds": 60}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "nodeSelector": {"pool": "batch"},
+            "classes": [{"name": "cpu", "unit": {"kind": "cpu", "units": 5}}],
+            "suspend": False,
+            **spec,
+            "limits": {**limits, **spec.get("limits", {})},
+        },
+    }
+
+
+def driven(work: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine that never has to wait, because its API server is in memory."""
+    try:
+        work.send(None)
+    except StopIteration as ended:
+        result: T = ended.value
+        return result
+    raise AssertionError("it waited for something")
+
+
+class ProbeWorld:
+    """A fake API server with nodes, and one operator at a time."""
+
+    def __init__(self, nodes: int = 3, settings: Settings = SETTINGS, seed: int = 1) -> None:
+        self.api, self.settings, self._seed = FakeApi(), settings, seed
+        for number in range(nodes):
+            self.api.put(NODES, node(f"n{number}"))
+        self.start()
+
+    def start(self) -> None:
+        """A new operator process, which knows nothing yet."""
+        picture = Picture()
+        for path, found in self.api.objects.items():
+            if path.startswith(NODES):
+                picture.node(found, gone=False)
+            elif path.startswith(PROFILES):
+                picture.profile(found, gone=False)
+        self._seed += 1
+        means = Means(self.api, picture, self.settings, lambda: self.api.now, Random(self._seed))
+        self.keeper = Keeper(means)
+
+    def look(self) -> float:
+        """One look of the operator."""
+        return driven(self.keeper.look())
+
+    def play(self, seconds: float, step: float = 5.0, each: Callable[[], None] = lambda: None) -> None:
+        """Let time pass: the cluster plays along, and the operator looks."""
+        end = self.api.now + seconds
+        while self.api.now < end:
+            self.cluster_step()
+            self.look()
+            each()
+            self.api.now += step
+
+    def cluster_step(self) -> None:
+        """Every pod goes one step on: bound, started, ended, gone."""
+        for name, pod in list(self.api.pods().items()):
+            path = f"{PODS}/{name}"
+            if pod["metadata"].get("deletionTimestamp"):
+                self.api.remove(path)
+            elif not pod["spec"].get("nodeName"):
+                self.bind(name)
+            elif pod.get("status", {}).get("phase", "Pending") == "Pending":
+                self.run(name)
+            elif pod["status"]["phase"] == "Running" and self._ran(pod) >= RUN_SECONDS:
+                self.end(name, '{"unit": "cpu", "rate": 12.5}')
+
+    def bind(self, name: str) -> None:
+        """The scheduler binds a pod to the node it is pinned to."""
+        pod = self.api.touch(f"{PODS}/{name}")
+        required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        (pod["spec"]["nodeName"],) = required["nodeSelectorTerms"][0]["matchFields"][0]["values"]
+        bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": times.text(self.api.now)}
+        pod["status"] = {"phase": "Pending", "conditions": [bound]}
+
+    def waits(self, name: str, reason: str, message: str = "") -> None:
+        """The kubelet says why a bound pod's container does not run."""
+        pod = self.api.touch(f"{PODS}/{name}")
+        state = {"waiting": {"reason": reason, "message": message}}
+        pod["status"]["containerStatuses"] = [{"name": pod["spec"]["containers"][0]["name"], "state": state}]
+
+    def run(self, name: str) -> None:
+        """The kubelet starts it."""
+        self._state(name, "Running", {"running": {"startedAt": times.text(self.api.now)}})
+
+    def end(self, name: str, said: str = "", code: int = 0, reason: str = "Completed") -> None:
+        """Its container ends."""
+        statuses = self.api.pods()[name]["status"]["containerStatuses"]
+        started = statuses[0]["state"]["running"]["startedAt"]
+        finished = times.text(self.api.now)
+        ended = {
+            "exitCode": code,
+            "reason": reason,
+            "message": said,
+            "startedAt": started,
+            "finishedAt": finished,
+        }
+        self._state(name, "Failed" if code else "Succeeded", {"terminated": ended})
+
+    def status(self, name: str = "batch") -> Object:
+        """The status of a NodeProbe."""
+        found: Object = self.api.probe(name).get("status", {})
+        return found
+
+    def condition(self, kind: str, name: str = "batch") -> Object:
+        """A condition of a NodeProbe."""
+        return next(each for each in self.status(name)["conditions"] if each["type"] == kind)
+
+    def suspend(self, name: str = "batch") -> None:
+        """Its author wants no more probes."""
+        probe = self.api.touch(f"{PROBES}/{name}")
+        probe["spec"]["suspend"] = True
+        probe["metadata"]["generation"] += 1
+
+    def _state(self, name: str, phase: str, state: Object) -> None:
+        pod = self.api.touch(f"{PODS}/{name}")
+        pod["status"]["phase"] = phase
+        pod["status"]["containerStatuses"] = [{"name": pod["spec"]["containers"][0]["name"], "state": state}]
+
+    def _ran(self, pod: Object) -> float:
+        started = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
+        return self.api.now - times.seconds(started)
