@@ -1,0 +1,84 @@
+"""`python -m eclectus_operator`: the command line, made from the settings' own words."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import click
+import kopf
+
+from eclectus.core.settings import Setting
+
+from .lease import LeaseSettings
+from .program import ServerSettings, run
+from .settings import Settings
+
+PARTS: tuple[type[Any], ...] = (Settings, LeaseSettings, ServerSettings)
+
+
+def _options(command: Callable[..., None]) -> Callable[..., None]:
+    """One option for each setting."""
+    for part in reversed(PARTS):
+        hints = get_type_hints(part, include_extras=True)
+        for field in reversed(dataclasses.fields(part)):
+            command = _option(field, hints[field.name])(command)
+    return command
+
+
+def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
+    setting: Setting = hint.__metadata__[0]
+    words = f"{setting.means} ({setting.why})" if setting.why else setting.means
+    kind: Any = hint.__origin__
+    if kind in (int, float):
+        ranged = click.IntRange if kind is int else click.FloatRange
+        kind = ranged(setting.least, setting.most)  # type: ignore[arg-type]
+    required = field.default is dataclasses.MISSING
+    return click.option(
+        "--" + field.name.replace("_", "-"),
+        type=kind,
+        required=required,
+        default=None if required else field.default,
+        show_default=not required,
+        help=f"{words} [{setting.unit}]." if setting.unit else f"{words}.",
+    )
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@_options
+@click.option(
+    "--kubeconfig", type=click.Path(exists=True, dir_okay=False), help="Instead of a pod's account."
+)
+@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--verbose", is_flag=True, help="Log everything.")
+def main(kubeconfig: str | None, log_format: str, verbose: bool, **given: Any) -> None:
+    """Run benchmark pods as NodeProbe objects ask for, one working replica at a time."""
+    if kubeconfig:
+        os.environ["KUBECONFIG"] = kubeconfig  # where kopf's own login looks
+    form = kopf.LogFormat.JSON if log_format == "json" else kopf.LogFormat.FULL
+    kopf.configure(verbose=verbose, log_format=form)
+    if not verbose:  # it has a word for every event of every node
+        logging.getLogger("kopf").setLevel(logging.WARNING)
+    # It warns that signals do not reach it, as if that were not meant.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
+    try:
+        parts = [part(**_of(part, given)) for part in PARTS]
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    try:
+        sys.exit(asyncio.run(run(*parts)))
+    except kopf.LoginError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _of(part: type[Any], given: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: given[field.name] for field in dataclasses.fields(part)}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The kopf operator: watches that keep the picture and wake the keeper, and the loop that lets it look.
+
+Thin on purpose: whatever is decided is decided by pure functions, from what the API server says. Only
+`on.event` handlers are used. They write nothing by themselves, no annotation and no finalizer, so that
+nothing of ours ever keeps an object from being deleted; and an event that is lost costs a minute, since the
+keeper looks anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import kopf
+
+from .api import ApiError, MissingError, NotLeadingError
+from .http import connected, login
+from .keeper import AGAIN_SECONDS, Keeper
+from .lease import REQUEST_SECONDS, Gated
+from .naming import selector
+from .objects import GROUP, VERSION, ShapeError
+from .picture import Picture
+from .scene import Means
+from .settings import Settings
+
+# The API server closes a watch after this, and a connection that is silent for longer than bookmarks take is
+# taken for dead: without either, an operator can be deaf for hours. Whole numbers: kopf puts the first into
+# the URL as it is, and the API server refuses a fraction.
+WATCH_SECONDS, SILENT_SECONDS = 270, 70
+HUNG_SECONDS = 120.0  # beyond the time between looks, until a keeper that does not look counts as hung
+GATHER_SECONDS = 0.2  # events that come together are looked at together
+_log = logging.getLogger(__name__)
+
+
+class Work:
+    """What runs in kopf's loop: the keeper, woken by events.
+
+    `leads`: whether anything may be written. `failed` is told when the keeper cannot go on.
+    """
+
+    def __init__(
+        self, settings: Settings, leads: Callable[[], bool], failed: Callable[[BaseException], None]
+    ) -> None:
+        self._settings, self._leads, self._failed = settings, leads, failed
+        self._picture = Picture()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._looked_at = time.monotonic()
+
+    def trouble(self) -> str:
+        """What is wrong; empty when looks come as they should. May be asked from any thread."""
+        silent = time.monotonic() - self._looked_at
+        return f"no look for {silent:.0f} s" if silent > self._settings.look_seconds + HUNG_SECONDS else ""
+
+    def registry(self) -> kopf.OperatorRegistry:
+        """The handlers."""
+        registry = kopf.OperatorRegistry()
+        kopf.on.login(registry=registry)(_log_in)
+        kopf.on.startup(registry=registry)(self._start)
+        kopf.on.cleanup(registry=registry)(self._end)
+        kopf.on.event(GROUP, VERSION, "nodeprobes", registry=registry)(self._woken)
+        kopf.on.event(GROUP, VERSION, "nodeprofiles", registry=registry)(self._profile_seen)
+        kopf.on.event("", "v1", "pods", registry=registry)(self._woken)
+        kopf.on.event("", "v1", "nodes", registry=registry)(self._node_seen)
+        return registry
+
+    async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
+        configure(settings, self._settings)
+        self._task = asyncio.create_task(self._work(), name="keeper")
+        self._task.add_done_callback(self._ended)
+
+    async def _end(self, **_: Any) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._failed(error)
+
+    async def _woken(self, **_: Any) -> None:
+        self._wake.set()
+
+    async def _node_seen(self, event: Any, **_: Any) -> None:
+        _pictured(self._picture.node, event)
+
+    async def _profile_seen(self, event: Any, **_: Any) -> None:
+        _pictured(self._picture.profile, event)
+
+    async def _work(self) -> None:
+        """Look, rest, look again. Raises MissingError where NodeProbe is not defined."""
+        async with connected(login, REQUEST_SECONDS) as api:
+            means = Means(Gated(api, self._leads), self._picture, self._settings, time.time, Random())
+            keeper = Keeper(means)
+            while True:
+                seconds = await _looked(keeper)
+                self._looked_at = time.monotonic()
+                await self._rest(seconds)
+
+    async def _rest(self, seconds: float) -> None:
+        """Until something happens, or for so long."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._wake.wait()
+        except TimeoutError:
+            return
+        await asyncio.sleep(GATHER_SECONDS)
+        self._wake.clear()
+
+
+def configure(settings: kopf.OperatorSettings, ours: Settings) -> None:
+    """kopf's own settings."""
+    settings.watching.server_timeout = WATCH_SECONDS
+    settings.watching.client_timeout = WATCH_SECONDS + SILENT_SECONDS
+    settings.watching.connect_timeout = REQUEST_SECONDS
+    settings.watching.inactivity_timeout = SILENT_SECONDS
+    settings.watching.label_selectors["", "v1", "pods"] = selector(ours.instance)
+    settings.networking.request_timeout = 60.0  # the first list of a large cluster takes its time
+    settings.scanning.disabled = True  # needs rights to namespaces and definitions
+    settings.peering.standalone = True
+    settings.posting.enabled = False  # events are the keeper's
+
+
+async def _looked(keeper: Keeper) -> float:
+    """Seconds until the next look."""
+    try:
+        return await keeper.look()
+    except MissingError:
+        raise
+    except NotLeadingError as error:
+        _log.info("%s", error)
+    except (ApiError, ShapeError) as error:
+        _log.warning("nothing could be seen: %s", error)
+    return AGAIN_SECONDS
+
+
+async def _log_in(**_: Any) -> kopf.ConnectionInfo:
+    return login()
+
+
+def _pictured(note: Callable[..., None], event: Any) -> None:
+    try:
+        note(event["object"], gone=event["type"] == "DELETED")
+    except ShapeError as error:
+        _log.error("skipped %s: %s", event["object"]["metadata"].get("name"), error)
