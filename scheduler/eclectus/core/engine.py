@@ -41,7 +41,7 @@ class Engine:
     def step(self, events: Sequence[Event], now: float) -> list[Command]:
         """Take in what has happened by `now` (seconds, never falling) and answer with what to do."""
         state = self._state
-        state.view.now = now
+        state.now = state.view.now = now
         state.view.classes.round += 1
         # 1. What happened, and what does it teach us?
         for event in events:

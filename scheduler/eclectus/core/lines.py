@@ -7,7 +7,6 @@ will come to nothing. Neither is persisted: a restart makes them again from the 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
@@ -22,7 +21,7 @@ class Lines:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self.by_row: dict[int, list[Claim]] = {}
-        self._kinds: dict[int, Counter[Kind]] = {}
+        self._kinds: dict[int, dict[Kind, int]] = {}
         self._where: dict[str, Claim] = {}
 
     def __contains__(self, uid: str) -> bool:
@@ -43,11 +42,16 @@ class Lines:
 
     def join(self, task: Task, row: int, now: float) -> None:
         """The task stands last in the line of this row."""
-        self._put(Claim([task], [row], now, is_meant=True))
+        claim = self._where[task.uid] = Claim([task], [row], now, is_meant=True)
+        self._step_in(claim, row)
 
     def reserve(self, tasks: Sequence[Task], rows: Sequence[int], sticky: bool, now: float) -> None:
         """Tasks of one kind stand behind a reservation in the line of each of these rows."""
-        self._put(Claim(list(tasks), list(rows), now, sticky=sticky))
+        claim = Claim(list(tasks), list(rows), now, sticky=sticky)
+        for row in claim.rows:
+            self._step_in(claim, row)
+        for task in claim.tasks:
+            self._where[task.uid] = claim
 
     def move(self, claim: Claim, row: int, to: int) -> None:
         """The claim leaves the line of `row` and stands last in that of `to`."""
@@ -55,15 +59,10 @@ class Lines:
         claim.rows.append(to)
         self._step_in(claim, to)
 
-    def _put(self, claim: Claim) -> None:
-        for row in claim.rows:
-            self._step_in(claim, row)
-        for task in claim.tasks:
-            self._where[task.uid] = claim
-
     def _step_in(self, claim: Claim, row: int) -> None:
         self.by_row.setdefault(row, []).append(claim)
-        self._kinds.setdefault(row, Counter())[claim.kind] += 1
+        kinds = self._kinds.setdefault(row, {})
+        kinds[claim.kind] = kinds.get(claim.kind, 0) + 1
         if claim.is_meant:
             self._cluster.mean_for(row, claim.kind[0].requests)
 
@@ -85,11 +84,10 @@ class Lines:
         claim = self._where.pop(uid, None)
         if claim is None:
             return
-        at = next(at for at, task in enumerate(claim.tasks) if task.uid == uid)
         if len(claim.tasks) == 1:
             for row in tuple(claim.rows):
                 self._step_out(claim, row)
-        del claim.tasks[at]
+        del claim.tasks[[task.uid for task in claim.tasks].index(uid)]
 
     def dismiss(self, claim: Claim, row: int) -> list[Task]:
         """The claim is void at this row; returns its tasks, in no line any more, if it stood only there."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, cast
@@ -37,12 +38,14 @@ class Noting:
         self._arrived = _heeded(state.learn, "arrived")
         self._started = _heeded(state.learn, "started")
         self._left = _heeded(state.learn, "left")
-        self._graves: dict[str, None] = {}  # uids of the newest pods that ended or went, oldest first
+        # Uids of the newest pods that ended or went, oldest first. (To find the first entry, a dict passes
+        # over all that were deleted before it: at this size that costs more than all else a step does.)
+        self._graves: OrderedDict[str, None] = OrderedDict()
         self._handlers: dict[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
             TaskSeen: self._task_seen,
-            TaskGone: self._task_gone,
+            TaskGone: lambda event: self._gone(event.uid),
             BindConfirmed: self._bind_confirmed,
             BindRefused: self._bind_refused,
             LoadSeen: self._load_seen,
@@ -124,7 +127,7 @@ class Noting:
             seconds = task.finished - task.started
             if seconds > 0:
                 self._teach(state.learn.observe, Completion(row, task.workload, seconds, state.now))
-        self._task_gone(TaskGone(task.uid))
+        self._gone(task.uid)
 
     def _teach(self, lesson: Callable[..., None], *what: object) -> None:
         try:
@@ -177,16 +180,16 @@ class Noting:
     def _waits(self, uid: str) -> bool:
         return uid in self._state.lanes or uid in self._state.lines
 
-    def _task_gone(self, event: TaskGone) -> None:
+    def _gone(self, uid: str) -> None:
         state = self._state
-        self._graves[event.uid] = None
+        self._graves[uid] = None
         if len(self._graves) > GRAVES_MOST:
-            del self._graves[next(iter(self._graves))]
+            self._graves.popitem(last=False)
         if self._left is not None:
-            self._teach(self._left, event.uid, state.now)
-        state.forget(event.uid)
-        state.residents.confirm(event.uid)
-        state.residents.drop(event.uid)
+            self._teach(self._left, uid, state.now)
+        state.forget(uid)
+        state.residents.confirm(uid)
+        state.residents.drop(uid)
 
     # -- answers -------------------------------------------------------------------------------
 
@@ -197,10 +200,9 @@ class Noting:
     def _bound(self, uid: str) -> None:
         """The pod is bound, as the answer or the watch says first."""
         state = self._state
-        if state.residents.is_assumed(uid):
-            state.residents.confirm(uid)
-            state.attempted("scheduled", state.pending[uid])
-        state.forget(uid)
+        task = state.forget(uid)
+        if state.residents.confirm(uid) and task is not None:
+            state.attempted("scheduled", task)
 
     def _bind_refused(self, event: BindRefused) -> None:
         state = self._state

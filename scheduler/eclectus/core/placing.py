@@ -39,7 +39,8 @@ class Placing:
         self.next_release = inf
         state.view.planned_since = state.plans.since
         awake = self._awake_lanes()
-        for name in sorted(awake, key=lambda name: min(map(_age, awake[name]))):
+        names = sorted(awake, key=lambda name: min(map(_age, awake[name]))) if len(awake) > 1 else awake
+        for name in names:
             self._walk(state.profiles[name], awake[name])
         state.plans.prune()
 

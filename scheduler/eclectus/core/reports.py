@@ -20,12 +20,17 @@ class Reports:
     """Due times by pod, and what was last said."""
 
     def __init__(self) -> None:
-        self._due: list[tuple[float, str]] = []
+        self._due: list[tuple[float, str]] = []  # a heap
+        self._new: list[tuple[float, str]] = []  # not in the heap yet: most are placed in the step they come
         self._waiting: dict[str, float] = {}  # uid -> the due time that counts; older heap entries are void
         self._said: dict[str, tuple[str, float, int]] = {}  # uid -> words, when, how often
 
     def next_due(self) -> float:
         """When the next word is due, seconds; inf for never."""
+        while self._new:
+            entry = self._new.pop()
+            if self._waiting.get(entry[1]) == entry[0]:
+                heappush(self._due, entry)
         while self._due:
             when, uid = self._due[0]
             if self._waiting.get(uid) == when:
@@ -43,13 +48,13 @@ class Reports:
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
             due = max(due, when + min(gap, REPEAT_SECONDS_MOST))
         self._waiting[uid] = due
-        heappush(self._due, (due, uid))
+        self._new.append((due, uid))
 
     def hurry(self, uid: str, now: float) -> None:
         """This pod fits nowhere at all: if it has never been told, tell it now."""
         if uid in self._waiting and uid not in self._said:
             self._waiting[uid] = now
-            heappush(self._due, (now, uid))
+            self._new.append((now, uid))
 
     def take_due(self, now: float) -> list[str]:
         """Pods that are to be told now, in order of their due times."""

@@ -93,9 +93,9 @@ class Residents:
         self.put(task, node, now)
         self._assumed[task.uid] = node
 
-    def confirm(self, uid: str) -> None:
-        """The bind went through."""
-        self._assumed.pop(uid, None)
+    def confirm(self, uid: str) -> bool:
+        """The bind went through; whether one was under way."""
+        return self._assumed.pop(uid, None) is not None
 
     def forget(self, uid: str, node: str) -> bool:
         """The bind of this pod to this node was refused; False when that is no longer what we assume."""

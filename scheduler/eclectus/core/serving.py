@@ -26,10 +26,7 @@ class Serving:
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
         if not state.lines.by_row:
             return
-        if shaped is None or used is None:
-            changed = set(cluster.rows.values())
-        else:
-            changed = {*shaped, *used}
+        changed = set(cluster.rows.values()) if shaped is None or used is None else {*shaped, *used}
         for row in sorted(state.lines.by_row.keys() & changed):
             self._dismiss(row)
             self.serve(row)

@@ -59,11 +59,7 @@ class State:
         self.counts: Counter[str] = Counter()
         self.view.lines = self.lines.by_row
         self.view.residents = self.residents.on
-
-    @property
-    def now(self) -> float:
-        """The time of the step, seconds."""
-        return self.view.now
+        self.now = 0.0  # the time of the step, seconds
 
     def _usages(self) -> dict[int, Usage]:
         """By the identity of each policy that asks for one."""
@@ -102,16 +98,18 @@ class State:
         self.reports.cancel(uid)
         self.gated.discard(uid)
 
-    def forget(self, uid: str) -> None:
-        """The pod is bound or gone: nothing of it stays."""
+    def forget(self, uid: str) -> Task | None:
+        """The pod is bound or gone: nothing of it stays. Returns it as it was pending, if it was."""
         task = self.pending.pop(uid, None)
         if task is None:
-            return  # whoever is not pending stands in no queue
-        self.unqueue(uid)
+            return None  # whoever is not pending stands in no queue
+        if not self.residents.is_assumed(uid):  # nor does whoever is in flight
+            self.unqueue(uid)
         self.backoff.forget(uid)
         self.reports.forget(uid)
         if self.work is not None:
             self.work.vanish(task)
+        return task
 
     def back_off(self, task: Task, reason: str, message: str) -> None:
         """The pod failed for a reason that no cluster event will cure: say so and try again later."""

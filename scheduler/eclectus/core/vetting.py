@@ -15,10 +15,14 @@ from eclectus.core.model import DEVICE_MILLI, Task, amount_of
 from eclectus.core.seam import Action, Batch, Join, Place, Plan, Refuse, Why
 from eclectus.core.state import State
 
+# Made once: `Place | Plan | ...` within isinstance would make the union anew with every answer.
+_ACTIONS = (Place, Plan, Join, Batch, Refuse)
+_INTEGERS = (int, np.integer)
+
 
 def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Action) -> None:
     """Raise PolicyError if the action must not be taken; changes nothing."""
-    if not isinstance(action, Place | Plan | Join | Batch | Refuse):
+    if not isinstance(action, _ACTIONS):
         raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
     if isinstance(action, Batch):
         _vet_batch(state, offered, action)
@@ -86,7 +90,7 @@ def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -
 
 
 def _vet_row(state: State, task: Task, row: int) -> int:
-    if isinstance(row, bool) or not isinstance(row, int | np.integer):
+    if isinstance(row, bool) or not isinstance(row, _INTEGERS):
         raise PolicyError(f"{row!r} is no row for {task}")
     names = state.cluster.names
     if not 0 <= row < len(names) or not names[row]:

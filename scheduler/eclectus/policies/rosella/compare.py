@@ -7,7 +7,7 @@ For a node of k slots, each serving `rate` tasks a second, with q tasks running 
     sed   wait + 1 / rate                    shortest expected delay: until the task has ended
 
 `idle` is the share of the node that background load leaves, 1 where none is known (live/load_signal.py).
-With k = 1 and no such load they are q, q / mu and (q + 1) / mu. q - k + 1 is the overflow of the task's class.
+With k = 1 and no such load they are q, q / mu and (q + 1) / mu. q - k + 1 is the overflow of the class.
 
 Each is written once, for one node and for many: `at` is a row, `nodes` a class's numbers and `m` the
 module maths/numbers.py; or `at` is an array of rows, `nodes` the class itself and `m` numpy.
