@@ -161,6 +161,14 @@ def test_shares_fill_a_device_before_they_break_another() -> None:
     assert [bind.devices for bind in world.binds] == [(0,), (0,), (1,), (2,)]
 
 
+def test_random_placement_draws_devices_too() -> None:
+    world = World(make_engine(Uniform()), equipped("n", 4000))
+    world.add(*(sharing(f"t{at}", 100) for at in range(12)))
+    drawn = [bind.devices for bind in world.binds]
+    assert set(drawn) == {(0,), (1,), (2,), (3,)}
+    assert free(world.engine._state.cluster) == [1000 - 100 * drawn.count((at,)) for at in range(4)]
+
+
 def test_a_share_waits_although_there_is_enough_in_all_and_is_told_so() -> None:
     world = World(make_engine(Named()), equipped("n", 2000))
     world.add(sharing("a", 600), sharing("b", 600), sharing("c", 500))

@@ -30,6 +30,14 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
             {"cluster": {"groups": [{"slot": 2}]}},
             "cluster.groups[0].slot: unknown field; did you mean 'slots'?",
         ),
+        (
+            {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu": 2}}]}},
+            "cluster.groups[0].resources.gpu: no scheduler counts this; write cpu, memory, gpu-milli or",
+        ),
+        (
+            {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu-milli": 0.5}}]}},
+            "cluster.groups[0].resources.gpu-milli: must be a whole number",
+        ),
         ({"cluster": {"groups": [{"speed": -1}]}}, "cluster.groups[0].speed: -1 is too small"),
         ({"cluster": {"groups": [{"speeds": {"a": 0}}]}}, "cluster.groups[0].speeds.a: 0 is too small"),
         (

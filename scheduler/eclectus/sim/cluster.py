@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
-from eclectus.config.reading import join, nearest
+from eclectus.config.reading import join, nearest, read_value
 from eclectus.core.errors import SettingsError
-from eclectus.core.model import Amounts, Node, Taint, Toleration
+from eclectus.core.model import DEVICE_MILLI, Amounts, Node, Taint, Toleration
 from eclectus.core.settings import Setting
-from eclectus.kube.requests import FieldError, amounts, parsed
+from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.sim.machine import Machine
 from eclectus.sim.nodefile import NodeFile
 from eclectus.sim.shocks import Shock
 
 SLOT_CPU = 1000  # a slot is one core, and a task that asks for nothing else takes one
+_DEVICES = Setting("thousandths of devices that tasks may share", least=0, most=1e6)
 PODS = 110  # what a kubelet allows, where resources are given and pods are not
 
 
@@ -176,12 +177,21 @@ class Befalls:
 
 
 def read_amounts(given: dict[str, object], path: str) -> Amounts:
-    """Quantities as on a node or a pod, as the core's amounts. Raises SettingsError."""
-    texts: dict[str, str | int | float] = {
-        name: value if isinstance(value, str) else repr(value) for name, value in given.items()
-    }
+    """Quantities as on a node or a pod, and thousandths of devices, as the core's amounts.
+
+    Raises SettingsError.
+    """
+    texts: dict[str, str | int | float] = {}
+    for name, value in given.items():
+        if counted(name):
+            texts[name] = value if isinstance(value, str) else repr(value)
+        elif name != DEVICE_MILLI:
+            known = f"write cpu, memory, {DEVICE_MILLI} or a name such as example.com/gpu"
+            raise SettingsError(join(path, name), f"no scheduler counts this; {known}")
+    milli = read_value(int, _DEVICES, given.get(DEVICE_MILLI, 0), join(path, DEVICE_MILLI))
+    devices = ((DEVICE_MILLI, milli),) if milli else ()
     try:
-        return amounts(parsed(texts, path), path)
+        return tuple(sorted((*amounts(parsed(texts, path), path), *devices)))
     except FieldError as error:
         raise SettingsError(error.field, error.problem) from None
 

@@ -179,4 +179,4 @@ def _within(path: str) -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        raise SettingsError(join(path, error.path), error.problem) from None
+        raise SettingsError(join(path, error.path) if error.path else path, error.problem) from None
