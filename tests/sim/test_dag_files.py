@@ -6,19 +6,22 @@ import json
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import jsonschema
 import pytest
+import yaml
 
 from eclectus.config.reading import camel
 from eclectus.core.errors import SettingsError
 from eclectus.sim.dagfile import JobField, StageField, read_dags
+from eclectus.sim.reading import parse
 from eclectus.sim.scenario import Scenario
 from eclectus.sim.shipped import shipped
 from eclectus.sim.work import Dag
 from eclectus_e2e.paths import CHECKOUT
-from simulated import scenario
+from simulated import document, scenario
 from staged import DIAMOND, job, written
 
 SCHEMA = json.loads((CHECKOUT / "docs" / "dags.schema.json").read_text())
@@ -231,3 +234,17 @@ def test_a_line_that_is_wrong_is_refused_with_its_number(
 
 def test_a_machine_s_memory_that_is_none_is_named(tmp_path: Path) -> None:
     assert "dags.machineMemory: 'much' is not" in refusal(alibaba(tmp_path, ALIBABA, machineMemory="much"))
+
+
+def test_the_manual_s_own_examples_are_good(tmp_path: Path) -> None:
+    page = (CHECKOUT / "docs" / "simulator.md").read_text()
+    section = page.partition("## Jobs that are graphs of stages")[2].partition("## The orders")[0]
+    text = next(part for part in section.split("\n\n") if part.lstrip().startswith('{"jobs"'))
+    jsonschema.validate(json.loads(text), SCHEMA)
+    assert [dag.path for dag in read_dags(text.encode(), by_stage=True)] == [6.5]
+    (tmp_path / "dags.json").write_text(text)
+    workload = yaml.safe_load(dedent(section.lstrip("\n").partition("\n\n")[0]))["workload"]
+    machines = {"groups": [{"resources": {"cpu": 8, "memory": "8Gi"}}]}
+    asked = document(workload=workload, cluster=machines, measure=None)
+    read = parse(yaml.safe_dump(asked), tmp_path)
+    assert (read.tasks, len({arrival.at for arrival in read.plan.arrivals(1)})) == (200 * 12, 200)
