@@ -60,7 +60,10 @@ def locked(name):
 
 
 def test_the_images_versions_are_those_the_tests_run_with():
-    live, dev = locked("live.lock"), locked("dev.lock")
+    live, operator, dev = locked("live.lock"), locked("operator.lock"), locked("dev.lock")
     assert {"aiohttp", "kubernetes", "numpy"} <= live.keys()
+    assert {"aiohttp", "kopf", "msgspec"} <= operator.keys()
     assert live.items() <= dev.items()
+    assert operator.items() <= dev.items()
     assert not live.keys() & {"pytest", "mypy", "helm-python-sdk", "kopf"}
+    assert not operator.keys() & {"pytest", "mypy", "helm-python-sdk", "kubernetes"}

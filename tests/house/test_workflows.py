@@ -9,7 +9,7 @@ from eclectus_e2e.paths import CHECKOUT
 
 WORKFLOWS = sorted((CHECKOUT / ".github" / "workflows").glob("*.yaml"))
 TARGETS = set(re.findall(r"^([a-z0-9-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
-DOCKERFILE = (CHECKOUT / "scheduler" / "Dockerfile").read_text()
+DOCKERFILES = [(CHECKOUT / part / "Dockerfile").read_text() for part in ("scheduler", "operator")]
 
 
 def steps(path):
@@ -40,15 +40,28 @@ def test_ci_runs_the_lint_and_the_readmes_test_command():
     assert (CHECKOUT / ".ci" / "run").stat().st_mode & 0o111
 
 
-def test_the_image_runs_as_nobody_and_imports_from_no_working_directory():
-    last = DOCKERFILE.rpartition("FROM ")[2]
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=["scheduler", "operator"])
+def test_the_image_runs_as_nobody_and_imports_from_no_working_directory(dockerfile):
+    last = dockerfile.rpartition("FROM ")[2]
     assert "\nUSER 65532:65532\n" in last
     assert "PYTHONSAFEPATH=1" in last
-    assert "pip install --require-hashes" in DOCKERFILE
+    assert "pip install --require-hashes" in dockerfile
 
 
-def test_what_the_image_copies_exists_and_is_let_in():
-    copies = re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, flags=re.MULTILINE)
+def test_the_benchmarks_image_is_its_one_file_run_by_nobody():
+    (unit,) = [each for each in DOCKERFILES[1].split("FROM ") if each.partition("\n")[0].endswith(" AS unit")]
+    assert re.findall(r"^COPY (\S+) /unit.py$", unit, flags=re.MULTILINE) == [
+        "operator/eclectus_operator/unit.py"
+    ]
+    assert "\nUSER 65532:65532\n" in unit
+    assert 'ENTRYPOINT ["python3", "-I", "/unit.py"]' in unit, (
+        "isolated: it imports from no folder it is run in"
+    )
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=["scheduler", "operator"])
+def test_what_the_image_copies_exists_and_is_let_in(dockerfile):
+    copies = re.findall(r"^COPY (?!--from)(.*) \S+$", dockerfile, flags=re.MULTILINE)
     sources = [source for line in copies for source in line.split()]
     let_in = re.findall(r"^!(.*)$", (CHECKOUT / ".dockerignore").read_text(), flags=re.MULTILINE)
     assert sources
