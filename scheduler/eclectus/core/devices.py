@@ -3,7 +3,8 @@
 A node's amount of `DEVICE_MILLI` comes in devices of 1000 each (the last one takes what is left over). A
 task that asks for 300 takes a share of one device, one that asks for 2000 two untouched ones, one that
 asks for 2300 two untouched ones and a share of a third. So a node may have enough in all and yet no room:
-the shares that are left stand on different devices.
+the shares that are left stand on different devices. Who waits for a node is meant for room in all, as of
+every resource, and for no device: it is chosen when the task is bound.
 """
 
 from __future__ import annotations
