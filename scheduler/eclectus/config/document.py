@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import yaml
@@ -25,8 +26,20 @@ class _StrictLoader(yaml.SafeLoader):
 
 def read_yaml(text: str) -> object:
     """The values of one YAML document. Raises SettingsError with the line where that is known."""
-    try:
+    with _said():
         return yaml.load(text, _StrictLoader)  # noqa: S506 — a SafeLoader that refuses more
+
+
+def read_documents(text: str) -> list[object]:
+    """The values of every document of a stream, None for an empty one. Raises SettingsError as above."""
+    with _said():
+        return list(yaml.load_all(text, _StrictLoader))
+
+
+@contextmanager
+def _said() -> Iterator[None]:
+    try:
+        yield
     except (yaml.YAMLError, ValueError) as error:  # a date such as 2026-99-99 is a ValueError
         raise SettingsError("", f"is no YAML: {error}") from error
     except RecursionError as error:

@@ -8,12 +8,11 @@ check it and to run it, and never held in memory.
 from __future__ import annotations
 
 import gzip
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from math import inf, isfinite
+from math import isfinite
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +20,7 @@ from eclectus.core.errors import SettingsError
 from eclectus.core.settings import Setting
 from eclectus.sim.kinds import Needs
 from eclectus.sim.machine import Machine
+from eclectus.sim.recorded import recorded
 from eclectus.sim.work import Arrival, Kind, Plan
 from eclectus.sim.workload import Workload
 
@@ -43,22 +43,10 @@ class Jobtrace(Workload):
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
         """Read the trace once and check every line. Raises SettingsError with the line's number."""
         del machines
-        tasks: Counter[Kind] = Counter()
-        work: dict[Kind, float] = defaultdict(float)
-        last = 0.0
-        for job in self._arrivals(folder, 0):
-            last = job.at
-            tasks[job.kind] += len(job.sizes)
-            work[job.kind] += sum(job.sizes)
-        if not tasks:
+        plan = recorded(self._arrivals(folder, 0), partial(self._arrivals, folder))
+        if not plan.tasks:
             raise SettingsError("file", f"{self.file} holds no job")
-        return Plan(
-            mean_sizes={kind: work[kind] / count for kind, count in tasks.items()},
-            work_rates={kind: total / last if last else inf for kind, total in work.items()},
-            tasks_a_second=tasks.total() / last if last else inf,
-            tasks=tasks.total(),
-            arrivals=partial(self._arrivals, folder),
-        )
+        return plan
 
     def _arrivals(self, folder: Path, seed: int) -> Iterator[Arrival]:
         """The jobs in the order of the file, whatever the seed."""

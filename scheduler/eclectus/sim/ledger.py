@@ -122,7 +122,7 @@ class Ledger:
         return self.arrived >= self.window.until_task and not self._open_jobs
 
     def arrive(self, number: int, job: Arrival, now: float) -> None:
-        """A job arrives, and its tasks with it; those of stages `enter` by themselves."""
+        """A job arrives, and with it its tasks, or as many as are there at once; the others `enter` later."""
         window, tasks = self.window, len(job.sizes)
         measured = window.from_task <= self.arrived < window.until_task and now >= window.from_seconds
         if measured:
@@ -132,7 +132,7 @@ class Ledger:
             tally = self.tallies[self.groups.job_cell(job, length)]
             self._open_jobs[number] = _Open(tasks, now, length, None if job.dag else job.kind, tally)
         self.arrived += tasks
-        self.enter(0 if job.dag else tasks)
+        self.enter(0 if job.dag else tasks if job.at_once is None else min(tasks, job.at_once))
 
     def enter(self, tasks: int) -> None:
         """Tasks of jobs that have arrived are there."""

@@ -62,7 +62,7 @@ class Arrival(Struct, frozen=True, gc=False):
     """A job arrives: so many tasks of one kind, each of a true size in seconds at speed 1.
 
     A task of size inf never ends, and the run does not wait for it. With a `dag` the sizes are those of
-    its stages one after the other, and `kind`, `estimate` and `patience` mean nothing.
+    its stages one after the other, and `kind`, `estimate`, `patience` and `at_once` mean nothing.
     """
 
     at: float
@@ -71,6 +71,7 @@ class Arrival(Struct, frozen=True, gc=False):
     estimate: float | None = None  # how long a task lasts at speed 1, as the scheduler is told
     patience: float = inf  # a task that has not started so long after its arrival goes away, seconds
     dag: Dag | None = None
+    at_once: int | None = None  # of its tasks so many are there at a time; None: all
 
 
 @dataclass(frozen=True, slots=True)

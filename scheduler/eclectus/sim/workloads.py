@@ -5,6 +5,7 @@ from __future__ import annotations
 from eclectus.sim.dags import Dags
 from eclectus.sim.gavel import Gavel
 from eclectus.sim.jobtrace import Jobtrace
+from eclectus.sim.kubernetes import Kubernetes
 from eclectus.sim.openb import Openb
 from eclectus.sim.poisson import Poisson
 from eclectus.sim.workload import Workload
@@ -15,4 +16,5 @@ WORKLOADS: dict[str, type[Workload]] = {
     "dags": Dags,
     "openb": Openb,
     "gavel": Gavel,
+    "kubernetes": Kubernetes,
 }

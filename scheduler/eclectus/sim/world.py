@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from itertools import islice
 from math import inf
 from typing import Any
 
@@ -66,6 +67,7 @@ class World:
         self._checked, self._conserving = checked or conserving, conserving
         self._judge, self._staging = Judge(), Staging()
         self._waiting: dict[str, Running] = {}
+        self._later: dict[int, Iterator[Running]] = {}  # job -> tasks not submitted yet
         self._jobs = self._serial = 0
         self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
         self._words: list[Event] = []  # for the engine's next step
@@ -145,6 +147,17 @@ class World:
             self._arrive_in_stages(number, job, job.dag)
             return
         self.ledger.arrive(number, job, now)
+        tasks = self._tasks(number, job)
+        for run in islice(tasks, job.at_once):
+            self._submit(run)
+            if job.patience < inf:
+                self._plan(now + job.patience, self._give_up, run.task.uid)
+        if job.at_once is not None:
+            self._later[number] = tasks
+        self._plan_next_arrival()
+
+    def _tasks(self, number: int, job: Arrival) -> Iterator[Running]:
+        """One after the other, each as it is submitted when it is asked for."""
         kind, owner = job.kind, f"job-{number}"
         for at, size in enumerate(job.sizes):
             name = f"{owner}-{at}"
@@ -155,15 +168,12 @@ class World:
                 profile=self._profiles[number % len(self._profiles)],
                 spec=kind.spec,
                 priority=kind.priority,
-                created=now,
+                created=self.now,
                 workload=kind.name,
                 job=owner,
                 estimate=job.estimate,
             )
-            self._submit(Running(task, kind, number, size, now))
-            if job.patience < inf:
-                self._plan(now + job.patience, self._give_up, name)
-        self._plan_next_arrival()
+            yield Running(task, kind, number, size, self.now)
 
     def _arrive_in_stages(self, number: int, job: Arrival, dag: Dag) -> None:
         self.ledger.arrive(number, job, self.now)
@@ -171,7 +181,7 @@ class World:
         self._release(self._staging.arrive(number, dag, job.sizes, profile, self.now))
         self._plan_next_arrival()
 
-    def _release(self, runs: Sequence[Staged]) -> None:
+    def _release(self, runs: Sequence[Running]) -> None:
         self.ledger.enter(len(runs))
         for run in runs:
             self._submit(run)
@@ -216,6 +226,8 @@ class World:
         self._tell(TaskSeen(self._shown(run, machine, "Succeeded")))
         if isinstance(run, Staged):
             self._release(self._staging.end(run, self.now))
+        elif run.job in self._later:
+            self._release(tuple(islice(self._later[run.job], 1)))
 
     def _befall(self, shock: Shock) -> None:
         machines = [self.machines[name] for name in shock.machines]
