@@ -47,7 +47,7 @@ def memory(units: int, size: int = COPY_BYTES) -> int:
         one[0], one[-1] = turn % 251, turn % 241
         other[:] = one
         one, other = other, one
-    return zlib.crc32(bytes(one[::SAMPLE_BYTES]), one[-1])
+    return zlib.crc32(bytes(one[::SAMPLE_BYTES]) + bytes(one[-1:]))
 
 
 def disk(units: int, folder: Path, size: int = FILE_BYTES) -> int:
