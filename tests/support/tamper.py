@@ -47,6 +47,8 @@ class Watched(PlacePolicy):
 def _shut(view: View, shut: bool) -> None:
     for name in OF_CLUSTER:  # the ledger first: its pages are views of it
         getattr(view.cluster, name).flags.writeable = not shut
+    if view.cluster.devices is not None:
+        view.cluster.devices.free.flags.writeable = not shut
 
 
 def watch(engine: Engine) -> Engine:
