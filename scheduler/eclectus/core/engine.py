@@ -68,7 +68,8 @@ class Engine:
         # 4. Waiting tasks take their turns, and places.
         self._placing.take_turns()
         # 5. Who still waits is told why.
-        self._telling.tell()
+        if state.reports.next_due() <= now:
+            self._telling.tell()
 
     def next_wake(self) -> float | None:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""

@@ -151,14 +151,16 @@ class Plans:
 
     def lift(self) -> None:
         """A new round: no task is meant for any node. `since` stays until `prune`."""
-        for task, row in self._rows.values():
-            self._cluster.mean_for(row, task.spec.requests, -1)
-        self._rows.clear()
         self._until = inf
+        if self._rows:
+            for task, row in self._rows.values():
+                self._cluster.mean_for(row, task.spec.requests, -1)
+            self._rows.clear()
 
     def prune(self) -> None:
         """The round is over: only tasks still planned remember since when."""
-        self._since = {uid: since for uid, since in self._since.items() if uid in self._rows}
+        if self._since:
+            self._since = {uid: since for uid, since in self._since.items() if uid in self._rows}
 
     def withdraw(self, uid: str) -> None:
         """The task is gone."""

@@ -37,6 +37,8 @@ class Placing:
         state.plans.lift()
         state.held.clear()
         self.next_release = inf
+        if not len(state.lanes):
+            return
         state.view.planned_since = state.plans.since
         awake = self._awake_lanes()
         names = sorted(awake, key=lambda name: min(map(_age, awake[name]))) if len(awake) > 1 else awake
@@ -69,9 +71,12 @@ class Placing:
 
     def _walk(self, profile: Profile, lanes: list[TaskLane]) -> None:
         walk = Walk(profile, self._state, lanes)
-        answers, faults = self._answers(profile, walk), 0
+        answers: Iterator[Action] | None = None
+        faults = 0
         while faults < FAULTS_MOST:
             try:
+                if answers is None:
+                    answers = iter(profile.place.place(self._state.view, walk))
                 action = next(answers)
             except StopIteration:
                 break
@@ -79,16 +84,13 @@ class Placing:
                 faults += 1
                 if not self._blame(walk, profile.place, f"{type(error).__name__}: {error}"):
                     break
-                answers = self._answers(profile, walk)  # a generator that has raised is dead
+                answers = None  # a generator that has raised is dead
                 continue
             faults += not self._take(walk, profile.place, action)
         if faults == FAULTS_MOST:
             self._blame(walk, profile.place, f"erred {faults} times in one round")
         self._relieve(profile, walk)
         self._finish(walk)
-
-    def _answers(self, profile: Profile, walk: Walk) -> Iterator[Action]:
-        yield from profile.place.place(self._state.view, walk)
 
     def _take(self, walk: Walk, policy: PlacePolicy, action: Action) -> bool:
         """Put the action in force if it may be; otherwise its task, if it is one at hand, backs off."""

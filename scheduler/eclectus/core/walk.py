@@ -20,7 +20,8 @@ class Walk(Iterator[Task]):
 
     def __init__(self, profile: Profile, state: State, lanes: Sequence[TaskLane]) -> None:
         self._profile, self._state = profile, state
-        self._turns = self._ordered(lanes)
+        self._lanes = lanes
+        self._turns: Iterator[Lane] | None = None
         self.walked: dict[int, TaskLane] = {}  # serial -> lane
         self.offered: dict[str, tuple[Task, TaskLane]] = {}  # uid -> what has been offered and not answered
         self.refused: dict[str, tuple[Task, TaskLane]] = {}  # uid -> the head a lane was parked with
@@ -63,11 +64,10 @@ class Walk(Iterator[Task]):
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def _ordered(self, lanes: Sequence[TaskLane]) -> Iterator[Lane]:
-        yield from self._profile.order.turns(self._state.view, lanes)
-
     def _next_lane(self) -> TaskLane:
         try:
+            if self._turns is None:
+                self._turns = iter(self._profile.order.turns(self._state.view, self._lanes))
             lane = next(self._turns)
             if isinstance(lane, TaskLane):
                 return lane
