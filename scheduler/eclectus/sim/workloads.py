@@ -6,6 +6,7 @@ from eclectus.sim.dags import Dags
 from eclectus.sim.gavel import Gavel
 from eclectus.sim.jobtrace import Jobtrace
 from eclectus.sim.kubernetes import Kubernetes
+from eclectus.sim.livetape import Tape
 from eclectus.sim.openb import Openb
 from eclectus.sim.poisson import Poisson
 from eclectus.sim.workload import Workload
@@ -17,4 +18,5 @@ WORKLOADS: dict[str, type[Workload]] = {
     "openb": Openb,
     "gavel": Gavel,
     "kubernetes": Kubernetes,
+    "tape": Tape,
 }
