@@ -1,12 +1,14 @@
 """How long a node will be busy with what it has, by the estimates of its tasks: what several policies share.
 
-Of each node it is kept what its running tasks should have ended by and what its line should take. A
-task without an estimate is taken to run as long as is believed of its work on that node.
+Of each node it is kept when its running tasks should end and how long its line should take. A task
+without an estimate is taken to run as long as is believed of its work on that node. Services have no
+end and do not count: they shrink the node instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from math import fsum, inf
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from eclectus.core.journal import Rows
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Join, View
 from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.maths import numbers
 
 
 class Backlog:
@@ -26,7 +29,8 @@ class Backlog:
     def __init__(self, counts: Callable[[Task], bool] = lambda task: True) -> None:
         self._counts = counts
         self._place = -1
-        self._running = self._ends = self._queued = self._tasks = np.zeros(0)
+        self._queued = self._tasks = np.zeros(0)
+        self._ends = np.zeros((0, 1))  # of running tasks, ascending, then -inf; a row a node, seconds
 
     def refresh(self, view: View) -> None:
         """Catch up with the cluster."""
@@ -34,7 +38,8 @@ class Backlog:
         changed = usage.since(self._place) if len(self._tasks) == capacity else None
         self._place = usage.end
         if changed is None:
-            self._running, self._ends, self._queued, self._tasks = np.zeros((4, capacity))
+            self._queued, self._tasks = np.zeros((2, capacity))
+            self._ends = np.full((capacity, 1), -inf)
             changed = np.flatnonzero(view.cluster.present).tolist()
         for row in changed:
             self._look(view, row)
@@ -48,34 +53,43 @@ class Backlog:
 
         Exact by the estimates for one slot; with several, work is taken to be shared evenly by all.
         """
-        running = np.maximum(self._ends[rows] - self._running[rows] * view.now, 0.0)
+        running = np.maximum(self._ends[rows] - view.now, 0.0).sum(axis=1)
         seconds = (running + self._queued[rows]) / np.maximum(task_class.slots[rows], 1.0)
         return np.where(task_class.open[rows], 0.0, seconds)
 
+    def join_least_wait(
+        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
+    ) -> Iterator[Action]:
+        """Tasks of one class join, each of these rows' line of the least wait, those before it counted."""
+        self.refresh(view)
+        waits = self.wait(view, task_class, rows)
+        for task in tasks:
+            at = int(waits.argmin())
+            yield Join(task, int(rows[at]))
+            self.refresh(view)
+            waits[at] = self.wait(view, view.task_class(task), rows[at : at + 1])[0]
+
     def _look(self, view: View, row: int) -> None:
-        running = [(since, task) for task, since in view.residents(row) if self._counts(task)]
+        running = [(since, task) for task, since in view.residents(row) if self._counts_here(task)]
         waiting = [
             claim.head for claim in view.lines.get(row, ()) if claim.is_meant and self._counts(claim.head)
         ]
-        self._running[row] = len(running)
-        self._ends[row] = sum(since + expected_seconds(view, task, row) for since, task in running)
-        self._queued[row] = sum(expected_seconds(view, task, row) for task in waiting)
+        ends = sorted(since + expected_seconds(view, task, row) for since, task in running)
+        missing = len(ends) - self._ends.shape[1]
+        if missing > 0:
+            self._ends = np.pad(self._ends, ((0, 0), (0, missing)), constant_values=-inf)
+        self._ends[row] = -inf
+        self._ends[row, : len(ends)] = ends
+        # fsum: residents come in no order, and the order must not decide a tie.
+        self._queued[row] = fsum(expected_seconds(view, task, row) for task in waiting)
         self._tasks[row] = len(running) + len(waiting)
 
-
-def join_least_wait(
-    view: View, tasks: Sequence[Task], rows: Rows, waits: Floats, task_class: TaskClass
-) -> Iterator[Action]:
-    """Each task joins the line of the least wait, those before it counted; `waits` [len(rows)] is written."""
-    for task in tasks:
-        at = int(waits.argmin())
-        row = int(rows[at])
-        waits[at] += expected_seconds(view, task, row) / task_class.slots[row]
-        yield Join(task, row)
+    def _counts_here(self, task: Task) -> bool:
+        return not task.spec.lasting and self._counts(task)
 
 
 def expected_seconds(view: View, task: Task, row: int) -> float:
-    """What a task says it takes, else what is believed of its work on that node."""
+    """What a task says it takes, else what is believed of its work on that node; inf on one of speed 0."""
     if task.estimate is not None:
         return task.estimate
-    return 1.0 / float(view.learn.speeds(task.workload).rate[row])
+    return numbers.divide(1.0, float(view.learn.speeds(task.workload).rate[row]))

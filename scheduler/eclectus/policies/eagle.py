@@ -26,7 +26,7 @@ from eclectus.core.journal import Rows
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Batch, PlacePolicy, Refuse, View
 from eclectus.core.settings import Setting
-from eclectus.policies.backlog import Backlog, join_least_wait
+from eclectus.policies.backlog import Backlog
 from eclectus.policies.partition import Partition
 from eclectus.policies.reservations import Distinct, Ratio, draw, jobs
 
@@ -50,12 +50,11 @@ class Eagle(Partition, PlacePolicy):
             if not len(rows):
                 yield from (Refuse(task) for task in tasks)
                 continue
-            self._long.refresh(view)
             if self.is_long(tasks[0]):
                 rows = self.rows_for_long(view, rows)
-                waits = self._long.wait(view, task_class, rows)
-                yield from join_least_wait(view, tasks, rows, waits, task_class)
+                yield from self._long.join_least_wait(view, tasks, task_class, rows)
             else:
+                self._long.refresh(view)
                 yield Batch(tasks, self._probed(view, rows, len(tasks)), sticky=True)
 
     def _probed(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:

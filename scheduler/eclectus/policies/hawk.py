@@ -6,7 +6,8 @@ does. A node that has nothing to do asks up to ten random nodes of the long part
 short reservations that stand behind a long task there.
 
 Departures: the central part counts the long work it has placed itself, as in the published simulator;
-on nodes of several slots a node steals when nothing at all runs there; a thief takes only what it may run.
+on nodes of several slots a node steals when nothing but services runs there; a thief takes only what
+it may run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from eclectus.core.claim import Claim
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Batch, Line, PlacePolicy, Refuse, View
 from eclectus.core.settings import Setting
-from eclectus.policies.backlog import Backlog, join_least_wait
+from eclectus.policies.backlog import Backlog
 from eclectus.policies.partition import Partition
 from eclectus.policies.reservations import Distinct, Ratio, draw, jobs
 
@@ -45,9 +46,7 @@ class Hawk(Partition, PlacePolicy):
                 yield from (Refuse(task) for task in tasks)
             elif self.is_long(tasks[0]):
                 rows = self.rows_for_long(view, rows)
-                self._long.refresh(view)
-                waits = self._long.wait(view, task_class, rows)
-                yield from join_least_wait(view, tasks, rows, waits, task_class)
+                yield from self._long.join_least_wait(view, tasks, task_class, rows)
             else:
                 yield Batch(tasks, draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
 
@@ -64,7 +63,7 @@ class Stealing(Partition, Line):
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
         """From the first of the nodes asked that has something to take."""
-        if next(iter(view.residents(row)), None) is not None:
+        if any(not task.spec.lasting for task, _ in view.residents(row)):
             return
         victims = self.rows_for_long(view, view.cluster.present.nonzero()[0])
         for _ in range(self.attempts):

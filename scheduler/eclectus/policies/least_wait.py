@@ -6,23 +6,26 @@ what stands there less the time the running task has had. Short jobs may use eve
 the long partition. With `heartbeat` the waits are looked up only so often (DLWL, which stands for
 Yaq-d); in between the picture is kept by adding what has been placed, and what ends is not seen.
 
-Departures: heartbeats come one for all nodes, and the jitter is uniform instead of whole seconds; on
-nodes of several slots the work is taken to be shared evenly.
+Departures: heartbeats come one for all nodes, and the jitter is uniform instead of whole seconds; a kind
+of task that was not placed in the last heartbeat is looked up when it comes; on nodes of several slots
+the work is taken to be shared evenly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
+from eclectus.core.claim import Kind
+from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, PlacePolicy, Refuse, View
+from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, View
 from eclectus.core.settings import Setting
 from eclectus.feasibility.classes import Floats, TaskClass
-from eclectus.policies.backlog import Backlog, join_least_wait
+from eclectus.policies.backlog import Backlog, expected_seconds
 from eclectus.policies.partition import Partition
 from eclectus.policies.reservations import jobs
 
@@ -44,15 +47,10 @@ class CentralLeastWait(Partition, PlacePolicy):
                 continue
             if self.is_long(tasks[0]):
                 rows = self.rows_for_long(view, rows)
-            every = self._waits(view, task_class)
-            waits = every[rows]
-            yield from join_least_wait(view, tasks, rows, waits, task_class)
-            every[rows] = waits
+            yield from self._join(view, tasks, task_class, rows)
 
-    def _waits(self, view: View, task_class: TaskClass) -> Floats:
-        """By row, shape [capacity]."""
-        self._backlog.refresh(view)
-        return self._backlog.wait(view, task_class, np.arange(view.cluster.capacity))
+    def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
+        return self._backlog.join_least_wait(view, tasks, task_class, rows)
 
 
 @dataclass(eq=False)
@@ -72,15 +70,33 @@ class DistributedLeastWait(CentralLeastWait):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._due = -np.inf  # the next heartbeat, seconds
-        self._seen: dict[TaskClass, Floats] = {}
+        self._seen: dict[Kind, Floats] = {}  # waits at the last heartbeat, by row
+        self._placed = np.zeros(0)  # what has been placed since, seconds by row
+        self._asked: set[Kind] = set()  # what kinds that was
 
-    def _waits(self, view: View, task_class: TaskClass) -> Floats:
-        if view.now >= self._due:
+    def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
+        slots = task_class.slots[rows]
+        waits = self._waits_seen(view, task_class)[rows] + self._placed[rows] / slots
+        for task in tasks:
+            at = int(waits.argmin())
+            row, seconds = int(rows[at]), expected_seconds(view, task, int(rows[at]))
+            waits[at] += seconds / slots[at]
+            self._placed[row] += seconds
+            yield Join(task, row)
+
+    def _waits_seen(self, view: View, task_class: TaskClass) -> Floats:
+        """By row, shape [capacity], without what has been placed since."""
+        every = np.arange(view.cluster.capacity)
+        if view.now >= self._due or len(self._placed) < len(every):
             self._due = view.now + self.heartbeat * (1.0 + view.rng.random())
-            self._seen.clear()
+            self._placed = np.zeros(len(every))
             self._backlog.refresh(view)
-        seen = self._seen.get(task_class)
-        if seen is None or len(seen) < view.cluster.capacity:
-            every = np.arange(view.cluster.capacity)
-            seen = self._seen[task_class] = self._backlog.wait(view, task_class, every)
-        return seen
+            self._seen = {
+                kind: self._backlog.wait(view, view.classes.of(*kind), every) for kind in self._asked
+            }
+            self._asked.clear()
+        kind = (task_class.spec, task_class.workload)
+        self._asked.add(kind)
+        if kind not in self._seen:
+            self._seen[kind] = self._backlog.wait(view, task_class, every)
+        return self._seen[kind]

@@ -4,12 +4,15 @@ The lines of Eagle (Delgado, Didona, Dinu, Zwaenepoel, SoCC 2016): of what stand
 least remaining work (tasks not started times estimate) goes first, unless somebody it would pass has been
 overtaken by as much as `slack` times its own estimate. Long work at the head goes before everybody.
 
-Departure: work that has no estimate is taken to last as long as is believed of it on that node.
+Departures: long work passes nobody, where the paper lets it compete by what is left of its whole job,
+which a line does not know of tasks that were placed one by one; so no short task that was there first
+waits behind long work. Work that has no estimate is taken to last as long as is believed of it on that
+node.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -33,7 +36,7 @@ class ShortestRemaining(CutOff, Line):
     ] = 5.0
 
     def __post_init__(self) -> None:
-        self._overtaken: WeakKeyDictionary[Claim, Counter[int]] = WeakKeyDictionary()  # seconds by row
+        self._overtaken: WeakKeyDictionary[Claim, defaultdict[int, float]] = WeakKeyDictionary()
 
     def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
         """The best of those who may pass all that stand before them."""
@@ -41,19 +44,21 @@ class ShortestRemaining(CutOff, Line):
             return line[0]
         slack, best, least = inf, 0, inf
         for at, claim in enumerate(line):
+            if self.is_long(claim.head):
+                continue
             seconds = expected_seconds(view, claim.head, row)
             remaining = seconds * len(claim.tasks)
             if remaining < least and seconds <= slack:
                 best, least = at, remaining
-            if not self.is_long(claim.head):
-                slack = min(slack, self.slack * seconds - self._overtaken.get(claim, _NOBODY)[row])
+            slack = min(slack, self.slack * seconds - self._overtaken_by(claim, row))
         if view.task_class(line[best].head).fits_now(row):
             self._count(line[:best], row, expected_seconds(view, line[best].head, row))
         return line[best]
 
     def _count(self, passed: Sequence[Claim], row: int, seconds: float) -> None:
-        for claim in passed:
-            self._overtaken.setdefault(claim, Counter())[row] += seconds  # type: ignore[assignment]
+        for claim in dict.fromkeys(passed):  # who stands there twice is passed once
+            self._overtaken.setdefault(claim, defaultdict(float))[row] += seconds
 
-
-_NOBODY: Counter[int] = Counter()
+    def _overtaken_by(self, claim: Claim, row: int) -> float:
+        """Seconds of work that has passed the claim in this line."""
+        return self._overtaken[claim][row] if claim in self._overtaken else 0.0

@@ -1,0 +1,274 @@
+"""Hawk, Eagle and the least-wait rules: short work beside long work, watched while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_task
+from eclectus.core.claim import Claim
+from eclectus.core.engine import Engine
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Join, PlacePolicy, View
+from eclectus.policies import table
+from eclectus.policies.least_wait import CentralLeastWait, DistributedLeastWait
+from eclectus.sim.results import Run
+from eclectus.sim.run import build
+from eclectus.sim.run import run as simulate
+from eclectus.sim.scenario import Scenario
+from simulated import scenario
+from worlds import numbered, small_world
+
+CUT_OFF = 4.0
+CLASSES: dict[str, dict[str, Any]] = {
+    "short": {"size": {"mean": 1}, "estimate": 1, "tasksPerJob": 12, "share": 10},
+    "choosy": {
+        "size": {"mean": 1},
+        "estimate": 1,
+        "nodeSelector": {"disk": "ssd"},
+        "tasksPerJob": 5,
+        "share": 5,
+    },
+    "long": {"tasksPerJob": 3, "share": 2},
+}
+CLUSTER = {
+    "groups": [
+        {"name": "ssd", "count": 12, "labels": {"disk": "ssd"}},  # so that some are for short work alone
+        {"name": "plain", "count": 24},
+        {"name": "wide", "count": 4, "slots": 4},
+    ]
+}
+SLOTS = 12 + 24 + 4 * 4
+
+
+def mixed(place: str, line: str, tasks: int = 1500, long: float = 16.0) -> Scenario:
+    """Short and long jobs at about 80 % load, some short ones for a quarter of the machines only."""
+    partition = {"cutOff": CUT_OFF, "longShare": 0.8}
+    profile = {
+        "schedulerName": "it",
+        "place": {"policy": place, **(partition if place != "sparrow" else {})},
+        "line": {"policy": line, **_line_settings(line, partition)},
+        "learn": {"policy": "none"},
+    }
+    classes = [{"name": name, **fields} for name, fields in CLASSES.items()]
+    classes[-1] |= {"size": {"mean": long}, "estimate": long}
+    work_of_a_task = (10 * 12 + 5 * 5 + 2 * 3 * long) / (10 * 12 + 5 * 5 + 2 * 3)
+    return scenario(
+        cluster=CLUSTER,
+        workload={"poisson": {"rate": 0.8 * SLOTS / work_of_a_task, "classes": classes}},
+        profiles=[profile],
+        measure={"tasks": tasks},
+    )
+
+
+def _line_settings(line: str, partition: dict[str, float]) -> dict[str, float]:
+    return {"fifo": {}, "srpt": {"cutOff": CUT_OFF}, "stealing": partition}[line]
+
+
+def is_long(task: Task) -> bool:
+    return task.estimate is not None and task.estimate > CUT_OFF
+
+
+def behind_long(engine: Engine, row: int) -> Iterator[Claim]:
+    """Short claims of a row that stand behind long work, be it in line or running."""
+    state = engine._state
+    is_behind = any(is_long(task) for task, _ in state.residents.on(row))
+    for claim in state.lines.by_row.get(row, ()):
+        if is_long(claim.head):
+            is_behind = True
+        elif is_behind:
+            yield claim
+
+
+# -- Eagle -----------------------------------------------------------------------------------------
+
+
+def shorts_behind_long(asked: Scenario) -> int:
+    """How many short claims were seen behind long work, over all lines and moments."""
+    world, _ = build(asked, asked.contestants[0], seed=1)
+    seen = 0
+
+    def look(now: float, events: object, commands: object) -> None:
+        nonlocal seen
+        engine = world.engine
+        seen += sum(1 for row in engine._state.lines.by_row for _ in behind_long(engine, row))
+
+    world.told = look
+    world.run()
+    assert world.fault_count == 0, world.first_fault
+    return seen
+
+
+@pytest.mark.parametrize("long", [16.0, 4.5], ids=["long", "so short that it could compete"])
+def test_in_eagle_no_short_task_ever_waits_behind_a_long_one(long: float) -> None:
+    assert shorts_behind_long(mixed("eagle", "srpt", long=long)) == 0
+
+
+@pytest.mark.parametrize(("place", "line"), [("sparrow", "fifo"), ("hawk", "stealing"), ("clwl", "fifo")])
+def test_the_same_watcher_finds_them_elsewhere(place: str, line: str) -> None:
+    assert shorts_behind_long(mixed(place, line)) > 0
+
+
+def test_a_short_job_of_eagle_keeps_its_place_until_all_its_tasks_have_started() -> None:
+    world = small_world(make_engine(table.PLACE["eagle"](), line=table.LINE["srpt"]()), nodes=1, cpu=1)
+    world.add(*numbered(3, "a", job="a", estimate=5.0))
+    world.add(*numbered(1, "b", job="b", estimate=50.0))
+    order = []
+    while placed := world.placed():
+        order += placed
+        world.end(*placed)
+    assert order == ["a0", "a1", "a2", "b0"]
+
+
+# -- Hawk ------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Theft:
+    """One claim taken over."""
+
+    claim: Claim
+    is_short: bool
+    was_behind_long: bool
+    may_run: bool
+    thief_was_idle: bool
+
+
+def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
+    world, _ = build(asked, asked.contestants[0], seed=2)
+    state, found = world.engine._state, []
+    move = state.lines.move
+
+    def watched(claim: Claim, row: int, to: int) -> None:
+        behind = claim in list(behind_long(world.engine, row))
+        may_run = state.view.classes.of(*claim.kind).may_wait(to)
+        idle = not list(state.residents.on(to))
+        found.append(Theft(claim, not is_long(claim.head), behind, may_run, idle))
+        move(claim, row, to)
+
+    monkeypatch.setattr(state.lines, "move", watched)
+    world.run()
+    assert world.fault_count == 0, world.first_fault
+    return found
+
+
+def test_hawks_idle_nodes_take_short_work_from_behind_long_work_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = thefts(mixed("hawk", "stealing"), monkeypatch)
+    assert len(found) > 20
+    assert all(each.is_short and each.was_behind_long for each in found)
+    assert all(each.may_run and each.thief_was_idle for each in found)
+
+
+def test_stealing_shortens_the_wait_of_short_tasks() -> None:
+    def wait(line: str) -> float:
+        asked = mixed("hawk", line)
+        return simulate(asked, asked.contestants[0], 3).groups["class"]["short"].wait.mean
+
+    assert wait("stealing") < 0.8 * wait("fifo")
+
+
+def test_a_node_that_only_runs_services_steals() -> None:
+    hawk, line = table.PLACE["hawk"](cut_off=CUT_OFF, long_share=1.0), table.LINE["stealing"](cut_off=CUT_OFF)
+    world = small_world(make_engine(hawk, line=line), nodes=2, cpu=2)
+    for at in range(2):
+        world.put(make_task(f"daemon{at}", node=f"n{at}", lasting=True))
+    world.put(make_task("l0", node="n0", estimate=16.0))
+    world.put(make_task("l1", node="n1", estimate=16.0))
+    world.add(*numbered(2, "s", estimate=1.0))
+    world.add(make_task("t", estimate=1.0, created=9.0))
+    world.end("l1")
+    while ended := [name for name, node in world.placed().items() if node == "n1" and name[0] in "st"]:
+        world.end(*ended)
+    assert not any(name[0] in "st" for name in world.tasks)
+
+
+# -- least wait ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Reckoner(CentralLeastWait):
+    """The dumb twin: looks at every node anew before every task."""
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        for task in turns:
+            rows = view.task_class(task).waitable_rows
+            if self.is_long(task):
+                rows = self.rows_for_long(view, rows)
+            yield Join(task, min(rows.tolist(), key=lambda row: (self._wait(view, task, row), row)))
+
+    def _wait(self, view: View, task: Task, row: int) -> float:
+        task_class = view.task_class(task)
+        if task_class.open[row]:
+            return 0.0
+        left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.residents(row)]
+        line = [seconds(one) for claim in view.lines.get(row, ()) for one in claim.tasks]
+        return (fsum(left) + fsum(line)) / float(task_class.slots[row])
+
+
+def seconds(task: Task) -> float:
+    assert task.estimate is not None
+    return task.estimate
+
+
+def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.setitem(table.PLACE, "clwl", kind)
+    return simulate(asked, asked.contestants[0], seed=1, checked=True)
+
+
+def test_the_central_rule_is_its_dumb_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = mixed("clwl", "fifo", tasks=600)
+    clever, dumb = (run_with(kind, asked, monkeypatch) for kind in (CentralLeastWait, Reckoner))
+    assert clever == dumb
+
+
+def test_without_time_between_heartbeats_the_distributed_rule_is_the_central_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On single slots; several are counted with their own work spread over all of them until the next."""
+    groups = {"groups": [{"count": 30}]}
+    classes = [{"name": "short", **CLASSES["short"]}]
+    classes.append({"name": "long", "size": {"mean": 16}, "estimate": 16, **CLASSES["long"]})
+    central = _least_wait("clwl", groups, classes)
+    assert run_with(CentralLeastWait, central, monkeypatch) == run_with(Always, central, monkeypatch)
+
+
+@dataclass(eq=False)
+class Always(DistributedLeastWait):
+    """Looks with every job."""
+
+    heartbeat: float = 0.0
+
+
+def _least_wait(policy: str, cluster: dict[str, Any], classes: list[dict[str, Any]]) -> Scenario:
+    profile = {
+        "schedulerName": "it",
+        "place": {"policy": policy, "cutOff": CUT_OFF},
+        "learn": {"policy": "none"},
+    }
+    workload = {"poisson": {"load": 0.8, "classes": classes}}
+    return scenario(cluster=cluster, workload=workload, profiles=[profile], measure={"tasks": 600})
+
+
+def test_between_heartbeats_it_knows_what_it_has_placed_and_not_what_has_ended() -> None:
+    world = small_world(make_engine(DistributedLeastWait(heartbeat=1000.0, long_share=1.0)), nodes=2, cpu=1)
+    world.add(make_task("long", estimate=100.0, workload="long"))
+    world.add(make_task("a", estimate=1.0, workload="short"))
+    assert world.placed() == {"long": "n0", "a": "n1"}
+    world.end("long")
+    world.add(make_task("b", estimate=1.0, workload="short"))
+    assert world.node_of("b") == ""
+    world.sleep(2000.0)
+    world.add(make_task("c", estimate=1.0, workload="short"))
+    assert world.node_of("c") == "n0"
+
+
+def test_work_of_unknown_length_avoids_a_node_of_no_speed() -> None:
+    world = small_world(make_engine(CentralLeastWait(), ExactSpeeds({"n0": 0.0})), nodes=2, cpu=1)
+    world.add(*numbered(5))
+    assert (len(world.engine._state.lines.by_row[1]), world.faults) == (3, [])

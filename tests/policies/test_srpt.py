@@ -1,0 +1,154 @@
+"""Shortest remaining work first: who may pass whom in a line, and how often somebody may be passed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from builders import make_engine, make_task
+from eclectus.core.claim import Claim
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Batch, Line, PlacePolicy, View
+from eclectus.policies.reservations import jobs
+from eclectus.policies.srpt import ShortestRemaining
+from worlds import World, small_world
+
+LONG = 200.0  # above the cut-off of 90 s
+
+
+@dataclass
+class Reserving(PlacePolicy):
+    """Every job stands so many times in the line of the one node."""
+
+    reservations: int = 1
+    sticky: bool = False
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        for tasks in jobs(turns):
+            yield Batch(tasks, (0,) * self.reservations, self.sticky)
+
+
+class Watched(ShortestRemaining):
+    """Recounts by itself by how much the estimates of others have passed each short claim."""
+
+    def __init__(self, slack: float) -> None:
+        super().__init__(slack=slack)
+        self.passed: dict[Claim, float] = {}  # seconds
+        self.worst = 0.0  # the most that a claim was ever passed by, in its own estimates
+
+    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+        chosen = super().next(view, row, line)
+        assert chosen is not None
+        for claim in set(line[: line.index(chosen)]):
+            if not self.is_long(claim.head):
+                self.passed[claim] = self.passed.get(claim, 0.0) + estimate(chosen)
+                self.worst = max(self.worst, self.passed[claim] / estimate(claim))
+        return chosen
+
+
+def estimate(claim: Claim) -> float:
+    assert claim.head.estimate is not None
+    return claim.head.estimate
+
+
+def one_server(line: Line, place: PlacePolicy | None = None) -> World:
+    """A node of one slot, which is busy."""
+    world = small_world(make_engine(place or Reserving(), line=line), cpu=1)
+    world.put(make_task("busy", node="n0"))
+    return world
+
+
+def job(name: str, seconds: float, count: int = 1) -> list[Task]:
+    return [make_task(f"{name}{at}", created=at, estimate=seconds, job=name) for at in range(count)]
+
+
+def served(world: World, most: int = 1000) -> list[str]:
+    """Jobs in the order in which the node starts their tasks, by their first letters."""
+    order = []
+    while len(order) < most and (placed := world.placed()):
+        (running,) = placed
+        world.end(running)
+        order += [name[0] for name in world.placed()]
+    return order
+
+
+def test_the_shortest_goes_first_unless_somebody_has_been_passed_enough() -> None:
+    """A is passed by 40 of the 50 s it bears; then everybody who would pass it is too long, and it goes."""
+    world = one_server(ShortestRemaining())
+    for one in (job("A", 10, 30), job("B", 60, 2), job("C", 40, 1), job("D", 40, 4)):
+        world.add(*one)
+    assert served(world, most=4) == ["C", "A", "B", "D"]
+
+
+def test_of_equal_jobs_the_first_goes_first() -> None:
+    world = one_server(ShortestRemaining())
+    for name in "xyz":
+        world.add(*job(name, 10))
+    assert served(world) == ["x", "y", "z"]
+
+
+def test_who_stands_twice_in_a_line_is_passed_once() -> None:
+    world = one_server(ShortestRemaining(), Reserving(reservations=2))
+    for one in (job("A", 10, 9), job("B", 20), job("C", 20)):
+        world.add(*one)
+    assert served(world, most=3) == ["B", "C", "A"]
+
+
+def test_long_work_at_the_head_goes_first() -> None:
+    world = one_server(ShortestRemaining())
+    world.add(*job("l", LONG))
+    world.add(*job("s", 1))
+    assert served(world) == ["l", "s"]
+
+
+def test_long_work_passes_nobody() -> None:
+    """Not even a job with more work left: a short task that came first would wait behind a long one."""
+    world = one_server(ShortestRemaining(), Reserving(sticky=True))
+    world.add(*job("s", 80, 5))
+    world.add(*job("l", LONG))
+    assert served(world) == ["s"] * 5 + ["l"]
+
+
+def test_short_work_may_pass_long_work_that_is_not_at_the_head() -> None:
+    world = one_server(ShortestRemaining())
+    for one in (job("a", 10), job("l", LONG), job("b", 5)):
+        world.add(*one)
+    assert served(world) == ["b", "a", "l"]
+
+
+SIZES = st.sampled_from([1.0, 2.0, 5.0, 11.0, 40.0, 90.0, LONG])
+ARRIVALS = st.lists(st.tuples(SIZES, st.integers(1, 4), st.integers(0, 3)), min_size=2, max_size=14)
+
+
+@settings(max_examples=50)
+@given(
+    arrivals=ARRIVALS, reservations=st.integers(1, 3), sticky=st.booleans(), slack=st.sampled_from([0, 1, 5])
+)
+def test_no_claim_is_overtaken_by_more_than_its_slack(
+    arrivals: list[tuple[float, int, int]], reservations: int, sticky: bool, slack: int
+) -> None:
+    """Jobs arrive, each followed by a few ends of tasks; then all are served."""
+    line = Watched(slack)
+    world = one_server(line, Reserving(reservations, sticky))
+    for number, (seconds, count, ends) in enumerate(arrivals):
+        world.add(*job(f"{number}-", seconds, count))
+        for running in list(world.placed())[:ends]:
+            world.end(running)
+    served(world)
+    assert (world.tasks, world.faults) == ({}, [])
+    assert line.worst <= slack
+
+
+@pytest.mark.parametrize(("slack", "limited"), [(5.0, True), (1e9, False)])
+def test_the_limit_is_what_keeps_short_jobs_from_being_passed_for_ever(slack: float, limited: bool) -> None:
+    line = Watched(slack)
+    world = one_server(line)
+    world.add(*job("A", 10, 9))
+    for number in range(20):
+        world.add(*job(f"{number}-", 9))
+    served(world)
+    assert (line.worst <= 5) is limited
