@@ -85,6 +85,11 @@ class Engine:
         )
         return None if wake == inf else wake
 
+    @property
+    def heeds_starts(self) -> bool:
+        """Whether the learner goes by when pods begin to run."""
+        return self._noting.heeds_starts
+
     def learned(self) -> list[Learned]:
         """What has been learned of every node, for people; O(cells)."""
         return list(self._state.learn.learned())

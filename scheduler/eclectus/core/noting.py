@@ -52,6 +52,11 @@ class Noting:
             NodeRecalled: self._node_recalled,
         }
 
+    @property
+    def heeds_starts(self) -> bool:
+        """Whether the learner goes by when pods begin to run."""
+        return self._started is not None
+
     def note(self, event: Event) -> None:
         """Take in one event."""
         self._handlers[type(event)](event)

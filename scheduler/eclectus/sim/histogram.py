@@ -5,7 +5,8 @@ The sum, the count and the extremes are exact. Histograms of equal buckets add u
 
 from __future__ import annotations
 
-from math import exp, log
+from collections import defaultdict
+from math import exp, floor, log
 
 RATIO = 1.005  # of a bucket's ends: a quantile is off by half of it at most
 _SCALE = 1.0 / log(RATIO)
@@ -15,32 +16,35 @@ ZERO = -(10**6)  # the bucket of times that are nothing at all
 class Histogram:
     """A growing sample of times, in seconds."""
 
-    __slots__ = ("buckets", "count", "largest", "total")
+    __slots__ = ("buckets", "largest", "total")
 
     def __init__(self) -> None:
-        self.buckets: dict[int, int] = {}
-        self.count, self.total, self.largest = 0, 0.0, 0.0
+        self.buckets: dict[int, int] = defaultdict(int)
+        self.total, self.largest = 0.0, 0.0
+
+    @property
+    def count(self) -> int:
+        """How many there are; O(buckets)."""
+        return sum(self.buckets.values())
 
     def add(self, seconds: float) -> None:
         """One more."""
-        bucket = int(log(seconds) * _SCALE // 1) if seconds > 1e-12 else ZERO
-        self.buckets[bucket] = self.buckets.get(bucket, 0) + 1
-        self.count += 1
+        self.buckets[floor(log(seconds) * _SCALE) if seconds > 1e-12 else ZERO] += 1
         self.total += seconds
-        self.largest = max(self.largest, seconds)
+        if seconds > self.largest:
+            self.largest = seconds
 
     def join(self, other: Histogram) -> None:
         """Take in another sample."""
         for bucket, count in other.buckets.items():
-            self.buckets[bucket] = self.buckets.get(bucket, 0) + count
-        self.count += other.count
+            self.buckets[bucket] += count
         self.total += other.total
         self.largest = max(self.largest, other.largest)
 
     @property
     def mean(self) -> float:
         """The exact mean, seconds; 0 of nothing."""
-        return self.total / self.count if self.count else 0.0
+        return self.total / self.count if self.buckets else 0.0
 
     def quantile(self, share: float) -> float:
         """The time that `share` of the sample does not exceed, seconds; 0 of nothing."""

@@ -78,8 +78,12 @@ class Machine:
     def has_room(self, asked: Amounts) -> bool:
         """Whether one more task of these requests fits."""
         free = self._free
-        fits = free.get("pods", 0) >= 1 and all(free.get(name, 0) >= amount for name, amount in asked)
-        return fits and (not self._devices or self._has_devices(asked))
+        if free.get("pods", 0) < 1:
+            return False
+        for name, amount in asked:
+            if free.get(name, 0) < amount:
+                return False
+        return not self._devices or self._has_devices(asked)
 
     def _has_devices(self, asked: Amounts) -> bool:
         whole, share = divmod(dict(asked).get(DEVICE_MILLI, 0), WHOLE)
@@ -93,10 +97,10 @@ class Machine:
         self._take(run, 1)
         self.account(now)
         speed = self.speed(run.kind.name)
-        self._total_speed += self._pace(run)
-        self.running[run.task.uid] = run
         run.machine, run.started = self, now
         run.due = now + run.size / speed if speed else inf
+        self._total_speed += speed if run.size < inf else 0.0  # work without end is no work done
+        self.running[run.task.uid] = run
 
     def end(self, run: Running, now: float) -> None:
         """The task is over, done or lost."""
@@ -127,14 +131,19 @@ class Machine:
             run.due = now + run.remaining / speed if speed else inf
 
     def _pace(self, run: Running) -> float:
-        """How fast the task adds to the work done: work without end is none."""
+        """How fast the task adds to the work done."""
         return self.speed(run.kind.name) if run.size < inf else 0.0
 
     def _take(self, run: Running, times: int) -> None:
-        self._free["pods"] -= times
+        free = self._free
+        free["pods"] -= times
         for name, amount in run.task.spec.requests:
-            self._free[name] -= times * amount
-        for device, milli in run.uses() if self._devices else ():
+            free[name] -= times * amount
+        if self._devices:
+            self._take_devices(run, times)
+
+    def _take_devices(self, run: Running, times: int) -> None:
+        for device, milli in run.uses():
             if device >= len(self._devices):
                 raise InvariantError(
                     f"{run.task} was bound to {self.node.name}, which has no device {device}"

@@ -6,7 +6,7 @@ from bisect import bisect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Annotated
 
@@ -74,7 +74,7 @@ class Poisson(Workload):
             now += next(gap) / jobs_a_second
             at = min(bisect(bounds, next(which)), len(kinds) - 1)
             known = self.classes[at]
-            drawn = tuple(next(sizes[at]) for _ in range(known.tasks_per_job))
+            drawn = tuple(islice(sizes[at], known.tasks_per_job))
             yield Arrival(now, kinds[at], drawn, estimate=known.estimate)
 
     def _shares(self) -> list[float]:

@@ -64,6 +64,8 @@ class World:
         self.told: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None  # a tape's ear
         self.on_shock: Callable[[], None] | None = None  # who must hear that true speeds have changed
         self._arrivals, self._profiles, self._hop = arrivals, tuple(profiles), hop_seconds
+        # Without delays the start of a pod is no news beside the answer to its bind, but to some learners.
+        self._shows_starts = hop_seconds > 0 or engine.heeds_starts
         self._checked, self._conserving = checked or conserving, conserving
         self._judge, self._staging = Judge(), Staging()
         self._waiting: dict[str, Running] = {}
@@ -131,7 +133,10 @@ class World:
             self.told(self.now, words, commands)
         for command in commands:
             if isinstance(command, Bind):
-                self._at_hops(1, self._start, command)
+                if self._hop:
+                    self._plan(self.now + self._hop, self._start, command)
+                else:
+                    self._start(command)
             elif isinstance(command, Fault):
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
@@ -208,7 +213,8 @@ class World:
         if run.due < inf:
             self._plan(run.due, self._end, run)
         self._tell(BindConfirmed(bind.uid, bind.node))
-        self._tell(TaskSeen(self._running(run, bind)))
+        if self._shows_starts:
+            self._tell(TaskSeen(self._running(run, bind)))
 
     def _give_up(self, uid: str) -> None:
         run = self._waiting.pop(uid, None)
@@ -283,14 +289,11 @@ class World:
         self._serial += 1
         heappush(self._heap, (at, self._serial, action, what))
 
-    def _at_hops(self, hops: int, action: Callable[[Any], None], what: object) -> None:
-        if self._hop:
-            self._plan(self.now + hops * self._hop, action, what)
-        else:
-            action(what)
-
     def _tell(self, event: Event) -> None:
-        self._at_hops(1, self._hear, event)
+        if self._hop:
+            self._plan(self.now + self._hop, self._hear, event)
+        else:
+            self._words.append(event)
 
     def _hear(self, event: Event) -> None:
         self._words.append(event)
