@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -52,7 +54,7 @@ def test_it_decays_after_arrivals_stop() -> None:
     assert found[0] == pytest.approx(3.0, rel=0.1)
     assert found[2] == pytest.approx(0.1, rel=0.05)
     assert found[3] == pytest.approx(0.01, rel=0.01)
-    assert all(one > other for one, other in zip(found, found[1:], strict=False))
+    assert all(one > other for one, other in pairwise(found))
 
 
 def test_the_fast_window_follows_a_change_that_the_slow_one_averages() -> None:

@@ -144,6 +144,18 @@ class Lane(Protocol):
         """Order.key of the head."""
 
 
+class Turns(Iterator[Task], ABC):
+    """Waiting tasks in the Order's order, each once a round."""
+
+    @abstractmethod
+    def one_each(self) -> None:
+        """From now on a lane's next task comes only when its task at hand has been answered.
+
+        The iterator then ends with one task of each lane at hand, and goes on where some are answered: so
+        a policy that compares all waiting tasks sees each kind once, however many wait.
+        """
+
+
 class View:
     """All that a policy may read: arrays over nodes, classes, speeds, the time and a seeded chance."""
 
@@ -239,7 +251,7 @@ class Learn(ABC):
         return iter(())
 
     def recall(self, known: KnownNode) -> None:
-        """What was known of a node once, here or elsewhere; `known.at` is not in the future."""
+        """What was known of a node once, here or elsewhere; the node has a row, `known.at` is not to come."""
         del known
 
 
@@ -286,8 +298,8 @@ class PlacePolicy(Accounted, ABC):
     """Which of those places?"""
 
     @abstractmethod
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """Answer tasks with actions. Take one task and answer it, or take them all before answering."""
+    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+        """Answer tasks with actions: one by one, or all at once, or one of each lane (`turns.one_each()`)."""
 
 
 class Line(ABC):

@@ -125,13 +125,13 @@ class RatioMatrix:
         seen = of_work > TRACE
         self.samples = self.count.sum(axis=0)
         known = self.samples > TRACE
-        if known.any():
-            for _ in range(SWEEPS):
-                spent = (self.seconds / self.size[:, None]).sum(axis=0)
-                self.factor = (k + self.samples) / (k + spent)
-                self.factor /= np.exp(np.log(self.factor[known]).mean())
-                self.factor[~known] = 1.0
-                self.size[seen] = (self.seconds[seen] @ self.factor) / of_work[seen]
+        self.factor[~known] = 1.0
+        for _ in range(SWEEPS if known.any() else 0):
+            spent = (self.seconds / self.size[:, None]).sum(axis=0)
+            self.factor = (k + self.samples) / (k + spent)
+            self.factor /= np.exp(np.log(self.factor[known]).mean())
+            self.factor[~known] = 1.0
+            self.size[seen] = (self.seconds[seen] @ self.factor) / of_work[seen]
         self._spent = (self.seconds / self.size[:, None]).sum(axis=0)
         self.rate = self._rated(self.count, self.size[:, None], self.seconds)
 

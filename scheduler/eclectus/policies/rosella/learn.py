@@ -149,21 +149,17 @@ class RosellaLearn(Learn):
         self._names: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._epochs: dict[int, int] = {}  # by row, of what is known of its node
-        self._recalled: dict[str, KnownNode] = {}  # told of before their nodes had rows
         self._now = self._refreshed_at = self._dropped_at = float("-inf")
 
     # -- nodes ---------------------------------------------------------------------------------
 
     def seat(self, row: int, node: str, capacity: int) -> None:
-        """A row begins as unknown, or with what has been told of its node."""
+        """A row begins as unknown."""
         self.watch.open_rows(capacity)
         self.rates.seat(row, capacity)
         self._names[row], self._rows[node], self._epochs[row] = node, row, 0
         if capacity > self._shown.shape[1]:
             self._show_all()
-        known = self._recalled.pop(node, None)
-        if known is not None:
-            self.recall(known)
 
     def unseat(self, row: int) -> None:
         """What was known of the row goes with its node."""
@@ -348,14 +344,12 @@ class RosellaLearn(Learn):
                 yield KnownNode(node, self._epochs[row], self._now, self._state(row), speed, sure, work)
 
     def recall(self, known: KnownNode) -> None:
-        """Take over what is known of a node, unless more is known here; before its node is there, later.
+        """Take over what is known of a node, unless more is known here.
 
         Its state is not taken over: that rests on what runs there now, and will be found again.
         """
         row = self._rows.get(known.node)
-        if row is None:
-            self._recalled[known.node] = known
-        elif known.epoch > self._epochs[row]:
+        if row is not None and known.epoch > self._epochs[row]:
             self._fade(max(self._now, known.at))
             self.rates.unseat(row)
             self.rates.seat(row, len(self.watch.share))

@@ -13,7 +13,7 @@ from eclectus.maths.spread import Spread
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.cells import Cell, NodeCells
 
-HALF_LIVES = 10.0  # age at which a sample, at a thousandth of its weight, is dropped
+HALF_LIVES = 4.0  # without a sample for so long, what a node has shown at a kind of work is forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class Rates:
         ]
 
     def drop_aged(self, now: float) -> None:
-        """Forget samples whose weight is next to nothing, and cells without any: O(cells)."""
+        """Forget cells without a young sample: O(cells)."""
         oldest = now - HALF_LIVES * self.matrix.half_life
         for row, node in self._nodes.items():
             for workload, cell in list(node.by_workload.items()):

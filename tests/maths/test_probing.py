@@ -1,0 +1,49 @@
+"""Probes: how many, when, where."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import numpy as np
+import pytest
+
+from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
+
+
+@pytest.mark.parametrize(
+    ("capacity", "arrivals", "rate"),
+    [(100, 60, 4.0), (100, 99.9, 0.5), (100, 130, 0.5), (1000, 100, 20.0), (0, 0, 0.5)],
+)
+def test_a_tenth_of_the_spare_capacity_between_two_bounds(
+    capacity: float, arrivals: float, rate: float
+) -> None:
+    assert probe_rate(capacity, arrivals, share=0.1, least=0.5, most=20.0) == pytest.approx(rate)
+
+
+def test_gaps_are_exponential_with_that_rate() -> None:
+    rng = Random(1)
+    gaps = np.array([gap_seconds(rng, 4.0) for _ in range(20_000)])
+    assert gaps.mean() == pytest.approx(0.25, rel=0.03)
+    assert gaps.std() == pytest.approx(0.25, rel=0.03)
+
+
+def test_at_no_rate_the_next_never_comes() -> None:
+    assert gap_seconds(Random(2), 0.0) == float("inf")
+
+
+def test_nodes_are_drawn_alike_and_work_by_its_share() -> None:
+    rng, rows = Random(3), np.array([2, 5, 7])
+    drawn = [draw_cell(rng, rows, np.array([3.0, 0.0, 1.0])) for _ in range(12_000)]
+    nodes, work = (Counter(part) for part in zip(*drawn, strict=True))  # type: ignore[misc]
+    assert set(nodes) == {2, 5, 7}
+    assert min(nodes.values()) / max(nodes.values()) > 0.92
+    assert set(work) == {0, 2}
+    assert work[0] / 12_000 == pytest.approx(0.75, abs=0.02)
+
+
+@pytest.mark.parametrize(("rows", "shares"), [([], [1.0]), ([1], []), ([1], [0.0, 0.0])])
+def test_without_a_node_or_recent_work_there_is_nothing_to_probe(
+    rows: list[int], shares: list[float]
+) -> None:
+    assert draw_cell(Random(4), np.array(rows, dtype=np.intp), np.array(shares)) is None

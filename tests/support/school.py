@@ -1,0 +1,81 @@
+"""A learner alone, without an engine: nodes that take tasks one after the other, and truths it cannot see."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+
+import numpy as np
+
+from eclectus.core.seam import Completion
+from eclectus.policies.rosella import RosellaLearn
+
+
+class School:
+    """A learner and a clock. Rows are nodes n0, n1, … of some slots; work is named and has a mean size."""
+
+    def __init__(
+        self, rows: int = 10, seed: int = 1, capacity_rows: int | None = None, **settings: float
+    ) -> None:
+        self.learn = RosellaLearn(**settings)  # type: ignore[arg-type]
+        self.now = 1000.0
+        self.chance = np.random.default_rng(seed)
+        self.draw: Callable[[], float] = lambda: float(self.chance.exponential(1.0))  # size over mean size
+        self.speed = np.ones(rows)
+        self._uids = count()
+        for row in range(rows):
+            self.learn.seat(row, f"n{row}", capacity_rows or rows)
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def end(self, row: int, seconds: float, workload: str = "w", after: float = 0.0) -> None:
+        """A task that was never seen running ends on the row."""
+        self.now += after
+        self.learn.observe(Completion(row, workload, seconds, self.now))
+
+    def teach(
+        self, rounds: int, sizes: Mapping[str, float] | None = None, rows: list[int] | None = None
+    ) -> None:
+        """In each round every row ends one task, of each kind of work in turn."""
+        work = list((sizes or {"w": 1.0}).items())
+        for turn in range(rounds):
+            workload, mean = work[turn % len(work)]
+            for row in range(len(self.speed)) if rows is None else rows:
+                self.end(row, mean * self.draw() / self.speed[row], workload, after=0.1)
+
+    def begin(self, row: int, workload: str = "w") -> str:
+        """A task is seen running on the row; its uid."""
+        uid = f"u{next(self._uids)}"
+        self.learn.started(uid, row, workload, self.now)
+        return uid
+
+    def finish(self, uid: str, row: int, seconds: float, workload: str = "w") -> None:
+        """A task that was seen running has run to its end."""
+        self.learn.observe(Completion(row, workload, seconds, self.now))
+        self.learn.left(uid, self.now)
+
+    def run(self, row: int, seconds: float, workload: str = "w") -> None:
+        """A task begins now and ends in so many seconds: the clock moves on."""
+        uid = self.begin(row, workload)
+        self.now += seconds
+        self.finish(uid, row, seconds, workload)
+
+    def wait(self, seconds: float) -> None:
+        """Time passes, and the learner hears of it by an arrival."""
+        self.now += seconds
+        self.learn.arrived("w", self.now)
+
+    # -- what is asked ---------------------------------------------------------------------------
+
+    def rate(self, workload: str = "w") -> np.ndarray:
+        """What is believed of all rows."""
+        return np.asarray(self.learn.speeds(workload).rate)
+
+    def ratio(self, row: int, workload: str = "w") -> float:
+        """The belief about a row over that about the typical other one."""
+        rate = self.rate(workload)
+        return float(rate[row] / np.median(np.delete(rate, row)))
+
+    def state(self, row: int) -> str:
+        """The state of the row's node, as told to people; unknown if nothing is told of it."""
+        return next((cell.state for cell in self.learn.learned() if cell.node == f"n{row}"), "unknown")
