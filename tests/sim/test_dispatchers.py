@@ -27,7 +27,7 @@ class Emptiest(PlacePolicy):
         for task in turns:
             task_class = view.task_class(task)
             rows = task_class.waitable_rows
-            row = int(rows[task_class.queue(rows).argmin()])
+            row = int(rows[task_class.over[rows].argmin()])
             yield Place(task, row) if self.placing and task_class.open[row] else Join(task, row)
 
 

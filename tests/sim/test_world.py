@@ -197,13 +197,13 @@ def test_books_that_disagree_are_found(book: str, words: str) -> None:
 
 def test_a_task_that_the_engine_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     world = build_world()
-    heard = world._hear
+    tell = world._tell
 
     def deaf(event: Event) -> None:
         if not (isinstance(event, TaskSeen) and event.task.name == "job-20-0"):
-            heard(event)
+            tell(event)
 
-    monkeypatch.setattr(world, "_hear", deaf)
+    monkeypatch.setattr(world, "_tell", deaf)
     with pytest.raises(InvariantError, match="waiting: engine"):
         world.run()
 
