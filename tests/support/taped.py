@@ -1,0 +1,65 @@
+"""A tape against the engine as the simulator builds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import yaml
+
+from eclectus.cli.replay import difference
+from eclectus.config.document import read_yaml
+from eclectus.config.reading import read_mapping
+from eclectus.core.events import NodeSeen
+from eclectus.core.model import Node
+from eclectus.sim.reading import parse
+from eclectus.sim.run import build
+from eclectus.sim.scenario import Scenario
+from eclectus.tape import read
+from simulated import document
+
+
+def first_difference(tape: Path) -> str:
+    """Where the engine of a simulated world decides otherwise than the tape says; empty if nowhere.
+
+    It is told the tape's events at the tape's times, instead of what would happen in its world.
+    """
+    header, steps = read(tape)
+    scenario = scenario_of(tape)
+    with patch("eclectus.sim.run.engine_seed", return_value=header.seed):
+        world, _ = build(scenario, scenario.contestants[0], header.seed)
+    for number, step in enumerate(steps, start=1):
+        decided = tuple(world.engine.step(step.events, step.now))
+        if decided != step.commands:
+            return difference(number, step, decided)
+    return ""
+
+
+def scenario_of(tape: Path, **settings: Any) -> Scenario:
+    """The tape's pods on the tape's nodes, under the tape's profiles."""
+    header, steps = read(tape)
+    said = read_mapping(read_yaml(header.configuration), "")
+    nodes = {
+        event.node.name: event.node for step in steps for event in step.events if isinstance(event, NodeSeen)
+    }
+    fields = document(
+        workload={"tape": {"file": tape.name, **settings}},
+        cluster={"groups": [_group(node) for node in nodes.values()]},
+        profiles=said["profiles"],
+        learn=said.get("learn"),
+        measure={"warmUp": 0},
+        allowUnstable=True,
+    )
+    return parse(yaml.safe_dump(fields), tape.parent)
+
+
+def _group(node: Node) -> dict[str, Any]:
+    cpu = dict(node.allocatable).get("cpu", 0)
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in node.taints]
+    return {
+        "name": node.name,
+        "resources": {**dict(node.allocatable), "cpu": f"{cpu}m"},
+        "labels": dict(node.labels),
+        "taints": taints,
+    }
