@@ -5,16 +5,19 @@ from __future__ import annotations
 import gzip
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from eclectus.core.errors import SettingsError
 from eclectus.sim.chance import stream
 from eclectus.sim.histogram import Histogram
 from eclectus.sim.jobtrace import Jobtrace
 from eclectus.sim.laws import Size
-from simulated import scenario
+from eclectus.sim.reading import parse
+from simulated import document, scenario
 
 LAWS = [
     Size("exponential", 3.0),
@@ -23,6 +26,7 @@ LAWS = [
     Size("pareto", 3.0, shape=3.5),
     Size("bounded-pareto", 3.0, shape=1.5, ratio=100.0),
     Size("bounded-pareto", 3.0, shape=2.0, ratio=50.0),
+    Size("empirical", 3.0, values=(1.0, 1.0, 10.0)),
 ]
 TRACE = "0.0 2 1.5 1.0 2.0\n1.5\t1\t9.0\t9.0\n\n1.5 3 1 1 1 1\n"
 
@@ -30,9 +34,53 @@ TRACE = "0.0 2 1.5 1.0 2.0\n1.5\t1\t9.0\t9.0\n\n1.5 3 1 1 1 1\n"
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.law)
 def test_a_law_has_the_mean_and_the_variance_that_it_says(law: Size) -> None:
     sizes = law.drawing(stream(1, "sizes"))(1_000_000)
-    assert sizes.mean() == pytest.approx(law.mean, rel=0.01)
-    assert sizes.var() / law.mean**2 == pytest.approx(law.squared_variation, rel=0.08)
+    assert sizes.mean() == pytest.approx(3.0, rel=0.01)
+    assert sizes.var() / 3.0**2 == pytest.approx(law.squared_variation, rel=0.08)
     assert sizes.min() > 0
+
+
+def test_sizes_on_record_are_drawn_alike_and_scaled_only_where_a_mean_is_given() -> None:
+    values = (1.0, 2.0, 6.0)
+    plain = Size("empirical", values=values)
+    drawn, counts = np.unique(plain.drawing(stream(1, "sizes"))(30_000), return_counts=True)
+    assert (plain.mean_seconds, drawn.tolist()) == (3.0, pytest.approx(values))
+    assert counts / 30_000 == pytest.approx([1 / 3] * 3, rel=0.05)
+    scaled = Size("empirical", 30.0, values=values).drawing(stream(1, "sizes"))(100)
+    assert set(scaled.round(9)) == {10.0, 20.0, 60.0}
+
+
+@pytest.mark.parametrize("name", ["sizes.txt", "sizes.txt.gz"])
+def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wt") as file:
+        file.write("1.5\n\n  2e1\n")
+    classes = [{"size": {"law": "empirical", "file": name}}]
+    fields = document(workload={"poisson": {"load": 0.5, "classes": classes}})
+    plan = parse(yaml.safe_dump(fields), tmp_path).plan
+    assert list(plan.mean_sizes.values()) == [10.75]
+    assert {job.sizes for job in islice(plan.arrivals(1), 50)} == {(1.5,), (20.0,)}
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        ({"law": "empirical"}, "size.values: an empirical law needs either values or a file"),
+        ({"law": "empirical", "values": [1], "file": "bad"}, "size.values: an empirical law needs either"),
+        ({"values": [1]}, "size.values: belongs to law: empirical"),
+        ({"file": "bad"}, "size.file: belongs to law: empirical"),
+        ({"law": "empirical", "values": [1, 0]}, r"size.values\[1\]: 0 s is too small"),
+        ({"law": "empirical", "file": "bad"}, r"size.file: bad, line 2: 'x' is no size"),
+        ({"law": "empirical", "file": "nan"}, r"size.file: nan, line 1: 'nan' is no size"),
+        ({"law": "empirical", "file": "empty"}, "size.file: empty holds no number"),
+        ({"law": "empirical", "file": "none"}, r"size.file: none cannot be read"),
+    ],
+)
+def test_sizes_that_are_none_are_refused(size: dict[str, Any], words: str, tmp_path: Path) -> None:
+    for name, text in (("bad", "1\nx\n"), ("nan", "nan\n"), ("empty", "\n")):
+        (tmp_path / name).write_text(text)
+    fields = document(workload={"poisson": {"load": 0.5, "classes": [{"size": size}]}})
+    with pytest.raises(SettingsError, match=r"workload.poisson.classes\[0\]." + words):
+        parse(yaml.safe_dump(fields), tmp_path)
 
 
 def test_jobs_arrive_at_the_rate_asked_for_with_the_shares_asked_for() -> None:

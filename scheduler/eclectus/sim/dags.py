@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import cycle, islice
 from math import inf
@@ -88,7 +88,7 @@ class Dags(Workload):
             raise SettingsError("rate", "arrivals: poisson needs either rate or load, others take neither")
         if self.arrivals != "recorded" and self.stretch != 1.0:
             raise SettingsError("stretch", "belongs to arrivals: recorded")
-        if self.sizes.mean != 1.0:
+        if self.sizes.mean is not None:
             raise SettingsError("sizes.mean", "stages bring their own means; leave it out")
 
     # -- what it brings --------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Dags(Workload):
             tasks_a_second=rate * counts.total(),
             tasks=counts.total() if ends else None,
             measured=range(counts.total()) if self.arrivals == "together" else None,
-            arrivals=partial(self._arrivals, tuple(several), jobs_a_second),
+            arrivals=partial(self._arrivals, tuple(several), jobs_a_second, self._spread(folder)),
         )
 
     def _jobs_a_second(
@@ -127,6 +127,13 @@ class Dags(Workload):
             raise SettingsError("load", "has no one meaning where stages find different machines; give rate")
         return (self.load or 0.0) / at_one
 
+    def _spread(self, folder: Path) -> Size:
+        """How sizes lie around a mean of 1."""
+        try:
+            return replace(self.sizes.within(folder), mean=1.0)
+        except SettingsError as error:
+            raise SettingsError(f"sizes.{error.path}", error.problem) from None
+
     def _recorded(self, dags: Sequence[Dag]) -> list[float]:
         """Arrival times from the first one on, ascending. Raises SettingsError."""
         if self.jobs is not None and len({dag.name for dag in dags}) < self.jobs:
@@ -140,9 +147,11 @@ class Dags(Workload):
 
     # -- arrivals --------------------------------------------------------------------------------
 
-    def _arrivals(self, dags: Sequence[Dag], jobs_a_second: float, seed: int) -> Iterator[Arrival]:
+    def _arrivals(
+        self, dags: Sequence[Dag], jobs_a_second: float, spread: Size, seed: int
+    ) -> Iterator[Arrival]:
         """Each job once, in an order drawn by the seed unless there is a record; poisson: for ever."""
-        draw = self.sizes.drawing(stream(seed, "sizes of stages"))
+        draw = spread.drawing(stream(seed, "sizes of stages"))
         for at, dag in self._times(dags, jobs_a_second, seed):
             sizes: list[float] = []
             for stage in dag.stages:

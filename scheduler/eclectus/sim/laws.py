@@ -1,4 +1,4 @@
-"""How large tasks are: the laws of queueing theory, each given by its mean and its shape.
+"""How large tasks are: the laws of queueing theory, each given by its mean and its shape, or sizes on record.
 
 Sizes are seconds at speed 1. The squared coefficient of variation (variance over squared mean) is what
 Pollaczek and Khinchine's formula needs; it is inf where the variance is.
@@ -6,9 +6,12 @@ Pollaczek and Khinchine's formula needs; it is inf where the variance is.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from math import inf, sqrt
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from math import inf, nan, sqrt
+from pathlib import Path
+from statistics import fmean, pvariance
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,10 +28,18 @@ class Size:
     """The law of one kind of work."""
 
     law: Annotated[
-        Literal["exponential", "deterministic", "hyperexponential", "pareto", "bounded-pareto"],
+        Literal["exponential", "deterministic", "hyperexponential", "pareto", "bounded-pareto", "empirical"],
         Setting("the service law", why="the law that most closed forms are for"),
     ] = "exponential"
-    mean: Annotated[float, Setting("mean size, at speed 1", unit="s", least=1e-6, most=1e9)] = 1.0
+    mean: Annotated[
+        float | None,
+        Setting(
+            "mean size, at speed 1; 1 s if left out, empirical: the mean on record",
+            unit="s",
+            least=1e-6,
+            most=1e9,
+        ),
+    ] = None
     scv: Annotated[
         float,
         Setting(
@@ -50,14 +61,41 @@ class Size:
     ratio: Annotated[
         float, Setting("bounded-pareto: the largest size over the smallest", least=1.01, most=1e12)
     ] = 1e4
+    values: Annotated[
+        tuple[float, ...],
+        Setting("empirical: sizes, one as likely as the other", unit="s", least=1e-9, most=1e12),
+    ] = ()
+    file: Annotated[str, Setting("empirical: instead of values, the path of a file of them, one a line")] = ""
 
     def __post_init__(self) -> None:
+        if self.law == "empirical":
+            if bool(self.values) == bool(self.file):
+                raise SettingsError("values", "an empirical law needs either values or a file of them")
+        elif self.values or self.file:
+            raise SettingsError("values" if self.values else "file", "belongs to law: empirical")
         if self.law == "bounded-pareto" and abs(self.shape - 1) < 1e-9:
             raise SettingsError("shape", "1 has no closed mean; take 1.01")
 
+    def within(self, folder: Path) -> Size:
+        """With the values of its file, which is looked for in `folder`. Raises SettingsError."""
+        if not self.file:
+            return self
+        values = tuple(_values(folder / self.file))
+        if not values:
+            raise SettingsError("file", f"{self.file} holds no number")
+        return replace(self, values=values, file="")
+
+    @property
+    def mean_seconds(self) -> float:
+        """Mean size, whether given or not."""
+        if self.mean is None:
+            return fmean(self.values) if self.values else 1.0
+        return self.mean
+
     def drawing(self, chance: np.random.Generator) -> Draw:
         """`draw(count)` for this law."""
-        return lambda count: self.mean * self._unit(chance, count)
+        mean = self.mean_seconds
+        return lambda count: mean * self._unit(chance, count)
 
     def _unit(self, chance: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Sizes of mean 1."""
@@ -76,6 +114,8 @@ class Size:
                 least = 1.0 / self._bounded_moment(1)
                 cut = 1.0 - self.ratio**-self.shape
                 return np.asarray(least * (1.0 - chance.random(count) * cut) ** (-1.0 / self.shape))
+            case "empirical":
+                return chance.choice(np.array(self.values), count) / fmean(self.values)
 
     def _bounded_moment(self, power: int) -> float:
         """E[X^power] of a bounded Pareto on 1..ratio."""
@@ -98,3 +138,28 @@ class Size:
                 return 1.0 / (self.shape * (self.shape - 2.0)) if self.shape > 2 else inf
             case "bounded-pareto":
                 return self._bounded_moment(2) / self._bounded_moment(1) ** 2 - 1.0
+            case "empirical":
+                return pvariance(self.values) / fmean(self.values) ** 2
+
+
+def _values(path: Path) -> Iterator[float]:
+    """Numbers above 0, one a line; blank lines are passed over. Raises SettingsError with the line."""
+    try:
+        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield _value(line, f"{path.name}, line {number}")
+    except (OSError, EOFError, UnicodeDecodeError) as error:
+        raise SettingsError("file", f"{path.name} cannot be read: {error}") from error
+
+
+def _value(line: str, where: str) -> float:
+    try:
+        value = float(line)
+    except ValueError:
+        value = nan
+    if not 0 < value < inf:
+        raise SettingsError(
+            "file", f"{where}: {line.strip()[:40]!r} is no size; a number of seconds above 0 is"
+        )
+    return value

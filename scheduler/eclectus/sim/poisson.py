@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
@@ -42,8 +42,12 @@ class Poisson(Workload):
                 )
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
-        """What it brings to these machines. Raises SettingsError where `load` has no exact meaning."""
-        del folder
+        """What it brings to these machines.
+
+        Raises SettingsError where `load` has no exact meaning, or a file of sizes is none.
+        """
+        if any(each.size.file for each in self.classes):
+            return self._within(folder).plan(machines, folder)
         of_a_task = self._work_of_a_task()
         rate = self.rate
         if rate is None:
@@ -54,12 +58,22 @@ class Poisson(Workload):
                 )
             rate = (self.load or 0.0) / load_at_one
         return Plan(
-            mean_sizes={each.kind(each.name): each.size.mean for each in self.classes},
+            mean_sizes={each.kind(each.name): each.size.mean_seconds for each in self.classes},
             work_rates={kind: rate * work for kind, work in of_a_task.items()},
             tasks_a_second=rate,
             tasks=None,
             arrivals=partial(self._arrivals, rate / self._tasks_a_job()),
         )
+
+    def _within(self, folder: Path) -> Poisson:
+        """With the sizes that stand in files."""
+        known = []
+        for at, each in enumerate(self.classes):
+            try:
+                known.append(replace(each, size=each.size.within(folder)))
+            except SettingsError as error:
+                raise SettingsError(f"classes[{at}].size.{error.path}", error.problem) from None
+        return replace(self, classes=tuple(known))
 
     def _arrivals(self, jobs_a_second: float, seed: int) -> Iterator[Arrival]:
         """Jobs without end."""
@@ -90,6 +104,6 @@ class Poisson(Workload):
         """Seconds at speed 1 that the average task brings, by kind."""
         tasks = self._tasks_a_job()
         return {
-            each.kind(each.name): share * each.tasks_per_job / tasks * each.size.mean
+            each.kind(each.name): share * each.tasks_per_job / tasks * each.size.mean_seconds
             for share, each in zip(self._shares(), self.classes, strict=True)
         }
