@@ -15,7 +15,6 @@ from builders import make_engine, make_node, make_task
 from eclectus.core.model import Node, Preference, Requirement, Task, Term
 from eclectus.core.seam import Order, PlacePolicy
 from eclectus.policies.allocation import LeastAllocated
-from eclectus.policies.drf import DominantShare
 from eclectus.policies.fifo import FifoOrder
 from eclectus.policies.fit import WorstFit
 from eclectus.policies.tetris import Tetris, alignment
@@ -24,10 +23,15 @@ from worlds import World
 PACKING = {"shortness": 0.0, "fairness": 0.0}
 
 
+class ByJob(FifoOrder):
+    """First come, first served, with lanes of its own for each job."""
+
+    def group(self, task: Task) -> str:
+        return task.job
+
+
 def placed(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node, order: Order | None = None) -> World:
-    world = World(
-        make_engine(policy, order=order or FifoOrder()), *(nodes or (make_node(cpu=10, memory=10),))
-    )
+    world = World(make_engine(policy, order=order or ByJob()), *(nodes or (make_node(cpu=10, memory=10),)))
     world.add(*tasks)
     assert world.faults == []
     return world
@@ -110,11 +114,16 @@ def test_priority_goes_before_the_score() -> None:
     assert names(placed(Tetris(), tasks)) == ["high"]
 
 
-def test_tasks_that_nothing_tells_apart_go_in_the_order_s_order() -> None:
-    tasks = [make_task(f"t{at}", job="j", created=-at) for at in range(4)]
-    assert names(placed(Tetris(), tasks)) == ["t3", "t2", "t1", "t0"]
-    shares = [make_task(f"{job}{n}", job=job, created=n) for job in "ab" for n in range(2)]
-    assert len(names(placed(Tetris(), shares, order=DominantShare(by="job")))) == 4
+def test_equal_scores_take_turns_and_equal_tasks_go_by_the_order() -> None:
+    tasks = [make_task(f"{job}{n}", job=job, created=-n) for job in "ab" for n in range(3)]
+    assert names(placed(Tetris(), tasks)) == ["a2", "b2", "a1", "b1", "a0", "b0"]
+
+
+def test_under_an_order_that_knows_no_jobs_the_oldest_of_each_kind_is_seen() -> None:
+    long = [make_task(f"l{at}", job="l", estimate=9.0, created=at) for at in range(3)]
+    short = [make_task("s", job="s", estimate=1.0, created=9), make_task("w", cpu=2, job="w", estimate=1.0)]
+    world = placed(Tetris(), [*long, *short], make_node(cpu=4, memory=4), order=FifoOrder())
+    assert names(world) == ["w", "l0", "l1"]
 
 
 def test_what_does_not_fit_is_parked_and_counted_once_whatever_its_jobs() -> None:
@@ -168,35 +177,38 @@ def test_two_resources_are_packed_in_less_time_than_by_spreading() -> None:
 def brute(
     tasks: Sequence[Task], capacity: dict[str, dict[str, float]], shortness: float
 ) -> list[tuple[str, str]]:
-    """All pairs of task and node, each time anew."""
+    """All pairs of node and first task of a kind, each time anew; the kind that was served then goes last."""
     free = {node: dict(amounts) for node, amounts in capacity.items()}
-    waiting, work, answers = list(tasks), {task.job: task.job_work or 0.0 for task in tasks}, []
+    work, answers = {task.job: task.job_work or 0.0 for task in tasks}, []
+    kinds: dict[Any, list[Task]] = {}
+    for task in tasks:
+        kinds.setdefault((task.job, task.spec), []).append(task)
     while True:
-        best: dict[str, tuple[float, str, Task]] = {}
-        for task in waiting:
-            asked = dict(task.spec.requests)
-            for node, left in free.items():
-                if all(left[name] >= amount for name, amount in asked.items()):
-                    whole = capacity[node]
-                    fit = sum(
-                        amount / whole[name] * left[name] / whole[name] for name, amount in asked.items()
-                    )
-                    if task.name not in best or fit > best[task.name][0] + 1e-12:
-                        best[task.name] = (fit, node, task)
-        kinds: dict[Any, tuple[float, str, Task]] = {}  # of tasks that are alike the first
-        for fit, node, task in best.values():
-            kinds.setdefault((task.job, task.spec), (fit, node, task))
-        if not kinds:
+        offers = []
+        for waiting in kinds.values():
+            fits = [
+                (_aligned(waiting[0], capacity[node], left), node)
+                for node, left in free.items()
+                if all(left[name] >= amount for name, amount in waiting[0].spec.requests)
+            ]
+            if fits:
+                offers.append((*max(fits, key=lambda fit: fit[0]), waiting[0]))
+        if not offers:
             return answers
-        offers = sorted(kinds.values(), key=lambda offer: offer[2].created)
         mean = fmean(work[task.job] for _, _, task in offers)
         each = shortness * fmean(fit for fit, _, _ in offers) / mean if mean else 0.0
         _, node, task = max(offers, key=lambda offer: round(offer[0] - each * work[offer[2].job], 9))
         answers.append((task.name, node))
-        waiting.remove(task)
         work[task.job] = max(work[task.job] - (task.estimate or 0.0), 0.0)
         for name, amount in task.spec.requests:
             free[node][name] -= amount
+        rest = kinds.pop((task.job, task.spec))[1:]
+        if rest:
+            kinds[task.job, task.spec] = rest
+
+
+def _aligned(task: Task, whole: dict[str, float], left: dict[str, float]) -> float:
+    return sum(amount / whole[name] * left[name] / whole[name] for name, amount in task.spec.requests)
 
 
 @pytest.mark.parametrize("seed", range(15))

@@ -275,6 +275,18 @@ def test_in_a_rough_world_every_stage_ends_under_every_order_and_the_books_agree
         assert found.jobs.count == 70
 
 
+def test_policies_keep_their_accounts_though_dispatchers_see_old_pictures(tmp_path: Path) -> None:
+    profile = {"schedulerName": "it", "order": {"policy": "srtf"}, "place": {"policy": "tetris"}}
+    read = scenario(
+        workload={"dags": written(tmp_path, *(job(f"j{at}", *DIAMOND) for at in range(8)))},
+        cluster={"groups": [{"count": 3, "slots": 2}]},
+        profiles=[profile | {"dispatchers": {"count": 2, "age": 5}, "learn": {"policy": "none"}}],
+        measure={},
+    )
+    found = run(read, read.contestants[0], 1)
+    assert (found.jobs.count, found.faults) == (8, 0)
+
+
 # -- orders compared -------------------------------------------------------------------------------------
 
 

@@ -63,6 +63,10 @@ class TaskLane:
         """The head has been offered: the cursor moves past it."""
         self._cursor += 1
 
+    def shut(self, closed: bool) -> None:
+        """Whether it has no head for now, though there may be more tasks."""
+        self._closed = closed
+
     def park(self, now: float, hopeless: bool, words: str) -> None:
         """Nothing for this class until the cluster changes."""
         self._closed, self.parked_at, self.hopeless, self.words = True, now, hopeless, words

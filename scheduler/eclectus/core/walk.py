@@ -7,12 +7,12 @@ from math import inf
 
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
-from eclectus.core.seam import Lane, Profile
+from eclectus.core.seam import Lane, Profile, Turns
 from eclectus.core.state import State
 
 
-class Walk(Iterator[Task]):
-    """An iterator over waiting tasks that a Place policy pulls from, one or all.
+class Walk(Turns):
+    """An iterator over waiting tasks that a Place policy pulls from, one, all, or one of each lane.
 
     Each task is offered once a round. What the Hold policy keeps back is passed over, and the walk
     remembers when to look again. An Order that fails ends the walk; a Hold that fails costs its task.
@@ -22,6 +22,8 @@ class Walk(Iterator[Task]):
         self._profile, self._state = profile, state
         self._lanes = lanes
         self._turns: Iterator[Lane] | None = None
+        self._one_each = False
+        self._reopened: list[TaskLane] = []  # whose task at hand has been answered
         self.walked: dict[int, TaskLane] = {}  # serial -> lane
         self.offered: dict[str, tuple[Task, TaskLane]] = {}  # uid -> what has been offered and not answered
         self.refused: dict[str, tuple[Task, TaskLane]] = {}  # uid -> the head a lane was parked with
@@ -38,7 +40,13 @@ class Walk(Iterator[Task]):
             lane.step()
             if self._let_go(task):
                 self.offered[task.uid] = (task, lane)
+                if self._one_each:
+                    lane.shut(True)
                 return task
+
+    def one_each(self) -> None:
+        """A lane's next task comes when the one at hand has been answered."""
+        self._one_each = True
 
     # -- answers ---------------------------------------------------------------------------------
 
@@ -60,7 +68,11 @@ class Walk(Iterator[Task]):
 
     def _answered(self, task: Task) -> tuple[Task, TaskLane]:
         self.refused.pop(task.uid, None)
-        return self.offered.pop(task.uid)
+        at_hand = self.offered.pop(task.uid)
+        if self._one_each:
+            at_hand[1].shut(False)
+            self._reopened.append(at_hand[1])
+        return at_hand
 
     # -- turns -----------------------------------------------------------------------------------
 
@@ -73,11 +85,14 @@ class Walk(Iterator[Task]):
                 return lane
             problem = f"Order.turns must yield the lanes it was given, not {lane!r}"
         except StopIteration:
-            raise
+            if not self._reopened:
+                raise
+            self._lanes, self._reopened, self._turns = self._reopened, [], None
+            return self._next_lane()
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
         self._state.fault(self._profile.order, problem)
-        self._turns = iter(())
+        self._turns, self._one_each, self._reopened = iter(()), False, []
         raise StopIteration
 
     def _let_go(self, task: Task) -> bool:

@@ -9,6 +9,8 @@ the highest score comes next, until nothing fits.
 Departures:
 - the paper asks when a machine falls free; here all machines with room are compared, task by task, and e is
   of the candidates at hand;
+- compared is the first task of each lane: under an Order by job (sjf, srtf, drf by: job) one of each job and
+  kind of task, under fifo the oldest of each kind. Equal scores go by turns;
 - work left is in task-seconds (`Task.job_work`), not weighed by demand; a job that says nothing counts as
   the longest that does;
 - the remote penalty is for nodes that meet few of a pod's soft preferences: so Kubernetes speaks of locality;
@@ -19,7 +21,6 @@ Departures:
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite
@@ -31,19 +32,16 @@ import numpy as np
 from eclectus.core.cluster import PODS
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec, Task
-from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
+from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, Turns, View
 from eclectus.core.settings import Setting
 from eclectus.feasibility.classes import Floats, TaskClass
 
-Bundle = tuple[int, Spec, str, str]  # priority, spec, workload, job: tasks that no score tells apart
-_Waiting = dict[Bundle, deque[tuple[int, Task]]]  # with their turns, by which equal scores go
-
 
 class Offer(NamedTuple):
-    """A bundle that fits somewhere."""
+    """A task that fits somewhere."""
 
-    turn: int  # of its first task, by the Order
-    bundle: Bundle
+    at: int  # among those that wait
+    task: Task
     row: int  # where it goes best
     alignment: float
     work: float  # left in its job, seconds; inf if unknown
@@ -91,47 +89,43 @@ class Tetris(PlacePolicy):
         """Jobs, if fairness is asked for."""
         return _job if self.fairness else None
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """Takes all tasks, then answers the best of them again and again; O(bundles) an answer."""
-        waiting: _Waiting = {}
-        for turn, task in enumerate(turns):
-            bundle = (task.priority, task.spec, task.workload, _job(task))
-            waiting.setdefault(bundle, deque()).append((turn, task))
+    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+        """Answers the best of all tasks at hand, one of each lane, again and again; O(lanes) an answer."""
+        turns.one_each()
+        waiting = list(turns)
         while offers := self._offers(view, waiting):
             best = self._best(self._poorest(view, offers))
-            tasks = waiting[best.bundle]
-            yield Place(tasks.popleft()[1], best.row)
-            if not tasks:
-                del waiting[best.bundle]
-        for tasks in waiting.values():
-            yield Refuse(tasks[0][1])
+            del waiting[best.at]
+            yield Place(best.task, best.row)
+            waiting.extend(turns)  # the next of its lane
+        yield from (Refuse(task) for task in waiting)
 
     # -- who may be next -------------------------------------------------------------------------
 
-    def _offers(self, view: View, waiting: _Waiting) -> Sequence[Offer]:
-        """Bundles of the highest priority of which anything fits, each with the machine it fits best."""
+    def _offers(self, view: View, waiting: Sequence[Task]) -> Sequence[Offer]:
+        """Tasks of the highest priority that fit, each with the machine it fits best."""
         best: dict[tuple[Spec, str], tuple[int, float] | None] = {}
         offers = []
-        for bundle, tasks in waiting.items():
-            (turn, task), kind = tasks[0], bundle[1:3]
+        for at, task in enumerate(waiting):
+            kind = (task.spec, task.workload)
             if kind not in best:
                 task_class = view.task_class(task)
                 has_room = task_class.open_count > 0
                 best[kind] = view.ranking(task_class, self._cost, self).best() if has_room else None
             found = best[kind]
             if found is not None:
-                offers.append(Offer(turn, bundle, found[0], -found[1], view.work_left(task)))
-        highest = max((offer.bundle[0] for offer in offers), default=0)
-        return [offer for offer in offers if offer.bundle[0] == highest]
+                offers.append(Offer(at, task, found[0], -found[1], view.work_left(task)))
+        highest = max((offer.task.priority for offer in offers), default=0)
+        return [offer for offer in offers if offer.task.priority == highest]
 
     def _poorest(self, view: View, offers: Sequence[Offer]) -> Sequence[Offer]:
         """Those of the jobs with the least dominant shares, all but `fairness` of them."""
-        jobs = list(dict.fromkeys(offer.bundle[3] for offer in offers))
+        jobs = list(dict.fromkeys(_job(offer.task) for offer in offers))
         keep = ceil((1.0 - self.fairness) * len(jobs))
         if keep == len(jobs):
             return offers
         kept = set(sorted(jobs, key=view.usage(self).dominant_share)[:keep])
-        return [offer for offer in offers if offer.bundle[3] in kept]
+        return [offer for offer in offers if _job(offer.task) in kept]
 
     # -- the score -------------------------------------------------------------------------------
 
@@ -141,11 +135,8 @@ class Tetris(PlacePolicy):
         works = [min(offer.work, longest) for offer in offers]
         mean = fmean(works)
         each = self.shortness * fmean(offer.alignment for offer in offers) / mean if mean else 0.0
-        scored = (
-            (offer.alignment - each * work, -offer.turn, offer)
-            for offer, work in zip(offers, works, strict=True)
-        )
-        return max(scored)[-1]
+        scores = [offer.alignment - each * work for offer, work in zip(offers, works, strict=True)]
+        return offers[scores.index(max(scores))]
 
     def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """The alignment, negative; inf where the task does not fit."""

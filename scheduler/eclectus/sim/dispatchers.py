@@ -10,14 +10,14 @@ A node that seems to have room may have none by now: the task then joins its lin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import floor
 from typing import Annotated
 
 from eclectus.core.cluster import Cluster
 from eclectus.core.model import Node, Task
-from eclectus.core.seam import Action, Join, Place, PlacePolicy, Profile, Refuse, View
+from eclectus.core.seam import Action, Join, Place, PlacePolicy, Profile, Refuse, Turns, View
 from eclectus.core.settings import Setting
 
 
@@ -55,7 +55,17 @@ class OldPicture(PlacePolicy):
         self._due = 0.0
         self._shape = -1
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+    @property
+    def wants_work(self) -> bool:
+        """As the policy within."""
+        return self._within.wants_work
+
+    @property
+    def counted_by(self) -> Callable[[Task], str] | None:
+        """As the policy within."""
+        return self._within.counted_by
+
+    def place(self, view: View, turns: Turns) -> Iterator[Action]:
         """What the policy answers, as far as it is still possible."""
         picture = self._seen(view)
         for answer in self._within.place(picture, turns):
@@ -77,6 +87,9 @@ class OldPicture(PlacePolicy):
         if self._picture is None or self._shape != truth.cluster.shape.end:
             self._picture = View(_same_nodes(truth.cluster), truth.learn, truth.rng)
             self._picture.lines, self._picture.residents = truth.lines, truth.residents
+            self._picture.work = truth.work
+            if self._within.counted_by is not None:
+                self._picture.usages = {id(self._within): truth.usage(self)}
             self._shape, self._due = truth.cluster.shape.end, truth.now
         if truth.now >= self._due:
             seen = self._picture.cluster
