@@ -232,7 +232,7 @@ def test_the_table_the_json_and_the_picture_tell_what_is_held(tmp_path: Path) ->
     chosen = ("--profile", "random", "--profile", "best-fit", "--seeds", 2)
     told = say("simulate", "openb", *chosen, "--json", out, "--plot", picture).splitlines()
     assert told[3].split()[-9:] == ["dropped", "25", "50", "80", "90", "100", "110", "120", "130"]
-    assert [line.split()[:2] for line in told[4:6]] == [["random", "2"], ["best-fit", "2"]]
+    assert [line.split()[0] for line in told[4:6]] == ["random", "best-fit"]
     report = json.loads(out.read_text())
     assert report["load"] is None
     assert report["summaries"][0]["allocation"]["50"]["mean"] == pytest.approx(50, abs=1)

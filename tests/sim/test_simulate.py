@@ -17,6 +17,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
+from eclectus.cli import progress
 from eclectus.cli.main import program
 from eclectus.core.errors import SettingsError
 from eclectus.sim.results import Report
@@ -103,19 +104,36 @@ def test_a_recorded_run_replays(file: Path, tmp_path: Path) -> None:
     assert "all equal" in say("replay", tape).output
 
 
-@pytest.mark.parametrize("kind", [".png", ".svg"])
+@pytest.mark.parametrize("kind", [".png", ".svg", ".html"])
 def test_it_is_drawn(kind: str, file: Path, tmp_path: Path) -> None:
     say("simulate", file, "--seeds", 2, "--plot", tmp_path / f"p{kind}")
     assert (tmp_path / f"p{kind}").stat().st_size > 10_000
 
 
-def test_without_matplotlib_a_plot_is_refused_before_anything_runs(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--plot", "p.jpg"], "--plot p.jpg: must end in .html, .png, .svg, .pdf; did you mean '.png'?"),
+        (["--plot", "nowhere/p.png"], "nowhere/p.png: its folder does not exist"),
+        (["--json", "nowhere/r.json"], "nowhere/r.json: its folder does not exist"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_before_anything_runs(
+    words: list[str], told: str, file: Path
+) -> None:
+    result = CliRunner().invoke(program, ["simulate", str(file), *words])
+    assert isinstance(result.exception, SettingsError)
+    assert (str(result.exception), result.output) == (told, "")
+
+
+def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_are_not(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = CliRunner().invoke(program, ["simulate", str(file), "--plot", "p.png"])
     assert "pip install 'eclectus[sim]'" in str(result.exception)
     assert result.output == ""
+    say("simulate", file, "--seeds", 1, "--plot", tmp_path / "p.html")
 
 
 @pytest.mark.parametrize(
@@ -143,14 +161,31 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
     assert all(len(line.split()) > 4 for line in lines)
 
 
-FEW = {"gavel": ["workload.gavel.firstJob=10", "workload.gavel.lastJob=29"]}
+FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
 
 
 @pytest.mark.parametrize("name", shipped())
-def test_every_shipped_scenario_runs(name: str) -> None:
-    few = FEW.get(name, ["measure={tasks: 300}"])
+def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
+    few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])
     small = [word for change in few for word in ("--set", change)]
-    assert "±" in say("simulate", name, "--seeds", 2, *small).output
+    page = tmp_path / "page.html"
+    assert "±" in say("simulate", name, "--seeds", 2, *small, "--plot", page).output
+    assert "<svg" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("ended", "expected", "seconds", "told"),
+    [
+        (200, 1000, 2.0, f"{'█' * 6}{'░' * 24}  20%  100 tasks/s  8 s to go"),
+        (1, 36_001, 1.0, f"{'░' * 30}   0%  1 tasks/s  10 h 0 min to go"),
+        (50, 6050, 5.0, f"{'░' * 30}   1%  10 tasks/s  10 min 0 s to go"),
+        (1001, 1000, 1.0, f"{'█' * 30} 100%  1,001 tasks/s  0 s to go"),
+    ],
+)
+def test_progress_is_told_with_rate_and_time_to_go(
+    ended: int, expected: int, seconds: float, told: str
+) -> None:
+    assert progress.line(ended, expected, seconds) == told
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -161,17 +196,19 @@ def test_a_terminal_sees_progress_and_ctrl_c_prints_what_is_known(
     endless = ["--set", "measure.tasks=10000000", "--profile", "learning", "--seeds", "2"]
     command = [ECLECTUS, "simulate", file, *endless, "--jobs", jobs, "--json", out]
     reader, writer = pty.openpty()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=writer, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=writer, text=True, start_new_session=True
+    ) as process:
         os.close(writer)
         seen = b""
         while b"tasks/s" not in seen:
             ready, _, _ = select.select([reader], [], [], 60)
             assert ready, "no progress within a minute"
             seen += os.read(reader, 4096)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the command
         told, _ = process.communicate(timeout=60)
     os.close(reader)
     assert process.returncode == 130
-    assert "s to go" in seen.decode()
+    assert " to go" in seen.decode()
     assert "stopped after" in told
     assert not json.loads(out.read_text())["runs"][0]["complete"]

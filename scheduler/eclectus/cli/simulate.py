@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +10,11 @@ import click
 import msgspec
 
 from eclectus import __version__
+from eclectus.cli.progress import Bar
 from eclectus.config.reading import nearest
 from eclectus.core.errors import SettingsError
 from eclectus.sim.compare import Question, Stop, answer, summarise
+from eclectus.sim.drawing import draw, require
 from eclectus.sim.reading import parse, read_text
 from eclectus.sim.results import Report, Run
 from eclectus.sim.scenario import Contestant, Scenario
@@ -21,6 +22,7 @@ from eclectus.sim.shipped import sentence, shipped
 from eclectus.sim.table import lines
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+INTERRUPTED = 130  # what a shell expects after Ctrl-C
 
 
 @click.command()
@@ -33,7 +35,9 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option(
     "--json", "json_file", type=FILE, help="Write everything there, by docs/simulation.schema.json."
 )
-@click.option("--plot", "plot_file", type=FILE, help="Draw it (.png, .svg or .pdf); needs eclectus[sim].")
+@click.option(
+    "--plot", "plot_file", type=FILE, help="Draw it: an .html page, or with eclectus[sim] .png, .svg, .pdf."
+)
 @click.option("--tape", "tape_file", type=FILE, help="Record a single run, for eclectus replay.")
 def simulate(
     *,
@@ -53,9 +57,9 @@ def simulate(
     """
     path = _path(scenario)
     read = _read(path, changes)
+    for file in (json_file, plot_file, tape_file):
+        _refuse_homeless(file)
     if plot_file is not None:
-        from eclectus.sim.plots import draw, require
-
         require(plot_file)
     asked = _asked(read, names)
     counted = _seeds(read, seeds, chosen)
@@ -66,10 +70,11 @@ def simulate(
         Question(text, path.parent, changes, each.name, seed, tape_file) for each in asked for seed in counted
     ]
     stop = Stop()
-    with stop.on_interrupt():
-        runs = answer(questions, jobs, _Bar(read.tasks * len(questions)), stop)
+    with stop.on_interrupt(), Bar(read.tasks * len(questions)) as progress:
+        runs = answer(questions, jobs, progress, stop)
     if not runs:
-        raise click.Abort
+        click.echo("stopped before any run had begun", err=True)
+        sys.exit(INTERRUPTED)
     report = _report(read, path, questions, runs)
     click.echo("\n".join(lines(report)))
     if json_file is not None:
@@ -77,7 +82,7 @@ def simulate(
     if plot_file is not None:
         draw(report, plot_file)
     if stop.asked:
-        sys.exit(130)  # what a shell expects after Ctrl-C
+        sys.exit(INTERRUPTED)
 
 
 @click.command()
@@ -97,6 +102,12 @@ def _path(scenario: str) -> Path:
             scenario, f"is no file, and no scenario of that name is shipped; {nearest(scenario, list(known))}"
         )
     return known[scenario]
+
+
+def _refuse_homeless(file: Path | None) -> None:
+    """Rather now than when everything has been run."""
+    if file is not None and not file.absolute().parent.is_dir():
+        raise SettingsError(str(file), "its folder does not exist")
 
 
 def _read(path: Path, changes: tuple[str, ...]) -> Scenario:
@@ -145,27 +156,3 @@ def _report(scenario: Scenario, path: Path, questions: Sequence[Question], runs:
         summaries=summarise(runs),
         runs=runs,
     )
-
-
-class _Bar:
-    """Progress with rate and time to go, on a terminal only."""
-
-    def __init__(self, expected: int) -> None:
-        self._expected = max(expected, 1)
-        self._began = self._told = time.monotonic()
-        self._shows = sys.stderr.isatty()
-
-    def __call__(self, ended: int) -> None:
-        now = time.monotonic()
-        if not self._shows or now - self._told < 0.2 or not ended:
-            return
-        self._told = now
-        rate = ended / (now - self._began)
-        left = max(self._expected - ended, 0) / rate
-        share = min(ended / self._expected, 1.0)
-        bar = "█" * int(30 * share)
-        end = "\r" if share < 1.0 else "\r\033[K"
-        click.echo(
-            f"\r{bar:░<30} {share:4.0%}  {rate:,.0f} tasks/s  {left:,.0f} s to go \033[K", err=True, nl=False
-        )
-        click.echo(end, err=True, nl=False)

@@ -9,12 +9,14 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Iterator, MutableSequence, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import cast
 
+from eclectus.core.errors import EclectusError
 from eclectus.maths.student import half_width
 from eclectus.sim.groups import in_order
 from eclectus.sim.ledger import Ledger
@@ -173,18 +175,31 @@ def _answer_in_processes(
     counters = cast(MutableSequence[int], context.Array("q", len(questions) + 1))
     count = min(jobs, len(questions))
     with ProcessPoolExecutor(count, context, initializer=_join_in, initargs=(counters,)) as pool:
-        futures = [pool.submit(_answer_there, at, question) for at, question in enumerate(questions)]
+        with _deaf():
+            futures = [pool.submit(_answer_there, at, question) for at, question in enumerate(questions)]
         left: set[Future[Run | None]] = set(futures)
         while left:
             done, left = wait(left, POLL_SECONDS, FIRST_COMPLETED)
             if stop.asked or any(future.exception() is not None for future in done):
                 counters[-1] = 1
             progress(sum(counters[:-1]))
-    return [found for future in futures if (found := future.result()) is not None]
+    try:
+        return [found for future in futures if (found := future.result()) is not None]
+    except BrokenProcessPool as error:
+        raise EclectusError("a process has died, perhaps for want of memory: try fewer --jobs") from error
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes begun meanwhile never hear Ctrl-C, which a terminal sends to all: we tell them to stop."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _join_in(counters: MutableSequence[int]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it and tells us
     _shared.append(counters)
 
 

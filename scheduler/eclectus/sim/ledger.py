@@ -79,7 +79,8 @@ class Ledger:
         self.tallies: dict[Cell, Tally] = defaultdict(Tally)
         self.most_waiting = 0
         self.series: Series[Mark] = Series(window.every, POINTS)  # over the whole run
-        self.on_mark: Callable[[float], None] | None = None  # who else looks at the world now and then
+        self.on_mark: Callable[[float], None] | None = None  # who else looks at the world now and then…
+        self.on_close: Callable[[], None] | None = None  # …and when the window closes
         self.opened: Mark | None = None  # the window's…
         self.closed: Mark | None = None  # …two ends
         self._now = 0.0
@@ -143,6 +144,8 @@ class Ledger:
         """No more arrivals: what follows only drains and is not measured."""
         if self.closed is None:
             self.closed = self._integrals(self._now)
+            if self.on_close is not None:
+                self.on_close()
 
     def start(self, run: Running, now: float) -> None:
         """A task begins to run."""

@@ -26,17 +26,21 @@ class Lessons:
         at_once = max(len(world.machines) * len(mean_sizes), 1)
         looks = min(max(CELLS // at_once, LOOKS_LEAST), LOOKS_MOST)
         self._series: Series[list[Lesson]] = Series(max(expected_end / looks, 1e-9), looks)
+        self.learned: list[Cell] = []  # when the window closed: while machines run dry, learners forget
+        world.ledger.on_mark, world.ledger.on_close = self._look, self._close
 
-    def look(self, at: float) -> None:
-        """It is `at`; looks if it is time."""
+    def _look(self, at: float) -> None:
         if at >= self._series.due:
-            self._series.add(list(_lessons(list(self.cells()), at)))
+            self._series.add(list(_lessons(list(self._cells()), at)))
+
+    def _close(self) -> None:
+        self.learned = list(self._cells())
 
     def told(self) -> list[Lesson]:
         """All of it."""
         return [lesson for look in self._series.items for lesson in look]
 
-    def cells(self) -> Iterator[Cell]:
+    def _cells(self) -> Iterator[Cell]:
         """What is known now of each machine and workload, and what is true."""
         for cell in self._world.engine.learned():
             machine = self._world.machines.get(cell.node)

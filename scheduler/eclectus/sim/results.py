@@ -47,7 +47,7 @@ class Point(Struct, frozen=True, array_like=True):
 
 
 class Cell(Struct, frozen=True):
-    """One learned speed beside the truth, at the end of a run."""
+    """One learned speed beside the truth, when the measured window closed."""
 
     node: str
     group: str  # of machines
@@ -89,7 +89,7 @@ class Run(Struct, frozen=True):
     utilisation: Share  # slots in use over slots, mean over the window; tasks over nodes where slots vary
     growth: float  # slope of the number in system over the window, tasks a second
     series: list[Point]  # of the whole run
-    learned: list[Cell]  # at the end
+    learned: list[Cell]  # when the window closed
     lessons: list[Lesson]  # over the whole run
     steps: int  # of the engine
     faults: int  # of a policy that asked for what must not be

@@ -55,7 +55,6 @@ def run(
 
         world.told = told_all if ears else None
         lessons = Lessons(world, _means(scenario), scenario.window().expected_end)
-        world.ledger.on_mark = lessons.look
         complete = world.run(go_on)
     curve = {} if allocation is None else allocation.curve
     return _told(scenario, contestant, seed, world, complete, allocation=curve, lessons=lessons)
@@ -121,7 +120,7 @@ def _told(
         utilisation=window[0].utilisation if window else 0.0,
         growth=slope([point for point in series if opened.at < point.at <= closed.at]),
         series=series,
-        learned=list(lessons.cells()),
+        learned=lessons.learned,
         lessons=lessons.told(),
         steps=world.steps,
         faults=world.fault_count,

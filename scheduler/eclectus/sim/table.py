@@ -8,7 +8,14 @@ from statistics import fmean
 
 from eclectus.sim.results import Figures, Interval, Report, Run, Spread, Summary
 
-UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"))
+UNITS = (
+    (864_000.0, 86_400.0, "d"),
+    (36_000.0, 3600.0, "h"),
+    (3600.0, 60.0, "min"),
+    (0.1, 1.0, "s"),
+    (1e-4, 1e-3, "ms"),
+    (0.0, 1e-6, "µs"),
+)  # from how many seconds on, how many seconds it is, what it is called
 ASKED_FOR = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent: where fragmentation begins to tell, and beyond
 NOTHING = "-"  # where no task or job has ended
 WHOLE = ("", "all")  # what is told apart by nothing
@@ -41,7 +48,8 @@ def subtitle(report: Report) -> str:
     counts = [run.tasks if report.fills else run.response.count for run in report.runs]
     what = "tasks" if report.fills else "measured tasks"
     runs = max(each.runs for each in report.summaries)
-    return f"{load}{fmean(counts):,.0f} {what} a run; mean ± half of the 95 % interval over {runs} runs"
+    many = f"mean ± half of the 95 % interval over {runs} runs"
+    return f"{load}{fmean(counts):,.0f} {what} a run; {many if runs > 1 else 'one run, so no intervals'}"
 
 
 def tables(report: Report) -> Iterator[Table]:
@@ -57,7 +65,7 @@ def tables(report: Report) -> Iterator[Table]:
     if groups:
         yield _by_group(report, "response of tasks", lambda figures: figures.response, groups)
     if has_jobs(report):
-        yield _by_group(report, "response of jobs", lambda figures: figures.jobs, groups)
+        yield _by_group(report, "response of jobs", lambda figures: figures.jobs, [WHOLE, *groups])
 
 
 def groups_of(report: Report) -> list[tuple[str, str]]:
@@ -85,15 +93,15 @@ def spelled(value: Interval, digits: int = 3, scale: float = 1.0) -> str:
     """`1.046 ±0.004`: as many digits as the interval deserves."""
     mean = value.mean / scale
     if value.half_width is None:
-        return f"{mean:.{digits}g}"
+        return f"{mean:,.0f}" if abs(mean) >= 10**digits else f"{mean:.{digits}g}"
     half = value.half_width / scale
-    places = max(0, min(6, 1 - _magnitude(half or mean / 10 or 1.0)))
+    places = max(0, min(6, 1 - _magnitude(max(half, abs(mean) / 1000) or 1.0)))
     return f"{mean:,.{places}f} ±{half:,.{places}f}"
 
 
 def unit_for(seconds: float) -> tuple[float, str]:
     """The unit in which a time reads well."""
-    return next(((size, name) for size, name in UNITS if seconds >= size * 0.1), UNITS[-1])
+    return next((size, name) for least, size, name in UNITS if seconds >= least)
 
 
 def scale_of(summaries: Sequence[Summary]) -> tuple[float, str]:
@@ -124,8 +132,8 @@ def _held(report: Report) -> Table:
     rows = []
     for each in report.summaries:
         held = (spelled(each.allocation[x], digits=4) for x in shown)
-        rows.append([each.profile, str(each.runs), spelled(each.dropped, digits=6), *held])
-    return Table(["held, %, by asked for, %", "runs", "dropped", *map(str, shown)], rows)
+        rows.append([each.profile, spelled(each.dropped, digits=6), *held])
+    return Table(["held, %, by asked for, %", "dropped", *map(str, shown)], rows)
 
 
 def _row(each: Summary, scale: float) -> list[str]:

@@ -1,0 +1,57 @@
+"""A line of progress with rate and time to go, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+import click
+
+WIDE = 30  # cells of the bar
+TOLD_EVERY = 0.2  # seconds
+ERASE = "\r\033[K"
+
+
+class Bar:
+    """Shows how many of the expected tasks have ended; wiped away when all is over."""
+
+    def __init__(self, expected: int) -> None:
+        self._expected = max(expected, 1)
+        self._began = self._told = time.monotonic()
+        self._shows = sys.stderr.isatty()
+
+    def __enter__(self) -> Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shows:
+            click.echo(ERASE, err=True, nl=False)
+
+    def __call__(self, ended: int) -> None:
+        """So many have ended."""
+        now = time.monotonic()
+        if self._shows and ended and now - self._told >= TOLD_EVERY:
+            self._told = now
+            click.echo(ERASE + line(ended, self._expected, now - self._began), err=True, nl=False)
+
+
+def line(ended: int, expected: int, seconds: float) -> str:
+    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`."""
+    share = min(ended / expected, 1.0)
+    rate = ended / seconds
+    bar = "█" * int(WIDE * share)
+    left = duration(max(expected - ended, 0) / rate)
+    return f"{bar:░<{WIDE}} {share:4.0%}  {rate:,.0f} tasks/s  {left} to go"
+
+
+def duration(seconds: float) -> str:
+    """A time in its two largest units."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600:,} h {whole % 3600 // 60} min"
