@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from functools import cache
 from itertools import islice, pairwise
 from statistics import fmean
 from typing import Any
@@ -92,17 +93,30 @@ def test_a_job_alone_runs_on_the_gpu_that_is_fastest_for_it() -> None:
     assert run.response.mean / HOUR == pytest.approx(_mean_best(jobs, asked.cluster.machines()), rel=1e-9)
 
 
+# -- mean completion times -----------------------------------------------------------------------
+
+RATES = [0.4, 0.8, 1.2, 1.6, 2.0, 2.4, 2.8, 3.2, 3.6, 4.0]
+
+
+@cache
+def completion_hours(jobs_per_hour: float) -> tuple[float, ...]:
+    """Mean of jobs 4000 to 4999, for seeds 0, 1 and 2."""
+    done = runs(training(jobs_per_hour), [0, 1, 2])
+    assert [run.response.count for run in done] == [1000] * 3
+    return tuple(run.response.mean / HOUR for run in done)
+
+
 @pytest.mark.slow
-def test_mean_completion_times_are_those_published_at_every_load() -> None:
+@pytest.mark.parametrize("rate", RATES)
+def test_mean_completion_times_are_those_published(rate: float) -> None:
     with gzip.open(published("gavel/published_jct_by_rate.csv.gz"), "rt") as file:
         curve = {float(row["jobs_per_hour"]): float(row["value"]) for row in csv.DictReader(file)}
-    assert len(curve) == 10
-    means = []
-    for rate, hours in sorted(curve.items()):
-        done = runs(training(rate), [0, 1, 2])
-        assert [run.response.count for run in done] == [1000] * 3
-        ours = [run.response.mean / HOUR for run in done]
-        assert near(f"Gavel, fifo_perf, {rate} jobs/h: mean completion, h", ours, hours, within=0.1)
-        means.append(fmean(ours))
-    for less, more in pairwise(means):
-        assert more > less * (1 - 1e-9), "the curve must not fall as the rate grows"
+    assert sorted(curve) == RATES
+    what = f"Gavel, fifo_perf, {rate} jobs/h: mean completion, h"
+    assert near(what, completion_hours(rate), curve[rate], within=0.1)
+
+
+@pytest.mark.slow
+def test_mean_completion_times_never_fall_as_the_rate_grows() -> None:
+    for less, more in pairwise(fmean(completion_hours(rate)) for rate in RATES):
+        assert more > less * (1 - 1e-9)

@@ -58,7 +58,7 @@ def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
 
 
 def test_a_rate_of_nothing_is_a_hard_constraint(tmp_path: Path) -> None:
-    scenario = asked(tmp_path, lastJob=120)
+    scenario = asked(tmp_path, lastJob=60)
     world, _ = build(scenario, scenario.contestants[0], seed=1, checked=True)
     used: dict[str, set[str]] = {"a": set(), "b": set()}
 
