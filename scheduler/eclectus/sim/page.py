@@ -18,8 +18,7 @@ from eclectus.sim.table import Table, remarks, subtitle, tables
 def page(report: Report) -> str:
     """The text of the page."""
     title = escape(report.scenario)
-    profiles = [each.profile for each in report.summaries]
-    overview, *others = (_table(table, profiles) for table in tables(report))
+    overview, *others = (_table(table, report.profiles) for table in tables(report))
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         f'<meta name="viewport" content="width=device-width"><title>{title}</title>',
@@ -28,7 +27,7 @@ def page(report: Report) -> str:
         f"<p>{escape(subtitle(report))}</p></header>",
         f"<main>{overview}",
         *(f"<p>{escape(remark)}</p>" for remark in remarks(report.runs)),
-        f"<nav>{''.join(_key(at, name) for at, name in enumerate(profiles))}</nav>",
+        f"<nav>{''.join(_key(at, name) for at, name in enumerate(report.profiles))}</nav>",
         _panels(panels(report)),
         f'<div class="tables">{"".join(others)}</div>',
         _panels(group_panels(report)),

@@ -5,7 +5,7 @@ Profiles go by their place in the report's summaries, so that each has one colou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log, log10
 
@@ -101,6 +101,12 @@ def limit(peaks: Sequence[float], gap: float) -> float:
         if order[at] > gap * order[at - 1]:
             return order[at - 1]
     return order[-1]
+
+
+def left_out(names: Sequence[str], reached: Mapping[int, str]) -> str:
+    """Who leaves a picture, and how far; nothing where nobody does."""
+    far = ", ".join(f"{names[profile]} (to {end})" for profile, end in reached.items())
+    return f"beyond the picture: {far}" if far else ""
 
 
 def _even_places(low: float, high: float, about: int = 5) -> list[float]:

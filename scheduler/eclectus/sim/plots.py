@@ -39,10 +39,9 @@ def draw(report: Report, file: Path) -> None:
         _draw(place, panel)
     for place in places[len(every) :]:
         place.set_axis_off()
-    profiles = [each.profile for each in report.summaries]
     handles = [
         Line2D([], [], label=name, lw=2, color=_colour(at), linestyle=_dashes(at))
-        for at, name in enumerate(profiles)
+        for at, name in enumerate(report.profiles)
     ]
     figure.legend(
         handles=handles,

@@ -94,6 +94,9 @@ class Run(Struct, frozen=True):
     steps: int  # of the engine
     faults: int  # of a policy that asked for what must not be
     first_fault: str
+    probes: int = 0  # benchmark probes that have run to their end
+    probes_killed: int = 0  # and those that had to make way for tasks
+    probe_share: Share = 0.0  # slots that probes used over slots, mean until nothing more arrived
 
 
 class Interval(Struct, frozen=True):
@@ -132,6 +135,7 @@ class Summary(Struct, frozen=True):
     utilisation: Interval
     dropped: Interval
     allocation: dict[int, Interval]  # as in the runs, at every whole per cent; empty where tasks end
+    probe_share: Interval | None = None  # null where no probes were sent
 
 
 class Report(Struct, frozen=True):
@@ -146,6 +150,19 @@ class Report(Struct, frozen=True):
     summaries: list[Summary]
     runs: list[Run]
     format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
+
+    @property
+    def profiles(self) -> list[str]:
+        """Their names."""
+        return [each.profile for each in self.summaries]
+
+    def counted(self) -> list[list[Run]]:
+        """The runs that each summary is made of: those that are complete, if any is."""
+        found = []
+        for each in self.summaries:
+            runs = [run for run in self.runs if run.profile == each.profile]
+            found.append([run for run in runs if run.complete] or runs)
+        return found
 
     @property
     def fills(self) -> bool:
