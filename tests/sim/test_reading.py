@@ -93,6 +93,20 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ({"profiles": place("uniform", learn="truths")}, "profiles[0].learn.policy: 'truths' is unknown"),
         ({"measure": {"tasks": 3, "horizon": 3}}, "measure.horizon: give either tasks or horizon"),
         ({"measure": {"warmUp": 1}}, "measure.warmUp: 1 is too large"),
+        (
+            {"measure": {"groups": ["lenght"]}},
+            "measure.groups[0]: 'lenght' is unknown; did you mean 'length'?",
+        ),
+        (
+            {"measure": {"groups": ["class+size"]}},
+            "measure.groups[0]: 'size' is unknown; known are: class, con",
+        ),
+        (
+            {"measure": {"groups": ["length"]}},
+            "measure.cutOff: belongs to groups by length, and they need it",
+        ),
+        ({"measure": {"cutOff": 3}}, "measure.cutOff: belongs to groups by length"),
+        ({"measure": {"groups": ["length"], "cutOff": -1}}, "measure.cutOff: -1 s is too small"),
         ({"seeds": 0}, "seeds: 0 is too small"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",

@@ -40,7 +40,9 @@ class Measure:
     ] = ("class",)
     cut_off: Annotated[
         float | None,
-        Setting("length: jobs whose tasks take less in the mean are short; shown to no policy", unit="s"),
+        Setting(
+            "length: jobs whose tasks take less in the mean are short; shown to no policy", unit="s", least=0
+        ),
     ] = None
 
     def __post_init__(self) -> None:
