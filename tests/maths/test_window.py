@@ -125,7 +125,8 @@ def test_the_floor_is_a_low_percentile_of_the_last_hour() -> None:
 
 def test_the_floor_is_read_once_a_period() -> None:
     floor = SlowFloor()
-    assert floor.is_due(100.0)
-    floor.read(1.0, 100.0)
-    assert not floor.is_due(100.0 + PERIOD_SECONDS - 1)
-    assert floor.is_due(100.0 + PERIOD_SECONDS)
+    for begins in (100.0, 100.0 + PERIOD_SECONDS):
+        assert not floor.is_due(begins)
+        assert not floor.is_due(begins + PERIOD_SECONDS - 1)
+        assert floor.is_due(begins + PERIOD_SECONDS)
+        floor.read(1.0, begins + PERIOD_SECONDS)

@@ -166,7 +166,7 @@ def test_samples_of_no_weight_are_dropped() -> None:
 
 
 def test_a_worker_with_rate_zero_revives_by_probes_only() -> None:
-    """T2: seven are too few; eight, of tasks begun since it died, bring it back with the speed they show."""
+    """T2: after the first it is tried; eight, of tasks begun since it died, bring it back at their speed."""
     school = frozen()
     until_dead(school)
     assert school.rate()[0] == 0.0
@@ -175,7 +175,8 @@ def test_a_worker_with_rate_zero_revives_by_probes_only() -> None:
         school.teach(1, rows=list(range(1, 10)))
     assert (school.state(0), school.rate()[0]) == ("dead", 0.0)
     for probe in range(8):
-        assert school.rate()[0] == 0.0, probe
+        assert school.state(0) == ("suspect" if probe else "dead"), probe
+        assert school.ratio(0) < 0.5
         school.run(0, 0.25)
     assert school.state(0) == "live"
     assert school.ratio(0) == pytest.approx(4.0, rel=0.3)
@@ -187,10 +188,20 @@ def test_what_stood_still_with_a_dead_node_says_nothing_of_its_speed() -> None:
     dead_after = until_dead(school)
     for uid in stuck:
         school.finish(uid, 0, dead_after + 640.0)
-    assert school.state(0) == "dead"
+        assert school.state(0) == "suspect"
+        assert school.ratio(0) == pytest.approx(0.125, rel=0.35)
     for _ in range(8):
         school.run(0, 1.0)
     assert school.ratio(0) == pytest.approx(1.0, rel=0.35)
+
+
+def test_one_that_stands_still_again_dies_again() -> None:
+    school = frozen(slots=0)
+    stuck = [school.begin(0) for _ in range(4)]
+    school.finish(stuck[0], 0, until_dead(school))
+    assert school.state(0) == "suspect"
+    until_dead(school)
+    assert school.rate()[0] == 0.0
 
 
 def test_a_silent_node_is_believed_ever_slower_before_it_is_dead() -> None:

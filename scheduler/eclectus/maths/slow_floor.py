@@ -16,15 +16,20 @@ PERCENTILE = 5.0
 
 
 class SlowFloor:
-    """One reading a period; what comes between is not looked at."""
+    """One reading a period; what comes between is not looked at.
+
+    The first comes when a period is over: before that hardly anything has been seen, and an hour is long.
+    """
 
     def __init__(self) -> None:
         self._readings: deque[float] = deque(maxlen=PERIODS)
-        self._due = float("-inf")
+        self._due: float | None = None
         self.value = 0.0  # 0 before the first reading
 
     def is_due(self, now: float) -> bool:
         """Whether it is time for a reading."""
+        if self._due is None:
+            self._due = now + PERIOD_SECONDS
         return now >= self._due
 
     def read(self, quantity: float, now: float) -> None:

@@ -191,8 +191,9 @@ class RosellaLearn(Learn):
     def observe(self, done: Completion) -> None:
         """One more sample of the node, if its time tells of the node as it is."""
         row, now = done.row, done.at
-        is_due, was_doubted = self._is_due(now), self.watch.share.item(row) < 1.0
+        is_due, believed = self._is_due(now), self.watch.share.item(row)
         if not self.watch.ended(row, now - done.seconds, now):
+            self._show_row(row)
             return
         if is_due:
             self._fade(now)
@@ -202,7 +203,7 @@ class RosellaLearn(Learn):
         is_back = self._return(row)
         if is_due or calls_for_a_fit or is_back:
             self._refresh(now)
-        elif was_doubted:
+        elif self.watch.share.item(row) != 1.0 or believed != 1.0:
             self._show_row(row)
         else:
             self._show_cell(workload, row)
@@ -243,15 +244,16 @@ class RosellaLearn(Learn):
         """Who has gone silent, who counts as dead, who is forgiven; and what all of them can do."""
         watch, matrix = self.watch, self.rates.matrix
         rows, nodes = np.array(sorted(self._names)), len(self._names)
-        watch.look(now, matrix, self.rates.index, unlikelihood(nodes, self.certainty))
+        share = watch.look(now, matrix, self.rates.index, unlikelihood(nodes, self.certainty))
         speed, slots = matrix.factor[rows], watch.slots(now)[rows]
         mean = float(speed @ slots) / slots.sum() if slots.any() else float(speed.mean())
         limit = cut_off_rate(mean * nodes, load, nodes, self.spare_share)
         margin = cut_margin(matrix.samples[rows], nodes, self.certainty, error_aimed(load))
-        is_slow = (speed * watch.share[rows] < limit) | (speed * (1.0 + margin) < limit)
-        for row in watch.bury(rows[is_slow], now) + self._forgive(now):
+        is_silent = speed * share[rows] < limit
+        is_slow = (speed * (1.0 + margin) < limit) & ~watch.has_died(rows)
+        for row in watch.bury(rows[is_silent | is_slow], now) + self._forgive(now):
             self._epochs[row] += 1
-        watch.settle(nodes)
+        watch.believe(share, nodes)
         if self.load.floor.is_due(now) and (size := self.rates.mean_size()) is not None:
             self.load.floor.read(float(speed * watch.share[rows] @ slots) / size, now)
 

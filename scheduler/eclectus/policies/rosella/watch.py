@@ -3,8 +3,9 @@
 Rosella's states (rosella.md 5.4): `unknown`, no sample yet; `live`; `suspect`, its tasks are overdue, so
 that it is believed slower (maths/liveness.py); `dead`, no real work. Departures from the paper, whose
 benchmarks always come: only time in which something ran on a node is evidence against it, so an idle
-node is never found dead; and a dead one on which nothing runs any more is forgiven after a half-life,
-when all that was known of it has faded, since without probes nothing else would bring it back.
+node is never found dead. A dead one on which something ends after all is suspect until it has shown
+enough; one on which nothing runs any more is forgiven after a half-life: without probes nothing else would
+bring it back.
 """
 
 from __future__ import annotations
@@ -19,7 +20,18 @@ from eclectus.maths.ratio import Floats, RatioMatrix
 from eclectus.policies.rosella.running import Running
 
 FRESH = 8  # samples, of tasks begun after a node was found dead, that bring it back
+TRIAL = 0.125  # share of its old speed that a dead node is believed to have once it has shown a sign of life
 HOUR = 3600.0
+SIZES_MOST = 4.0  # mean sizes that a running task counts for when sizes are doubted
+
+
+class Death:
+    """Since when a node counts as dead, and what it has shown since."""
+
+    __slots__ = ("fresh", "has_stirred", "since")
+
+    def __init__(self, since: float) -> None:
+        self.since, self.fresh, self.has_stirred = since, 0, False
 
 
 class Watch:
@@ -33,8 +45,7 @@ class Watch:
         self._most_before: list[int] = []  # …and in the last
         self._hour = float("-inf")
         self._quiet: Floats = np.zeros(0)  # when something last ended there
-        self._dead_since: dict[int, float] = {}
-        self._fresh: dict[int, int] = {}  # of dead rows
+        self._deaths: dict[int, Death] = {}
 
     # -- rows ----------------------------------------------------------------------------------
 
@@ -57,8 +68,7 @@ class Watch:
     def forgive(self, row: int) -> None:
         """Nothing is held against it."""
         self.share[row] = 1.0
-        self._dead_since.pop(row, None)
-        self._fresh.pop(row, None)
+        self._deaths.pop(row, None)
 
     # -- tasks ---------------------------------------------------------------------------------
 
@@ -74,35 +84,39 @@ class Watch:
         row = self._tasks.take(uid)
         if row is not None:
             self._running[row] -= 1
-            if row in self._dead_since:
+            if row in self._deaths:
                 self._quiet[row] = now
 
     def ended(self, row: int, began: float, now: float) -> bool:
         """A task has run to its end; whether its time tells of the node as it is now.
 
-        Of a dead node only what began after its death does: the rest has stood still with it.
+        Of a dead node only what began after its death does: the rest has stood still with it. But whatever
+        ends there is a sign of life, and lets the node try a little real work.
         """
         self._quiet[row] = now
-        if row not in self._dead_since:
+        death = self._deaths.get(row)
+        if death is None:
             self.share[row] = 1.0
             return True
-        is_fresh = began >= self._dead_since[row]
-        self._fresh[row] += is_fresh
+        death.has_stirred = True
+        self.share[row] = TRIAL
+        is_fresh = began >= death.since
+        death.fresh += is_fresh
         return is_fresh
 
     def back_since(self, row: int) -> float | None:
         """When the node died, if it has just shown enough to be alive again; None otherwise."""
-        if self._fresh.get(row, 0) < FRESH:
+        death = self._deaths.get(row)
+        if death is None or death.fresh < FRESH:
             return None
-        since = self._dead_since[row]
         self.forgive(row)
-        return since
+        return death.since
 
     # -- judging -------------------------------------------------------------------------------
 
     def is_dead(self, row: int) -> bool:
         """Whether it counts as dead."""
-        return row in self._dead_since
+        return row in self._deaths and not self._deaths[row].has_stirred
 
     def slots(self, now: float) -> NDArray[np.int64]:
         """The most tasks seen running at a time on each row in the last one to two hours."""
@@ -111,41 +125,55 @@ class Watch:
             self._most_before, self._most_now = self._most_now, list(self._running)
         return np.maximum(self._most_before, self._most_now)
 
-    def look(self, now: float, matrix: RatioMatrix, index: Mapping[str, int], unlikelihood: float) -> None:
-        """What silence says of the nodes that are not dead; `index`: workload -> row of the matrix."""
+    def look(self, now: float, matrix: RatioMatrix, index: Mapping[str, int], unlikelihood: float) -> Floats:
+        """What share of its learned speed silence leaves each row; 1 for the dead, who are not judged.
+
+        `index`: workload -> row of the matrix.
+        """
         rows, work, since = self._tasks.columns(index)
         is_judged = work >= 0
-        is_judged[np.isin(rows, list(self._dead_since))] = False
+        is_judged[np.isin(rows, [row for row in self._deaths if self.is_dead(row)])] = False
         rows, work, since = rows[is_judged], work[is_judged], since[is_judged]
         pace = matrix.rate[work, rows] / _underrated(matrix, work, rows, now - since)
         overruns = (now - np.maximum(since, self._quiet[rows])) * pace
-        self.share = speed_share(rows, overruns, len(self.share), unlikelihood)
+        return speed_share(rows, overruns, len(self.share), unlikelihood)
 
     def bury(self, rows: NDArray[np.intp], now: float) -> list[int]:
         """These rows count as dead; those of them that did not before."""
-        died = [row for row in rows.tolist() if row not in self._dead_since]
+        died = [row for row in rows.tolist() if not self.is_dead(row)]
         for row in died:
-            self._dead_since[row] = self._quiet[row] = now
-            self._fresh[row] = 0
+            self._deaths[row] = Death(now)
+            self._quiet[row] = now
         return died
 
-    def settle(self, nodes: int) -> None:
-        """The dead get no work; unless all of `nodes` are dead, which says more of us than of them."""
-        if len(self._dead_since) < nodes:
-            self.share[list(self._dead_since)] = 0.0
+    def believe(self, share: Floats, nodes: int) -> None:
+        """Go by what silence leaves; the dead get no work, unless all of `nodes` seem dead: then we err."""
+        dead = [row for row in self._deaths if self.is_dead(row)]
+        self.share = share
+        for row, death in self._deaths.items():
+            if death.has_stirred:
+                share[row] = min(share[row], TRIAL)
+        if len(dead) < nodes:
+            share[dead] = 0.0
 
     def forgivable(self, now: float, after: float) -> list[int]:
         """Dead rows on which nothing has run for so long, seconds."""
-        return [row for row in self._dead_since if not self._running[row] and now - self._quiet[row] >= after]
+        return [row for row in self._deaths if not self._running[row] and now - self._quiet[row] >= after]
+
+    def has_died(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of the rows are dead, or were until they stirred and have not shown enough since."""
+        return np.isin(rows, list(self._deaths))
 
 
 def _underrated(matrix: RatioMatrix, work: NDArray[np.intp], rows: NDArray[np.intp], ages: Floats) -> Floats:
     """By what factor a workload's size is likely too small, for each task that runs.
 
     What ends first is short, so sizes are too small while most of the tasks begun are still running. All
-    the time spent, by running tasks too, over the number of those that have ended is not.
+    the time spent, by running tasks too, over the number of those that have ended is not. Of a task that
+    stands still only so much counts, or nodes that have stopped would excuse themselves.
     """
     done = matrix.count.sum(axis=1)
-    spent = np.bincount(work, ages * matrix.factor[rows], minlength=len(done)) / matrix.size
+    sizes = np.minimum(ages * matrix.factor[rows] / matrix.size[work], SIZES_MOST)
+    spent = np.bincount(work, sizes, minlength=len(done))
     factor: Floats = 1.0 + spent / np.maximum(done, 1.0)
     return factor[work]
