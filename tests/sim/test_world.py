@@ -60,6 +60,27 @@ def test_in_a_rough_world_every_task_of_every_policy_ends_and_the_books_agree(
     assert set(run.groups["class"]) == {"any", "ssd", "wide"}
 
 
+@pytest.mark.parametrize("delay", [0, "20ms"])
+def test_in_a_rough_world_probes_harm_nobody(delay: object) -> None:
+    rough = scenario(
+        cluster=MIXED | {"networkDelay": delay},
+        workload={"poisson": {"rate": 8, "classes": CLASSES}},
+        events=ROUGH,
+        profiles=place("rosella", learn="rosella"),
+        probes={
+            "perHour": 36_000,
+            "leastPerHour": 18_000,
+            "running": 6,
+            "nodeIntervalSeconds": 0,
+            "law": "exponential",
+        },
+    )
+    (run,) = runs(rough, [3], checked=True)
+    assert (run.complete, run.faults) == (True, 0)
+    assert run.probes > 20
+    assert run.probes_killed > 5
+
+
 def test_the_engine_hears_neither_sizes_nor_speeds() -> None:
     told: list[Event] = []
     world = build_world(workload=poisson(0.5, {"law": "deterministic", "mean": 0.123456789}))

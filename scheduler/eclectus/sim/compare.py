@@ -80,6 +80,7 @@ def summarise(runs: Sequence[Run]) -> list[Summary]:
 
 def _summary(profile: str, runs: Sequence[Run]) -> Summary:
     groups: dict[str, dict[str, list[Group]]] = {}
+    shares = [each.probe_share for each in runs]
     for each in runs:
         for name, some in each.groups.items():
             for label, group in some.items():
@@ -95,6 +96,7 @@ def _summary(profile: str, runs: Sequence[Run]) -> Summary:
         allocation=_allocation(runs),
         in_system_mean=_interval([each.in_system_mean for each in runs]),
         utilisation=_interval([each.utilisation for each in runs]),
+        probe_share=_interval(shares) if any(shares) else None,
     )
 
 

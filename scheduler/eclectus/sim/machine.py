@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
+from msgspec.structs import replace
+
 from eclectus.core.model import DEVICE_MILLI, Amounts, Node, Task
 from eclectus.sim.errors import InvariantError
 from eclectus.sim.work import Kind
@@ -74,6 +76,13 @@ class Machine:
     @speeds.setter
     def speeds(self, value: tuple[float, dict[str, float]]) -> None:
         self._speed, self._own = value
+
+    def add_place(self) -> None:
+        """Room for one more pod, which the node shows."""
+        self._free["pods"] = self._free.get("pods", 0) + 1
+        offered = dict(self.node.allocatable)
+        offered["pods"] = offered.get("pods", 0) + 1
+        self.node = replace(self.node, allocatable=tuple(sorted(offered.items())))
 
     def has_room(self, asked: Amounts) -> bool:
         """Whether one more task of these requests fits."""

@@ -23,6 +23,7 @@ from eclectus.sim.cluster import Befalls, Cluster
 from eclectus.sim.dispatchers import Dispatchers
 from eclectus.sim.kinds import capacity
 from eclectus.sim.kinds import load as load_of
+from eclectus.sim.probes import Probes
 from eclectus.sim.scenario import Contestant, Measure, Scenario
 from eclectus.sim.shocks import Shock
 from eclectus.sim.work import Plan
@@ -30,7 +31,18 @@ from eclectus.sim.workloads import WORKLOADS
 
 KIND = "Scenario"
 _PLAIN = ["about", "seeds", "allowUnstable"]
-_FIELDS = ["apiVersion", "kind", "cluster", "workload", "events", "profiles", "learn", "measure", *_PLAIN]
+_FIELDS = [
+    "apiVersion",
+    "kind",
+    "cluster",
+    "workload",
+    "events",
+    "profiles",
+    "learn",
+    "probes",
+    "measure",
+    *_PLAIN,
+]
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
         cluster=cluster,
         plan=plan,
         shocks=tuple(_read_shocks(mapping.get("events"), cluster)),
-        contestants=_read_contestants(mapping.get("profiles"), mapping.get("learn")),
+        contestants=_read_contestants(mapping, plan),
         measure=read(Measure, measure, "measure"),
         seeds=plain.seeds,
         load=ratio if isfinite(ratio) else None,
@@ -147,16 +159,19 @@ def _read_shocks(values: object, cluster: Cluster) -> Iterator[Shock]:
         yield shock
 
 
-def _read_contestants(values: object, learn: object) -> tuple[Contestant, ...]:
-    """Profiles; each is checked alone, as it will run. `learn` within one goes before the common one."""
+def _read_contestants(mapping: dict[str, Any], plan: Plan) -> tuple[Contestant, ...]:
+    """Profiles; each is checked alone, as it will run. What stands in one goes before what is common."""
     contestants: dict[str, Contestant] = {}
-    for at, each in enumerate(read_list(values, "profiles")):
+    learn, common = mapping.get("learn"), _read_probes(mapping.get("probes"), "probes", plan)
+    for at, each in enumerate(read_list(mapping.get("profiles"), "profiles")):
         path = join("profiles", at)
         profile = dict(read_mapping(each, path))
         own = "learn" in profile
         settings = read_mapping(profile.pop("learn", learn), join(path, "learn")) or {"policy": "rosella"}
         dispatchers = read(Dispatchers, profile.pop("dispatchers", None), join(path, "dispatchers"))
-        contestant = Contestant(str(profile.get("schedulerName")), profile, settings, dispatchers)
+        where = join(path, "probes")
+        probes = _read_probes(profile.pop("probes"), where, plan) if "probes" in profile else common
+        contestant = Contestant(str(profile.get("schedulerName")), profile, settings, dispatchers, probes)
         try:
             _ = contestant.truth
             parse_configuration(contestant.configuration(0))
@@ -171,6 +186,15 @@ def _read_contestants(values: object, learn: object) -> tuple[Contestant, ...]:
     if not contestants:
         raise SettingsError("profiles", "must be a list of at least one profile")
     return tuple(contestants.values())
+
+
+def _read_probes(values: object, path: str, plan: Plan) -> Probes | None:
+    """What is written there; null sends none."""
+    if values is None:
+        return None
+    if not plan.mean_sizes:
+        raise SettingsError(path, "this workload has no classes of known size, of which probes could be")
+    return read(Probes, values, path)
 
 
 @contextmanager

@@ -7,12 +7,14 @@ from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 from eclectus import __version__
 from eclectus.config import parse
 from eclectus.core.commands import Command
 from eclectus.core.engine import Engine
 from eclectus.core.events import Event
+from eclectus.core.seam import Learn
 from eclectus.sim.allocation import Allocation
 from eclectus.sim.chance import engine_seed
 from eclectus.sim.groups import Cell as GroupCell
@@ -21,6 +23,7 @@ from eclectus.sim.histogram import Histogram
 from eclectus.sim.kinds import slots
 from eclectus.sim.ledger import Ledger, Mark, Tally
 from eclectus.sim.lessons import Lessons
+from eclectus.sim.probes import Probing
 from eclectus.sim.results import Group, Point, Run, Times
 from eclectus.sim.scenario import Contestant, Scenario
 from eclectus.sim.told import Told
@@ -70,7 +73,8 @@ def build(
     if contestant.truth is not None:
         told = Told(contestant.truth, machines, _means(scenario))
     profiles = contestant.dispatchers.profiles(configuration.profiles)
-    engine = Engine(profiles, told or configuration.learn, configuration.seed)
+    learn = told or configuration.learn
+    engine = Engine(profiles, learn, configuration.seed)
     world = World(
         engine,
         machines,
@@ -80,8 +84,15 @@ def build(
         shocks=scenario.shocks,
         hop_seconds=scenario.cluster.network_delay,
         checked=checked,
+        probing=_probing(scenario, contestant, learn, seed),
     )
     return world, told
+
+
+def _probing(scenario: Scenario, contestant: Contestant, learn: Learn, seed: int) -> Probing | None:
+    if contestant.probes is None:
+        return None
+    return Probing(contestant.probes, learn, scenario.plan.mean_sizes, scenario.cluster.machines(), seed)
 
 
 def _told(
@@ -125,7 +136,17 @@ def _told(
         steps=world.steps,
         faults=world.fault_count,
         first_fault=world.first_fault,
+        **_probed(world, closed.at * _places(scenario)),
     )
+
+
+def _probed(world: World, slot_seconds: float) -> dict[str, Any]:
+    """What probes were sent until nothing more arrived, and what they took of so many seconds of slots."""
+    probing = world.probing
+    if probing is None:
+        return {}
+    share = probing.seconds(world.now) / slot_seconds if slot_seconds else 0.0
+    return {"probes": probing.ended, "probes_killed": probing.killed, "probe_share": share}
 
 
 def slope(points: Sequence[Point]) -> float:

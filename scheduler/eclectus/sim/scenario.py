@@ -17,6 +17,7 @@ from eclectus.sim.cluster import Cluster
 from eclectus.sim.dispatchers import Dispatchers
 from eclectus.sim.groups import WAYS, Groups, parts
 from eclectus.sim.ledger import Window
+from eclectus.sim.probes import Probes
 from eclectus.sim.shocks import Shock
 from eclectus.sim.told import Truth
 from eclectus.sim.work import Arrival, Plan
@@ -64,6 +65,7 @@ class Contestant:
     profile: dict[str, Any]
     learn: dict[str, Any]
     dispatchers: Dispatchers = field(default_factory=Dispatchers)
+    probes: Probes | None = None
 
     @property
     def truth(self) -> Truth | None:

@@ -124,7 +124,13 @@ def _overview(summaries: Sequence[Summary]) -> Table:
     scale, unit = scale_of(summaries)
     times = [f"{name}, {unit}" for name in ("response", "median", "p99", "wait")]
     heads = ["profile", *times, "slowdown", "in system", "slots, %"]
-    return Table(heads, [_row(each, scale) for each in summaries])
+    rows = [_row(each, scale) for each in summaries]
+    shares = [each.probe_share for each in summaries]
+    if any(shares):
+        heads.append("probes, %")
+        for row, share in zip(rows, shares, strict=True):
+            row.append(NOTHING if share is None else spelled(share, scale=0.01))
+    return Table(heads, rows)
 
 
 def _held(report: Report) -> Table:

@@ -33,6 +33,7 @@ from eclectus.sim.invariants import check_conserving, check_end, check_moment
 from eclectus.sim.judge import Judge
 from eclectus.sim.ledger import Ledger
 from eclectus.sim.machine import Machine, Running
+from eclectus.sim.probes import Probing
 from eclectus.sim.shocks import Shock, change_speeds
 from eclectus.sim.staging import Staged, Staging
 from eclectus.sim.work import Arrival, Dag
@@ -56,6 +57,7 @@ class World:
         hop_seconds: float = 0.0,
         checked: bool = False,
         conserving: bool = False,
+        probing: Probing | None = None,
     ) -> None:
         self.engine, self.machines, self.ledger = engine, machines, ledger
         self.now = 0.0
@@ -68,6 +70,7 @@ class World:
         self._shows_starts = hop_seconds > 0 or engine.heeds_starts
         self._checked, self._conserving = checked or conserving, conserving
         self._judge, self._staging = Judge(), Staging()
+        self.probing = probing
         self._waiting: dict[str, Running] = {}
         self._later: dict[int, Iterator[Running]] = {}  # job -> tasks not submitted yet
         self._jobs = self._serial = 0
@@ -85,6 +88,8 @@ class World:
         Raises InvariantError where an invariant does not hold, StuckError where tasks wait for ever.
         """
         # 1. There are machines, and the engine leads.
+        if self.probing is not None:
+            self.probing.begin(self.machines, self.ledger, self._plan, self._tell)
         self._words = [*(NodeSeen(machine.node) for machine in self.machines.values()), Resumed()]
         self._decide()
         self._plan_next_arrival()
@@ -208,6 +213,8 @@ class World:
         self._judge.see_start(run, machine)
         machine.start(run, self.now)
         self.ledger.start(run, self.now)
+        if self.probing is not None:
+            self.probing.make_way(machine, self.now)
         if isinstance(run, Staged):
             self._staging.begin(run)
         if run.due < inf:
@@ -239,6 +246,8 @@ class World:
         machines = [self.machines[name] for name in shock.machines]
         partners = [self.machines[name] for name in shock.partners]
         change_speeds(shock, machines, partners, self.now)
+        if self.probing is not None:
+            self.probing.befall(shock, self.now)
         if self.on_shock is not None:
             self.on_shock()
         for machine in machines:
