@@ -57,8 +57,8 @@ class Backoff:
 
     def take_due(self, now: float) -> list[Task]:
         """Pods to be tried again now."""
-        due = []
-        while self.next_due() <= now:
+        due: list[Task] = []
+        while self._heap and self.next_due() <= now:
             _, uid = heappop(self._heap)
             due.append(self._tasks.pop(uid)[1])
         return due

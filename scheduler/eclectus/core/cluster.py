@@ -55,6 +55,7 @@ class Cluster:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)  # port -> row -> holders
         self.guards = Guards()
+        self.services_changed = 0  # grows when a service takes or gives back room
         self.devices: Devices | None = None  # opened by the first node that has any
         self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
         self._free_rows: list[int] = []
@@ -159,14 +160,21 @@ class Cluster:
 
     def _count(self, row: int, task: Task, times: int) -> None:
         spec, parts = task.spec, self.parts(task.holding)  # may widen the arrays: before their pages
-        for page in (USED, LASTING) if spec.lasting else (USED,):
-            held = self.pages[page]
-            for column, amount in parts:
-                held[row, column] += times * amount
+        used = self.pages[USED]
+        for column, amount in parts:
+            used[row, column] += times * amount
+        if spec.lasting:
+            self._count_service(row, parts, times)
         cpu, memory = spec.score_requests
         self._scored_cells[row, 0] += times * cpu
         self._scored_cells[row, 1] += times * memory
         self.usage.note(row)
+
+    def _count_service(self, row: int, parts: Parts, times: int) -> None:
+        lasting = self.pages[LASTING]
+        for column, amount in parts:
+            lasting[row, column] += times * amount
+        self.services_changed += 1
 
     def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
         """A waiting pod is meant for a node (or, with times = -1, no longer is)."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,6 @@ from eclectus.core.serving import Serving
 from eclectus.core.state import Census, State
 from eclectus.core.telling import Telling
 
-_SIGNALS = (Resumed, Paused)
 FLUSH_SECONDS = 30.0  # how often parked lanes are checked against a fresh look (kube-scheduler's period)
 
 
@@ -31,8 +31,14 @@ class Engine:
         self._serving = Serving(self._state)
         self._placing = Placing(self._state, self._serving)
         self._telling = Telling(self._state)
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            **self._noting.handlers,
+            Resumed: lambda event: self._lead(True),
+            Paused: lambda event: self._lead(False),
+        }
         self._deciding = False
         self._flush_at = 0.0
+        self._wake = inf  # when to decide again even if nothing happens, seconds
         # Speeds and slots may be 0; dividing by them means inf, which no policy need say each time. numpy
         # keeps that in a context: to enter one made ready costs a tenth of np.errstate in every step.
         self._calm = copy_context()
@@ -45,10 +51,7 @@ class Engine:
         state.view.classes.round += 1
         # 1. What happened, and what does it teach us?
         for event in events:
-            if isinstance(event, _SIGNALS):
-                self._deciding = isinstance(event, Resumed)
-            else:
-                self._noting.note(event)
+            self._handlers[type(event)](event)
         self._noting.match_guards()
         if self._deciding:
             self._calm.run(self._decide, now)
@@ -68,22 +71,21 @@ class Engine:
         # 4. Waiting tasks take their turns, and places.
         self._placing.take_turns()
         # 5. Who still waits is told why.
-        if state.reports.next_due() <= now:
-            self._telling.tell()
-
-    def next_wake(self) -> float | None:
-        """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
-        if not self._deciding:
-            return None
-        state = self._state
-        wake = min(
+        self._telling.tell()
+        self._wake = min(
             state.backoff.next_due(),
             state.reports.next_due(),
             state.plans.next_look,
             self._placing.next_release,
             self._flush_at if len(state.lanes) else inf,
         )
-        return None if wake == inf else wake
+
+    def _lead(self, whether: bool) -> None:
+        self._deciding = whether
+
+    def next_wake(self) -> float | None:
+        """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
+        return self._wake if self._deciding and self._wake < inf else None
 
     @property
     def heeds_starts(self) -> bool:

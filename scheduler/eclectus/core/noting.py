@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from eclectus.core.events import (
     BindConfirmed,
     BindRefused,
-    Event,
     LoadSeen,
     NodeGone,
     NodeRecalled,
@@ -30,7 +29,7 @@ GRAVES_MOST = 10_000  # events come late by seconds, not by more pods than this
 
 
 class Noting:
-    """One method per kind of event."""
+    """`handlers`: kind of event -> what it changes."""
 
     def __init__(self, state: State) -> None:
         self._state = state
@@ -41,7 +40,7 @@ class Noting:
         # Uids of the newest pods that ended or went, oldest first. (To find the first entry, a dict passes
         # over all that were deleted before it: at this size that costs more than all else a step does.)
         self._graves: OrderedDict[str, None] = OrderedDict()
-        self._handlers: dict[type, Callable[[Any], None]] = {
+        self.handlers: dict[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
             TaskSeen: self._task_seen,
@@ -56,10 +55,6 @@ class Noting:
     def heeds_starts(self) -> bool:
         """Whether the learner goes by when pods begin to run."""
         return self._started is not None
-
-    def note(self, event: Event) -> None:
-        """Take in one event."""
-        self._handlers[type(event)](event)
 
     def match_guards(self) -> None:
         """Once a step: pods that wait learn whom the newest residents keep away."""

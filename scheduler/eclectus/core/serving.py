@@ -15,7 +15,7 @@ class Serving:
 
     def __init__(self, state: State) -> None:
         self._state = state
-        self._usage_place = self._shape_place = 0
+        self._usage_place = self._shape_place = self._services_seen = 0
         lines = {id(profile.line): profile.line for profile in state.profiles.values()}
         self._thieves = [line for line in lines.values() if type(line).steal is not Line.steal]
 
@@ -23,12 +23,15 @@ class Serving:
         """Nodes whose room or shape has changed start what stands first in their lines."""
         state, cluster = self._state, self._state.cluster
         shaped, used = cluster.shape.since(self._shape_place), cluster.usage.since(self._usage_place)
+        may_shut = shaped != [] or cluster.services_changed != self._services_seen
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
+        self._services_seen = cluster.services_changed
         if not state.lines.by_row:
             return
         changed = set(cluster.rows.values()) if shaped is None or used is None else {*shaped, *used}
         for row in sorted(state.lines.by_row.keys() & changed):
-            self._dismiss(row)
+            if may_shut:
+                self._dismiss(row)
             self.serve(row)
         if self._thieves:
             self._steal(sorted(changed))
@@ -50,7 +53,7 @@ class Serving:
     def _dismiss(self, row: int) -> None:
         """Tasks that may no longer run here, or that only services keep out, go back to the queue."""
         state = self._state
-        shut = [kind for kind in state.lines.kinds(row) if not state.view.classes.kept(*kind).may_wait(row)]
+        shut = [kind for kind in state.lines.kinds(row) if not state.view.classes.of(*kind).may_wait(row)]
         if not shut:
             return
         for claim in dict.fromkeys(state.lines.by_row[row]):
@@ -90,6 +93,6 @@ class Serving:
         state = self._state
         if claim not in state.lines.by_row.get(victim, ()):
             raise PolicyError(f"{claim!r} does not stand in the line of row {victim}")
-        if not state.view.classes.kept(*claim.kind).may_wait(row):
+        if not state.view.classes.of(*claim.kind).may_wait(row):
             raise PolicyError(f"node {state.cluster.names[row]} may never run {claim.head}")
         state.lines.move(claim, victim, row)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.core.cells import Cells, cells
-from eclectus.core.cluster import ALLOCATABLE, LASTING, USED, Cluster
+from eclectus.core.cluster import ALLOCATABLE, USED, Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
 from eclectus.feasibility.rule import Mask, Rule
@@ -88,27 +88,24 @@ class TaskClass:
         """Rows that may run the class now, ascending."""
         return np.flatnonzero(self.open)
 
-    # -- asking of one row, whether or not the class is up to date -------------------------------
-
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
-        return self._fits_beside(LASTING, row)
+        return self.numbers.feasible[row] and self.numbers.slots[row] >= 1
 
     def fits_now(self, row: int) -> bool:
-        """Whether one more fits beside what is really held, leaving aside who else is meant for the node."""
-        return self._fits_beside(USED, row) and (not self._on_usage or self._holds_on_usage(row))
+        """Whether one more fits beside what is really held, leaving aside who else is meant for the node.
 
-    def _fits_beside(self, page: int, row: int) -> bool:
+        The class need not be up to date: whether there is room is asked of the cluster itself.
+        """
         if self._shape_place != self.cluster.shape.end:
             self.refresh()
         if not self.numbers.feasible[row]:
             return False
-        pages = self.cluster.pages
-        allocatable, held = pages[ALLOCATABLE], pages[page]
-        for column, asked in self._asks:  # noqa: SIM110 — a generator costs as much again as its loop
-            if held[row, column] + asked > allocatable[row, column]:
+        allocatable, used = self.cluster.pages[ALLOCATABLE], self.cluster.pages[USED]
+        for column, asked in self._asks:
+            if used[row, column] + asked > allocatable[row, column]:
                 return False
-        return True
+        return not self._on_usage or self._holds_on_usage(row)
 
     def _holds_on_usage(self, row: int) -> bool:
         rows = np.array([row])
@@ -248,7 +245,7 @@ class ClassTable:
         return found
 
     def kept(self, spec: Spec, workload: str) -> TaskClass:
-        """The class, up to date or not: for what it answers of one row."""
+        """The class, up to date or not: for `fits_now`."""
         return self._classes.get((spec, workload)) or self.of(spec, workload)
 
     def recheck(self, spec: Spec, workload: str) -> bool:
