@@ -15,7 +15,7 @@ partition, it waits behind long work after all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Annotated
@@ -24,15 +24,17 @@ import numpy as np
 
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, PlacePolicy, Refuse, View
+from eclectus.core.seam import Action, Batch, View
 from eclectus.core.settings import Setting
+from eclectus.feasibility.classes import TaskClass
 from eclectus.policies.backlog import Backlog
+from eclectus.policies.jobwise import Jobwise
 from eclectus.policies.partition import Partition
-from eclectus.policies.reservations import Distinct, Ratio, draw, jobs
+from eclectus.policies.reservations import Distinct, Ratio, draw
 
 
 @dataclass(eq=False)
-class Eagle(Partition, PlacePolicy):
+class Eagle(Partition, Jobwise):
     """Divide, and stick to your probes."""
 
     ratio: Ratio = 2.0
@@ -42,20 +44,16 @@ class Eagle(Partition, PlacePolicy):
     def __post_init__(self) -> None:
         self._long = Backlog(self.is_long)
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """A job at a time."""
-        for tasks in jobs(turns):
-            task_class = view.task_class(tasks[0])
-            rows = task_class.waitable_rows
-            if not len(rows):
-                yield from (Refuse(task) for task in tasks)
-                continue
-            if self.is_long(tasks[0]):
-                rows = self.rows_for_long(view, rows)
-                yield from self._long.join_least_wait(view, tasks, task_class, rows)
-            else:
-                self._long.refresh(view)
-                yield Batch(tasks, self._probed(view, rows, len(tasks)), sticky=True)
+    def place_job(
+        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
+    ) -> Iterator[Action]:
+        """Long tasks one by one, short ones behind probes."""
+        if self.is_long(tasks[0]):
+            rows = self.rows_for_long(view, rows)
+            yield from self._long.join_least_wait(view, tasks, task_class, rows)
+        else:
+            self._long.refresh(view)
+            yield Batch(tuple(tasks), self._probed(view, rows, len(tasks)), sticky=True)
 
     def _probed(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
         """Nodes for the probes of a job of `count` tasks."""

@@ -19,16 +19,19 @@ from math import ceil
 from typing import Annotated
 
 from eclectus.core.claim import Claim
+from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, Line, PlacePolicy, Refuse, View
+from eclectus.core.seam import Action, Batch, Line, View
 from eclectus.core.settings import Setting
+from eclectus.feasibility.classes import TaskClass
 from eclectus.policies.backlog import Backlog
+from eclectus.policies.jobwise import Jobwise
 from eclectus.policies.partition import Partition
-from eclectus.policies.reservations import Distinct, Ratio, draw, jobs
+from eclectus.policies.reservations import Distinct, Ratio, draw
 
 
 @dataclass(eq=False)
-class Hawk(Partition, PlacePolicy):
+class Hawk(Partition, Jobwise):
     """Central for long jobs, Sparrow for short ones."""
 
     ratio: Ratio = 2.0
@@ -37,18 +40,15 @@ class Hawk(Partition, PlacePolicy):
     def __post_init__(self) -> None:
         self._long = Backlog(self.is_long)
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """A job at a time."""
-        for tasks in jobs(turns):
-            task_class = view.task_class(tasks[0])
-            rows = task_class.waitable_rows
-            if not len(rows):
-                yield from (Refuse(task) for task in tasks)
-            elif self.is_long(tasks[0]):
-                rows = self.rows_for_long(view, rows)
-                yield from self._long.join_least_wait(view, tasks, task_class, rows)
-            else:
-                yield Batch(tasks, draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
+    def place_job(
+        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
+    ) -> Iterator[Action]:
+        """Long tasks one by one, short ones behind reservations."""
+        if self.is_long(tasks[0]):
+            rows = self.rows_for_long(view, rows)
+            yield from self._long.join_least_wait(view, tasks, task_class, rows)
+        else:
+            yield Batch(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
 
 
 @dataclass(eq=False)

@@ -22,32 +22,28 @@ import numpy as np
 from eclectus.core.claim import Kind
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, View
+from eclectus.core.seam import Action, Join, View
 from eclectus.core.settings import Setting
 from eclectus.feasibility.classes import Floats, TaskClass
 from eclectus.policies.backlog import Backlog, expected_seconds
+from eclectus.policies.jobwise import Jobwise
 from eclectus.policies.partition import Partition
-from eclectus.policies.reservations import jobs
 
 
 @dataclass(eq=False)
-class CentralLeastWait(Partition, PlacePolicy):
+class CentralLeastWait(Partition, Jobwise):
     """CLWL: waits as they are."""
 
     def __post_init__(self) -> None:
         self._backlog = Backlog()
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """A job at a time, each of its tasks where the wait is least, those before it counted."""
-        for tasks in jobs(turns):
-            task_class = view.task_class(tasks[0])
-            rows = task_class.waitable_rows
-            if not len(rows):
-                yield from (Refuse(task) for task in tasks)
-                continue
-            if self.is_long(tasks[0]):
-                rows = self.rows_for_long(view, rows)
-            yield from self._join(view, tasks, task_class, rows)
+    def place_job(
+        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
+    ) -> Iterator[Action]:
+        """Each task where the wait is least, those before it counted."""
+        if self.is_long(tasks[0]):
+            rows = self.rows_for_long(view, rows)
+        return self._join(view, tasks, task_class, rows)
 
     def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         return self._backlog.join_least_wait(view, tasks, task_class, rows)

@@ -1,13 +1,11 @@
-"""Jobs gathered from waiting tasks, and nodes drawn for their reservations: what several policies share."""
+"""Nodes drawn for the reservations of a job: what several policies share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from random import Random
 from typing import Annotated
 
 from eclectus.core.journal import Rows
-from eclectus.core.model import Spec, Task
 from eclectus.core.settings import Setting
 
 Ratio = Annotated[
@@ -23,15 +21,6 @@ Distinct = Annotated[
         why="as Sparrow's daemon does; the published simulators draw with replacement",
     ),
 ]
-
-
-def jobs(turns: Iterable[Task]) -> Iterator[tuple[Task, ...]]:
-    """Tasks that wait, job by job; those of one job that no rule can tell apart stand together."""
-    found: dict[tuple[str, Spec, str], list[Task]] = {}
-    for task in turns:
-        found.setdefault((task.job or task.uid, task.spec, task.workload), []).append(task)
-    for tasks in found.values():
-        yield tuple(tasks)
 
 
 def draw(rng: Random, rows: Rows, count: int, distinct: bool) -> tuple[int, ...]:

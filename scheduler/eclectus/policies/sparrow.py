@@ -13,27 +13,27 @@ may run them; tasks of one job that arrive in several parts are sampled part by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, PlacePolicy, Refuse, View
-from eclectus.policies.reservations import Distinct, Ratio, draw, jobs
+from eclectus.core.seam import Action, Batch, View
+from eclectus.feasibility.classes import TaskClass
+from eclectus.policies.jobwise import Jobwise
+from eclectus.policies.reservations import Distinct, Ratio, draw
 
 
 @dataclass(eq=False)
-class Sparrow(PlacePolicy):
+class Sparrow(Jobwise):
     """d * m reservations for m tasks."""
 
     ratio: Ratio = 2.0
     distinct: Distinct = True
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """A job at a time."""
-        for tasks in jobs(turns):
-            rows = view.task_class(tasks[0]).waitable_rows
-            if len(rows):
-                yield Batch(tasks, draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
-            else:
-                yield from (Refuse(task) for task in tasks)
+    def place_job(
+        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
+    ) -> Iterator[Action]:
+        """As many as there are tasks, times the ratio."""
+        yield Batch(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
