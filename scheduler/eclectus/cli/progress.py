@@ -18,7 +18,8 @@ class Bar:
 
     def __init__(self, expected: int) -> None:
         self._expected = max(expected, 1)
-        self._began = self._told = time.monotonic()
+        self._began: tuple[float, int] | None = None  # when, and what had ended: rates count from there,
+        self._told = 0.0  # since processes take seconds to start
         self._shows = sys.stderr.isatty()
 
     def __enter__(self) -> Bar:
@@ -33,15 +34,20 @@ class Bar:
     def __call__(self, ended: int) -> None:
         """So many have ended."""
         now = time.monotonic()
-        if self._shows and ended and now - self._told >= TOLD_EVERY:
+        if not self._shows or not ended:
+            return
+        if self._began is None:
+            self._began = now, ended
+        began, before = self._began
+        if ended > before and now - self._told >= TOLD_EVERY:
             self._told = now
-            click.echo(ERASE + line(ended, self._expected, now - self._began), err=True, nl=False)
+            rate = (ended - before) / (now - began)
+            click.echo(ERASE + line(ended, self._expected, rate), err=True, nl=False)
 
 
-def line(ended: int, expected: int, seconds: float) -> str:
-    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`."""
+def line(ended: int, expected: int, rate: float) -> str:
+    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`; the rate in tasks a second."""
     share = min(ended / expected, 1.0)
-    rate = ended / seconds
     bar = "█" * int(WIDE * share)
     left = duration(max(expected - ended, 0) / rate)
     return f"{bar:░<{WIDE}} {share:4.0%}  {rate:,.0f} tasks/s  {left} to go"

@@ -15,7 +15,7 @@ from eclectus.sim.series import Series
 from eclectus.sim.world import World
 
 LOOKS_MOST, LOOKS_LEAST = 40, 4
-CELLS = 15_000  # looked at in all looks together, at most about twice as many: on a large cluster looks are rarer
+CELLS = 15_000  # looked at in all looks together, up to twice as many: on large clusters looks are rarer
 
 
 class Lessons:
