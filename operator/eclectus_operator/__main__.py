@@ -39,14 +39,10 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
         ranged = click.IntRange if kind is int else click.FloatRange
         kind = ranged(setting.least, setting.most)  # type: ignore[arg-type]
     required = field.default is dataclasses.MISSING
-    return click.option(
-        "--" + field.name.replace("_", "-"),
-        type=kind,
-        required=required,
-        default=None if required else field.default,
-        show_default=not required,
-        help=f"{words} [{setting.unit}]." if setting.unit else f"{words}.",
-    )
+    # A default of None would count as one.
+    usual: dict[str, Any] = {} if required else {"default": field.default, "show_default": True}
+    text = f"{words} [{setting.unit}]." if setting.unit else f"{words}."
+    return click.option("--" + field.name.replace("_", "-"), type=kind, required=required, help=text, **usual)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

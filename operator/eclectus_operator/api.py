@@ -46,9 +46,15 @@ class Api(Protocol):
     """Requests to the API server. Each raises ApiError."""
 
     async def send(
-        self, method: str, path: str, body: Object | None = None, query: Query | None = None
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Query | None = None,
+        *,
+        brief: bool = False,
     ) -> Object:
-        """One request; a PATCH is a merge patch."""
+        """One request; a PATCH is a merge patch. `brief`: of each object the metadata alone."""
 
 
 async def listed(api: Api, path: str, query: Query | None = None) -> list[Object]:

@@ -1,7 +1,7 @@
 """Beginning a new run: only where the limits allow it, the node may be probed and no real pod waits.
 
-What watches have told chooses the node; then the API server is asked again about all that matters, because a
-watch may be late. The order is: look, write the run down, create its pod.
+The order is: ask whether pods wait, draw a node, ask about it, write the run down, create its pod. A node
+that may not be probed is put aside and another drawn, so the draw is uniform over those that may.
 """
 
 from __future__ import annotations
@@ -11,53 +11,84 @@ from .api import MissingError, listed
 from .dispatch import Cell, Held
 from .naming import RUN
 from .objects import NodeProbe
-from .observed import Node, Pod
+from .observed import Node, Pod, Profile
 from .scene import Means, Scene, write
 from .settling import create
 
+TRIES = 20  # nodes asked about for one probe: where none of so many may be probed, hardly any may
 _REAL = f"!{RUN}"  # label selector of pods that are no probes
 
 
 async def begin(means: Means, scene: Scene, probe: NodeProbe) -> None:
     """Begin one run of a NodeProbe now that it is due, or say in its status why not. Raises ApiError."""
-    chosen = _allowed(means, scene, probe)
+    held = _at_limit(means, scene, probe) or await _crowded(means)
+    chosen = held or await _drawn(means, scene, probe)
     if isinstance(chosen, Cell):
-        chosen = await _hindrance(means, probe, chosen.node.metadata.name) or chosen
+        chosen = await _starting(means, chosen.node) or chosen
     now = means.now()
     if isinstance(chosen, Held):
         await write(means, scene, probe, report.probing(probe, probe.status, chosen, now))
         return
     status = report.probing(probe, probe.status, None, now)
-    status, run = report.begun(status, chosen.node.metadata.name, chosen.work.name, now)
+    status, run = report.begun(status, chosen.node, chosen.work.name, now)
     written = await write(means, scene, probe, status)
     await create(means, scene, written, run)
 
 
-def _allowed(means: Means, scene: Scene, probe: NodeProbe) -> Cell | Held:
-    """Where the next run may go, as far as we know without asking."""
+def _at_limit(means: Means, scene: Scene, probe: NodeProbe) -> Held | None:
     if len(probe.status.runs) >= probe.spec.limits.running:
         return Held("AtLimit", "as many probes run as limits.running allows")
     if scene.runs_under_way() >= means.settings.most_running:
         return Held("OperatorAtLimit", "as many probes run as the operator allows of all NodeProbes together")
-    nodes, profiles = means.picture.nodes.values(), means.picture.profiles
-    busy = scene.busy_nodes()
-    return dispatch.cell(probe, nodes, profiles, busy, now=means.now(), rng=means.rng)
+    return None
 
 
-async def _hindrance(means: Means, probe: NodeProbe, name: str) -> Held | None:
-    """What stands against a probe on this node now, by the API server's own word."""
+async def _drawn(means: Means, scene: Scene, probe: NodeProbe) -> Cell | Held:
+    """A node that may be probed now, and with which work."""
+    names = await means.pool.names(probe.spec.node_selector)
+    if not names:
+        return Held("NoNode", "no node matches, or all that do are cordoned or excluded")
+    busy, why = scene.busy_nodes(), ""
+    left = [name for name in names if name not in busy]
+    for _ in range(TRIES):
+        cell = dispatch.cell(probe, left, means.now(), means.rng)
+        if cell is None:
+            break
+        unfit = await _unfit(means, probe, cell.node)
+        if not unfit:
+            return cell
+        why = f"; {cell.node}: {unfit}"
+        left.remove(cell.node)
+    return Held("NoNodeNow", f"no node that matches may be probed now{why}")
+
+
+async def _unfit(means: Means, probe: NodeProbe, name: str) -> str:
+    """Why a node may not be probed, by the API server's own word; empty if it may."""
+    spec, now = probe.spec, means.now()
     try:
         node = objects.read(await means.api.send("GET", f"/api/v1/nodes/{name}"), Node)
     except MissingError:
-        means.picture.nodes.pop(name, None)  # its end was told while nobody watched
-        return Held("NodeUnfit", "the chosen node is gone")
-    if unfit := node.unfit(probe.spec.node_selector, probe.spec.tolerations):
-        return Held("NodeUnfit", f"the chosen node may not be probed: {unfit}")
-    if pod := waiting.first_waiting(await _pending(means, "")):
-        return Held("RealPodsWait", f"real pods wait for room, such as {_named(pod)}")
-    if pod := waiting.first_real(await _pending(means, name)):
-        return Held("RealPodStarts", f"a real pod is about to start on the chosen node: {_named(pod)}")
-    return None
+        return "it is gone"
+    if unfit := node.unfit(spec.node_selector, spec.tolerations):
+        return unfit
+    try:
+        found = await means.api.send("GET", f"{objects.PROFILES_PATH}/{name}")
+    except MissingError:
+        return ""
+    resting = dispatch.rests(objects.read(found, Profile), spec.limits.node_interval_seconds, now)
+    return "it was probed within nodeIntervalSeconds" if resting else ""
+
+
+async def _crowded(means: Means) -> Held | None:
+    pod = waiting.first_waiting(await _pending(means, ""))
+    return Held("RealPodsWait", f"real pods wait for room, such as {_named(pod)}") if pod else None
+
+
+async def _starting(means: Means, node: str) -> Held | None:
+    pod = waiting.first_real(await _pending(means, node))
+    if pod is None:
+        return None
+    return Held("RealPodStarts", f"a real pod is about to start on the node that was drawn: {_named(pod)}")
 
 
 async def _pending(means: Means, node: str) -> list[Pod]:

@@ -9,7 +9,7 @@ The times are memoryless, so nothing of them need survive a crash.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
 
 from . import times
-from .objects import Load, NodeProbe, ProbeSpec, Work
-from .observed import Node, Profile
+from .objects import Load, NodeProbe, Work
+from .observed import Profile
 
 LOAD_SECONDS = 600.0  # what the scheduler said longer ago is not used
 HOUR = 3600.0
@@ -36,9 +36,9 @@ class Held:
 
 @dataclass(frozen=True)
 class Cell:
-    """Which node to measure, and with which work."""
+    """Which node to measure, by name, and with which work."""
 
-    node: Node
+    node: str
     work: Work
 
 
@@ -81,29 +81,16 @@ def due(old: Due | None, rate_now: float, now: float, rng: Random) -> Due | None
     return Due(now + (old.at - now) * old.rate / rate_now, rate_now)
 
 
-def cell(
-    probe: NodeProbe,
-    nodes: Iterable[Node],
-    profiles: Mapping[str, Profile],
-    busy: Collection[str],
-    *,
-    now: float,
-    rng: Random,
-) -> Cell | Held:
-    """A node drawn uniformly from those that may be probed, and a class by its share of the work that comes.
+def cell(probe: NodeProbe, names: Sequence[str], now: float, rng: Random) -> Cell | None:
+    """One of the nodes, drawn uniformly, and a class by its share of what comes; None without nodes."""
+    drawn = draw_cell(rng, np.arange(len(names)), _shares(probe, now))
+    return None if drawn is None else Cell(names[drawn[0]], probe.spec.classes[drawn[1]])
 
-    Or why there is none. `busy`: names of nodes on which a probe of any NodeProbe is under way.
-    """
-    spec = probe.spec
-    fit = [node for node in nodes if not node.unfit(spec.node_selector, spec.tolerations)]
-    if not fit:
-        return Held("NoNode", "no node matches, or all that do are cordoned, tainted, not ready or excluded")
-    rested = [node for node in fit if node.metadata.name not in busy and _rested(node, profiles, spec, now)]
-    drawn = draw_cell(rng, np.arange(len(rested)), _shares(probe, now))
-    if drawn is None:
-        return Held("NodesRest", "every node that matches was probed within nodeIntervalSeconds")
-    row, work = drawn
-    return Cell(rested[row], spec.classes[work])
+
+def rests(profile: Profile, interval: float, now: float) -> bool:
+    """Whether a node was probed less than `interval` seconds ago."""
+    last = profile.status.last_probe
+    return last is not None and now - times.seconds(last.begun_time) < interval
 
 
 def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
@@ -126,9 +113,3 @@ def _loads(probe: NodeProbe, now: float) -> dict[str, Load]:
         for load in probe.status.load
         if load.class_name in names and now - times.seconds(load.observed_time) <= LOAD_SECONDS
     }
-
-
-def _rested(node: Node, profiles: Mapping[str, Profile], spec: ProbeSpec, now: float) -> bool:
-    profile = profiles.get(node.metadata.name)
-    last = profile.status.last_probe if profile else None
-    return last is None or now - times.seconds(last.begun_time) >= spec.limits.node_interval_seconds

@@ -1,9 +1,10 @@
-"""The kopf operator: watches that keep the picture and wake the keeper, and the loop that lets it look.
+"""The kopf operator: watches that wake the keeper, and the loop that lets it look.
 
 Thin on purpose: whatever is decided is decided by pure functions, from what the API server says. Only
 `on.event` handlers are used. They write nothing by themselves, no annotation and no finalizer, so that
 nothing of ours ever keeps an object from being deleted; and an event that is lost costs a minute, since the
-keeper looks anyway.
+keeper looks anyway. Watched are NodeProbes and our own pods, dozens at most: kopf spends milliseconds on each
+event of an object as large as a node.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from .keeper import AGAIN_SECONDS, Keeper
 from .lease import REQUEST_SECONDS, Gated
 from .naming import selector
 from .objects import GROUP, VERSION, ShapeError
-from .picture import Picture
+from .pool import Pool
 from .scene import Means
 from .settings import Settings
 
@@ -46,7 +47,6 @@ class Work:
         self, settings: Settings, leads: Callable[[], bool], failed: Callable[[BaseException], None]
     ) -> None:
         self._settings, self._leads, self._failed = settings, leads, failed
-        self._picture = Picture()
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._looked_at = time.monotonic()
@@ -63,9 +63,7 @@ class Work:
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
         kopf.on.event(GROUP, VERSION, "nodeprobes", registry=registry)(self._woken)
-        kopf.on.event(GROUP, VERSION, "nodeprofiles", registry=registry)(self._profile_seen)
         kopf.on.event("", "v1", "pods", registry=registry)(self._woken)
-        kopf.on.event("", "v1", "nodes", registry=registry)(self._node_seen)
         return registry
 
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
@@ -85,17 +83,11 @@ class Work:
     async def _woken(self, **_: Any) -> None:
         self._wake.set()
 
-    async def _node_seen(self, event: Any, **_: Any) -> None:
-        _pictured(self._picture.node, event)
-
-    async def _profile_seen(self, event: Any, **_: Any) -> None:
-        _pictured(self._picture.profile, event)
-
     async def _work(self) -> None:
         """Look, rest, look again. Raises MissingError where NodeProbe is not defined."""
         async with connected(login, REQUEST_SECONDS) as api:
-            means = Means(Gated(api, self._leads), self._picture, self._settings, time.time, Random())
-            keeper = Keeper(means)
+            gated = Gated(api, self._leads)
+            keeper = Keeper(Means(gated, Pool(gated, time.time), self._settings, time.time, Random()))
             while True:
                 seconds = await _looked(keeper)
                 self._looked_at = time.monotonic()
@@ -119,7 +111,7 @@ def configure(settings: kopf.OperatorSettings, ours: Settings) -> None:
     settings.watching.connect_timeout = REQUEST_SECONDS
     settings.watching.inactivity_timeout = SILENT_SECONDS
     settings.watching.label_selectors["", "v1", "pods"] = selector(ours.instance)
-    settings.networking.request_timeout = 60.0  # the first list of a large cluster takes its time
+    settings.networking.request_timeout = 60.0
     settings.scanning.disabled = True  # needs rights to namespaces and definitions
     settings.peering.standalone = True
     settings.posting.enabled = False  # events are the keeper's
@@ -140,10 +132,3 @@ async def _looked(keeper: Keeper) -> float:
 
 async def _log_in(**_: Any) -> kopf.ConnectionInfo:
     return login()
-
-
-def _pictured(note: Callable[..., None], event: Any) -> None:
-    try:
-        note(event["object"], gone=event["type"] == "DELETED")
-    except ShapeError as error:
-        _log.error("skipped %s: %s", event["object"]["metadata"].get("name"), error)

@@ -19,6 +19,7 @@ from .api import ApiError, ConflictError, MissingError, Object, Query, RefusedEr
 
 Login = Callable[[], kopf.ConnectionInfo]
 TOKEN_SECONDS = 60.0  # a ServiceAccount's token is renewed on disk long before it ends
+_BRIEF = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 _TYPES = {"PATCH": "application/merge-patch+json"}
 
 
@@ -45,7 +46,7 @@ async def connected(log_in: Login, seconds: float) -> AsyncIterator[HttpApi]:
         info.server.rstrip("/") + "/",
         connector=aiohttp.TCPConnector(ssl=tls or True),
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"User-Agent": "eclectus-operator", "Accept": "application/json"},
+        headers={"User-Agent": "eclectus-operator"},
         trust_env=False,
     ) as session:
         yield HttpApi(session, log_in, seconds)
@@ -61,12 +62,19 @@ class HttpApi:
         self._fresh_until = 0.0
 
     async def send(
-        self, method: str, path: str, body: Object | None = None, query: Query | None = None
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Query | None = None,
+        *,
+        brief: bool = False,
     ) -> Object:
         """One request. Raises ApiError."""
         what = f"{method} {path}"
         content = None if body is None else msgspec.json.encode(body)
         headers = {**self._credentials(), "Content-Type": _TYPES.get(method, "application/json")}
+        headers["Accept"] = _BRIEF if brief else "application/json"
         try:
             async with self._session.request(
                 method,

@@ -48,6 +48,11 @@ class LeaseSettings:
             raise ValueError(
                 "lease times: retry-period times 1.2 < renew-deadline < lease-duration must hold"
             )
+        if self.lease_duration - self.renew_deadline < REQUEST_SECONDS:
+            raise ValueError(
+                f"lease times: lease-duration must be {REQUEST_SECONDS:g} s above renew-deadline, so that "
+                "what a leader sent last has ended before another leads"
+            )
 
 
 def elapsed() -> float:
@@ -133,9 +138,15 @@ class Gated:
         self._api, self._leads = api, leads
 
     async def send(
-        self, method: str, path: str, body: Object | None = None, query: Query | None = None
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Query | None = None,
+        *,
+        brief: bool = False,
     ) -> Object:
         """One request. Raises ApiError, NotLeadingError among them."""
         if method != "GET" and not self._leads():
             raise NotLeadingError(f"{method} {path}: the lease is not surely ours; nothing was sent")
-        return await self._api.send(method, path, body, query)
+        return await self._api.send(method, path, body, query, brief=brief)

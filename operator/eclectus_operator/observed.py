@@ -145,6 +145,12 @@ class NodeMeta(Struct, frozen=True):
     labels: Mapping[str, str] | None = None
 
 
+class NodeHead(Struct, frozen=True):
+    """A node without spec and status."""
+
+    metadata: NodeMeta
+
+
 class NodeSpec(Struct, frozen=True):
     """Of a node's spec."""
 
@@ -190,7 +196,6 @@ class ProfileStatus(Struct, frozen=True, rename="camel"):
 class Profile(Struct, frozen=True):
     """A NodeProfile, as far as it says when its node was probed."""
 
-    metadata: NodeMeta
     status: ProfileStatus = ProfileStatus()
 
 

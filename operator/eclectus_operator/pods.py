@@ -81,6 +81,8 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
         body["spec"]["initContainers"] = [_closed(each) for each in spec["initContainers"]]
     if settings.priority_class:
         body["spec"]["priorityClassName"] = settings.priority_class
+    if settings.pull_secrets and "imagePullSecrets" not in spec:
+        body["spec"]["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets.split(",")]
     return body
 
 

@@ -11,7 +11,7 @@ from .api import Api
 from .naming import RUN
 from .objects import NodeProbe, ProbeStatus
 from .observed import Pod
-from .picture import Picture
+from .pool import Pool
 from .reconcile import Intent, Observed
 from .settings import Settings
 
@@ -21,7 +21,7 @@ class Means:
     """What every step needs. `now`: seconds since the epoch."""
 
     api: Api
-    picture: Picture
+    pool: Pool
     settings: Settings
     now: Callable[[], float]
     rng: Random

@@ -19,6 +19,9 @@ class Settings:
     unit_image: Annotated[
         str, Setting("image of the built-in benchmark", why="none by default: there is no public one")
     ] = ""
+    pull_secrets: Annotated[
+        str, Setting("names of Secrets in that namespace to pull images with, separated by commas")
+    ] = ""
     priority_class: Annotated[
         str, Setting("PriorityClass of probe pods", why="the chart's own has the lowest priority there is")
     ] = ""

@@ -149,12 +149,11 @@ async def _tell_profile(means: Means, probe: NodeProbe, run: Run) -> None:
     patch = report.profile_patch(probe.metadata.name, run)
     path = f"{objects.PROFILES_PATH}/{run.node}/status"
     try:
-        told = await means.api.send("PATCH", path, patch)
+        await means.api.send("PATCH", path, patch)
     except MissingError:
         try:
             node = objects.read(await means.api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
         except MissingError:
             return
         await means.api.send("POST", objects.PROFILES_PATH, report.new_profile(node))
-        told = await means.api.send("PATCH", path, patch)
-    means.picture.profile(told, gone=False)
+        await means.api.send("PATCH", path, patch)

@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from eclectus_operator import times
-from eclectus_operator.dispatch import Cell, Due, Held, cell, due, rate
+from eclectus_operator.dispatch import Due, cell, due, rate, rests
 from eclectus_operator.objects import NodeProbe, read
-from eclectus_operator.observed import Node, Profile
-from probe_world import node, node_probe
+from eclectus_operator.observed import Profile
+from probe_world import node_probe
 
 NOW = 1_000_000.0
 CLASSES = [{"name": name, "unit": {"kind": "cpu"}} for name in ("a", "b")]
@@ -71,29 +71,10 @@ def test_another_rate_stretches_what_is_left_and_none_takes_it_away():
     assert due(old, 0.0, NOW, Random(1)) is None
 
 
-def nodes(*names, **fields):
-    return [read(node(name, **fields), Node) for name in names]
-
-
-def profile(name, age):
-    last = {"probe": "p", "number": 1, "begunTime": times.text(NOW - age)}
-    return {name: read({"metadata": {"name": name}, "status": {"lastProbe": last}}, Profile)}
-
-
-def drawn(count, **options):
-    rng, known = Random(3), {"profiles": {}, "busy": (), **options}
-    found = [
-        cell(
-            known.get("probe", probe()),
-            nodes("x", "y", "z"),
-            known["profiles"],
-            known["busy"],
-            now=NOW,
-            rng=rng,
-        )
-        for _ in range(count)
-    ]
-    return Counter((each.node.metadata.name, each.work.name) for each in found)
+def drawn(count, of=None):
+    rng, names = Random(3), ["x", "y", "z"]
+    found = [cell(of or probe(), names, NOW, rng) for _ in range(count)]
+    return Counter((each.node, each.work.name) for each in found)
 
 
 def test_nodes_and_classes_are_drawn_uniformly_when_nothing_is_known():
@@ -104,27 +85,22 @@ def test_nodes_and_classes_are_drawn_uniformly_when_nothing_is_known():
 
 def test_classes_are_drawn_by_their_share_of_the_work_that_comes():
     busy = probe([load("a", 3.0, 100.0), load("b", 1.0, 100.0)])
-    counts = drawn(4000, probe=busy)
+    counts = drawn(4000, busy)
     share = sum(count for (_, work), count in counts.items() if work == "a") / 4000
     assert share == pytest.approx(0.75, abs=0.03)
 
 
 def test_a_class_the_scheduler_is_silent_about_is_drawn_too():
-    counts = drawn(1000, probe=probe([load("a", 3.0, 100.0)]))
+    counts = drawn(1000, probe([load("a", 3.0, 100.0)]))
     assert {work for _, work in counts} == {"a", "b"}
 
 
-def test_nodes_that_rest_or_are_busy_are_left_out():
-    counts = drawn(200, profiles={**profile("x", age=30), **profile("y", age=61)}, busy={"z"})
-    assert {name for name, _ in counts} == {"y"}
+def test_a_node_rests_for_its_interval_after_the_last_probe_began():
+    last = {"probe": "p", "number": 1, "begunTime": times.text(NOW - 30)}
+    profile = read({"status": {"lastProbe": last}}, Profile)
+    assert [rests(profile, seconds, NOW) for seconds in (0, 30, 31)] == [False, False, True]
+    assert not rests(read({}, Profile), 600, NOW)
 
 
-def test_why_there_is_none():
-    rng = Random(1)
-    rest = cell(probe(), nodes("x"), profile("x", age=1), (), now=NOW, rng=rng)
-    assert isinstance(rest, Held)
-    assert rest.reason == "NodesRest"
-    none = cell(probe(), nodes("x", labels={}), {}, (), now=NOW, rng=rng)
-    assert isinstance(none, Held)
-    assert none.reason == "NoNode"
-    assert isinstance(cell(probe(), nodes("x"), {}, (), now=NOW, rng=rng), Cell)
+def test_without_nodes_there_is_none():
+    assert cell(probe(), [], NOW, Random(1)) is None

@@ -1,10 +1,12 @@
 """The pod of a run: pinned, unprivileged, of the lowest priority, and known again."""
 
+from dataclasses import replace
+
 import kubernetes_validate
 import pytest
 
 from eclectus_operator.naming import recognised
-from eclectus_operator.objects import NodeProbe, Run, read
+from eclectus_operator.objects import NodeProbe, Run, Work, read
 from eclectus_operator.pods import identity, pod, run_id
 from probe_world import INSTANCE, SETTINGS, node_probe
 
@@ -94,3 +96,13 @@ def test_the_benchmark_is_told_what_to_do_and_where():
     assert container["volumeMounts"][0]["mountPath"] == "/scratch"
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert "cpu" not in container["resources"]["limits"], "a throttled benchmark measures its throttle"
+
+
+def test_secrets_to_pull_with_are_the_operators_unless_a_template_has_its_own():
+    probe, _ = made("cpu")
+    settings = replace(SETTINGS, pull_secrets="one,two")
+    body = pod(probe, RUN, probe.spec.classes[0], settings)
+    assert body["spec"]["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
+    own = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "imagePullSecrets": []}}}
+    work = read({"name": "w", **own}, Work)
+    assert pod(probe, RUN, work, settings)["spec"]["imagePullSecrets"] == []

@@ -43,7 +43,13 @@ class FakeApi:
     # -- what the operator calls -----------------------------------------------------------------
 
     async def send(
-        self, method: str, path: str, body: Object | None = None, query: dict[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: dict[str, str] | None = None,
+        *,
+        brief: bool = False,
     ) -> Object:
         """One request."""
         number = len(self.calls)
@@ -52,6 +58,8 @@ class FakeApi:
             raise Crash
         self.before(method, path)
         answer = self._handled(method, path, copy.deepcopy(body), query or {})
+        if brief:
+            answer = {"items": [{"metadata": each["metadata"]} for each in answer["items"]]}
         if self.crash_at == (number, True):
             raise Crash
         return copy.deepcopy(answer)
@@ -60,7 +68,7 @@ class FakeApi:
         match method:
             case "GET" if path in self.objects:
                 return self.objects[path]
-            case "GET" if path.rpartition("/")[2] in ("pods", "nodeprobes", "nodeprofiles", "events"):
+            case "GET" if path.rpartition("/")[2] in ("nodes", "pods", "nodeprobes", "events"):
                 return {"items": self._listed(path, query)}
             case "POST":
                 return self._post(path, body or {})
@@ -197,6 +205,8 @@ def _fields_match(found: Object, selector: str) -> bool:
         part: Any = found
         for key in path.split("."):
             part = part.get(key, {}) if isinstance(part, dict) else {}
+        if isinstance(part, bool):
+            part = str(part).lower()
         if (part or "") != value:
             return False
     return True

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 from eclectus_operator import times
 from eclectus_operator.keeper import Keeper
-from eclectus_operator.picture import Picture
+from eclectus_operator.pool import Pool
 from eclectus_operator.scene import Means
 from eclectus_operator.settings import Settings
-from fake_api import NODES, PODS, PROBES, PROFILES, FakeApi, Object
+from fake_api import NODES, PODS, PROBES, FakeApi, Object
 
 T = TypeVar("T")
 INSTANCE = "blue"
@@ -65,15 +65,9 @@ class ProbeWorld:
 
     def start(self) -> None:
         """A new operator process, which knows nothing yet."""
-        picture = Picture()
-        for path, found in self.api.objects.items():
-            if path.startswith(NODES):
-                picture.node(found, gone=False)
-            elif path.startswith(PROFILES):
-                picture.profile(found, gone=False)
         self._seed += 1
-        means = Means(self.api, picture, self.settings, lambda: self.api.now, Random(self._seed))
-        self.keeper = Keeper(means)
+        pool = Pool(self.api, lambda: self.api.now)
+        self.keeper = Keeper(Means(self.api, pool, self.settings, lambda: self.api.now, Random(self._seed)))
 
     def look(self) -> float:
         """One look of the operator."""
