@@ -26,16 +26,41 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Installed:
-    """A release: where it is, its ServiceAccount, and the configuration file it gives its scheduler."""
+    """A release: where it is, its ServiceAccount, and the configuration file it gives its scheduler.
+
+    `operator` is the operator's Deployment, where the release has one.
+    """
 
     namespace: str
     service_account: str
     configuration: str
+    operator: Object | None = None
 
     @property
     def user(self) -> str:
         """The user name that the API server knows the scheduler by."""
         return f"system:serviceaccount:{self.namespace}:{self.service_account}"
+
+    @property
+    def operator_account(self) -> str:
+        """The operator's ServiceAccount."""
+        return cast(str, self._operator_pod["serviceAccountName"])
+
+    @property
+    def operator_user(self) -> str:
+        """The user name that the API server knows the operator by."""
+        return f"system:serviceaccount:{self.namespace}:{self.operator_account}"
+
+    @property
+    def operator_arguments(self) -> list[str]:
+        """What the operator's container is started with."""
+        return cast(list[str], self._operator_pod["containers"][0]["args"])
+
+    @property
+    def _operator_pod(self) -> Object:
+        if self.operator is None:
+            raise UsageError("the release has no operator: install it with operator.enabled")
+        return cast(Object, self.operator["spec"]["template"]["spec"])
 
 
 def render(values: Values | None = None, namespace: str = NAMESPACE) -> list[Object]:
@@ -59,14 +84,17 @@ def install(kubeconfig: Path, namespace: str = NAMESPACE, values: Values | None 
     own errors come through.
     """
     given = dict(values or {})
-    given["scheduler"] = {**given.get("scheduler", {}), "replicas": 0}
+    for part in ("scheduler", "operator"):
+        given[part] = {**given.get(part, {}), "replicas": 0}
     objects = render(given, namespace)
     with helm.Chart.load(CHART) as chart, _config(kubeconfig, namespace) as config:
         if any(each["name"] == RELEASE for each in config.list()):
             # Never an upgrade: on a borrowed cluster the release may be somebody's own, with pods.
             raise UsageError(f"{namespace} already has a release {RELEASE}: choose another namespace")
         config.install(chart, RELEASE, given, namespace=namespace, create_namespace=True)
-    return Installed(namespace, _account(objects), configuration(objects))
+    account = deployment(objects, "scheduler")["spec"]["template"]["spec"]["serviceAccountName"]
+    operator = deployment(objects, "operator") if given["operator"].get("enabled") else None
+    return Installed(namespace, account, configuration(objects), operator)
 
 
 def uninstall(kubeconfig: Path, namespace: str = NAMESPACE) -> None:
@@ -109,10 +137,13 @@ def service_account_kubeconfig(
     return write_token_kubeconfig(path, settings.host, Path(settings.ssl_ca_cert), answer.status.token)
 
 
+def deployment(objects: list[Object], component: str) -> Object:
+    """The Deployment of a part of the house: `scheduler` or `operator`."""
+    label = {"app.kubernetes.io/component": component}
+    deployments = [each for each in objects if each["kind"] == "Deployment"]
+    (found,) = [each for each in deployments if label.items() <= each["metadata"]["labels"].items()]
+    return found
+
+
 def _config(kubeconfig: Path, namespace: str) -> helm.Config:
     return helm.Config(kubeconfig_path=kubeconfig, namespace=namespace)
-
-
-def _account(objects: list[Object]) -> str:
-    (deployment,) = (each for each in objects if each["kind"] == "Deployment")
-    return cast(str, deployment["spec"]["template"]["spec"]["serviceAccountName"])

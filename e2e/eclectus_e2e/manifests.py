@@ -1,6 +1,7 @@
 """`manifests`: write what is derived from the chart, so that it can be read and applied without helm.
 
 manifests/eclectus.yaml        the chart with its default values, for `kubectl apply`
+manifests/operator.yaml        what `operator.enabled` adds to it
 charts/eclectus/README.md      its table of values, between the two marks
 """
 
@@ -16,13 +17,17 @@ from .chart import NAMESPACE, Object, render
 from .paths import CHART, CHECKOUT, MANIFESTS
 
 HEADER = """\
-# Eclectus with the chart's default values. `make manifests` writes this file: change charts/eclectus.
-#   kubectl apply --server-side -f manifests/eclectus.yaml
+# {what}. `make manifests` writes this file: change charts/eclectus.
+#   kubectl apply --server-side -f manifests/{file}
 """
 # Each object may need those before it.
 KINDS = (
     "CustomResourceDefinition",
     "Namespace",
+    "PriorityClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ResourceQuota",
     "NetworkPolicy",
     "ServiceAccount",
     "ConfigMap",
@@ -65,19 +70,35 @@ def derived() -> Mapping[Path, str]:
     """Every derived file with the text it should have."""
     readme = CHART / "README.md"
     return {
-        MANIFESTS / "eclectus.yaml": plain_yaml(),
+        MANIFESTS / "eclectus.yaml": eclectus_yaml(),
+        MANIFESTS / "operator.yaml": operator_yaml(),
         readme: values_table.inserted(readme.read_text(), (CHART / "values.yaml").read_text()),
     }
 
 
-def plain_yaml() -> str:
+def eclectus_yaml() -> str:
     """The chart's objects in an order in which they can be applied, without what only helm needs."""
-    objects = [namespace(), *(each for each in render() if not _is_hook(each))]
-    objects.sort(key=lambda each: KINDS.index(each["kind"]))
-    documents = [
-        yaml.dump(_without_helm(each), Dumper=_Readable, sort_keys=False, width=110) for each in objects
-    ]
-    return HEADER + "".join(f"---\n{document}" for document in documents)
+    header = HEADER.format(what="Eclectus with the chart's default values", file="eclectus.yaml")
+    return header + _documents([namespace(), *render()])
+
+
+def operator_yaml() -> str:
+    """The objects that the operator adds."""
+    header = HEADER.format(what="Eclectus' operator, in addition to eclectus.yaml", file="operator.yaml")
+    there = {_identity(each) for each in render()}
+    added = [each for each in render({"operator": {"enabled": True}}) if _identity(each) not in there]
+    return header + _documents(added)
+
+
+def _documents(objects: list[Object]) -> str:
+    kept = [each for each in objects if not _is_hook(each)]
+    kept.sort(key=lambda each: KINDS.index(each["kind"]))
+    texts = [yaml.dump(_without_helm(each), Dumper=_Readable, sort_keys=False, width=110) for each in kept]
+    return "".join(f"---\n{text}" for text in texts)
+
+
+def _identity(one: Object) -> tuple[str, str, str]:
+    return one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]
 
 
 def namespace() -> Object:

@@ -1,5 +1,6 @@
 """What is derived from the chart stands in the repository as it would be derived now."""
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
@@ -10,7 +11,11 @@ from eclectus_e2e.chart import configuration, render
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.values_table import Value, described, inserted
+from eclectus_operator import objects
+from eclectus_operator.checking import problems
+from eclectus_operator.settings import Settings
 
+OPERATOR = Settings(instance="a", namespace="b", unit_image="eclectus-unit:1")
 EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 PLAIN = list(yaml.safe_load_all((MANIFESTS / "eclectus.yaml").read_text()))
 
@@ -59,8 +64,16 @@ def test_examples_are_valid(path):
     for each in yaml.safe_load_all(path.read_text()):
         if each["kind"] == "SchedulerConfiguration":
             parse(path.read_text())
+        elif each["kind"] == "NodeProbe":
+            jsonschema.validate(each, _schema("nodeprobes"))
+            assert problems(objects.read(each["spec"], objects.ProbeSpec), OPERATOR) == []
         else:
             kubernetes_validate.validate(each, "1.36", strict=True)
+
+
+def _schema(plural):
+    definition = yaml.safe_load((CHART / "files" / "crds" / f"{plural}.yaml").read_text())
+    return definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
 
 
 def _leaves(values, stops, prefix=""):

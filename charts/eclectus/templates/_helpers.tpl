@@ -44,13 +44,55 @@ app.kubernetes.io/part-of: eclectus
 {{- end }}
 {{- end }}
 
-{{- define "eclectus.image" -}}
-{{- $image := .Values.scheduler.image }}
-{{- if $image.digest }}
-{{- printf "%s@%s" $image.repository $image.digest }}
+{{- /* An image by a value of repository, tag and digest: (dict "image" … "version" …). */ -}}
+{{- define "eclectus.imageReference" -}}
+{{- if .image.digest }}
+{{- printf "%s@%s" .image.repository .image.digest }}
 {{- else }}
-{{- printf "%s:%s" $image.repository (default .Chart.AppVersion $image.tag) }}
+{{- printf "%s:%s" .image.repository (default .version .image.tag) }}
 {{- end }}
+{{- end }}
+
+{{- define "eclectus.image" -}}
+{{- include "eclectus.imageReference" (dict "image" .Values.scheduler.image "version" .Chart.AppVersion) }}
+{{- end }}
+
+{{- /* The operator's names and labels: those of the release with a component of its own. */ -}}
+{{- define "eclectus.operator.fullname" -}}
+{{- printf "%s-operator" (include "eclectus.fullname" . | trunc 54 | trimSuffix "-") }}
+{{- end }}
+
+{{- define "eclectus.operator.serviceAccountName" -}}
+{{- if .Values.operator.serviceAccount.create }}
+{{- default (include "eclectus.operator.fullname" .) .Values.operator.serviceAccount.name }}
+{{- else }}
+{{- required "operator.serviceAccount.name: name an existing ServiceAccount, or let operator.serviceAccount.create be true" .Values.operator.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{- define "eclectus.operator.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "eclectus.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end }}
+
+{{- define "eclectus.operator.labels" -}}
+{{ include "eclectus.operator.selectorLabels" . }}
+{{ include "eclectus.commonLabels" . }}
+{{- end }}
+
+{{- /* Which installation a probe pod is of: in its name and labels, so letters and digits alone. */ -}}
+{{- define "eclectus.operator.instance" -}}
+{{- printf "%s/%s" .Release.Namespace (include "eclectus.fullname" .) | sha256sum | trunc 10 }}
+{{- end }}
+
+{{- define "eclectus.operator.probeNamespace" -}}
+{{- default .Release.Namespace .Values.operator.probes.namespace }}
+{{- end }}
+
+{{- /* Cluster-wide, so it carries the namespace. */ -}}
+{{- define "eclectus.operator.priorityClass" -}}
+{{- printf "%s-%s-probe" (include "eclectus.fullname" .) .Release.Namespace }}
 {{- end }}
 
 {{- /* The configuration as the scheduler reads it: values.config over what depends on the release. */ -}}

@@ -1,0 +1,149 @@
+"""The operator's part of the chart."""
+
+import kubernetes_validate
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from eclectus_e2e.chart import NAMESPACE, deployment, render
+from eclectus_e2e.manifests import operator_yaml
+from eclectus_e2e.paths import CHART
+from eclectus_e2e.permissions import Permission, granted
+from eclectus_operator.__main__ import PARTS, _of, main
+from eclectus_operator.lease import LeaseSettings
+from eclectus_operator.settings import Settings
+
+ON = {"operator": {"enabled": True}}
+CI = yaml.safe_load((CHART / "ci" / "operator-values.yaml").read_text())
+TABLE = {
+    Permission("", "nodes", "get"),
+    Permission("", "nodes", "list"),
+    Permission("", "pods", "list"),
+    Permission("eclectus.dev", "nodeprobes", "list"),
+    Permission("eclectus.dev", "nodeprobes", "watch"),
+    Permission("eclectus.dev", "nodeprobes/status", "patch"),
+    Permission("eclectus.dev", "nodeprofiles", "create"),
+    Permission("eclectus.dev", "nodeprofiles", "get"),
+    Permission("eclectus.dev", "nodeprofiles/status", "patch"),
+    Permission("", "pods", "create", namespace=NAMESPACE),
+    Permission("", "pods", "delete", namespace=NAMESPACE),
+    Permission("", "pods", "watch", namespace=NAMESPACE),
+    Permission("", "events", "list", namespace=NAMESPACE),
+    Permission("events.k8s.io", "events", "create", namespace="default"),
+    Permission("coordination.k8s.io", "leases", "create", namespace=NAMESPACE),
+    Permission("coordination.k8s.io", "leases", "get", "eclectus-operator", NAMESPACE),
+    Permission("coordination.k8s.io", "leases", "update", "eclectus-operator", NAMESPACE),
+}
+
+
+def of_operator(values=ON, **options):
+    labels = {"app.kubernetes.io/component": "operator"}
+    objects = render(values, **options)
+    return [each for each in objects if labels.items() <= each["metadata"].get("labels", {}).items()]
+
+
+def named(objects, kind):
+    return {each["metadata"]["name"]: each for each in objects if each["kind"] == kind}
+
+
+def settings(values=ON):
+    """The operator's settings, as its command line gives them."""
+    arguments = deployment(render(values), "operator")["spec"]["template"]["spec"]["containers"][0]["args"]
+    given = main.make_context("operator", list(arguments)).params
+    return {part: part(**_of(part, given)) for part in PARTS}
+
+
+def test_without_it_there_is_nothing_of_it():
+    assert of_operator({}) == []
+
+
+def test_it_grants_exactly_the_table():
+    assert granted(of_operator()) == TABLE
+    assert granted(of_operator({**ON, "rbac": {"create": False}})) == set()
+
+
+def test_its_roles_are_bound_to_its_account_alone():
+    account = [{"kind": "ServiceAccount", "name": "eclectus-operator", "namespace": NAMESPACE}]
+    bindings = [each for each in of_operator() if each["kind"].endswith("Binding") and "subjects" in each]
+    assert len(bindings) == 4
+    assert all(each["subjects"] == account for each in bindings)
+    assert all(each["roleRef"]["name"] == each["metadata"]["name"] for each in bindings)
+
+
+def test_pods_are_made_and_deleted_in_the_probe_namespace_alone():
+    rights = granted(of_operator(CI))
+    assert {each.namespace for each in rights if each.resource == "pods" and each.verb != "list"} == {
+        "benchmarks"
+    }
+    namespaces = {each["metadata"]["namespace"] for each in named(of_operator(CI), "ResourceQuota").values()}
+    assert namespaces == {"benchmarks"}
+
+
+def test_the_program_is_told_what_the_chart_made():
+    found, objects = settings(), of_operator()
+    assert found[Settings].namespace == NAMESPACE
+    assert found[Settings].unit_image == "eclectus-unit:0.1.0"
+    assert found[Settings].priority_class in named(objects, "PriorityClass")
+    assert found[LeaseSettings].lease_name == "eclectus-operator"
+    (quota,) = named(objects, "ResourceQuota").values()
+    assert quota["spec"]["hard"] == {"pods": str(found[Settings].most_running)}
+    assert quota["spec"]["scopeSelector"]["matchExpressions"][0]["values"] == [found[Settings].priority_class]
+
+
+def test_the_program_is_told_what_the_values_say():
+    found = settings(CI)
+    assert found[Settings].namespace == "benchmarks"
+    assert found[Settings].unit_image == "registry.internal:5000/batch/eclectus-unit:2"
+    assert (found[Settings].most_running, found[Settings].pull_secrets) == (3, "registry")
+
+
+def test_two_installations_know_their_pods_apart():
+    one, two = (
+        [each for each in of_operator(namespace=name) if each["kind"] == "ValidatingAdmissionPolicy"]
+        for name in ("one", "two")
+    )
+    selectors = [
+        each["spec"]["matchConstraints"].get("objectSelector", {}).get("matchLabels") for each in one + two
+    ]
+    instances = {each["eclectus.dev/instance"] for each in selectors if each}
+    assert len(instances) == 2
+    assert {each["metadata"]["name"] for each in one}.isdisjoint(each["metadata"]["name"] for each in two)
+
+
+def test_probe_pods_push_nobody_out_and_make_no_node_come():
+    (priority,) = named(of_operator(), "PriorityClass").values()
+    assert priority["preemptionPolicy"] == "Never"
+    assert priority["value"] < -10, "what the cluster autoscaler counts pods from"
+    assert not priority.get("globalDefault")
+
+
+def test_plain_yaml_adds_the_operator_and_nothing_else():
+    plain = list(yaml.safe_load_all(operator_yaml()))
+    for each in plain:
+        kubernetes_validate.validate(each, "1.36", strict=True)
+    rendered = {(each["kind"], each["metadata"]["name"]) for each in of_operator()}
+    assert {(each["kind"], each["metadata"]["name"]) for each in plain} == rendered
+    assert "helm" not in yaml.safe_dump_all(plain).lower()
+
+
+def test_the_admission_policy_can_be_left_out():
+    without = of_operator({"operator": {"enabled": True, "admissionPolicy": {"enabled": False}}})
+    assert not [each for each in without if each["kind"].startswith("Validating")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing option '--instance'"),
+        (["--instance", "a-b"], "instance 'a-b': use 1 to 16 lower-case letters and digits"),
+        (["--instance", "a", "--renew-deadline", "14"], "must be 4 s above"),
+        (["--instance", "a", "--retry-period", "9"], "retry-period times 1.2 < renew-deadline"),
+        (["--instance", "a", "--most-running", "0"], "not in the range 1<=x<=500"),
+        (["--instance", "a", "--kubeconfig", "/none"], "does not exist"),
+    ],
+)
+def test_a_wrong_command_line_is_refused_in_words(arguments, message):
+    required = ["--namespace", "n", "--lease-namespace", "n"]
+    told = CliRunner().invoke(main, [*arguments, *required])
+    assert told.exit_code == 2
+    assert message in " ".join(told.output.split())

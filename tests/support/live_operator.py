@@ -1,0 +1,86 @@
+"""An operator process under the chart's own ServiceAccount: to start, kill and replace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+from eclectus_e2e import chart
+from eclectus_e2e.chart import Installed
+from live_cluster import wait
+
+QUICK = ["--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5"]
+WORK = "e2e.eclectus.dev/work-seconds"
+
+
+class Operator:
+    """One replica; its arguments are the chart's, with a quick Lease and a free port."""
+
+    def __init__(self, directory: Path, kubeconfig: Path, installed: Installed, name: str = "a") -> None:
+        token = chart.service_account_kubeconfig(
+            kubeconfig, directory, installed.namespace, installed.operator_account
+        )
+        ours = ("--address", "--port")
+        given = [each for each in installed.operator_arguments if not each.startswith(ours)]
+        self._command = [sys.executable, "-m", "eclectus_operator", *given, *QUICK]
+        self._command += ["--port=0", f"--kubeconfig={token}"]
+        self.log = directory / f"operator-{name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Self:
+        """Start it; its log goes on where an earlier run's ended."""
+        bare = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stderr=log, stdin=subprocess.DEVNULL, env=bare)
+        return self
+
+    def said(self, words: str) -> int:
+        """How often its log has these words."""
+        return self.log.read_text().count(words)
+
+    def wait_leading(self, times: int = 1) -> Self:
+        """Wait until it has taken the Lease for the so-many-th time."""
+        wait(f"{self.log.name} leads", lambda: self.said("leading") >= times)
+        return self
+
+    @property
+    def address(self) -> str:
+        """Where its probes are."""
+        return self.log.read_text().rpartition("serving probes on ")[2].split()[0]
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(10)
+
+    def stop(self) -> int:
+        """SIGTERM; its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(30)
+
+
+def node_probe(name: str, selector: dict[str, str], work: float = 0.5, **spec: Any) -> Any:
+    """A NodeProbe whose pods the fake kubelet runs for so many seconds of work, as often as may be."""
+    template = {
+        "metadata": {"annotations": {WORK: str(work)}},
+        "spec": {
+            "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}]
+        },
+    }
+    limits = {"perHour": 3600, "leastPerHour": 3600, "running": 3, "nodeIntervalSeconds": 0}
+    return {
+        "apiVersion": "eclectus.dev/v1alpha1",
+        "kind": "NodeProbe",
+        "metadata": {"name": name},
+        "spec": {
+            "nodeSelector": selector,
+            "classes": [{"name": "bench", "template": template}],
+            **spec,
+            "limits": {**limits, **spec.get("limits", {})},
+        },
+    }
