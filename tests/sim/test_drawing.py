@@ -112,7 +112,7 @@ def test_a_course_over_time_has_the_mean_of_the_run(small: Report) -> None:
 def test_only_who_learns_is_drawn_learning(small: Report) -> None:
     every = by_title(panels(small))
     assert [line.profile for line in every["Mean error of learned speeds"].lines] == [1, 2]
-    bars = every["Learned over true speeds, when the window closed"]
+    bars = every["Learned over true speeds, at the end"]
     assert bars.y.names == ("slow", "fast")
     assert sorted((bar.profile, round(bar.at)) for bar in bars.bars) == [(1, 0), (1, 1), (2, 0), (2, 1)]
     assert all(bar.low <= bar.middle <= bar.high for bar in bars.bars)

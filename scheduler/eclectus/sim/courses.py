@@ -135,7 +135,7 @@ def _by_machines(report: Report) -> Panel:
     x = Axis("1 is right; dot: median, bar: eight of ten; brought to one scale", 1 / far, far, log=True)
     rest = f"{len(groups) - len(shown)} more groups are left out" if len(groups) > len(shown) else ""
     y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
-    title = "Learned over true speeds, when the window closed"
+    title = "Learned over true speeds, at the end"
     return Panel(title, x, y, bars=tuple(bars), level=1.0, note=rest)
 
 
