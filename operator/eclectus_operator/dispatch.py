@@ -51,19 +51,12 @@ class Due:
 
 
 def rate(probe: NodeProbe, now: float) -> float:
-    """Probes a second: a share of the spare capacity, or the floor where the scheduler has said nothing.
-
-    Classes share the nodes, so what they use of them adds up; the capacity is the mean of theirs, since a
-    probe is of any of them.
-    """
-    limits = probe.spec.limits
+    """Probes a second: a share of the spare capacity, or the floor where the scheduler has said nothing."""
+    limits, load = probe.spec.limits, _load(probe, now)
     least, most = limits.least_per_hour / HOUR, limits.per_hour / HOUR
-    able = [load for load in _loads(probe, now).values() if load.service_rate > 0]
-    if not able:
+    if load is None:
         return least
-    capacity = sum(load.service_rate for load in able) / len(able)
-    used = sum(load.arrival_rate / load.service_rate for load in able)
-    return probe_rate(capacity, capacity * used, limits.spare_share, least, most)
+    return probe_rate(load.service_rate, load.arrival_rate, limits.spare_share, least, most)
 
 
 def due(old: Due | None, rate_now: float, now: float, rng: Random) -> Due | None:
@@ -95,21 +88,16 @@ def rests(profile: Profile, interval: float, now: float) -> bool:
 
 def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
     """The share of each class in the work that comes; one nothing was said of counts like the mean."""
-    loads = _loads(probe, now)
-    known = [load.arrival_rate for load in loads.values()]
-    if sum(known) == 0:
-        return np.ones(len(probe.spec.classes))
-    usual = sum(known) / len(known)
-    return np.array(
-        [loads[work.name].arrival_rate if work.name in loads else usual for work in probe.spec.classes]
-    )
+    load, names = _load(probe, now), [work.name for work in probe.spec.classes]
+    said = {each.name: each.share for each in (load.classes if load else ()) if each.name in names}
+    if sum(said.values()) == 0:
+        return np.ones(len(names))
+    usual = sum(said.values()) / len(said)
+    return np.array([said.get(name, usual) for name in names])
 
 
-def _loads(probe: NodeProbe, now: float) -> dict[str, Load]:
-    """What the scheduler has lately said of the classes, by name."""
-    names = {work.name for work in probe.spec.classes}
-    return {
-        load.class_name: load
-        for load in probe.status.load
-        if load.class_name in names and now - times.seconds(load.observed_time) <= LOAD_SECONDS
-    }
+def _load(probe: NodeProbe, now: float) -> Load | None:
+    """What the scheduler has lately said."""
+    load = probe.status.load
+    fresh = load is not None and now - times.seconds(load.observed_time) <= LOAD_SECONDS
+    return load if fresh else None

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 GROUP, VERSION = "eclectus.dev", "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -140,22 +141,20 @@ class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
     observed_generation: int = 0
 
 
-class Load(
-    Struct,
-    frozen=True,
-    rename={
-        "class_name": "class",
-        "arrival_rate": "arrivalRate",
-        "service_rate": "serviceRate",
-        "observed_time": "observedTime",
-    },
-):
-    """What the scheduler says of a class: tasks a second that come, and that the live nodes could do."""
+class ClassShare(Struct, frozen=True):
+    """The share of a class in the work that comes."""
 
-    class_name: str
+    name: str
+    share: float
+
+
+class Load(Struct, frozen=True, rename="camel"):
+    """What the scheduler says: tasks a second that come and that all live nodes can do, and of which work."""
+
     arrival_rate: float
     service_rate: float
     observed_time: str
+    classes: tuple[ClassShare, ...] = ()
 
 
 class ProbeStatus(Struct, frozen=True, rename="camel"):
@@ -169,7 +168,7 @@ class ProbeStatus(Struct, frozen=True, rename="camel"):
     last_run_time: str | None = None
     next_number: int = 0
     runs: tuple[Run, ...] = ()
-    load: tuple[Load, ...] = ()
+    load: Load | None = None
 
 
 class NodeProbe(Struct, frozen=True):
@@ -211,8 +210,7 @@ def status_patch(probe: NodeProbe, status: ProbeStatus) -> dict[str, Any]:
 
     The version in it makes the API server refuse the write when the object has changed since it was read.
     """
-    content = written(status)
-    del content["load"]
+    content = written(replace(status, load=None))
     return {"metadata": {"resourceVersion": probe.metadata.resource_version}, "status": content}
 
 

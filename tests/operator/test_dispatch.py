@@ -15,45 +15,34 @@ NOW = 1_000_000.0
 CLASSES = [{"name": name, "unit": {"kind": "cpu"}} for name in ("a", "b")]
 
 
-def probe(load=(), **spec):
+def probe(load=None, **spec):
     body = node_probe(classes=CLASSES, **{"limits": {"perHour": 360, "leastPerHour": 36}, **spec})
-    return read({**body, "status": {"load": list(load)}}, NodeProbe)
+    return read({**body, "status": {"load": load} if load else {}}, NodeProbe)
 
 
-def load(name, arrivals, service, age=0.0):
-    moment = times.text(NOW - age)
-    return {"class": name, "arrivalRate": arrivals, "serviceRate": service, "observedTime": moment}
+def load(arrivals, service, age=0.0, **shares):
+    classes = [{"name": name, "share": share} for name, share in shares.items()]
+    rates = {"arrivalRate": arrivals, "serviceRate": service, "observedTime": times.text(NOW - age)}
+    return {**rates, "classes": classes}
 
 
 @pytest.mark.parametrize(
-    ("loads", "per_hour"),
+    ("said", "per_hour"),
     [
-        ([], 36),
-        ([load("a", 0.0, 0.5)], 180),
-        ([load("a", 0.25, 0.5)], 90),
-        ([load("a", 0.5, 0.5)], 36),
-        ([load("a", 0.9, 0.5)], 36),
-        ([load("a", 0.0, 50.0)], 360),
-        ([load("a", 0.125, 0.5), load("b", 0.25, 1.0)], 135),
-        ([load("a", 0.0, 0.5, age=601)], 36),
-        ([load("a", 0.0, 0.0)], 36),
-        ([load("other", 0.0, 0.5)], 36),
+        (None, 36),
+        (load(0.0, 0.5), 180),
+        (load(0.25, 0.5), 90),
+        (load(0.5, 0.5), 36),
+        (load(0.9, 0.5), 36),
+        (load(0.0, 50.0), 360),
+        (load(0.0, 0.5, age=600), 180),
+        (load(0.0, 0.5, age=601), 36),
+        (load(0.0, 0.0), 36),
     ],
-    ids=[
-        "silent",
-        "idle",
-        "half",
-        "full",
-        "over",
-        "cap",
-        "two classes",
-        "stale",
-        "no capacity",
-        "another class",
-    ],
+    ids=["silent", "idle", "half", "full", "over", "cap", "old", "too old", "no capacity"],
 )
-def test_the_rate_is_a_share_of_what_is_spare_between_floor_and_cap(loads, per_hour):
-    assert rate(probe(loads), NOW) * 3600 == pytest.approx(per_hour)
+def test_the_rate_is_a_share_of_what_is_spare_between_floor_and_cap(said, per_hour):
+    assert rate(probe(said), NOW) * 3600 == pytest.approx(per_hour)
 
 
 def test_the_gaps_are_exponential_with_that_rate():
@@ -84,15 +73,16 @@ def test_nodes_and_classes_are_drawn_uniformly_when_nothing_is_known():
 
 
 def test_classes_are_drawn_by_their_share_of_the_work_that_comes():
-    busy = probe([load("a", 3.0, 100.0), load("b", 1.0, 100.0)])
-    counts = drawn(4000, busy)
+    counts = drawn(4000, probe(load(4.0, 100.0, a=0.6, b=0.2, other=0.2)))
     share = sum(count for (_, work), count in counts.items() if work == "a") / 4000
     assert share == pytest.approx(0.75, abs=0.03)
 
 
 def test_a_class_the_scheduler_is_silent_about_is_drawn_too():
-    counts = drawn(1000, probe([load("a", 3.0, 100.0)]))
+    counts = drawn(1000, probe(load(4.0, 100.0, a=0.6)))
     assert {work for _, work in counts} == {"a", "b"}
+    none = drawn(1000, probe(load(4.0, 100.0, a=0.6, b=0.0)))
+    assert {work for _, work in none} == {"a"}, "of which it says that none comes, none is measured"
 
 
 def test_a_node_rests_for_its_interval_after_the_last_probe_began():
