@@ -87,6 +87,7 @@ class Probing:
         self.ended = self.killed = 0
         self._asked, self._learn, self._shadows = asked, learn, shadows
         self._kinds = {kind.name: (kind, mean) for kind, mean in mean_sizes.items()}
+        self._classes = tuple(self._kinds)
         self._chance = Random(int(stream(seed, "probes").integers(2**31)))
         self._running: dict[str, Running] = {}  # by the name of the node
         self._probed_at: dict[str, float] = {}
@@ -140,21 +141,23 @@ class Probing:
         if self._ledger.closed is not None:
             return  # nothing more arrives for which it could matter
         self._plan_next(now)
-        rate, classes, shares = self._wanted(now)
+        rate, shares = self._wanted(now)
         if self._chance.random() * self._asked.per_hour / HOUR >= rate:
             return
         rested = [name for name in self._machines if self._is_rested(name, now)]
         cell = draw_cell(self._chance, np.arange(len(rested)), shares)
         if cell is not None and len(self._running) < self._asked.running:
-            self._send(self._machines[rested[cell[0]]], classes[cell[1]], now)
+            self._send(self._machines[rested[cell[0]]], self._classes[cell[1]], now)
 
-    def _wanted(self, now: float) -> tuple[float, tuple[str, ...], NDArray[np.float64]]:
-        """Probes a second, and the classes and their shares."""
+    def _wanted(self, now: float) -> tuple[float, NDArray[np.float64]]:
+        """Probes a second, and the share of each class; equal ones where nothing is known of them."""
         least, most = self._asked.least_per_hour / HOUR, self._asked.per_hour / HOUR
         if not isinstance(self._learn, RosellaLearn):
-            return least, tuple(self._kinds), np.ones(len(self._kinds))
+            return least, np.ones(len(self._classes))
         said = self._learn.probes(now, least, most)
-        return said.rate, said.workloads, said.shares
+        recent = dict(zip(said.workloads, said.shares.tolist(), strict=True))
+        shares = np.array([recent.get(name, 0.0) for name in self._classes])
+        return said.rate, shares if shares.any() else np.ones(len(shares))
 
     def _is_rested(self, name: str, now: float) -> bool:
         if not self._machines[name].is_up or name in self._running:

@@ -136,15 +136,16 @@ def _told(
         steps=world.steps,
         faults=world.fault_count,
         first_fault=world.first_fault,
-        **_probed(world, closed.at * _places(scenario)),
+        **_probed(world, scenario, closed.at),
     )
 
 
-def _probed(world: World, slot_seconds: float) -> dict[str, Any]:
-    """What probes were sent until nothing more arrived, and what they took of so many seconds of slots."""
+def _probed(world: World, scenario: Scenario, until: float) -> dict[str, Any]:
+    """What probes were sent, and what they took of all slots, until nothing more arrived."""
     probing = world.probing
     if probing is None:
         return {}
+    slot_seconds = until * _places(scenario)
     share = probing.seconds(world.now) / slot_seconds if slot_seconds else 0.0
     return {"probes": probing.ended, "probes_killed": probing.killed, "probe_share": share}
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,6 +139,14 @@ class RosellaLearn(Learn):
         ),
     ] = 64
 
+    by: Annotated[
+        Literal["workload", "node"],
+        Setting(
+            "what a rate is of: a node at a kind of work, or, as in the paper, a node at all work",
+            why="one rate a node is wrong where kinds of work rank nodes differently",
+        ),
+    ] = "workload"
+
     def __post_init__(self) -> None:
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
         self.load, self.watch = Load(self.capacity), Watch()
@@ -182,7 +190,7 @@ class RosellaLearn(Learn):
 
     def started(self, uid: str, row: int, workload: str, now: float) -> None:
         """From now on the node has this to finish."""
-        self.watch.started(uid, row, workload, now)
+        self.watch.started(uid, row, self._told_apart(workload), now)
 
     def left(self, uid: str, now: float) -> None:
         """And now it has not."""
@@ -197,7 +205,7 @@ class RosellaLearn(Learn):
             return
         if is_due:
             self._fade(now)
-        workload = self.rates.workload(done.workload)
+        workload = self.rates.workload(self._told_apart(done.workload))
         calls_for_a_fit = self.rates.add(workload, row, done.seconds, now)
         self._epochs[row] += 1
         is_back = self._return(row)
@@ -207,6 +215,9 @@ class RosellaLearn(Learn):
             self._show_row(row)
         else:
             self._show_cell(workload, row)
+
+    def _told_apart(self, workload: str) -> str:
+        return workload if self.by == "workload" else ""
 
     def _return(self, row: int) -> bool:
         """Whether a dead node is alive again; then only what it has shown since counts."""
@@ -272,7 +283,7 @@ class RosellaLearn(Learn):
         """Rates of this workload, 0 for dead nodes; for one never seen, what nodes are worth for all work."""
         found = self._speeds.get(workload)
         if found is None:
-            rate = self._shown[self.rates.index.get(workload, -1) + 1]
+            rate = self._shown[self.rates.index.get(self._told_apart(workload), -1) + 1]
             found = self._speeds[workload] = Speeds(rate, self._most, self._epoch)
         return found
 

@@ -1,0 +1,61 @@
+"""What parts of Rosella are worth, in short; scenarios/ablations.yaml measures them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eclectus.sim.reading import load
+from eclectus.sim.shipped import shipped
+from school import School
+from simulated import runs, scenario
+
+SPECIALISTS = {
+    "groups": [
+        {"name": "old", "count": 3, "slots": 2, "speed": 1, "speeds": {"render": 6}},
+        {"name": "new", "count": 3, "slots": 2, "speed": 6, "speeds": {"render": 1}},
+    ]
+}
+
+
+def test_one_rate_a_node_is_the_same_for_all_work() -> None:
+    apart, together = School(), School(by="node")  # type: ignore[arg-type]
+    for school in (apart, together):
+        for turn in range(200):
+            for row in range(10):
+                is_good_at = (row < 5) == (turn % 2 == 0)
+                school.end(row, 1.0 if is_good_at else 8.0, f"w{turn % 2}", after=0.1)
+    assert apart.rate("w0")[0] == pytest.approx(8 * apart.rate("w1")[0], rel=0.1)
+    assert together.rate("w0").tolist() == together.rate("w1").tolist()
+    assert together.rate("w0") == pytest.approx(together.rate("w0")[0], rel=0.1)
+    assert {cell.workload for cell in together.learn.learned()} == {""}
+
+
+def responses(learn: dict[str, Any]) -> float:
+    classes = [{"name": "web", "size": {"mean": 2}}, {"name": "render", "size": {"mean": 2}}]
+    asked = scenario(
+        cluster=SPECIALISTS,
+        workload={"poisson": {"rate": 9, "classes": classes}},
+        profiles=[{"schedulerName": "it", "learn": {"policy": "rosella", **learn}}],
+        probes={"perHour": 3600, "leastPerHour": 360},
+        measure={"tasks": 1500},
+    )
+    (one,) = runs(asked, [1])
+    return one.response.mean
+
+
+def test_where_classes_rank_nodes_differently_one_rate_is_everybodys_loss() -> None:
+    assert responses({"by": "node"}) > 2 * responses({})
+
+
+def test_the_shipped_ablations_take_away_one_part_each() -> None:
+    """Else a row of the table would tell of two things at once."""
+    contestants = {each.name: each for each in load(shipped()["ablations"]).contestants}
+    whole = contestants["whole"]
+    assert whole.probes is not None
+    assert contestants["no-probes"].probes is None
+    assert contestants["no-probes"].learn == whole.learn
+    for name in ("no-alarm", "one-rate"):
+        assert contestants[name].probes == whole.probes
+        assert len(contestants[name].learn.items() - whole.learn.items()) == 1
