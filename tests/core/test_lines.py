@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
+from eclectus.core.claim import Claim
 from eclectus.core.engine import Engine
 from eclectus.core.model import HostPort
 from eclectus.core.seam import Line
+from eclectus.policies import table
 from eclectus.policies.allocation import LeastAllocated
+from eclectus.policies.fifo import FifoLine
 from eclectus.policies.random_choice import Uniform
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.unlearned import Unlearned
@@ -69,6 +74,24 @@ def test_a_line_policy_may_let_nobody_go_yet() -> None:
     world = lined(line=Shut())
     world.add(make_task())
     assert (world.placed(), world.engine.census().in_line) == ({}, 1)
+
+
+def test_a_line_policy_that_serves_as_they_come_is_not_asked() -> None:
+    class Mute(FifoLine):
+        def next(self, view, row, line):  # type: ignore[no-untyped-def]
+            raise AssertionError("asked")
+
+    world = lined(line=Mute())
+    world.add(*numbered(3))
+    world.end("t0")
+    assert (world.placed(), world.faults) == ({"t1": "n0"}, [])
+
+
+@pytest.mark.parametrize("name", [name for name, policy in table.LINE.items() if policy.first_come])
+def test_a_line_policy_that_says_it_serves_as_they_come_does(name: str) -> None:
+    line = [Claim([task], [0], 0.0) for task in numbered(3)]
+    view = make_engine()._state.view
+    assert table.LINE[name]().next(view, 0, line) is line[0]
 
 
 def test_a_cordoned_nodes_line_goes_back_to_the_queue() -> None:

@@ -6,7 +6,7 @@ Single rows are what the engine deals with between two decisions; arrays are for
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeVar, cast, overload
+from typing import Any, Protocol, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,4 +27,4 @@ def cells(array: NDArray[np.float64]) -> Cells[float]: ...
 def cells(array: NDArray[np.bool_]) -> Cells[bool]: ...
 def cells(array: Any) -> Any:
     """The elements of an array, to be read and written; the memory is shared."""
-    return cast(Any, array.data)
+    return array.data

@@ -61,8 +61,9 @@ class Engine:
     def _decide(self, now: float) -> None:
         state = self._state
         # 2. Who may be tried again?
-        for task in state.backoff.take_due(now):
-            state.enqueue(task, "BackoffComplete")
+        if len(state.backoff):
+            for task in state.backoff.take_due(now):
+                state.enqueue(task, "BackoffComplete")
         if now >= self._flush_at:
             self._flush_at = now + FLUSH_SECONDS
             self._placing.flush()
@@ -71,13 +72,14 @@ class Engine:
         # 4. Waiting tasks take their turns, and places.
         self._placing.take_turns()
         # 5. Who still waits is told why.
-        self._telling.tell()
+        if state.reports.next_due() <= now:
+            self._telling.tell()
         self._wake = min(
             state.backoff.next_due(),
             state.reports.next_due(),
             state.plans.next_look,
             self._placing.next_release,
-            self._flush_at if len(state.lanes) else inf,
+            self._flush_at if state.lanes.waiting else inf,
         )
 
     def _lead(self, whether: bool) -> None:

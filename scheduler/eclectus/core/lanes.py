@@ -88,21 +88,22 @@ class Lanes:
 
     def __init__(self) -> None:
         self._lanes: dict[LaneKey, TaskLane] = {}
-        self._where: dict[str, tuple[TaskLane, tuple[float, ...], int]] = {}
+        # By uid: its lane, and its key and serial there. Read it, do not write it.
+        self.waiting: dict[str, tuple[TaskLane, tuple[float, ...], int]] = {}
         self._serial = 0
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._where
+        return uid in self.waiting
 
     def __iter__(self) -> Iterator[TaskLane]:
         return iter(self._lanes.values())
 
     def __len__(self) -> int:
-        return len(self._where)
+        return len(self.waiting)
 
     def lane_of(self, uid: str) -> TaskLane | None:
         """The lane in which a task waits."""
-        found = self._where.get(uid)
+        found = self.waiting.get(uid)
         return found[0] if found else None
 
     def add(self, task: Task, order: Order) -> TaskLane:
@@ -116,12 +117,12 @@ class Lanes:
         if lane is None:
             lane = self._lanes[lane_key] = TaskLane(lane_key, self._serial)
         lane.add(key, self._serial, task)
-        self._where[task.uid] = (lane, key, self._serial)
+        self.waiting[task.uid] = (lane, key, self._serial)
         return lane
 
     def discard(self, uid: str) -> None:
         """A task waits no more, between rounds."""
-        found = self._where.pop(uid, None)
+        found = self.waiting.pop(uid, None)
         if found is not None:
             lane, key, serial = found
             lane.discard(key, serial)
@@ -130,7 +131,7 @@ class Lanes:
     def sweep(self, walked: Iterable[TaskLane], placed: set[str]) -> None:
         """A round over the walked lanes is over, and these tasks have found a place."""
         for uid in placed:
-            del self._where[uid]
+            del self.waiting[uid]
         for lane in walked:
             lane.sweep(placed)
             self._drop_if_empty(lane)

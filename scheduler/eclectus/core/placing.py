@@ -37,7 +37,7 @@ class Placing:
         state.plans.lift()
         state.held.clear()
         self.next_release = inf
-        if not len(state.lanes):
+        if not state.lanes.waiting:
             return
         state.view.planned_since = state.plans.since
         awake = self._awake_lanes()
@@ -141,8 +141,7 @@ class Placing:
                 state.plans.make(task, int(row), state.now, until)
             case Join(task=task, row=row):
                 walk.leave(task)
-                state.lines.join(task, int(row), state.now)
-                self._serving.serve(int(row))
+                self._serving.join(task, int(row))
             case Batch(tasks=tasks, rows=rows, sticky=sticky):
                 for task in tasks:
                     walk.leave(task)

@@ -58,9 +58,7 @@ class Reports:
 
     def take_due(self, now: float) -> list[str]:
         """Pods that are to be told now, in order of their due times."""
-        due: list[str] = []
-        if not self._new and (not self._due or self._due[0][0] > now):
-            return due
+        due = []
         while self.next_due() <= now:
             _, uid = heappop(self._due)
             del self._waiting[uid]

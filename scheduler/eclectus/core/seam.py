@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
 from random import Random
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -304,6 +304,9 @@ class PlacePolicy(Accounted, ABC):
 
 class Line(ABC):
     """In which order does a node serve its line?"""
+
+    first_come: ClassVar[bool] = False
+    """Whether `next` answers the first of every line. Then nobody asks it."""
 
     @abstractmethod
     def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:

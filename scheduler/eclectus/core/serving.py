@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from eclectus.core.claim import Claim, Kind
 from eclectus.core.errors import PolicyError
+from eclectus.core.model import Task
 from eclectus.core.seam import Line
 from eclectus.core.state import State
 
@@ -36,19 +37,36 @@ class Serving:
         if self._thieves:
             self._steal(sorted(changed))
 
+    def join(self, task: Task, row: int) -> None:
+        """The task joins the line of this row, and the line is served."""
+        state = self._state
+        first_come = state.profiles[task.profile].line.first_come
+        if first_come and row not in state.lines.by_row and self._fits((task.spec, task.workload), row):
+            state.bind(task, row)  # a line of one that starts at once need not be formed
+        else:
+            state.lines.join(task, row, state.now)
+            self.serve(row)
+
     def serve(self, row: int) -> None:
         """Start tasks of this row's line until the next does not fit."""
         state = self._state
-        while fitting := self._fitting(row):
-            claim = self._next(row, tuple(state.lines.by_row[row]))
-            if claim is None or claim.kind not in fitting:
-                return
+        while (claim := self._next(row)) is not None:
             state.bind(state.lines.start(claim, row), row)
 
-    def _fitting(self, row: int) -> list[Kind]:
-        """What of this row's line fits now. Mostly nothing does, and then no policy need be asked."""
-        classes = self._state.view.classes
-        return [kind for kind in self._state.lines.kinds(row) if classes.kept(*kind).fits_now(row)]
+    def _next(self, row: int) -> Claim | None:
+        """Whose turn it is, if it fits. Mostly nothing does, and then no policy need be asked."""
+        line = self._state.lines.by_row.get(row)
+        if not line:
+            return None
+        policy = self._state.profiles[line[0].head.profile].line
+        if policy.first_come:
+            return line[0] if self._fits(line[0].kind, row) else None
+        fitting = [kind for kind in self._state.lines.kinds(row) if self._fits(kind, row)]
+        claim = self._chosen(policy, row, tuple(line)) if fitting else None
+        return claim if claim is not None and claim.kind in fitting else None
+
+    def _fits(self, kind: Kind, row: int) -> bool:
+        return self._state.view.classes.kept(*kind).fits_now(row)
 
     def _dismiss(self, row: int) -> None:
         """Tasks that may no longer run here, or that only services keep out, go back to the queue."""
@@ -61,8 +79,7 @@ class Serving:
                 for task in state.lines.dismiss(claim, row):
                     state.enqueue(task, "NodeUpdate")
 
-    def _next(self, row: int, line: tuple[Claim, ...]) -> Claim | None:
-        policy = self._state.profiles[line[0].head.profile].line
+    def _chosen(self, policy: Line, row: int, line: tuple[Claim, ...]) -> Claim | None:
         try:
             claim = policy.next(self._state.view, row, line)
         except Exception as error:  # a plug-in's defect must not stop the others

@@ -103,10 +103,10 @@ class State:
         task = self.pending.pop(uid, None)
         if task is None:
             return None  # whoever is not pending stands in no queue
-        if not self.residents.is_assumed(uid):  # nor does whoever is in flight
+        if not self.residents.is_assumed(uid):  # nor does whoever is in flight, of whom nothing is said
             self.unqueue(uid)
+            self.reports.forget(uid)
         self.backoff.forget(uid)
-        self.reports.forget(uid)
         if self.work is not None:
             self.work.vanish(task)
         return task

@@ -19,11 +19,17 @@ def draw_proportional(
     with probability weight / most, so a changed weight costs nothing and a draw costs most / mean
     tries; after `TRIES` the draw is made exactly, O(len(rows)).
     """
-    if most > 0 and len(rows):
-        for _ in range(TRIES):
-            row: int = rows.item(below(rng, len(rows)))
+    count = len(rows)
+    bits, tries = count.bit_length(), TRIES if most > 0 and count else 0
+    while tries:
+        at = rng.getrandbits(bits)
+        if (
+            at < count
+        ):  # so does `randrange` draw, at four times the price: draws are a large part of decisions
+            row: int = rows.item(at)
             if rng.random() * most < weights.item(row):
                 return row
+            tries -= 1
     chosen = weights[rows]
     total = np.cumsum(chosen)
     if not len(rows) or total[-1] <= 0:
@@ -34,17 +40,8 @@ def draw_proportional(
 def draw_marked(rng: Random, rows: NDArray[np.intp], marks: NDArray[np.bool_]) -> int | None:
     """A uniform draw among those of `rows` that are marked; None where none is. `marks` by row."""
     for _ in range(TRIES if len(rows) else 0):
-        row: int = rows.item(below(rng, len(rows)))
+        row: int = rows.item(rng.randrange(len(rows)))
         if marks[row]:
             return row
     marked = rows[marks[rows]]
     return int(marked[rng.randrange(len(marked))]) if len(marked) else None
-
-
-def below(rng: Random, count: int) -> int:
-    """A whole number from 0 to count - 1: the one that `rng.randrange(count)` draws, at half its price."""
-    bits = count.bit_length()
-    number = rng.getrandbits(bits)
-    while number >= count:
-        number = rng.getrandbits(bits)
-    return number

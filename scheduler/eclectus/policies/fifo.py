@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
+from typing import ClassVar
 
 from eclectus.core.claim import Claim
 from eclectus.core.model import Task
@@ -38,6 +39,8 @@ class FifoOrder(Order):
 @dataclass(frozen=True)
 class FifoLine(Line):
     """Order of joining."""
+
+    first_come: ClassVar[bool] = True
 
     def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
         """The first."""

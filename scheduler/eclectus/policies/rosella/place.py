@@ -22,17 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import inf
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from eclectus.core.cells import cells
 from eclectus.core.errors import SettingsError
+from eclectus.core.journal import Rows
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, View
 from eclectus.core.settings import Setting
-from eclectus.feasibility.classes import Numbers, TaskClass
+from eclectus.feasibility.classes import Floats, Numbers, TaskClass
 from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic
 from eclectus.maths.sampling import draw_proportional
@@ -126,7 +126,8 @@ class Rosella(PlacePolicy):
         if second is None or second == first:
             return Join(task, first)
         nodes, rate = task_class.numbers, cells(speeds.rate)
-        one, other = (self._cost(numbers, nodes, rate, row) for row in (first, second))
+        one = self._cost(numbers, nodes, rate, first)
+        other = self._cost(numbers, nodes, rate, second)
         return Join(task, second if other < one else first)
 
     # -- full view, committing on arrival ----------------------------------------------------------
@@ -135,17 +136,18 @@ class Rosella(PlacePolicy):
         task_class = view.task_class(task)
         if not task_class.feasible_count:
             return Refuse(task)
-        ranking = view.ranking(
-            task_class, lambda group, rows: self._cost(np, group, view.speeds(group).rate, rows), self
-        )
+        ranking = view.ranking(task_class, lambda group, rows: self._costs(view, group, rows), self)
         best = ranking.best()
         return Refuse(task) if best is None else Join(task, best[0])
+
+    def _costs(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+        cost = self._cost(np, task_class, view.speeds(task_class).rate, rows)
+        return np.where(task_class.feasible[rows], cost, np.inf)
 
     # -- either way ------------------------------------------------------------------------------
 
     def _cost(self, m: Arithmetic, nodes: TaskClass | Numbers, rate: Any, at: Any) -> Any:
-        """Of one node or of many, as in compare.py."""
+        """Of one feasible node or of many, as in compare.py."""
         service = m.divide(1.0, rate[at])
         soft = 1.0 + self.soft_weight * (1.0 - nodes.soft[at])
-        cost = self._key(m, nodes, rate, at) * soft + TIE * service * soft
-        return m.where(nodes.feasible[at], cost, inf)
+        return self._key(m, nodes, rate, at) * soft + TIE * service * soft
