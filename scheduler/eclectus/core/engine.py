@@ -11,7 +11,7 @@ import numpy as np
 
 from eclectus.core.commands import Command
 from eclectus.core.events import Event, Paused, Resumed
-from eclectus.core.known import KnownNode
+from eclectus.core.known import KnownLoad, KnownNode
 from eclectus.core.noting import Noting
 from eclectus.core.placing import Placing
 from eclectus.core.seam import Learn, Learned, Profile
@@ -101,6 +101,10 @@ class Engine:
     def known(self) -> list[KnownNode]:
         """What is known of every node, for another process to recall; O(cells)."""
         return list(self._state.learn.known())
+
+    def known_load(self, now: float) -> KnownLoad | None:
+        """How busy all nodes are, as far as the learner says."""
+        return self._state.learn.known_load(now)
 
     def census(self) -> Census:
         """How many pods stand where; O(lanes)."""

@@ -29,3 +29,11 @@ class KnownNode(Struct, frozen=True, gc=False):
     speed: float  # at all work; 1 is a typical node
     confidence: float  # as of a cell, of the speed
     work: tuple[KnownWork, ...]
+
+
+class KnownLoad(Struct, frozen=True, gc=False):
+    """How busy all nodes together are, and with what: by this the operator reckons how often to probe."""
+
+    arrivals: float  # tasks a second that come, quick to rise
+    capacity: float  # tasks a second that all live nodes can surely do; 0 while nothing is known
+    shares: tuple[tuple[str, float], ...]  # of kinds of work in what came lately, adding up to 1

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from eclectus.core.claim import Claim
 from eclectus.core.cluster import Cluster
 from eclectus.core.jobs import JobWork
-from eclectus.core.known import KnownNode, NodeState
+from eclectus.core.known import KnownLoad, KnownNode, NodeState
 from eclectus.core.model import Task
 from eclectus.core.ranking import Cost, Ranking
 from eclectus.core.usage import Usage
@@ -249,6 +249,11 @@ class Learn(ABC):
     def known(self) -> Iterator[KnownNode]:
         """What is known of every node, as values that another process can recall."""
         return iter(())
+
+    def known_load(self, now: float) -> KnownLoad | None:
+        """How busy all nodes are; None where the learner does not say."""
+        del now
+        return None
 
     def recall(self, known: KnownNode) -> None:
         """What was known of a node once, here or elsewhere; the node has a row, `known.at` is not to come."""

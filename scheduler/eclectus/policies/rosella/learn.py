@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.core.known import KnownNode, KnownWork, NodeState
+from eclectus.core.known import KnownLoad, KnownNode, KnownWork, NodeState
 from eclectus.core.seam import Completion, Learn, Learned, Speeds
 from eclectus.core.settings import Setting
 from eclectus.maths.probing import probe_rate
@@ -355,6 +355,13 @@ class RosellaLearn(Learn):
             if work:
                 speed, sure = matrix.factor.item(row), rates.node_confidence(row)
                 yield KnownNode(node, self._epochs[row], self._now, self._state(row), speed, sure, work)
+
+    def known_load(self, now: float) -> KnownLoad:
+        """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
+        recent = {workload: float(self.rates.recent[index]) for workload, index in self.rates.index.items()}
+        total = sum(recent.values())
+        shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
+        return KnownLoad(self.load.surge(now), self.load.capacity, shares)
 
     def recall(self, known: KnownNode) -> None:
         """Take over what is known of a node, unless more is known here.
