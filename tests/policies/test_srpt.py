@@ -13,7 +13,7 @@ from builders import make_engine, make_task
 from eclectus.core.claim import Claim
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Batch, Line, PlacePolicy, View
-from eclectus.policies.reservations import jobs
+from eclectus.policies.jobwise import jobs
 from eclectus.policies.srpt import ShortestRemaining
 from worlds import World, small_world
 
