@@ -1,9 +1,10 @@
 """Benchmark probes: the world plays the operator, by the operator's own formulas (maths/probing.py).
 
-Rosella's dispatcher (Q. Wu, Z. Liu, "Rosella", 2020; rosella.md 5.1): a Poisson stream at the rate that the
-learner says, each probe to a node drawn uniformly from all that are there, those that count as dead among
-them, of a class drawn by its share of recent work. A probe is dropped, not put off, where its node has no
-slot free for a task of that class, where the class must not run, or where a probe runs already.
+Rosella's dispatcher (Q. Wu, Z. Liu, "Rosella", 2020; rosella.md 5.1): a Poisson stream at a rate reckoned
+from the load that the learner tells, each probe to a node drawn uniformly from all that are there, those
+that count as dead among them, of a class drawn by its share of recent work. A probe is dropped, not put
+off, where its node has no slot free for a task of that class, where the class must not run, or where a
+probe runs already.
 
 A probe delays nobody. It asks for nothing but a place for a pod, and every machine has one more of those
 for it: so the scheduler takes its slot for free, and as soon as a real task starts for which the slot is
@@ -27,11 +28,10 @@ from numpy.typing import NDArray
 
 from eclectus.core.errors import SettingsError
 from eclectus.core.events import Event, TaskGone, TaskSeen
+from eclectus.core.known import KnownLoad
 from eclectus.core.model import Task
-from eclectus.core.seam import Learn
 from eclectus.core.settings import Setting
-from eclectus.maths.probing import draw_cell, gap_seconds
-from eclectus.policies.rosella import RosellaLearn
+from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
 from eclectus.sim.chance import stream
 from eclectus.sim.judge import forbidden
 from eclectus.sim.ledger import Ledger
@@ -55,6 +55,9 @@ class Probes:
     least_per_hour: Annotated[
         int, Setting("and at least; so many where the learner says nothing", least=0, most=3_600_000)
     ] = 6
+    spare_share: Annotated[
+        float, Setting("share of the spare capacity given to probes (c0)", why="the paper's", least=0, most=1)
+    ] = 0.1
     running: Annotated[int, Setting("probes at a time, one a node", least=1, most=100_000)] = 2
     node_interval_seconds: Annotated[
         float, Setting("no node is probed again before so long", unit="s", least=0)
@@ -79,13 +82,13 @@ class Probing:
     def __init__(
         self,
         asked: Probes,
-        learn: Learn,
+        known_load: Callable[[float], KnownLoad | None],
         mean_sizes: Mapping[Kind, float],
         shadows: Mapping[str, Machine],
         seed: int,
     ) -> None:
         self.ended = self.killed = 0
-        self._asked, self._learn, self._shadows = asked, learn, shadows
+        self._asked, self._known_load, self._shadows = asked, known_load, shadows
         self._kinds = {kind.name: (kind, mean) for kind, mean in mean_sizes.items()}
         self._classes = tuple(self._kinds)
         self._chance = Random(int(stream(seed, "probes").integers(2**31)))
@@ -152,12 +155,13 @@ class Probing:
     def _wanted(self, now: float) -> tuple[float, NDArray[np.float64]]:
         """Probes a second, and the share of each class; equal ones where nothing is known of them."""
         least, most = self._asked.least_per_hour / HOUR, self._asked.per_hour / HOUR
-        if not isinstance(self._learn, RosellaLearn):
+        load = self._known_load(now)
+        if load is None:
             return least, np.ones(len(self._classes))
-        said = self._learn.probes(now, least, most)
-        recent = dict(zip(said.workloads, said.shares.tolist(), strict=True))
+        recent = dict(load.shares)
         shares = np.array([recent.get(name, 0.0) for name in self._classes])
-        return said.rate, shares if shares.any() else np.ones(len(shares))
+        rate = probe_rate(load.capacity, load.arrivals, self._asked.spare_share, least, most)
+        return rate, shares if shares.any() else np.ones(len(shares))
 
     def _is_rested(self, name: str, now: float) -> bool:
         if not self._machines[name].is_up or name in self._running:

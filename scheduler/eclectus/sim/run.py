@@ -14,7 +14,6 @@ from eclectus.config import parse
 from eclectus.core.commands import Command
 from eclectus.core.engine import Engine
 from eclectus.core.events import Event
-from eclectus.core.seam import Learn
 from eclectus.sim.allocation import Allocation
 from eclectus.sim.chance import engine_seed
 from eclectus.sim.groups import Cell as GroupCell
@@ -73,8 +72,7 @@ def build(
     if contestant.truth is not None:
         told = Told(contestant.truth, machines, _means(scenario))
     profiles = contestant.dispatchers.profiles(configuration.profiles)
-    learn = told or configuration.learn
-    engine = Engine(profiles, learn, configuration.seed)
+    engine = Engine(profiles, told or configuration.learn, configuration.seed)
     world = World(
         engine,
         machines,
@@ -84,15 +82,16 @@ def build(
         shocks=scenario.shocks,
         hop_seconds=scenario.cluster.network_delay,
         checked=checked,
-        probing=_probing(scenario, contestant, learn, seed),
+        probing=_probing(scenario, contestant, engine, seed),
     )
     return world, told
 
 
-def _probing(scenario: Scenario, contestant: Contestant, learn: Learn, seed: int) -> Probing | None:
+def _probing(scenario: Scenario, contestant: Contestant, engine: Engine, seed: int) -> Probing | None:
     if contestant.probes is None:
         return None
-    return Probing(contestant.probes, learn, scenario.plan.mean_sizes, scenario.cluster.machines(), seed)
+    sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
+    return Probing(contestant.probes, engine.known_load, sizes, shadows, seed)
 
 
 def _told(
