@@ -72,11 +72,10 @@ class Engine:
         # 4. Waiting tasks take their turns, and places.
         self._placing.take_turns()
         # 5. Who still waits is told why.
-        if state.reports.next_due() <= now:
-            self._telling.tell()
+        next_word = self._telling.tell()
         self._wake = min(
             state.backoff.next_due(),
-            state.reports.next_due(),
+            next_word,
             state.plans.next_look,
             self._placing.next_release,
             self._flush_at if state.lanes.waiting else inf,

@@ -22,20 +22,30 @@ class Serving:
 
     def serve_lines(self) -> None:
         """Nodes whose room or shape has changed start what stands first in their lines."""
-        state, cluster = self._state, self._state.cluster
-        shaped, used = cluster.shape.since(self._shape_place), cluster.usage.since(self._usage_place)
-        may_shut = shaped != [] or cluster.services_changed != self._services_seen
-        self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
-        self._services_seen = cluster.services_changed
-        if not state.lines.by_row:
+        cluster, lines = self._state.cluster, self._state.lines.by_row
+        may_shut = cluster.shape.end != self._shape_place or cluster.services_changed != self._services_seen
+        changed = self._changed()
+        if not lines:
             return
-        changed = set(cluster.rows.values()) if shaped is None or used is None else {*shaped, *used}
-        for row in sorted(state.lines.by_row.keys() & changed):
-            if may_shut:
-                self._dismiss(row)
-            self.serve(row)
+        for row in changed:
+            if row in lines:
+                if may_shut:
+                    self._dismiss(row)
+                self.serve(row)
         if self._thieves:
-            self._steal(sorted(changed))
+            self._steal(changed)
+
+    def _changed(self) -> list[int]:
+        """Rows that have changed since this was asked last, ascending; all where nobody knows any more."""
+        cluster = self._state.cluster
+        shape_end, usage_end = cluster.shape.end, cluster.usage.end
+        rows = cluster.usage.since(self._usage_place)
+        if shape_end != self._shape_place:
+            shaped = cluster.shape.since(self._shape_place)
+            rows = None if rows is None or shaped is None else sorted({*rows, *shaped})
+        self._shape_place, self._usage_place = shape_end, usage_end
+        self._services_seen = cluster.services_changed
+        return sorted(cluster.rows.values()) if rows is None else rows
 
     def join(self, task: Task, row: int) -> None:
         """The task joins the line of this row, and the line is served."""

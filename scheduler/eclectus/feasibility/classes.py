@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.core.cells import Cells, cells
-from eclectus.core.cluster import ALLOCATABLE, USED, Cluster
+from eclectus.core.cluster import Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
 from eclectus.feasibility.rule import Mask, Rule
@@ -65,7 +65,7 @@ class TaskClass:
         self._on_usage = tuple(rule for rule in USAGE_RULES if rule.asks(spec))
         self.open_count = self.feasible_count = 0
         self.last_asked = 0  # round number, for the table to find classes nobody asks about
-        self._shape_place = self._usage_place = 0
+        self._shape_place = self._usage_place = self._services = 0
         self._waitable_rows: Rows | None = None
         self._restart()
 
@@ -101,7 +101,7 @@ class TaskClass:
             self.refresh()
         if not self.numbers.feasible[row]:
             return False
-        allocatable, used = self.cluster.pages[ALLOCATABLE], self.cluster.pages[USED]
+        allocatable, used, _, _ = self.cluster.pages
         for column, asked in self._asks:
             if used[row, column] + asked > allocatable[row, column]:
                 return False
@@ -119,20 +119,24 @@ class TaskClass:
         shape_end, usage_end = cluster.shape.end, cluster.usage.end
         if shape_end == self._shape_place and usage_end == self._usage_place:
             return
-        reshaped = cluster.shape.since(self._shape_place)
+        reshaped = cluster.shape.since(self._shape_place) if shape_end != self._shape_place else []
         reused = cluster.usage.since(self._usage_place)
         if reshaped is None or reused is None:
             self._restart()
             return
+        same_services = cluster.services_changed == self._services
         self._shape_place, self._usage_place = shape_end, usage_end
+        self._services = cluster.services_changed
         if reshaped:
             self._judge_shape(np.array(reshaped, dtype=np.intp))
             reused = sorted({*reshaped, *reused})
-        if len(reused) <= FEW and not self._on_usage:
-            for row in reused:
-                self._judge_one(row)
-        else:
+        if reshaped or self._on_usage or len(reused) > FEW:
             self._judge_usage(np.array(reused, dtype=np.intp))
+            return
+        for row in reused:
+            self._judge_room(row)
+            if not same_services:
+                self._judge_slots(row)
 
     def _restart(self) -> None:
         cluster, rows = self.cluster, self.cluster.capacity
@@ -140,6 +144,7 @@ class TaskClass:
         self._need = np.array([column for column, _ in self._asks], dtype=np.intp)
         self._asked = np.array([amount for _, amount in self._asks])
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
+        self._services = cluster.services_changed
         self.feasible: Mask = np.zeros(rows, dtype=bool)
         self.open: Mask = np.zeros(rows, dtype=bool)
         self.over: Floats = np.full(rows, np.inf)
@@ -188,26 +193,30 @@ class TaskClass:
         self.open_count += int(np.count_nonzero(now_open) - np.count_nonzero(self.open[rows]))
         self.open[rows] = now_open
 
-    def _judge_one(self, row: int) -> None:
-        """The same for one row of a class without usage rules, in plain numbers.
+    def _judge_room(self, row: int) -> None:
+        """The same for one row of a class without usage rules, in plain numbers, slots aside.
 
         Nearly every change is of one row, and an array of one costs twenty times as much as a number.
         """
         numbers = self.numbers
-        allocatable, used, meant, lasting = self.cluster.pages
-        over, slots = -inf, inf
+        allocatable, used, meant, _ = self.cluster.pages
+        over = -inf
         for column, demand in self._asks:
             at = (row, column)
             over = max(over, (used[at] + meant[at] + demand - allocatable[at]) / demand)
-            slots = min(slots, (allocatable[at] - lasting[at]) / demand)
-        slots = max(floor(slots), 0)
         numbers.over[row] = over
-        if (slots >= 1) != (numbers.slots[row] >= 1):
-            self._waitable_rows = None
-        numbers.slots[row] = slots
         now_open = numbers.feasible[row] and over <= 0
         self.open_count += now_open - numbers.open[row]
         numbers.open[row] = now_open
+
+    def _judge_slots(self, row: int) -> None:
+        """The same for the slots of one row, which change only with services and shape."""
+        allocatable, _, _, lasting = self.cluster.pages
+        least = min((allocatable[row, at] - lasting[row, at]) / demand for at, demand in self._asks)
+        slots = max(floor(least), 0)
+        if (slots >= 1) != (self.numbers.slots[row] >= 1):
+            self._waitable_rows = None
+        self.numbers.slots[row] = slots
 
     # -- explaining ----------------------------------------------------------------------------
 
