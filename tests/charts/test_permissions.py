@@ -17,6 +17,8 @@ TABLE = {
     Permission("", "pods/status", "patch"),
     Permission("events.k8s.io", "events", "create"),
     Permission("", "nodes", "get"),
+    Permission("eclectus.dev", "nodeprobes", "list"),
+    Permission("eclectus.dev", "nodeprobes/status", "patch"),
     Permission("eclectus.dev", "nodeprofiles", "create"),
     Permission("eclectus.dev", "nodeprofiles", "list"),
     Permission("eclectus.dev", "nodeprofiles/status", "patch"),

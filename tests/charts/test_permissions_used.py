@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kubernetes.client import ApiClient, Configuration, CoreV1Api
+from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjectsApi
 from kubernetes.config import load_kube_config
 
 from eclectus_e2e import chart, clusters
@@ -63,8 +63,11 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
 
     with running(plane, installed, tmp_path) as scheduler:
         assert wait_for(lambda: has("patch", "pods/status") and has("create", "events"), 60)
+        CustomObjectsApi(core.api_client).create_cluster_custom_object(
+            "eclectus.dev", "v1alpha1", "nodeprobes", node_probe()
+        )
         run_to_its_end(core, "done")
-        assert wait_for(lambda: has("create", "nodeprofiles"), 60)
+        assert wait_for(lambda: has("create", "nodeprofiles") and has("patch", "nodeprobes/status"), 60)
         for number in itertools.count():
             if has("get", "pods"):
                 break
@@ -120,6 +123,17 @@ def run_to_its_end(core, name):
     container = {"name": "main", "image": "none", "imageID": "", "ready": False, "restartCount": 0}
     status = {"phase": "Succeeded", "containerStatuses": [{**container, "state": {"terminated": times}}]}
     core.patch_namespaced_pod_status(name, "default", {"status": status})
+
+
+def node_probe():
+    """Somebody who wants to know how busy the cluster is."""
+    spec = {"nodeSelector": {}, "classes": [{"name": "unit", "unit": {"kind": "cpu"}}]}
+    return {
+        "apiVersion": "eclectus.dev/v1alpha1",
+        "kind": "NodeProbe",
+        "metadata": {"name": "asks"},
+        "spec": spec,
+    }
 
 
 def waiting(core):

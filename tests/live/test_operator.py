@@ -110,6 +110,7 @@ def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelet
         assert profile["status"]["lastProbe"]["reason"] == "Completed"
         assert profile["metadata"]["ownerReferences"][0]["kind"] == "Node"
     wait("the scheduler has learned of them", lambda: learned(admin))
+    wait("and says how busy the cluster is", lambda: "bench" in str(status(admin).get("load")))
 
 
 def learned(admin):

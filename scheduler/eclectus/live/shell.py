@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from eclectus.config.shell import Shell as Settings
 from eclectus.core.events import Paused, Resumed
-from eclectus.core.known import KnownNode
+from eclectus.core.known import KnownLoad, KnownNode
 from eclectus.core.seam import Learned
 from eclectus.core.state import Census
 from eclectus.live import health
@@ -31,6 +31,7 @@ from eclectus.live.means import Means
 from eclectus.live.metrics import CensusCollector
 from eclectus.live.node_profiles import NodeProfiles
 from eclectus.live.outbox import Outbox
+from eclectus.live.probe_load import ProbeLoad
 from eclectus.live.recorder import Recorder
 from eclectus.live.reflector import Reflector
 from eclectus.live.waits import Waits
@@ -51,6 +52,9 @@ class Engine(Decider, Protocol):
 
     def known(self) -> Sequence[KnownNode]:
         """The same, for another process to recall."""
+
+    def known_load(self, now: float) -> KnownLoad | None:
+        """How busy all nodes are."""
 
 
 class Shell:
@@ -94,6 +98,9 @@ class Shell:
         signalled = settings.load_signal
         self._load_signal = LoadSignal(signalled, self._inbox, self._metrics) if signalled.url else None
         self._profiles = NodeProfiles(means, self._inbox, engine.known, leads, settings.node_profiles)
+        self._probe_load = ProbeLoad(
+            means, engine.known_load, clock.now, leads, settings.node_profiles.interval
+        )
         self._stopping = False
         self._over = asyncio.Event()  # told to stop, lost the Lease, or a part has failed
         self._failure: BaseException | None = None
@@ -149,6 +156,7 @@ class Shell:
         if self._settings.node_profiles.enabled:
             await self._profiles.recall()
             self._start("node-profiles", self._profiles.run())
+            self._start("probe-load", self._probe_load.run())
         _spare_the_collector()
         self._inbox.put(Resumed())
         _log.info("deciding from here on")
