@@ -55,7 +55,7 @@ def test_policies_that_do_not_go_by_speed_are_not_concerned() -> None:
 
 
 def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
-    """One of four machines stands still from 100 s to 500 s; its state and its line, when anything befalls.
+    """One of four machines stands still from 60 s to 300 s; its state and its line, when anything befalls.
 
     To freeze a machine that is frozen, or recover one that is well, changes nothing: it is there to look.
     """
@@ -63,9 +63,9 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
         cluster={"groups": [{"name": "a", "count": 3, "slots": 4}, {"name": "b", "count": 1, "slots": 4}]},
         workload=poisson(0.6, {"mean": "1s"}),
         profiles=[{"schedulerName": "it", "place": policy, "learn": {"policy": "rosella"}}],
-        events=[{"at": at, "action": "freeze", "group": "b"} for at in (100, 120, 400, 499)]
-        + [{"at": at, "action": "recover", "group": "b"} for at in (500, 599)],
-        measure={"horizon": "600s"},
+        events=[{"at": at, "action": "freeze", "group": "b"} for at in (60, 80, 260, 299)]
+        + [{"at": at, "action": "recover", "group": "b"} for at in (300, 399)],
+        measure={"horizon": "400s"},
     )
     sim, _ = build(asked, asked.contestants[0], engine_seed(1))
     engine, seen = sim.engine, []
@@ -83,11 +83,11 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
 
 def test_a_frozen_machine_is_found_dead_its_line_ends_and_it_comes_back_by_its_own_work() -> None:
     seen = {at: (state, line) for at, state, line in frozen({"policy": "rosella", "view": "sample"})}
-    assert [seen[at][0] for at in (100.0, 120.0, 400.0, 499.0, 599.0)] == [
+    assert [seen[at][0] for at in (60.0, 80.0, 260.0, 299.0, 399.0)] == [
         "live",
         "suspect",
         "dead",
         "dead",
         "live",
     ]
-    assert seen[400.0][1] == seen[499.0][1]
+    assert seen[260.0][1] == seen[299.0][1]

@@ -40,12 +40,12 @@ def until_dead(school: School, row: int = 0, most: float = 1e5) -> float:
 
 @pytest.mark.parametrize("speed", [0.25, 4.0], ids=["slower", "faster"])
 def test_a_new_speed_counts_after_a_few_samples_of_it(speed: float) -> None:
-    """The median of 15 nodes that change alone is within a third of the truth after 20 samples; the window
+    """The median of 9 nodes that change alone is within a third of the truth after 20 samples; the window
     alone would need 45."""
     found = []
-    for seed in range(15):
-        school = School(seed=seed)
-        school.teach(100)
+    for seed in range(9):
+        school = School(rows=5, seed=seed)
+        school.teach(80)
         school.speed[0] = speed
         school.teach(20)
         found.append(school.ratio(0) / speed)
@@ -74,8 +74,8 @@ def test_a_change_of_the_node_shows_in_all_its_work_together() -> None:
     """Twenty kinds of work, two samples of each from the changed node: no cell alone could tell yet."""
     sizes, off = {f"w{at}": 2.0**at for at in range(20)}, []
     for seed in range(5):
-        school = School(seed=seed)
-        school.teach(20 * 10, sizes)
+        school = School(rows=6, seed=seed)
+        school.teach(20 * 8, sizes)
         school.speed[0] = 0.2
         school.teach(40, sizes)
         off.append(log(school.ratio(0, "never seen") / 0.2))
@@ -231,16 +231,16 @@ def test_an_idle_node_never_dies() -> None:
     """The paper's cut-off would kill it: no benchmark comes, so none ends. Here nothing was to end."""
     school = School()
     school.teach(64)
-    for _ in range(2000):
+    for _ in range(300):
         school.teach(1, rows=list(range(1, 10)))
-        school.wait(30.0)
+        school.wait(300.0)
     assert school.state(0) != "dead"
     assert school.rate()[0] > 0
 
 
 def test_one_hung_task_does_not_condemn_a_node_that_goes_on_working() -> None:
     school = frozen(slots=1)
-    for _ in range(3000):
+    for _ in range(1000):
         school.run(0, 1.0)
     assert school.state(0) == "live"
     assert school.ratio(0) == pytest.approx(1.0, rel=0.4)
@@ -378,16 +378,17 @@ def test_small_and_idle_clusters_need_shorter_windows() -> None:
     assert max(cell.samples for cell in busy.learn.learned()) > 150
 
 
-def test_probes_go_to_all_nodes_also_the_dead_and_resemble_recent_work() -> None:
-    school = frozen(capacity=100.0)
+def test_probes_are_reckoned_by_spare_capacity_and_recent_work() -> None:
+    school = School(capacity=100.0)
     school.teach(40, {"w": 1.0, "x": 2.0, "y": 1.0, "z": 1.0})
-    until_dead(school)
-    probes = school.learn.probes(school.now, least=0.1, most=5.0)
-    assert probes.rows.tolist() == list(range(10))
-    assert probes.workloads == ("w", "x", "y", "z")
-    assert probes.shares[0] == probes.shares.max()
-    assert probes.rate == 5.0
-    assert school.learn.probes(school.now, least=0.1, most=50.0).rate == pytest.approx(9.9, abs=0.3)
+    school.teach(40)
+    for _ in range(300):
+        school.wait(0.25)
+    load = school.learn.known_load(school.now)
+    shares = dict(load.shares)
+    assert (load.arrivals, load.capacity) == (pytest.approx(4.0, rel=0.02), 100.0)
+    assert sum(shares.values()) == pytest.approx(1.0)
+    assert shares["w"] == pytest.approx(5 / 8, rel=0.05)
 
 
 # -- for people, and across restarts -----------------------------------------------------------------

@@ -22,7 +22,7 @@ def application(
 ) -> web.Application:
     """/healthz and /livez ask the `live` checks, /readyz those and the `ready` ones.
 
-    /speeds is a JSON list of {node, workload, rate, samples}: every learned rate, in tasks a second.
+    /speeds is a JSON list of `Learned` (core/seam.py): every learned rate, and how sure it is.
     """
 
     async def expose(_: web.Request) -> web.StreamResponse:

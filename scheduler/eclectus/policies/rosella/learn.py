@@ -19,30 +19,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from eclectus.core.known import KnownLoad, KnownNode, KnownWork, NodeState
+from eclectus.core.known import KnownLoad, KnownNode
 from eclectus.core.seam import Completion, Learn, Learned, Speeds
 from eclectus.core.settings import Setting
-from eclectus.maths.probing import probe_rate
-from eclectus.maths.ratio import Floats
-from eclectus.maths.window import cut_margin, cut_off_rate, error_aimed, unlikelihood
+from eclectus.maths.window import error_aimed
+from eclectus.policies.rosella.accounts import Accounts
+from eclectus.policies.rosella.beliefs import Beliefs
+from eclectus.policies.rosella.judging import Judging
 from eclectus.policies.rosella.load import Load
 from eclectus.policies.rosella.rates import Rates, Sensitivity
 from eclectus.policies.rosella.watch import Watch
 
 REFRESH_SECONDS = 1.0  # how often sizes and factors are fitted again, if there is anything new
-
-
-@dataclass(frozen=True, slots=True)
-class Probes:
-    """What deserves to be probed now: so many a second, to uniform rows, of workloads by their share."""
-
-    rate: float
-    rows: NDArray[np.intp]
-    workloads: tuple[str, ...]
-    shares: Floats
 
 
 @dataclass(eq=False)
@@ -151,13 +139,21 @@ class RosellaLearn(Learn):
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
         self.load, self.watch = Load(self.capacity), Watch()
         self.rates = Rates(self.prior_samples, self.half_life, self.window, self.most_workloads, test)
-        self._shown: Floats = np.ones((1, 0))  # rates as believed: of all work, then of each workload
-        self._speeds: dict[str, Speeds] = {}
-        self._epoch, self._most = 0, 1.0
+        self._beliefs = Beliefs(self.rates.matrix, self.watch)
+        self._accounts = Accounts(self.rates, self.watch, self.load)
+        self._judging = Judging(
+            self.rates,
+            self.watch,
+            self.load,
+            certainty=self.certainty,
+            spare_share=self.spare_share,
+            forgiven_after=self.half_life,
+        )
         self._names: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._epochs: dict[int, int] = {}  # by row, of what is known of its node
         self._now = self._refreshed_at = self._dropped_at = float("-inf")
+        self._is_stale = False  # whether something was recalled that is not fitted in yet
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -166,15 +162,15 @@ class RosellaLearn(Learn):
         self.watch.open_rows(capacity)
         self.rates.seat(row, capacity)
         self._names[row], self._rows[node], self._epochs[row] = node, row, 0
-        if capacity > self._shown.shape[1]:
-            self._show_all()
+        if self._beliefs.rows < capacity:
+            self._beliefs.renew()
 
     def unseat(self, row: int) -> None:
         """What was known of the row goes with its node."""
         del self._rows[self._names.pop(row)], self._epochs[row]
         self.rates.unseat(row)
         self.watch.clear_row(row)
-        self._show_row(row)
+        self._beliefs.renew_row(row)
 
     # -- what happens --------------------------------------------------------------------------
 
@@ -201,7 +197,7 @@ class RosellaLearn(Learn):
         row, now = done.row, done.at
         is_due, believed = self._is_due(now), self.watch.share.item(row)
         if not self.watch.ended(row, now - done.seconds, now):
-            self._show_row(row)
+            self._beliefs.renew_row(row)
             return
         if is_due:
             self._fade(now)
@@ -212,9 +208,9 @@ class RosellaLearn(Learn):
         if is_due or calls_for_a_fit or is_back:
             self._refresh(now)
         elif self.watch.share.item(row) != 1.0 or believed != 1.0:
-            self._show_row(row)
+            self._beliefs.renew_row(row)
         else:
-            self._show_cell(workload, row)
+            self._beliefs.renew_cell(workload, row)
 
     def _told_apart(self, workload: str) -> str:
         return workload if self.by == "workload" else ""
@@ -244,124 +240,34 @@ class RosellaLearn(Learn):
         if now - self._dropped_at >= self.half_life:
             self.rates.drop_aged(now)
             self._dropped_at = now
-        load = self.load.ratio(now)
-        self.rates.refresh(len(self._names), error_aimed(load))
-        if self._names:
-            self._judge(now, load)
-        self._show_all()
-        self._refreshed_at = now
-
-    def _judge(self, now: float, load: float) -> None:
-        """Who has gone silent, who counts as dead, who is forgiven; and what all of them can do."""
-        watch, matrix = self.watch, self.rates.matrix
-        rows, nodes = np.array(sorted(self._names)), len(self._names)
-        share = watch.look(now, matrix, self.rates.index, unlikelihood(nodes, self.certainty))
-        speed, slots = matrix.factor[rows], watch.slots(now)[rows]
-        mean = float(speed @ slots) / slots.sum() if slots.any() else float(speed.mean())
-        limit = cut_off_rate(mean * nodes, load, nodes, self.spare_share)
-        margin = cut_margin(matrix.samples[rows], nodes, self.certainty, error_aimed(load))
-        is_silent = speed * share[rows] < limit
-        is_slow = (speed * (1.0 + margin) < limit) & ~watch.has_died(rows)
-        for row in watch.bury(rows[is_silent | is_slow], now) + self._forgive(now):
+        self.rates.refresh(len(self._names), error_aimed(self.load.ratio(now)))
+        for row in self._judging.judge(now, self._names):
             self._epochs[row] += 1
-        watch.believe(share, nodes)
-        if self.load.floor.is_due(now) and (size := self.rates.mean_size()) is not None:
-            self.load.floor.read(float(speed * watch.share[rows] @ slots) / size, now)
-
-    def _forgive(self, now: float) -> list[int]:
-        """Dead nodes on which nothing has run for long begin anew."""
-        rows = self.watch.forgivable(now, self.half_life)
-        for row in rows:
-            self.watch.forgive(row)
-            self.rates.unseat(row)
-            self.rates.seat(row, len(self.watch.share))
-        return rows
+        self._beliefs.renew()
+        self._refreshed_at, self._is_stale = now, False
 
     # -- what is believed ----------------------------------------------------------------------
 
     def speeds(self, workload: str) -> Speeds:
         """Rates of this workload, 0 for dead nodes; for one never seen, what nodes are worth for all work."""
-        found = self._speeds.get(workload)
-        if found is None:
-            rate = self._shown[self.rates.index.get(self._told_apart(workload), -1) + 1]
-            found = self._speeds[workload] = Speeds(rate, self._most, self._epoch)
-        return found
-
-    def _show_all(self) -> None:
-        matrix = self.rates.matrix
-        self._shown = np.vstack([matrix.factor, matrix.rate]) * self.watch.share
-        self._most = float(self._shown.max(initial=0.0)) or 1.0
-        self._epoch += 1
-        self._speeds.clear()
-
-    def _show_row(self, row: int) -> None:
-        matrix, share = self.rates.matrix, self.watch.share[row]
-        self._shown[0, row] = matrix.factor[row] * share
-        self._shown[1:, row] = matrix.rate[:, row] * share
-        self._bound(float(self._shown[:, row].max()))
-
-    def _show_cell(self, workload: int, row: int) -> None:
-        matrix = self.rates.matrix
-        factor, rate = matrix.factor.item(row), matrix.rate.item(workload, row)
-        self._shown[0, row], self._shown[workload + 1, row] = factor, rate
-        self._bound(max(factor, rate))
-
-    def _bound(self, rate: float) -> None:
-        """Keep `most` above all that is said of a row that has changed."""
-        if rate > self._most:
-            self._most = rate
-            self._speeds.clear()
-
-    def probes(self, now: float, least: float, most: float) -> Probes:
-        """How many probes a second all nodes together deserve, between two bounds, and of what work."""
-        rate = probe_rate(self.load.capacity, self.load.surge(now), self.spare_share, least, most)
-        by_index = {index: workload for workload, index in self.rates.index.items()}
-        workloads = tuple(by_index[index] for index in sorted(by_index))
-        return Probes(rate, np.array(sorted(self._names)), workloads, self.rates.recent[sorted(by_index)])
+        if self._is_stale:
+            self._refresh(self._now)
+        workload = self._told_apart(workload)
+        return self._beliefs.speeds(workload, self.rates.index.get(workload))
 
     # -- for people, and for those who come after ----------------------------------------------------
 
     def learned(self) -> Iterator[Learned]:
         """Every cell with samples; of a dead node as history."""
-        rates = self.rates
-        by_index = {index: workload for workload, index in rates.index.items()}
-        for row, node in sorted(self._names.items()):
-            state = self._state(row)
-            for workload, samples in rates.cells(row):
-                yield Learned(
-                    node=node,
-                    workload=by_index[workload],
-                    rate=rates.matrix.rate.item(workload, row),
-                    samples=len(samples),
-                    confidence=rates.confidence(workload, row),
-                    state=state,
-                    newest_at=samples.newest_at,
-                )
+        return self._accounts.learned(self._names)
 
     def known(self) -> Iterator[KnownNode]:
         """Every node with samples, as a value that another process can recall."""
-        rates, matrix = self.rates, self.rates.matrix
-        by_index = {index: workload for workload, index in rates.index.items()}
-        for row, node in sorted(self._names.items()):
-            work = tuple(
-                KnownWork(
-                    workload=by_index[workload],
-                    rate=matrix.own_rate(workload, row),
-                    samples=max(1, round(matrix.count.item(workload, row))),
-                    confidence=rates.confidence(workload, row),
-                )
-                for workload, _ in rates.cells(row)
-            )
-            if work:
-                speed, sure = matrix.factor.item(row), rates.node_confidence(row)
-                yield KnownNode(node, self._epochs[row], self._now, self._state(row), speed, sure, work)
+        return self._accounts.known(self._names, self._epochs, self._now)
 
     def known_load(self, now: float) -> KnownLoad:
         """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
-        recent = {workload: float(self.rates.recent[index]) for workload, index in self.rates.index.items()}
-        total = sum(recent.values())
-        shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
-        return KnownLoad(self.load.surge(now), self.load.capacity, shares)
+        return self._accounts.known_load(now)
 
     def recall(self, known: KnownNode) -> None:
         """Take over what is known of a node, unless more is known here.
@@ -369,18 +275,12 @@ class RosellaLearn(Learn):
         Its state is not taken over: that rests on what runs there now, and will be found again.
         """
         row = self._rows.get(known.node)
-        if row is not None and known.epoch > self._epochs[row]:
-            self._fade(max(self._now, known.at))
-            self.rates.unseat(row)
-            self.rates.seat(row, len(self.watch.share))
-            for work in known.work:
-                self.rates.recall(self.rates.workload(work.workload), row, work.rate, work.samples, known.at)
-            self._epochs[row] = known.epoch
-            self._refresh(self._now)
-
-    def _state(self, row: int) -> NodeState:
-        if self.watch.is_dead(row):
-            return "dead"
-        if self.watch.share.item(row) < 1.0:
-            return "suspect"
-        return "live" if any(self.rates.cells(row)) else "unknown"
+        if row is None or known.epoch <= self._epochs[row]:
+            return
+        self._fade(max(self._now, known.at))
+        self.rates.clear(row)
+        for work in known.work:
+            workload = self.rates.workload(self._told_apart(work.workload))
+            self.rates.recall(workload, row, work.rate, work.samples, known.at)
+        self._epochs[row], self._is_stale = known.epoch, True
+        self._beliefs.renew()

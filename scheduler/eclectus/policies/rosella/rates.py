@@ -52,6 +52,11 @@ class Rates:
         del self._nodes[row]
         self.matrix.clear_row(row)
 
+    def clear(self, row: int) -> None:
+        """What was known of the row is forgotten."""
+        self._nodes[row] = NodeCells()
+        self.matrix.clear_row(row)
+
     def workload(self, name: str) -> int:
         """The index of a workload, now the newest seen; beyond the bound it takes the place of the oldest."""
         index = self.index.pop(name, None)
