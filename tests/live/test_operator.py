@@ -1,5 +1,6 @@
 """The operator on a real API server: the chart's account, roles and policies, a scheduler, fake nodes."""
 
+import signal
 import urllib.request
 from collections import Counter
 from contextlib import ExitStack
@@ -104,6 +105,8 @@ def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelet
     found = suspended(admin)
     assert found["failed"] == 0
     assert found["succeeded"] == found["nextNumber"] == len(kubelets.journal())
+    metadata = admin.get(f"{PROBES}/batch")["metadata"]
+    assert not metadata.keys() & {"finalizers", "annotations"}, "nothing of ours keeps it from going"
     assert {entry.klass for entry in kubelets.journal()} == {"bench"}, "so the scheduler learns from them"
     assert not admin.get(PODS)["items"]
     for profile in admin.get(PROFILES)["items"]:
@@ -137,17 +140,21 @@ def test_killed_in_mid_stream_it_leaks_nothing_and_runs_nothing_twice(admin, ope
     assert not admin.get(PODS)["items"]
 
 
-def test_a_standby_takes_over(admin, operator, kubelets):
+def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     leader = operator("a").wait_leading()
     standby = operator("b")
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("the leader probes", kubelets.journal)
     assert not standby.said("leading")
-    leader.kill()
+    leader.signal(signal.SIGSTOP)
     standby.wait_leading()
     before = status(admin)["succeeded"]
     wait("the standby probes", lambda: status(admin)["succeeded"] > before)
+    leader.signal(signal.SIGCONT)
+    wait("the old leader leaves", lambda: leader.code is not None)
+    assert leader.code == 1
     assert suspended(admin)["failed"] == 0
+    assert set(Counter(entry.name for entry in kubelets.journal()).values()) == {1}
     with urllib.request.urlopen(f"http://{standby.address}/livez") as answer:
         assert answer.read() == b"ok"
     assert standby.stop() == 0

@@ -72,6 +72,8 @@ class FakeApi:
                 return {"items": self._listed(path, query)}
             case "POST":
                 return self._post(path, body or {})
+            case "PUT":
+                return self._put(path, body or {})
             case "PATCH":
                 return self._patched(path, body or {})
             case "DELETE":
@@ -122,6 +124,12 @@ class FakeApi:
         self.objects[where] = body
         self.created[where] += 1
         return body
+
+    def _put(self, path: str, body: Object) -> Object:
+        if body["metadata"]["resourceVersion"] != self.objects[path]["metadata"]["resourceVersion"]:
+            raise ConflictError(f"PUT {path}: 409 Conflict")
+        self.objects[path] = body
+        return self.touch(path)
 
     def _patched(self, path: str, body: Object) -> Object:
         where = path.removesuffix("/status")

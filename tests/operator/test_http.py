@@ -1,0 +1,126 @@
+"""Requests as they go over the wire, and what their answers are taken for."""
+
+import asyncio
+
+import kopf
+import pytest
+from aiohttp import web
+
+from eclectus_operator.api import ConflictError, MissingError, RefusedError, UnsureError, listed
+from eclectus_operator.http import connected, login
+
+
+class Server:
+    """Answers with what it is told, and remembers what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers, self.asked = list(answers), []
+
+    async def handle(self, request):
+        self.asked.append((request.method, request.path_qs, dict(request.headers), await request.text()))
+        status, body = self.answers.pop(0)
+        if body is None:
+            request.transport.abort()
+            return web.Response()
+        return web.Response(status=status, text=body)
+
+
+def talk(server, story, tokens=("t1",)):
+    """Run a story with a client of the server; each login gives the next token."""
+    left = list(tokens)
+
+    async def run():
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", server.handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        told = kopf.ConnectionInfo(server=url)
+
+        def log_in():
+            return kopf.ConnectionInfo(server=url, token=left.pop(0)) if left else told
+
+        try:
+            async with connected(log_in, 2.0) as api:
+                return await story(api)
+        finally:
+            await runner.cleanup()
+
+    return asyncio.run(run())
+
+
+def test_a_patch_is_a_merge_patch_and_a_brief_list_asks_for_metadata_alone():
+    server = Server((200, "{}"), (200, '{"items": []}'))
+
+    async def story(api):
+        await api.send("PATCH", "/apis/x/status", {"a": 1})
+        await api.send("GET", "/api/v1/nodes", query={"labelSelector": "a=b"}, brief=True)
+
+    talk(server, story, tokens=("first", "second"))
+    (_, path, headers, body), (_, query, brief, _) = server.asked
+    assert (path, body) == ("/apis/x/status", '{"a":1}')
+    assert headers["Content-Type"] == "application/merge-patch+json"
+    assert "PartialObjectMetadataList" in brief["Accept"]
+    assert query == "/api/v1/nodes?labelSelector=a%3Db"
+    assert headers["Authorization"] == "Bearer second", "the first was asked for the address alone"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (404, '{"message": "no such pod"}', MissingError),
+        (409, '{"message": "AlreadyExists"}', ConflictError),
+        (422, '{"message": "invalid"}', RefusedError),
+        (403, '{"message": "exceeded quota"}', RefusedError),
+        (401, '{"message": "who?"}', UnsureError),
+        (410, '{"message": "too old"}', UnsureError),
+        (429, '{"message": "later"}', UnsureError),
+        (500, "<html>", UnsureError),
+        (200, "not json", UnsureError),
+        (200, "[]", UnsureError),
+        (200, None, UnsureError),
+    ],
+)
+def test_a_bad_answer_is_an_error_by_what_to_do_next(status, body, kind):
+    async def story(api):
+        with pytest.raises(kind) as raised:
+            await api.send("GET", "/api/v1/pods")
+        return str(raised.value)
+
+    said = talk(Server((status, body)), story)
+    assert said.startswith("GET /api/v1/pods: ")
+    if body and body.startswith('{"message"'):
+        assert body[13:-2] in said
+
+
+def test_a_token_that_was_refused_is_read_again():
+    server = Server((401, "{}"), (200, "{}"))
+
+    async def story(api):
+        with pytest.raises(UnsureError):
+            await api.send("GET", "/a")
+        await api.send("GET", "/b")
+
+    talk(server, story, tokens=("for the address", "old", "new"))
+    assert [headers["Authorization"] for _, _, headers, _ in server.asked] == ["Bearer old", "Bearer new"]
+
+
+def test_a_list_is_read_to_its_last_page():
+    server = Server((200, '{"items": [1], "metadata": {"continue": "x y"}}'), (200, '{"items": [2]}'))
+
+    async def story(api):
+        return await listed(api, "/api/v1/pods")
+
+    assert talk(server, story) == [1, 2]
+    assert [path for _, path, _, _ in server.asked] == [
+        "/api/v1/pods?limit=500",
+        "/api/v1/pods?limit=500&continue=x+y",
+    ]
+
+
+def test_without_any_credentials_it_says_where_they_would_be(monkeypatch, tmp_path):
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(kopf.LoginError, match="name one in KUBECONFIG"):
+        login()
