@@ -92,14 +92,15 @@ class RatioMatrix:
         """
         is_first = not self._is_sized[workload]
         if is_first:  # its size is what it took here
-            self.size[workload] = seconds / count * self.factor[row]
+            self.size[workload] = seconds / count * self.factor.item(row)
             self._is_sized[workload] = True
-        size, k = self.size[workload], self.prior_samples
-        mine = self.count[workload, row] = max(0.0, self.count[workload, row] + count)
-        took = self.seconds[workload, row] = max(0.0, self.seconds[workload, row] + seconds)
-        samples = self.samples[row] = max(0.0, self.samples[row] + count)
-        spent = self._spent[row] = max(0.0, self._spent[row] + seconds / size)
-        factor = self.factor[row] = (k + samples) / (k + spent)
+        # Plain floats: numpy's own take several times as long over each of these.
+        size, k = self.size.item(workload), self.prior_samples
+        self.count[workload, row] = mine = max(0.0, self.count.item(workload, row) + count)
+        self.seconds[workload, row] = took = max(0.0, self.seconds.item(workload, row) + seconds)
+        self.samples[row] = samples = max(0.0, self.samples.item(row) + count)
+        self._spent[row] = spent = max(0.0, self._spent.item(row) + seconds / size)
+        self.factor[row] = factor = (k + samples) / (k + spent)
         if is_first:
             self.rate[workload] = self._rated(self.count[workload], size, self.seconds[workload])
         else:
@@ -139,7 +140,7 @@ class RatioMatrix:
         sized = self.size[self._is_sized]
         return float(np.exp(np.log(sized).mean())) if len(sized) else 1.0
 
-    def _rated(self, count: Floats, size: Floats | np.float64, seconds: Floats) -> Floats:
+    def _rated(self, count: Floats, size: Floats | float, seconds: Floats) -> Floats:
         """Rates of whole workloads: `count` and `seconds` over all rows."""
         k = self.prior_samples
         rated: Floats = (k + count) / (k * size / self.factor + seconds)

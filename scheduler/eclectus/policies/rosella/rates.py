@@ -89,10 +89,11 @@ class Rates:
         cell = node.cell(workload)
         score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
         node.test(cell, score, at, self._test.slack)
+        beyond = len(cell.samples) + 1 - self._length[workload]
+        gone, took = self._oldest(cell, min(beyond, 2))  # a shorter window is reached in a while
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
-        is_first = self.matrix.add(workload, row, weight, weight * seconds)
-        self._trim(cell, workload, row)
+        is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
         for stale, since in node.alarm(workload, self._test.threshold):
             self.alarms += 1
             self.give_up(stale, row, since)
@@ -107,21 +108,20 @@ class Rates:
         samples = self._nodes[row].by_workload[workload].samples
         self._drop(workload, row, len(samples) - samples.count_since(since))
 
-    def _trim(self, cell: Cell, workload: int, row: int) -> None:
-        beyond = len(cell.samples) - self._length[workload]
-        if beyond > 0:
-            self._drop(workload, row, min(beyond, 2))  # a shorter window is reached in a while
-
     def _drop(self, workload: int, row: int, count: int) -> None:
-        samples = self._nodes[row].by_workload[workload].samples
-        weights = seconds = 0.0
-        for _ in range(count):
-            at, took = samples.take_oldest()
-            weight = self.matrix.weight(at)
-            weights += weight
-            seconds += weight * took
+        gone, took = self._oldest(self._nodes[row].by_workload[workload], count)
         if count:
-            self.matrix.add(workload, row, -weights, -seconds)
+            self.matrix.add(workload, row, -gone, -took)
+
+    def _oldest(self, cell: Cell, count: int) -> tuple[float, float]:
+        """Give up so many samples, the oldest; what they weigh, and their seconds by weight."""
+        gone = seconds = 0.0
+        for _ in range(count):
+            at, took = cell.samples.take_oldest()
+            weight = self.matrix.weight(at)
+            gone += weight
+            seconds += weight * took
+        return gone, seconds
 
     def recall(self, workload: int, row: int, rate: float, count: int, at: float) -> None:
         """Samples as they may have been: so many of one over the rate."""
