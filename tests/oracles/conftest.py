@@ -1,15 +1,35 @@
-"""Shows every oracle that was asked: expected, measured, interval."""
+"""Shows every oracle that was asked: expected, measured, interval. Notes them with the test, for reports."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 import pytest
 
+from eclectus.policies import table
+from rules import RULES
 from simulated import VERDICTS
+
+
+@pytest.fixture(autouse=True)
+def _rules_of_the_comparisons_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, rule in RULES.items():
+        monkeypatch.setitem(table.PLACE, name, rule)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
+    before = len(VERDICTS)
+    try:
+        yield
+    finally:
+        item.user_properties += [("verdict", verdict) for verdict in VERDICTS[before:]]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if VERDICTS:
         terminalreporter.section("oracles")
         terminalreporter.write_line(f"{'oracle':60} {'expected':>10} {'measured':>10}   ±95 %  runs")
-    for what, oracle, mean, half, runs in VERDICTS:
-        terminalreporter.write_line(f"{what:60} {oracle:10.4g} {mean:10.4g} {half:8.2g} {runs:4}")
+    for each in VERDICTS:
+        numbers = f"{each.oracle:10.4g} {each.mean:10.4g} {each.half:8.2g} {each.runs:4}"
+        terminalreporter.write_line(f"{each.what:60} {numbers}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -52,19 +52,30 @@ def runs(world: Scenario, seeds: Iterable[int], *, checked: bool = False) -> lis
     return [run(world, world.contestants[0], seed, checked=checked) for seed in seeds]
 
 
-VERDICTS: list[tuple[str, float, float, float, int]] = []
-"""What was compared so far: oracle, expected, measured, half width, runs; shown when the tests are over."""
+class Verdict(NamedTuple):
+    """One comparison."""
+
+    what: str
+    oracle: float
+    mean: float
+    half: float  # half the width of Student's 95 % interval
+    runs: int
+    tasks: int  # a run; 0 where that says nothing
 
 
-def agree(what: str, values: Sequence[float], oracle: float, within: float = 0.01) -> bool:
+VERDICTS: list[Verdict] = []
+"""What was compared so far; shown when the tests are over."""
+
+
+def agree(what: str, values: Sequence[float], oracle: float, within: float = 0.01, tasks: int = 0) -> bool:
     """The accept rule: Student's 95 % interval on run means contains the oracle, or the mean is this near."""
     half = half_width(values)
     assert half is not None, "an interval needs two runs"
-    return near(what, values, oracle, within) or abs(fmean(values) - oracle) <= half
+    return near(what, values, oracle, within, tasks) or abs(fmean(values) - oracle) <= half
 
 
-def near(what: str, values: Sequence[float], oracle: float, within: float) -> bool:
+def near(what: str, values: Sequence[float], oracle: float, within: float, tasks: int = 0) -> bool:
     """Whether the mean is this near, relative, however wide the interval."""
     mean = fmean(values)
-    VERDICTS.append((what, oracle, mean, half_width(values) or 0.0, len(values)))
+    VERDICTS.append(Verdict(what, oracle, mean, half_width(values) or 0.0, len(values), tasks))
     return abs(mean - oracle) <= within * abs(oracle)

@@ -49,6 +49,14 @@ def every_way() -> Iterator[Way]:
                 yield Way(role, f"{name} {said}".strip(), _maker(kind, settings))
 
 
+def written(role: str) -> Iterator[dict[str, Any]]:
+    """The same policies of one role as a configuration spells them: `{"policy": …, settings}`."""
+    for name, kind in ROLES[role].items():
+        spelling = {field: key for key, (field, _, _) in settings_of(kind).items()}
+        for settings in _variants(kind):
+            yield {"policy": name, **{spelling[field]: value for field, value in settings.items()}}
+
+
 def _maker(kind: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
     return lambda: kind(**settings)
 

@@ -1,0 +1,93 @@
+"""Pictures of the queues that grow old: who herds, and what it helps to know one's own placements.
+
+Half of 100 machines of speed 1, half of 4, load .9, exact rates, one dispatcher; the picture is renewed
+every so many mean service times of a machine of speed 1. The figures are those of an independent
+simulation. Ties are at random in the full view, and to the first drawn of two choices, as there; with our
+own full view, whose ties go to the first of the fastest nodes, everybody goes to one and the same node until
+the picture is renewed, which is far worse: that is the price of determinism where a view must not be old.
+
+Rows beyond a mean of 10 are not steady in runs of this length and are told, not judged: their queues
+still grow, and so does the figure with the length of the run.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import inf
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from clusters import halves, means
+from eclectus.sim.results import Run
+from simulated import agree, near, place, poisson, runs, scenario
+
+SAMPLE: dict[str, Any] = {"learn": "truth", "view": "sample", "compare": "wait"}
+RULES = {
+    "JSQ": place("jsq", learn="truth"),
+    "SED": place("sed", learn="truth"),
+    "two choices, SQ": place("first-drawn", learn="truth"),
+    "two choices, wait": place("rosella", **SAMPLE),
+}
+FOUND: dict[tuple[str, bool], dict[float, float]] = {  # by rule and local correction: by age, the mean
+    ("JSQ", False): {0: 0.46, 0.2: 1.39, 1: 3.80, 4: 14.3},
+    ("JSQ", True): {0.2: 0.79, 1: 1.41, 4: 3.11},
+    ("SED", False): {0: 0.81, 0.2: 4.69, 1: 19.2, 4: 65.3},
+    ("SED", True): {0.2: 0.72, 1: 0.92, 4: 1.17},
+    ("two choices, SQ", False): {0: 1.06, 0.2: 1.15, 1: 1.42, 4: 2.21},
+    ("two choices, wait", False): {0: 0.99, 0.2: 1.05, 1: 1.25, 4: 1.96},
+    ("two choices, wait", True): {0.2: 1.01, 1: 1.14, 4: 1.35},
+}
+CELLS = [(rule, corrects, age) for (rule, corrects), by_age in FOUND.items() for age in by_age]
+TASKS, SEEDS = 14_000, 3
+
+
+@cache
+def seen_late(rule: str, corrects: bool, age: float, tasks: int = TASKS, seeds: int = SEEDS) -> list[Run]:
+    (profile,) = RULES[rule]
+    dispatchers = {"age": float(age), "localCorrection": corrects}
+    asked = scenario(
+        cluster=halves(100),
+        workload=poisson(0.9),
+        profiles=[profile | {"dispatchers": dispatchers}],
+        measure={"tasks": tasks},
+    )
+    return runs(asked, range(1, seeds + 1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rule", "corrects", "age"), CELLS)
+def test_every_age(rule: str, corrects: bool, age: float) -> None:
+    found = FOUND[rule, corrects][age]
+    what = f"{rule}, age {age}{', own placements known' if corrects else ''}: mean"
+    steady = found < 10
+    judge = agree if steady else near
+    assert judge(what, means(seen_late(rule, corrects, age)), found, 0.05 if steady else inf, tasks=TASKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("age", [0.2, 1, 4])
+def test_the_full_view_is_better_only_while_it_is_fresh(age: float) -> None:
+    def mean(rule: str, corrects: bool, age: float) -> float:
+        return fmean(means(seen_late(rule, corrects, age)))
+
+    # 1. Fresh, it wins.
+    assert mean("JSQ", False, 0) < 0.6 * mean("two choices, SQ", False, 0)
+    # 2. Old, it herds.
+    assert mean("SED", False, age) > mean("JSQ", False, age) > mean("two choices, SQ", False, age)
+    # 3. To know one's own placements helps everybody, and the full view most.
+    for rule in RULES:
+        assert mean(rule, True, age) < mean(rule, False, age)
+    assert mean("SED", True, age) < mean("two choices, wait", True, age)
+
+
+def test_the_order_of_the_rules_turns_round_with_age() -> None:
+    """In short: JSQ is worse than two choices from an age of .2 on."""
+
+    def mean(rule: str, age: float) -> float:
+        return fmean(means(seen_late(rule, False, age, tasks=4000, seeds=1)))
+
+    assert mean("JSQ", 0) < 0.7 * mean("two choices, SQ", 0)
+    assert mean("JSQ", 0.2) > mean("two choices, SQ", 0.2)
+    assert mean("JSQ", 1) > 1.5 * mean("two choices, SQ", 1)

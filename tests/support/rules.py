@@ -1,0 +1,112 @@
+"""Rules that the published comparisons use and that nobody would run: ties at random, or to the first drawn.
+
+How ties are broken matters more than one would think: a stale picture in which hundred nodes are equally
+empty sends everybody to one node, if ties go to the first. Tests put these in the table of policies.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from eclectus.core.journal import Rows
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, Join, Place, PlacePolicy, Refuse, View
+from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.maths.sampling import draw_proportional
+
+
+class OneByOne(PlacePolicy):
+    """One task, one answer."""
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        for task in turns:
+            yield self.answer(view, task, view.task_class(task))
+
+    @abstractmethod
+    def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
+        """For this task."""
+
+
+class LeastOfAll(OneByOne):
+    """The line of the node with the least key, ties at random."""
+
+    def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
+        rows = task_class.waitable_rows
+        return Join(task, least(view, rows, self.keys(task_class, view.speeds(task_class).rate, rows)))
+
+    @abstractmethod
+    def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
+        """By row of `rows`."""
+
+
+@dataclass(eq=False)
+class ShortestOfAll(LeastOfAll):
+    """JSQ."""
+
+    def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
+        return task_class.over[rows]
+
+
+@dataclass(eq=False)
+class SoonestOfAll(LeastOfAll):
+    """SED, on single slots."""
+
+    def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
+        return (task_class.over[rows] + 1) / rate[rows]
+
+
+@dataclass(eq=False)
+class FirstDrawn(OneByOne):
+    """Two choices in proportion to speed; the first drawn wins a tie. On single slots."""
+
+    compare: Literal["sq", "sed"] = "sq"
+
+    def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
+        speeds, over = view.speeds(task_class), task_class.numbers.over
+        rows = task_class.waitable_rows
+        one, other = (draw_proportional(view.rng, rows, speeds.rate, speeds.most) for _ in range(2))
+        assert one is not None
+        assert other is not None
+        if self.compare == "sq":
+            return Join(task, other if over[other] < over[one] else one)
+        sooner = (over[other] + 1) / speeds.rate[other] < (over[one] + 1) / speeds.rate[one]
+        return Join(task, other if sooner else one)
+
+
+@dataclass(eq=False)
+class TwoBlind(OneByOne):
+    """Two choices, all nodes alike to be drawn; the shorter queue, of equal ones that of the faster node."""
+
+    def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
+        rows, over, rate = task_class.waitable_rows, task_class.over, view.speeds(task_class).rate
+        drawn = [int(rows[view.rng.randrange(len(rows))]) for _ in range(2)]
+        return Join(task, min(drawn, key=lambda row: (over[row], -rate[row])))
+
+
+@dataclass(eq=False)
+class CentralQueue(OneByOne):
+    """What kube-scheduler does: the least loaded node with room, ties at random."""
+
+    def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
+        rows = task_class.open_rows
+        return Place(task, least(view, rows, task_class.over[rows])) if len(rows) else Refuse(task)
+
+
+def least(view: View, rows: Rows, keys: Floats) -> int:
+    """One of those with the least key."""
+    best = rows[np.flatnonzero(keys == keys.min())]
+    return int(best[view.rng.randrange(len(best))])
+
+
+RULES: dict[str, type[PlacePolicy]] = {
+    "jsq": ShortestOfAll,
+    "sed": SoonestOfAll,
+    "first-drawn": FirstDrawn,
+    "two-blind": TwoBlind,
+    "central-queue": CentralQueue,
+}
