@@ -160,14 +160,14 @@ class Cluster:
 
     def _count(self, row: int, task: Task, times: int) -> None:
         spec, parts = task.spec, self.parts(task.holding)  # may widen the arrays: before their pages
-        used = self.pages[USED]
+        used, scored = self.pages[USED], self._scored_cells
         for column, amount in parts:
             used[row, column] += times * amount
         if spec.lasting:
             self._count_service(row, parts, times)
         cpu, memory = spec.score_requests
-        self._scored_cells[row, 0] += times * cpu
-        self._scored_cells[row, 1] += times * memory
+        scored[row, 0] += times * cpu
+        scored[row, 1] += times * memory
         self.usage.note(row)
 
     def _count_service(self, row: int, parts: Parts, times: int) -> None:

@@ -59,9 +59,12 @@ class TaskLane:
         if at < len(self._entries) and self._entries[at][:2] == (key, serial):
             del self._entries[at]
 
-    def step(self) -> None:
-        """The head has been offered: the cursor moves past it."""
+    def take(self) -> Task | None:
+        """The head, to be offered: the cursor moves past it."""
+        if self._closed or self._cursor >= len(self._entries):
+            return None
         self._cursor += 1
+        return self._entries[self._cursor - 1][2]
 
     def shut(self, closed: bool) -> None:
         """Whether it has no head for now, though there may be more tasks."""

@@ -164,6 +164,8 @@ class Plans:
 
     def withdraw(self, uid: str) -> None:
         """The task is gone."""
+        if not self._since:
+            return
         plan = self._rows.pop(uid, None)
         self._since.pop(uid, None)
         if plan is not None:

@@ -151,24 +151,29 @@ class Noting:
         if before is None and state.residents.node_of(uid):
             return  # late: it is bound already, and a bound pod never comes unbound
         state.pending[uid] = task
-        if before is None and state.work is not None:
-            state.work.appear(task)
-        if before is None and self._arrived is not None and not task.spec.lasting:
-            self._teach(self._arrived, task.workload, state.now)
-        if state.residents.is_assumed(uid):
+        if before is None:
+            self._appeared(task)
+        elif state.residents.is_assumed(uid):
             return  # in flight: the newest picture counts if the bind is refused
         if task.deleting:
             state.unqueue(uid)
         elif task.gates:
             state.unqueue(uid)
             state.gated.add(uid)
-        elif uid in state.backoff:
-            state.backoff.replace(task)
         elif before is None:
             state.enqueue(task, "PodAdd")
+        elif uid in state.backoff:
+            state.backoff.replace(task)
         elif not _same_need(before, task) or not self._waits(uid):
             state.unqueue(uid)
             state.enqueue(task, "PodUpdate")
+
+    def _appeared(self, task: Task) -> None:
+        state = self._state
+        if state.work is not None:
+            state.work.appear(task)
+        if self._arrived is not None and not task.spec.lasting:
+            self._teach(self._arrived, task.workload, state.now)
 
     def _warned(self, task: Task) -> Task:
         """The task, its spec saying which residents' anti-affinity it matches (nearly always none)."""

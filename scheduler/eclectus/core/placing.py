@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from typing import Any
 
 from eclectus.core.errors import PolicyError
 from eclectus.core.lanes import TaskLane
@@ -20,6 +21,8 @@ from eclectus.core.walk import Walk
 
 FAULTS_MOST = 100  # a policy that errs more often in one round is heard no further in it
 PARKED_SECONDS_MOST = 300.0  # a lane parked longer is looked at afresh (kube-scheduler's five minutes)
+
+_NO_MORE: Any = object()
 
 
 class Placing:
@@ -77,20 +80,21 @@ class Placing:
             try:
                 if answers is None:
                     answers = iter(profile.place.place(self._state.view, walk))
-                action = next(answers)
-            except StopIteration:
-                break
+                action = next(answers, _NO_MORE)
             except Exception as error:  # a plug-in's defect must not stop the others
                 faults += 1
                 if not self._blame(walk, profile.place, f"{type(error).__name__}: {error}"):
                     break
                 answers = None  # a generator that has raised is dead
                 continue
+            if action is _NO_MORE:
+                break
             faults += not self._take(walk, profile.place, action)
         if faults == FAULTS_MOST:
             self._blame(walk, profile.place, f"erred {faults} times in one round")
         self._relieve(profile, walk)
-        self._finish(walk)
+        self._state.lanes.sweep(walk.walked.values(), walk.placed)
+        self.next_release = min(self.next_release, walk.next_release)
 
     def _take(self, walk: Walk, policy: PlacePolicy, action: Action) -> bool:
         """Put the action in force if it may be; otherwise its task, if it is one at hand, backs off."""
@@ -122,10 +126,6 @@ class Placing:
             except Exception as error:  # a plug-in's defect must not stop the others
                 self._state.fault(policy, f"{type(error).__name__}: {error}")
 
-    def _finish(self, walk: Walk) -> None:
-        self._state.lanes.sweep(walk.walked.values(), walk.placed)
-        self.next_release = min(self.next_release, walk.next_release)
-
     # -- ask, then commit ------------------------------------------------------------------------
 
     def _apply(self, walk: Walk, action: Action) -> None:
@@ -136,12 +136,12 @@ class Placing:
             case Place(task=task, row=row, devices=devices):
                 walk.leave(task)
                 state.bind(task, int(row), devices)
-            case Plan(task=task, row=row, until=until):
-                walk.wait(task)
-                state.plans.make(task, int(row), state.now, until)
             case Join(task=task, row=row):
                 walk.leave(task)
                 self._serving.join(task, int(row))
+            case Plan(task=task, row=row, until=until):
+                walk.wait(task)
+                state.plans.make(task, int(row), state.now, until)
             case Batch(tasks=tasks, rows=rows, sticky=sticky):
                 for task in tasks:
                     walk.leave(task)

@@ -7,6 +7,7 @@ differ from the last, and ever more seldom.
 
 from __future__ import annotations
 
+from collections import deque
 from heapq import heappop, heappush
 from math import inf
 
@@ -20,50 +21,54 @@ class Reports:
     """Due times by pod, and what was last said."""
 
     def __init__(self) -> None:
-        self._due: list[tuple[float, str]] = []  # a heap
-        self._new: list[tuple[float, str]] = []  # not in the heap yet: most are placed in the step they come
-        self._waiting: dict[str, float] = {}  # uid -> the due time that counts; older heap entries are void
+        self._first: deque[tuple[float, str]] = deque()  # first words: they fall due as they come to be owed
+        self._others: list[tuple[float, str]] = []  # a heap
+        self._waiting: dict[str, float] = {}  # uid -> the due time that counts; entries that differ are void
         self._said: dict[str, tuple[str, float, int]] = {}  # uid -> words, when, how often
 
     def next_due(self) -> float:
         """When the next word is due, seconds; inf for never."""
-        while self._new:
-            entry = self._new.pop()
-            if self._waiting.get(entry[1]) == entry[0]:
-                heappush(self._due, entry)
-        while self._due:
-            when, uid = self._due[0]
-            if self._waiting.get(uid) == when:
-                return when
-            heappop(self._due)
-        return inf
+        first, others, waiting = self._first, self._others, self._waiting
+        while first and waiting.get(first[0][1]) != first[0][0]:
+            first.popleft()
+        while others and waiting.get(others[0][1]) != others[0][0]:
+            heappop(others)
+        due = first[0][0] if first else inf
+        return min(due, others[0][0]) if others else due
 
     def owe(self, uid: str, now: float, at_once: bool) -> None:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""
         if uid in self._waiting:
             return
+        due = self._waiting[uid] = self._when(uid, now, at_once)
+        if at_once or uid in self._said:
+            heappush(self._others, (due, uid))
+        else:
+            self._first.append((due, uid))
+
+    def _when(self, uid: str, now: float, at_once: bool) -> float:
         due = now if at_once else now + GRACE_SECONDS
         if uid in self._said:
             _, when, times = self._said[uid]
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
             due = max(due, when + min(gap, REPEAT_SECONDS_MOST))
-        self._waiting[uid] = due
-        self._new.append((due, uid))
+        return due
 
     def hurry(self, uid: str, now: float) -> None:
         """This pod fits nowhere at all: if it has never been told, tell it now."""
         if uid in self._waiting and uid not in self._said:
             self._waiting[uid] = now
-            self._new.append((now, uid))
+            heappush(self._others, (now, uid))
 
     def take_due(self, now: float) -> list[str]:
         """Pods that are to be told now, in order of their due times."""
+        first, others = self._first, self._others
         due = []
         while self.next_due() <= now:
-            _, uid = heappop(self._due)
-            del self._waiting[uid]
-            due.append(uid)
-        return due
+            entry = heappop(others) if others and (not first or others[0] < first[0]) else first.popleft()
+            del self._waiting[entry[1]]
+            due.append(entry)
+        return [uid for _, uid in sorted(due)]
 
     def say(self, uid: str, words: str, standing: str, now: float) -> bool:
         """Whether these words must be written: not if they stand on the pod already (`standing`)."""

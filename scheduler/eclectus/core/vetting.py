@@ -30,20 +30,20 @@ def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Acti
     task = action.task
     _vet_task(offered, task)
     match action:
-        case Refuse(why=why):
-            _vet_why(task, why)
         case Place(row=row, devices=devices):
             if not state.view.task_class(task).open[_vet_row(state, task, row)]:
                 raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
             if not isinstance(devices, tuple) or devices:
                 _vet_devices(state, task, row, devices)
+        case Join(row=row):
+            _vet_wait(state, task, row)
         case Plan(row=row, until=until):
             if not state.view.task_class(task).feasible[_vet_row(state, task, row)]:
                 raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
             if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
                 raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
-        case Join(row=row):
-            _vet_wait(state, task, row)
+        case Refuse(why=why):
+            _vet_why(task, why)
 
 
 def _vet_batch(state: State, offered: Mapping[str, tuple[Task, TaskLane]], batch: Batch) -> None:

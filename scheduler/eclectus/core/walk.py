@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf
+from typing import Any
 
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
-from eclectus.core.seam import Lane, Profile, Turns
+from eclectus.core.seam import Hold, Lane, Profile, Turns
 from eclectus.core.state import State
+
+_NO_MORE: Any = object()
 
 
 class Walk(Turns):
@@ -30,19 +33,28 @@ class Walk(Turns):
         self.placed: set[str] = set()  # uids of tasks that wait in their lanes no more
         self.next_release = inf  # when the first held task is to be let go, seconds
 
+    def __iter__(self) -> Iterator[Task]:
+        while (task := self._pull()) is not None:  # a generator ends without the price of an exception
+            yield task
+
     def __next__(self) -> Task:
-        while True:
-            lane = self._next_lane()
+        task = self._pull()
+        if task is None:
+            raise StopIteration
+        return task
+
+    def _pull(self) -> Task | None:
+        while (lane := self._next_lane()) is not None:
             self.walked[lane.serial] = lane
-            task = lane.head
+            task = lane.take()
             if task is None:
                 continue
-            lane.step()
-            if self._let_go(task):
+            if self._profile.hold is None or self._let_go(self._profile.hold, task):
                 self.offered[task.uid] = (task, lane)
                 if self._one_each:
                     lane.shut(True)
                 return task
+        return None
 
     def one_each(self) -> None:
         """A lane's next task comes when the one at hand has been answered."""
@@ -76,29 +88,27 @@ class Walk(Turns):
 
     # -- turns -----------------------------------------------------------------------------------
 
-    def _next_lane(self) -> TaskLane:
+    def _next_lane(self) -> TaskLane | None:
         try:
             if self._turns is None:
                 self._turns = iter(self._profile.order.turns(self._state.view, self._lanes))
-            lane = next(self._turns)
+            lane = next(self._turns, _NO_MORE)
             if isinstance(lane, TaskLane):
                 return lane
             problem = f"Order.turns must yield the lanes it was given, not {lane!r}"
-        except StopIteration:
-            if not self._reopened:
-                raise
-            self._lanes, self._reopened, self._turns = self._reopened, [], None
-            return self._next_lane()
         except Exception as error:  # a plug-in's defect must not stop the others
-            problem = f"{type(error).__name__}: {error}"
-        self._state.fault(self._profile.order, problem)
-        self._turns, self._one_each, self._reopened = iter(()), False, []
-        raise StopIteration
+            lane, problem = None, f"{type(error).__name__}: {error}"
+        if lane is not _NO_MORE:
+            self._state.fault(self._profile.order, problem)
+            self._turns, self._one_each, self._reopened = iter(()), False, []
+            return None
+        if not self._reopened:
+            return None
+        self._lanes, self._reopened, self._turns = self._reopened, [], None
+        return self._next_lane()
 
-    def _let_go(self, task: Task) -> bool:
-        hold, state = self._profile.hold, self._state
-        if hold is None:
-            return True
+    def _let_go(self, hold: Hold, task: Task) -> bool:
+        state = self._state
         try:
             until = float(hold.until(state.view, task))
         except Exception as error:  # a plug-in's defect must not stop the others
