@@ -48,6 +48,7 @@ class Work:
     ) -> None:
         self._settings, self._leads, self._failed = settings, leads, failed
         self._wake = asyncio.Event()
+        self._generations: dict[str, int] = {}  # of NodeProbes by uid
         self._task: asyncio.Task[None] | None = None
         self._looked_at = time.monotonic()
 
@@ -62,7 +63,7 @@ class Work:
         kopf.on.login(registry=registry)(_log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
-        kopf.on.event(GROUP, VERSION, "nodeprobes", registry=registry)(self._woken)
+        kopf.on.event(GROUP, VERSION, "nodeprobes", registry=registry)(self._probe_seen)
         kopf.on.event("", "v1", "pods", registry=registry)(self._woken)
         return registry
 
@@ -79,6 +80,15 @@ class Work:
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._failed(error)
+
+    async def _probe_seen(self, event: Any, **_: Any) -> None:
+        """A status is our own doing, or can wait for the next look; a spec is news."""
+        meta, gone = event["object"]["metadata"], event["type"] == "DELETED"
+        before = self._generations.pop(meta["uid"], None)
+        if not gone:
+            self._generations[meta["uid"]] = meta["generation"]
+        if gone or before != meta["generation"]:
+            self._wake.set()
 
     async def _woken(self, **_: Any) -> None:
         self._wake.set()

@@ -6,36 +6,46 @@ import logging
 from typing import Any
 
 from . import objects, pods, reconcile, report, runs, stages, tell
-from .api import ApiError, MissingError, RefusedError, listed
+from .api import ApiError, MissingError, NotLeadingError, RefusedError, listed
 from .objects import NodeProbe, ProbeStatus, Run
 from .observed import Node, Pod, PodEvent
 from .runs import Create, Delete, End, Forget, Note, Step, Wait
 from .scene import Means, Scene, intents, observed, pods_of, write
 from .stages import Sight, Stage
 
+PASSES = 8  # more than a run has steps: a server that forgets what it is told is not told for ever
 _log = logging.getLogger(__name__)
 Steps = list[tuple[Run, Step]]
 
 
 async def settle(means: Means, scene: Scene, uid: str) -> None:
-    """Take the next steps of a NodeProbe's runs, until there is nothing to do but wait. Raises ApiError."""
-    told: set[int] = set()  # runs whose pods were told to go: what becomes of them a later look shows
-    while True:
+    """Take the next steps of a NodeProbe's runs, until there is nothing to do but wait. Raises ApiError.
+
+    A run whose step fails is left for a later look, and keeps no other run back.
+    """
+    left: set[int] = set()  # runs for a later look: of these a step failed, or their pods were told to go
+    failed: list[ApiError] = []
+    for _ in range(PASSES):
         probe = scene.probes[uid]
-        steps = [(run, step) for run, step in await _steps(means, scene, probe) if run.number not in told]
+        steps = [(run, step) for run, step in await _steps(means, scene, probe) if run.number not in left]
         if all(isinstance(step, Wait) for _, step in steps):
             break
-        for run, step in steps:
-            if isinstance(step, Forget):
-                await _tell_profile(means, probe, run)
         await write(means, scene, probe, _noted(probe.status, steps))
         for run, step in steps:
-            await _act(means, scene, scene.probes[uid], run, step)
+            try:
+                await _act(means, scene, uid, run, step)
+            except NotLeadingError:
+                raise
+            except ApiError as error:
+                failed.append(error)
+                left.add(run.number)
             if isinstance(step, Delete) and not step.at_once:
-                told.add(run.number)
+                left.add(run.number)
     for _, step in steps:
         if isinstance(step, Wait):
             scene.wake_by(step.until)
+    if failed:
+        raise failed[0]
 
 
 async def _steps(means: Means, scene: Scene, probe: NodeProbe) -> Steps:
@@ -71,7 +81,11 @@ async def _sight(means: Means, pod: Pod, probe: NodeProbe) -> Sight:
     if seen.stage not in (Stage.PULLING, Stage.STARTING) or means.now() - seen.since < soonest:
         return seen
     path = f"/api/v1/namespaces/{means.settings.namespace}/events"
-    found = await listed(means.api, path, {"fieldSelector": f"involvedObject.uid={pod.metadata.uid}"})
+    try:
+        found = await listed(means.api, path, {"fieldSelector": f"involvedObject.uid={pod.metadata.uid}"})
+    except ApiError as error:
+        _log.warning("judging %s without its events: %s", pod.metadata.name, error)
+        return seen
     return stages.sight(pod, [objects.read(each, PodEvent) for each in found])
 
 
@@ -86,18 +100,21 @@ def _noted(status: ProbeStatus, steps: Steps) -> ProbeStatus:
                 _log.info(
                     "run %d on node %s ended: %s %s", run.number, run.node, outcome.reason, outcome.message
                 )
-            case Forget():
-                status = report.forgotten(status, run)
     return status
 
 
-async def _act(means: Means, scene: Scene, probe: NodeProbe, run: Run, step: Step) -> None:
-    """What a step does beyond the status, which says it already."""
+async def _act(means: Means, scene: Scene, uid: str, run: Run, step: Step) -> None:
+    """What a step does beyond what `_noted` has written down. Raises ApiError."""
+    probe = scene.probes[uid]
     match step:
         case Create():
             await create(means, scene, probe, run)
-        case Delete(uid, at_once):
-            await delete(means, scene, pods.identity(probe, run, means.settings.instance).name, uid, at_once)
+        case Forget():  # the profile first: what is forgotten nobody tells it any more
+            await _tell_profile(means, probe, run)
+            await write(means, scene, probe, report.forgotten(probe.status, run))
+        case Delete(pod_uid, at_once):
+            name = pods.identity(probe, run, means.settings.instance).name
+            await delete(means, scene, name, pod_uid, at_once)
         case End(outcome) if not outcome.succeeded:
             await announce(means, tell.run_failed(probe, run, outcome))
 
@@ -145,15 +162,20 @@ async def announce(means: Means, event: dict[str, Any]) -> None:
 
 
 async def _tell_profile(means: Means, probe: NodeProbe, run: Run) -> None:
-    """Write the outcome into the profile of the node; without a node there is none to write to."""
+    """Write the outcome into the profile of the node, if there is one. Raises ApiError.
+
+    A profile that must not be written is no reason to keep a run for ever.
+    """
     patch = report.profile_patch(probe.metadata.name, run)
     path = f"{objects.PROFILES_PATH}/{run.node}/status"
     try:
-        await means.api.send("PATCH", path, patch)
-    except MissingError:
         try:
-            node = objects.read(await means.api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
+            await means.api.send("PATCH", path, patch)
         except MissingError:
-            return
-        await means.api.send("POST", objects.PROFILES_PATH, report.new_profile(node))
-        await means.api.send("PATCH", path, patch)
+            node = objects.read(await means.api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
+            await means.api.send("POST", objects.PROFILES_PATH, report.new_profile(node))
+            await means.api.send("PATCH", path, patch)
+    except MissingError:
+        _log.info("node %s is gone, and its profile with it", run.node)
+    except RefusedError as error:
+        _log.warning("the profile of node %s is not told: %s", run.node, error)

@@ -348,6 +348,37 @@ def test_a_list_that_fails_fails_the_look():
     world.look()
 
 
+def test_a_run_that_cannot_go_on_keeps_no_other_back():
+    world = world_with(node_probe(limits={"running": 2, "nodeIntervalSeconds": 86400}), nodes=2)
+    blocked = []
+
+    def never_created(method, path):
+        if (method, path) == ("POST", PODS) and (not blocked or len(world.status()["runs"]) == 1):
+            blocked.append(path)
+            raise UnsureError("no answer")
+
+    world.api.before = never_created
+    world.play(90)
+    assert len(blocked) > 2, "the first is tried at every look"
+    last = [
+        each["status"]["lastProbe"]["reason"] for path, each in world.api.objects.items() if PROFILES in path
+    ]
+    assert "Completed" in last, "and the second runs to its end beside it"
+
+
+def test_a_profile_that_must_not_be_written_keeps_no_run():
+    world = world_with(nodes=1)
+
+    def forbidden(method, path):
+        if method == "PATCH" and "nodeprofiles" in path:
+            raise RefusedError("403 forbidden")
+
+    world.api.before = forbidden
+    world.play(60)
+    assert world.status()["succeeded"] >= 1
+    assert all(each["number"] >= world.status()["succeeded"] for each in world.status()["runs"])
+
+
 # -- what it costs ---------------------------------------------------------------------------------
 
 

@@ -137,6 +137,7 @@ class FakeApi:
         if found is None:
             raise MissingError(f"PATCH {path}: 404")
         version = body.get("metadata", {}).pop("resourceVersion", None)
+        assert version or PROBES not in path, "what is written down is written over what was read"
         if version not in (None, found["metadata"]["resourceVersion"]):
             raise ConflictError(f"PATCH {path}: 409 Conflict")
         self._tell("PATCH", path, body)
@@ -148,7 +149,7 @@ class FakeApi:
         found = self.objects.get(path)
         if found is None:
             raise MissingError(f"DELETE {path}: 404")
-        if body.get("preconditions", {}).get("uid") not in (None, found["metadata"]["uid"]):
+        if body["preconditions"]["uid"] != found["metadata"]["uid"]:  # none is deleted by its name alone
             raise ConflictError(f"DELETE {path}: 409 Conflict")
         self._tell("DELETE", path, found)
         grace = body.get("gracePeriodSeconds", 30)
