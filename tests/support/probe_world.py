@@ -150,3 +150,25 @@ class ProbeWorld:
     def _ran(self, pod: Object) -> float:
         started = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
         return self.api.now - times.seconds(started)
+
+
+def world_with(probe: Object | None = None, **options: Any) -> ProbeWorld:
+    """A world with one NodeProbe."""
+    world = ProbeWorld(**options)
+    world.api.put(PROBES, probe or node_probe())
+    return world
+
+
+def running_pod(world: ProbeWorld) -> str:
+    """Play until a probe runs; its pod's name."""
+    while not any(pod.get("status", {}).get("phase") == "Running" for pod in world.api.pods().values()):
+        world.cluster_step()
+        world.look()
+        world.api.now += 1
+    (name,) = world.api.pods()
+    return name
+
+
+def made(world: ProbeWorld) -> list[str]:
+    """Paths of all probe pods that were ever created."""
+    return [path for path in world.api.created if path.startswith(PODS)]
