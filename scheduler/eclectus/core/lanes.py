@@ -21,6 +21,11 @@ _Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are n
 class TaskLane:
     """One lane. A round walks it with a cursor; what was placed is swept out when the round is over."""
 
+    __slots__ = (
+        "_closed", "_cursor", "_entries",
+        "group", "hopeless", "key", "parked_at", "profile", "serial", "spec", "words", "workload",
+    )  # fmt: skip
+
     def __init__(self, key: LaneKey, serial: int) -> None:
         self.profile, self.group, self.spec, self.workload = key
         self.key, self.serial = key, serial
@@ -78,12 +83,13 @@ class TaskLane:
         """The class has hope again."""
         self.parked_at, self.hopeless, self.words = None, False, ""
 
-    def sweep(self, placed: set[str]) -> None:
-        """The round is over: drop what was placed, start from the front again."""
+    def sweep(self, placed: set[str]) -> bool:
+        """The round is over: drop what was placed, start from the front again; whether anybody is left."""
         if placed and self._cursor:
             seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid not in placed]
             self._entries[: self._cursor] = seen
         self._cursor, self._closed = 0, False
+        return bool(self._entries)
 
 
 class Lanes:
@@ -129,16 +135,13 @@ class Lanes:
         if found is not None:
             lane, key, serial = found
             lane.discard(key, serial)
-            self._drop_if_empty(lane)
+            if not len(lane):
+                del self._lanes[lane.key]
 
     def sweep(self, walked: Iterable[TaskLane], placed: set[str]) -> None:
         """A round over the walked lanes is over, and these tasks have found a place."""
         for uid in placed:
             del self.waiting[uid]
         for lane in walked:
-            lane.sweep(placed)
-            self._drop_if_empty(lane)
-
-    def _drop_if_empty(self, lane: TaskLane) -> None:
-        if not len(lane):
-            self._lanes.pop(lane.key, None)
+            if not lane.sweep(placed) and self._lanes.get(lane.key) is lane:
+                del self._lanes[lane.key]

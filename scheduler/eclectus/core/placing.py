@@ -92,7 +92,8 @@ class Placing:
             faults += not self._take(walk, profile.place, action)
         if faults == FAULTS_MOST:
             self._blame(walk, profile.place, f"erred {faults} times in one round")
-        self._relieve(profile, walk)
+        if profile.relieve:
+            self._relieve(profile, walk)
         self._state.lanes.sweep(walk.walked.values(), walk.placed)
         self.next_release = min(self.next_release, walk.next_release)
 

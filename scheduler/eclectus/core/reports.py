@@ -40,19 +40,16 @@ class Reports:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""
         if uid in self._waiting:
             return
-        due = self._waiting[uid] = self._when(uid, now, at_once)
-        if at_once or uid in self._said:
-            heappush(self._others, (due, uid))
-        else:
-            self._first.append((due, uid))
-
-    def _when(self, uid: str, now: float, at_once: bool) -> float:
         due = now if at_once else now + GRACE_SECONDS
         if uid in self._said:
             _, when, times = self._said[uid]
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
             due = max(due, when + min(gap, REPEAT_SECONDS_MOST))
-        return due
+        self._waiting[uid] = due
+        if at_once or uid in self._said:
+            heappush(self._others, (due, uid))
+        else:
+            self._first.append((due, uid))
 
     def hurry(self, uid: str, now: float) -> None:
         """This pod fits nowhere at all: if it has never been told, tell it now."""

@@ -147,6 +147,8 @@ class Lane(Protocol):
 class Turns(Iterator[Task], ABC):
     """Waiting tasks in the Order's order, each once a round."""
 
+    __slots__ = ()
+
     @abstractmethod
     def one_each(self) -> None:
         """From now on a lane's next task comes only when its task at hand has been answered.

@@ -76,7 +76,7 @@ class Serving:
         return claim if claim is not None and claim.kind in fitting else None
 
     def _fits(self, kind: Kind, row: int) -> bool:
-        return self._state.view.classes.kept(*kind).fits_now(row)
+        return self._state.view.classes.kept(kind).fits_now(row)
 
     def _dismiss(self, row: int) -> None:
         """Tasks that may no longer run here, or that only services keep out, go back to the queue."""

@@ -21,6 +21,11 @@ class Walk(Turns):
     remembers when to look again. An Order that fails ends the walk; a Hold that fails costs its task.
     """
 
+    __slots__ = (
+        "_lanes", "_one_each", "_profile", "_reopened", "_state", "_turns",
+        "next_release", "offered", "placed", "refused", "walked",
+    )  # fmt: skip
+
     def __init__(self, profile: Profile, state: State, lanes: Sequence[TaskLane]) -> None:
         self._profile, self._state = profile, state
         self._lanes = lanes

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.core.cells import Cells, cells
+from eclectus.core.claim import Kind
 from eclectus.core.cluster import Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
@@ -233,7 +234,7 @@ class ClassTable:
         self.cluster = cluster
         self.round = 0
         self._most_cells = most_cells
-        self._classes: dict[tuple[Spec, str], TaskClass] = {}
+        self._classes: dict[Kind, TaskClass] = {}
 
     @property
     def most(self) -> int:
@@ -253,9 +254,9 @@ class ClassTable:
         found.last_asked = self.round
         return found
 
-    def kept(self, spec: Spec, workload: str) -> TaskClass:
+    def kept(self, kind: Kind) -> TaskClass:
         """The class, up to date or not: for `fits_now`."""
-        return self._classes.get((spec, workload)) or self.of(spec, workload)
+        return self._classes.get(kind) or self.of(*kind)
 
     def recheck(self, spec: Spec, workload: str) -> bool:
         """Whether a fresh look finds what was kept; if not, the fresh look takes its place. O(rows)."""
