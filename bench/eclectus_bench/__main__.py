@@ -1,4 +1,4 @@
-"""`make bench`: the pace of a decision, and the match with kube-scheduler."""
+"""`make bench`: the pace of a decision, of the simulator, and the match with kube-scheduler."""
 
 import argparse
 import sys
@@ -10,14 +10,17 @@ from eclectus.policies.table import PLACE
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
 
-from . import decisions, match
+from . import decisions, match, simulator
 from .decisions import DecisionCost
 from .match import OUTPUT, Course
 from .report import compare, comparison_table, decisions_table, report
+from .simulator import SimulatorCost
 
 SIZES, QUICK_SIZES = (500, 5_000, 15_000), (500, 5_000)
 FULL = Course(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
 QUICK = Course(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
+TASKS, QUICK_TASKS = 1_000_000, 20_000
+PARTS = ["decisions", "simulator", "match"]
 PROFILED = "rosella"  # the default policy
 
 
@@ -28,14 +31,16 @@ def main(arguments: Sequence[str]) -> int:
     course = _course(options)
     if options.profile:
         return _profile(course)
-    costs = [] if options.only == "match" else _decide(QUICK_SIZES if options.quick else SIZES)
+    wanted = [options.only] if options.only else PARTS
+    costs = _decide(QUICK_SIZES if options.quick else SIZES) if "decisions" in wanted else []
+    simulated = _simulate(options.tasks or (QUICK_TASKS if options.quick else TASKS), "simulator" in wanted)
     result = None
-    if options.only != "decisions":
+    if "match" in wanted:
         print(f"\n{course.pods:,} pods on {course.nodes:,} nodes, {course.pairs} pairs", flush=True)
         result = match.play(course)
         print("\n" + "\n".join(comparison_table(compare(result))))
     file = OUTPUT / "report.json"
-    file.write_bytes(orjson.dumps(report(course, costs, result), option=orjson.OPT_INDENT_2))
+    file.write_bytes(orjson.dumps(report(course, costs, result, simulated), option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return 0
 
@@ -50,10 +55,22 @@ def _decide(sizes: Sequence[int]) -> list[DecisionCost]:
     return costs
 
 
+def _simulate(tasks: int, wanted: bool) -> SimulatorCost | None:
+    if not wanted:
+        return None
+    with Progress("simulator") as progress:
+        progress.say(f"{tasks:,} tasks")
+        cost = simulator.measure(tasks)
+    print("\n".join(simulator.lines(cost)), flush=True)
+    return cost
+
+
 def _profile(course: Course) -> int:
     file = OUTPUT / "profile-decisions.txt"
     decisions.profile(PROFILED, course.nodes, file)
-    print(f"written: {file}\nwritten: {match.profile(course)}")
+    simulated = OUTPUT / "profile-simulator.txt"
+    simulator.profile(simulated)
+    print(f"written: {file}\nwritten: {simulated}\nwritten: {match.profile(course)}")
     return 0
 
 
@@ -70,10 +87,11 @@ def _course(options: argparse.Namespace) -> Course:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("eclectus_bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small course, to see that it runs: a minute")
-    parser.add_argument("--only", choices=["decisions", "match"], help="one half of it")
+    parser.add_argument("--only", choices=PARTS, help="one part of it")
     parser.add_argument("--nodes", type=_positive, help=f"of the match; {FULL.nodes:,} by default")
     parser.add_argument("--pods", type=_positive, help=f"of a backlog; {FULL.pods:,} by default")
     parser.add_argument("--pairs", type=_positive, help=f"drains and streams each; {FULL.pairs} by default")
+    parser.add_argument("--tasks", type=_positive, help=f"of the simulator; {TASKS:,} by default")
     parser.add_argument(
         "--profile", action="store_true", help="do not measure: show where Eclectus' own time goes"
     )

@@ -13,6 +13,7 @@ from .contestants import ECLECTUS, KUBE_SCHEDULER
 from .decisions import DecisionCost
 from .drain import Drain
 from .match import Course, Result
+from .simulator import SimulatorCost
 from .stream import Stream
 
 FLAT_MOST = 1.3  # cost of a decision on the largest cluster over the smallest
@@ -73,7 +74,12 @@ def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
     return {name: by_nodes[max(by_nodes)] / by_nodes[min(by_nodes)] for name, by_nodes in found.items()}
 
 
-def report(course: Course, costs: Sequence[DecisionCost], result: Result | None) -> dict[str, Any]:
+def report(
+    course: Course,
+    costs: Sequence[DecisionCost],
+    result: Result | None,
+    simulated: SimulatorCost | None = None,
+) -> dict[str, Any]:
     """The content of report.json, documented in bench/README.md."""
     return {
         "machine": machine(),
@@ -83,6 +89,7 @@ def report(course: Course, costs: Sequence[DecisionCost], result: Result | None)
             "flatness": flatness(costs),
             "flatness_target": f"<= {FLAT_MOST:g}",
         },
+        "simulator": asdict(simulated) if simulated else None,
         "comparisons": [asdict(line) for line in compare(result)] if result else [],
         "drains": [asdict(run) for run in result.drains] if result else [],
         "streams": [asdict(run) for run in result.streams] if result else [],
