@@ -72,7 +72,7 @@ def specialists(rate: float, policy: dict[str, Any]) -> Scenario:
         cluster={"groups": groups},
         workload={"poisson": {"rate": rate, "classes": classes}},
         profiles=[{"schedulerName": "it", "place": policy, "learn": {"policy": "rosella"}}],
-        measure={"tasks": 12_000},
+        measure={"tasks": 6000},
         allowUnstable=True,
     )
 
