@@ -23,10 +23,14 @@ class Serving:
     def serve_lines(self) -> None:
         """Nodes whose room or shape has changed start what stands first in their lines."""
         cluster, lines = self._state.cluster, self._state.lines.by_row
-        may_shut = cluster.shape.end != self._shape_place or cluster.services_changed != self._services_seen
-        changed = self._changed()
+        changed, may_shut = cluster.usage.since(self._usage_place), False
+        self._usage_place = cluster.usage.end
+        if cluster.services_changed != self._services_seen or cluster.shape.end != self._shape_place:
+            changed, may_shut = self._reshaped(changed), True
         if not lines:
             return
+        if changed is None:
+            changed = sorted(cluster.rows.values())
         for row in changed:
             if row in lines:
                 if may_shut:
@@ -35,17 +39,12 @@ class Serving:
         if self._thieves:
             self._steal(changed)
 
-    def _changed(self) -> list[int]:
-        """Rows that have changed since this was asked last, ascending; all where nobody knows any more."""
+    def _reshaped(self, used: list[int] | None) -> list[int] | None:
+        """Rows whose room or shape has changed, ascending; None for all."""
         cluster = self._state.cluster
-        shape_end, usage_end = cluster.shape.end, cluster.usage.end
-        rows = cluster.usage.since(self._usage_place)
-        if shape_end != self._shape_place:
-            shaped = cluster.shape.since(self._shape_place)
-            rows = None if rows is None or shaped is None else sorted({*rows, *shaped})
-        self._shape_place, self._usage_place = shape_end, usage_end
-        self._services_seen = cluster.services_changed
-        return sorted(cluster.rows.values()) if rows is None else rows
+        shaped = cluster.shape.since(self._shape_place)
+        self._shape_place, self._services_seen = cluster.shape.end, cluster.services_changed
+        return None if used is None or shaped is None else sorted({*used, *shaped})
 
     def join(self, task: Task, row: int) -> None:
         """The task joins the line of this row, and the line is served."""

@@ -69,13 +69,13 @@ class Walk(Turns):
 
     def leave(self, task: Task) -> None:
         """The task waits in its lane no more."""
-        self._answered(task)
+        self._answered(task.uid)
         self.placed.add(task.uid)
         self._state.plans.withdraw(task.uid)
 
     def wait(self, task: Task) -> None:
         """The task waits on for a plan of this round, so its lane is looked at in the next."""
-        _, lane = self._answered(task)
+        _, lane = self._answered(task.uid)
         lane.wake()
 
     def fail(self, task: Task, message: str) -> None:
@@ -83,9 +83,9 @@ class Walk(Turns):
         self.leave(task)
         self._state.back_off(task, "SchedulerError", message)
 
-    def _answered(self, task: Task) -> tuple[Task, TaskLane]:
-        self.refused.pop(task.uid, None)
-        at_hand = self.offered.pop(task.uid)
+    def _answered(self, uid: str) -> tuple[Task, TaskLane]:
+        self.refused.pop(uid, None)
+        at_hand = self.offered.pop(uid)
         if self._one_each:
             at_hand[1].shut(False)
             self._reopened.append(at_hand[1])

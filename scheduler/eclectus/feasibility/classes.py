@@ -120,24 +120,30 @@ class TaskClass:
         shape_end, usage_end = cluster.shape.end, cluster.usage.end
         if shape_end == self._shape_place and usage_end == self._usage_place:
             return
-        reshaped = cluster.shape.since(self._shape_place) if shape_end != self._shape_place else []
         reused = cluster.usage.since(self._usage_place)
+        if shape_end != self._shape_place or reused is None or len(reused) > FEW or self._on_usage:
+            self._catch_up(reused)
+            return
+        self._usage_place = usage_end
+        for row in reused:
+            self._judge_room(row)
+        if cluster.services_changed != self._services:
+            self._services = cluster.services_changed
+            for row in reused:
+                self._judge_slots(row)
+
+    def _catch_up(self, reused: list[int] | None) -> None:
+        """With much at a time, in arrays."""
+        cluster = self.cluster
+        reshaped = cluster.shape.since(self._shape_place)
         if reshaped is None or reused is None:
             self._restart()
             return
-        same_services = cluster.services_changed == self._services
-        self._shape_place, self._usage_place = shape_end, usage_end
+        self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
         self._services = cluster.services_changed
         if reshaped:
             self._judge_shape(np.array(reshaped, dtype=np.intp))
-            reused = sorted({*reshaped, *reused})
-        if reshaped or self._on_usage or len(reused) > FEW:
-            self._judge_usage(np.array(reused, dtype=np.intp))
-            return
-        for row in reused:
-            self._judge_room(row)
-            if not same_services:
-                self._judge_slots(row)
+        self._judge_usage(np.array(sorted({*reshaped, *reused}), dtype=np.intp))
 
     def _restart(self) -> None:
         cluster, rows = self.cluster, self.cluster.capacity
@@ -206,9 +212,10 @@ class TaskClass:
             at = (row, column)
             over = max(over, (used[at] + meant[at] + demand - allocatable[at]) / demand)
         numbers.over[row] = over
-        now_open = numbers.feasible[row] and over <= 0
-        self.open_count += now_open - numbers.open[row]
-        numbers.open[row] = now_open
+        is_open = numbers.feasible[row] and over <= 0
+        if is_open != numbers.open[row]:
+            numbers.open[row] = is_open
+            self.open_count += 1 if is_open else -1
 
     def _judge_slots(self, row: int) -> None:
         """The same for the slots of one row, which change only with services and shape."""

@@ -12,6 +12,7 @@ from eclectus.sim.errors import InvariantError
 from eclectus.sim.work import Kind
 
 WHOLE = 1000  # thousandths of a device
+POD_PLACE = ("pods", 1)  # what every task asks for
 
 
 class Running:
@@ -86,13 +87,8 @@ class Machine:
 
     def has_room(self, asked: Amounts) -> bool:
         """Whether one more task of these requests fits."""
-        free = self._free
-        if free.get("pods", 0) < 1:
-            return False
-        for name, amount in asked:
-            if free.get(name, 0) < amount:
-                return False
-        return not self._devices or self._has_devices(asked)
+        fits = all(self._free.get(name, 0) >= amount for name, amount in (POD_PLACE, *asked))
+        return fits and (not self._devices or self._has_devices(asked))
 
     def _has_devices(self, asked: Amounts) -> bool:
         whole, share = divmod(dict(asked).get(DEVICE_MILLI, 0), WHOLE)
@@ -101,8 +97,6 @@ class Machine:
 
     def start(self, run: Running, now: float) -> None:
         """The task begins to run; raises InvariantError where there is no room for it."""
-        if not self.has_room(run.task.spec.requests):
-            raise InvariantError(f"{run.task} was bound to {self.node.name}, which has no room for it")
         self._take(run, 1)
         self.account(now)
         speed = self.speed(run.kind.name)
@@ -145,9 +139,10 @@ class Machine:
 
     def _take(self, run: Running, times: int) -> None:
         free = self._free
-        free["pods"] -= times
-        for name, amount in run.task.spec.requests:
-            free[name] -= times * amount
+        for name, amount in (POD_PLACE, *run.task.spec.requests):
+            left = free[name] = free.get(name, 0) - times * amount
+            if left < 0:
+                raise InvariantError(f"{run.task} was bound to {self.node.name}, which has no room for it")
         if self._devices:
             self._take_devices(run, times)
 

@@ -93,9 +93,9 @@ class World:
         self._words = [*(NodeSeen(machine.node) for machine in self.machines.values()), Resumed()]
         self._decide()
         self._plan_next_arrival()
-        moments = 0
+        moments, ledger = 0, self.ledger
         # 2. Until all has arrived, and all that ever will has ended:
-        while self.ledger.in_system > self.ledger.staying or self.ledger.closed is None:
+        while ledger.in_system > ledger.staying or ledger.closed is None:
             # 3. Time moves on to what happens next, or to when the engine wants to look again.
             self._move_on()
             # 4. Whatever happens then, happens.
@@ -103,11 +103,11 @@ class World:
             # 5. The engine hears of it and decides; machines start what was bound.
             self._decide()
             moments += 1
-            if moments % LOOK_EVERY == 0 and not go_on(self.ledger):
-                self.ledger.close()
+            if moments % LOOK_EVERY == 0 and not go_on(ledger):
+                ledger.close()
                 return False
         # 6. The books must agree.
-        check_end(self.ledger, self.machines, self.now)
+        check_end(ledger, self.machines, self.now)
         return True
 
     def _move_on(self) -> None:
