@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up down demo test test-slow test-fast oracles lint bench e2e lock manifests clean
+.PHONY: help venv up down demo test test-slow test-fast oracles report lint bench e2e lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -38,6 +38,9 @@ test-fast: venv ## the pure tests alone: seconds
 
 oracles: venv ## the simulator against closed forms and laws, with a table: about a quarter of an hour
 	@$(BIN)/python -m pytest tests/oracles $(PYTEST)
+
+report: venv ## bench/report.md: the simulator beside the figures of others, about a quarter of an hour
+	@$(BIN)/python -m eclectus_bench.oracle_report $(REPORT)
 
 lint: venv ## format, rules, types, import contract; and a hint about sizes
 	@$(BIN)/ruff format --check .

@@ -1,0 +1,59 @@
+"""The page of comparisons: what tests note with themselves, passed, failed or skipped, becomes rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eclectus_bench.oracle_page import Comparison, Facts, Section, page
+from eclectus_bench.oracle_report import ASKED, ORACLES, Gatherer
+
+FACTS = Facts("1.0, commit abc", "CPython 3.11", "Linux", 1.4, 1.2)
+TESTS = '''
+"""Title of it: with a colon.
+
+And what is to be said.
+"""
+import pytest
+
+def test_passes(request):
+    request.node.user_properties.append(("verdict", ("a sum", 2.0, 2.1, 0.3, 3, 500)))
+
+def test_fails(request):
+    request.node.user_properties.append(("verdict", ("another", 2.0, 9.0, 0.0, 1, 0)))
+    assert False
+
+def test_has_no_data():
+    pytest.skip("no data at hand")
+'''
+
+
+def test_what_tests_have_noted_is_gathered_by_file(tmp_path: Path) -> None:
+    (tmp_path / "test_it.py").write_text(TESTS)
+    gatherer = Gatherer()
+    pytest.main(["-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tmp_path)], plugins=[gatherer])
+    (section,) = gatherer.sections.values()
+    assert (section.title, section.text) == ("Title of it: with a colon", "And what is to be said.")
+    assert section.comparisons == [
+        Comparison("a sum", 2.0, 2.1, 0.3, 3, 500),
+        Comparison("another", 2.0, 9.0, 0.0, 1, 0),
+    ]
+    assert section.failed == ["test_fails"]
+    assert section.left_out == {"no data at hand"}
+
+
+def test_the_page_tells_each_comparison_what_failed_and_what_is_missing() -> None:
+    section = Section(
+        "Sums", "Of two numbers.", [Comparison("a sum", 2.0, 2.1, 0.3, 3, 5000)], ["test_x"], {"why"}
+    )
+    lines = page(FACTS, [section]).splitlines()
+    assert "## Sums" in lines
+    assert "| a sum | 2 | 2.1 | 0.3 | +5.0 % | 3 | 5,000 |" in lines
+    assert "**Outside the accept rule**: `test_x`." in lines
+    assert "Not measured: why." in lines
+    assert "| Eclectus | 1.0, commit abc |" in lines
+
+
+def test_the_files_that_are_asked_are_there() -> None:
+    assert [name for name in ASKED if not (ORACLES / f"test_{name}.py").exists()] == []
