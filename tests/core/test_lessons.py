@@ -78,10 +78,33 @@ def test_services_are_neither_work_that_arrives_nor_work_that_is_to_end() -> Non
     assert diary.lines == []
 
 
-def test_what_others_have_bound_runs_too_but_has_not_come_to_us() -> None:
+FOREIGN = replace(TASK, profile="other")
+
+
+def test_work_of_other_schedulers_arrives_when_they_bind_it() -> None:
+    """What waits for a scheduler that is dead is no load."""
     world, diary = begun()
-    world.step(TaskSeen(running(replace(TASK, profile="other"))))
+    world.step(TaskSeen(FOREIGN))
+    world.step(TaskSeen(replace(FOREIGN, labels=(("a", "b"),))), after=1.0)
+    assert diary.lines == []
+    world.step(TaskSeen(replace(FOREIGN, node="n0")), after=1.0)
+    world.step(TaskSeen(running(FOREIGN)), after=1.0)
+    assert [line[0] for line in diary.lines] == ["arrived", "started"]
+    assert diary.lines[0] == ("arrived", "web", 2.0)
+
+
+def test_what_ran_before_we_looked_has_not_just_come() -> None:
+    world, diary = begun()
+    world.step(TaskSeen(running(FOREIGN)))
     assert [line[0] for line in diary.lines] == ["started"]
+
+
+def test_work_of_others_that_went_unbound_has_not_come() -> None:
+    world, diary = begun()
+    world.step(TaskSeen(FOREIGN))
+    world.step(TaskGone(FOREIGN.uid))
+    assert [line[0] for line in diary.lines] == ["left"]
+    assert not world.engine._noting._elsewhere
 
 
 def test_of_nodes_not_known_nothing_is_told() -> None:

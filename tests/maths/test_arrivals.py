@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from eclectus.maths.arrivals import ArrivalRate
-from eclectus.maths.tallies import READINGS, Tallies
 
 
 def heard(times: np.ndarray, fast: int = 100, slow: int = 1000) -> ArrivalRate:
@@ -91,50 +90,3 @@ def test_it_remembers_no_more_than_its_window() -> None:
     assert len(rate._times) == 51
     assert rate.slow(9999.0) == pytest.approx(49 / 50)
     assert rate.fast(9999.0) == pytest.approx(9 / 10)
-
-
-# -- several schedulers ------------------------------------------------------------------------------
-
-
-def test_counters_of_several_schedulers_add_up() -> None:
-    tallies = Tallies(lost_seconds=15)
-    for at in range(100):
-        tallies.hear("a", 3 * at, float(at))
-        tallies.hear("b", 1000 + 2 * at, float(at))
-    assert tallies.rate(99.0) == pytest.approx(5.0)
-
-
-def test_a_lost_scheduler_counts_no_more() -> None:
-    tallies = Tallies(lost_seconds=15)
-    for at in range(50):
-        tallies.hear("a", 3 * at, float(at))
-        if at < 30:
-            tallies.hear("b", 2 * at, float(at))
-    assert tallies.rate(43.0) == pytest.approx(5.0)
-    assert tallies.rate(49.0) == pytest.approx(3.0)
-    assert tallies.rate(1000.0) == 0.0
-
-
-def test_a_counter_that_falls_has_begun_anew() -> None:
-    tallies = Tallies(lost_seconds=15)
-    for at in range(20):
-        tallies.hear("a", 500 + at, float(at))
-    for at in range(20, 40):
-        tallies.hear("a", 2 * (at - 20), float(at))
-    assert tallies.rate(39.0) == pytest.approx(2.0)
-
-
-def test_what_is_told_twice_or_once_only_is_no_rate() -> None:
-    tallies = Tallies(lost_seconds=15)
-    tallies.hear("a", 7, 1.0)
-    tallies.hear("a", 9, 1.0)
-    assert tallies.rate(1.0) == 0.0
-
-
-def test_only_the_newest_readings_count() -> None:
-    tallies = Tallies(lost_seconds=15)
-    count = 0
-    for at in range(1000):
-        count += 1 if at < 1000 - READINGS else 10
-        tallies.hear("a", count, float(at))
-    assert tallies.rate(999.0) == pytest.approx(10.0)

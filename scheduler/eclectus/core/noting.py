@@ -37,6 +37,7 @@ class Noting:
         self._arrived = _heeded(state.learn, "arrived")
         self._started = _heeded(state.learn, "started")
         self._left = _heeded(state.learn, "left")
+        self._elsewhere: set[str] = set()  # uids of pods that wait for another scheduler
         # Uids of the newest pods that ended or went, oldest first. (To find the first entry, a dict passes
         # over all that were deleted before it: at this size that costs more than all else a step does.)
         self._graves: OrderedDict[str, None] = OrderedDict()
@@ -104,6 +105,9 @@ class Noting:
             self._ended(task)
         elif task.node:
             self._bound(task.uid)
+            if task.uid in self._elsewhere:  # as long as it waited, its scheduler may have been dead
+                self._elsewhere.remove(task.uid)
+                self._came(task)
             state.residents.put(task, task.node, state.now)
             if self._started is not None and task.phase == "Running" and not task.spec.lasting:
                 row = state.cluster.rows.get(task.node)
@@ -136,9 +140,10 @@ class Noting:
             self._state.fault(self._state.learn, f"{type(error).__name__}: {error}")
 
     def _foreign(self, task: Task) -> None:
-        """Another scheduler's pending pod: only room promised to it concerns us."""
+        """Another scheduler's pending pod: room promised to it concerns us, and that it may yet be bound."""
         if self._state.residents.is_bound(task.uid):
             return  # late: a bound pod never comes unbound
+        self._elsewhere.add(task.uid)
         if task.nominated and not task.deleting:
             self._state.residents.put(task, task.nominated, self._state.now)
         else:
@@ -172,8 +177,11 @@ class Noting:
         state = self._state
         if state.work is not None:
             state.work.appear(task)
+        self._came(task)
+
+    def _came(self, task: Task) -> None:
         if self._arrived is not None and not task.spec.lasting:
-            self._teach(self._arrived, task.workload, state.now)
+            self._teach(self._arrived, task.workload, self._state.now)
 
     def _warned(self, task: Task) -> Task:
         """The task, its spec saying which residents' anti-affinity it matches (nearly always none)."""
@@ -190,6 +198,7 @@ class Noting:
         self._graves[uid] = None
         if len(self._graves) > GRAVES_MOST:
             self._graves.popitem(last=False)
+        self._elsewhere.discard(uid)
         if self._left is not None:
             self._teach(self._left, uid, state.now)
         state.forget(uid)

@@ -233,7 +233,7 @@ class Learn(ABC):
     # What a learner that needs to know of may override; none else is told.
 
     def arrived(self, workload: str, now: float) -> None:
-        """A task has come to one of our profiles, which will end by itself; once a task."""
+        """A task that will end by itself has come to one of our profiles, or been bound by another scheduler."""
         del workload, now
 
     def started(self, uid: str, row: int, workload: str, now: float) -> None:
@@ -243,10 +243,6 @@ class Learn(ABC):
     def left(self, uid: str, now: float) -> None:
         """A task has ended in any way, or is gone; it may never have been seen running."""
         del uid, now
-
-    def hear(self, scheduler: str, count: int, now: float) -> None:
-        """So many tasks have come to another scheduler of this cluster since it began."""
-        del scheduler, count, now
 
     def known(self) -> Iterator[KnownNode]:
         """What is known of every node, as values that another process can recall."""

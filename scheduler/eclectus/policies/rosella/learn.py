@@ -180,10 +180,6 @@ class RosellaLearn(Learn):
         if self._is_due(now):
             self._refresh(now)
 
-    def hear(self, scheduler: str, count: int, now: float) -> None:
-        """So many have come to another scheduler."""
-        self.load.hear(scheduler, count, now)
-
     def started(self, uid: str, row: int, workload: str, now: float) -> None:
         """From now on the node has this to finish."""
         self.watch.started(uid, row, self._told_apart(workload), now)
