@@ -50,6 +50,8 @@ def test_the_operator_reckons_its_rate_by_it():
         (KNOWN, KnownLoad(2.0, 10.0, (("web", 0.75), ("other", 0.25))), 0, True),
         (KNOWN, KNOWN, FRESH_SECONDS - 1, False),
         (KNOWN, KNOWN, FRESH_SECONDS, True),
+        (KNOWN, KnownLoad(0.1, 0.0, ()), 0, False),  # of a scheduler that has just begun
+        (KNOWN, KnownLoad(0.1, 0.0, ()), FRESH_SECONDS, True),
     ],
 )
 def test_it_is_written_when_it_has_changed_or_grown_old(said, known, age, news):

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import wraps
 
 import pytest
+from msgspec.structs import replace
 
 from eclectus.config.shell import NodeProfiles as Settings
 from eclectus.core.events import NodeRecalled
@@ -109,6 +110,7 @@ async def test_what_has_not_changed_is_not_written(server, answers, until):
 
 @alone
 async def test_an_object_that_is_not_there_is_made_and_owned_by_its_node(server, answers, until):
+    server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
     server.on(f"POST {PATH}", answers.says({}, 201))
@@ -128,7 +130,9 @@ async def test_who_does_not_lead_writes_nothing(server):
 @alone
 async def test_a_round_writes_no_more_than_its_bound_and_the_oldest_first(server, answers, until):
     now = [known(f"n{at}", rate=9.0) for at in range(5)]
-    server.on(LIST, answers.says(page(*(known(f"n{at}", at=1000.0 - at) for at in range(5)))))
+    old = [known(f"n{at}", at=1000.0 - at) for at in range(5)]
+    looks = [old, old, [*old[:3], *now[3:]], [*old[:1], *now[1:]]]
+    server.on(LIST, *(answers.says(page(*look)) for look in looks))
     for at in range(5):
         server.on(patch(f"n{at}"), answers.says({}))
     async with profiles(server, now, writes_a_round=2) as (made, _, means):
@@ -141,16 +145,71 @@ async def test_a_round_writes_no_more_than_its_bound_and_the_oldest_first(server
 
 @alone
 async def test_a_later_epoch_is_let_stand(server, answers, until):
+    """One that another scheduler has written between our look and our write."""
+    server.on(LIST, answers.says(page()), answers.says(page(replace(KNOWN, epoch=6))))
     server.on(patch("n1"), answers.says(*LATER))
-    async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
+    async with profiles(server, [KNOWN]) as (made, inbox, means), writing(made):
         await until(lambda: written(means, "refused") == 1)
-        await asyncio.sleep(0.1)
+        await until(lambda: server.count(LIST) >= 2)
+        events = await inbox.gather(1.0)
+    assert [event.known.epoch for event in events] == [6]
     assert server.count(patch("n1")) == 1
+
+
+@alone
+async def test_what_another_scheduler_has_written_is_not_written_again(server, answers, until):
+    server.on(LIST, answers.says(page()), answers.says(page(known("n1"), known("n2"))))
+    server.on(patch("n2"), answers.says({}))
+    now = [known("n2")]
+    async with profiles(server, now) as (made, _, means), writing(made):
+        await until(lambda: written(means) == 1)
+        now += [known("n1", rate=0.51)]  # as two see the same pods: nearly the same
+        await until(lambda: server.count(LIST) >= 2)
+        await asyncio.sleep(0.1)
+    assert (server.count(patch("n1")), server.count(patch("n2"))) == (0, 1)
+
+
+@alone
+async def test_who_knows_less_than_what_stands_there_writes_nothing(server, answers, until):
+    server.on(LIST, answers.says(page()), answers.says(page(replace(known("n1", rate=9.0), epoch=6))))
+    now = []
+    async with profiles(server, now) as (made, inbox, _):
+        await made.recall()
+        now += [known("n1")]
+        async with writing(made):
+            (told,) = await inbox.gather(10.0)
+            await asyncio.sleep(0.1)
+    assert told.known.epoch == 6
+    assert server.count(patch("n1")) == 0
+
+
+@alone
+async def test_a_profile_that_somebody_deleted_is_made_again(server, answers, until):
+    now = [known("n1"), known("n2")]
+    server.on(LIST, answers.says(page(known("n1"))), answers.says(page()))
+    server.on(patch("n1"), answers.says({}))
+    server.on(patch("n2"), answers.says({}))
+    async with profiles(server, now) as (made, _, means):
+        await made.recall()
+        async with writing(made):
+            await until(lambda: written(means) == 2)
+    assert server.count(patch("n1")) == 1
+
+
+@alone
+async def test_who_has_no_news_does_not_even_read(server, answers, until):
+    server.on(LIST, answers.says(page(known("n1"))))
+    async with profiles(server, [known("n1")]) as (made, _, _):
+        await made.recall()
+        async with writing(made):
+            await asyncio.sleep(0.1)
+    assert server.count(LIST) == 1
 
 
 @alone
 async def test_without_the_right_to_write_it_asks_once_a_round(server, answers, until):
     now = [known(f"n{at}") for at in range(3)]
+    server.on(LIST, answers.says(page()))
     for each in now:
         server.on(patch(each.node), answers.says({"message": "forbidden"}, 403))
     async with profiles(server, now) as (made, _, means), writing(made):
@@ -160,6 +219,7 @@ async def test_without_the_right_to_write_it_asks_once_a_round(server, answers, 
 
 @alone
 async def test_a_server_that_is_away_is_asked_again_next_round(server, answers, until):
+    server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says({"message": "busy"}, 503), answers.says({}))
     async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
         await until(lambda: written(means) == 1)

@@ -233,7 +233,7 @@ class Learn(ABC):
     # What a learner that needs to know of may override; none else is told.
 
     def arrived(self, workload: str, now: float) -> None:
-        """A task that will end by itself has come to one of our profiles, or been bound by another scheduler."""
+        """A task that will end by itself has come to us, or another scheduler has bound it; once a task."""
         del workload, now
 
     def started(self, uid: str, row: int, workload: str, now: float) -> None:

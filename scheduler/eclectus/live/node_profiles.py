@@ -4,13 +4,16 @@ Only the leader writes, only what somebody would notice (a state, a tenth of a r
 no faster than a bound: 5,000 nodes cost at most 18,000 writes an hour while they are being learned, and a few
 hundred once they are known. Without the definition of NodeProfile, or the right to write it, the scheduler
 works as before and learns anew after a restart.
+
+Several schedulers of one cluster see the same pods and so learn the same. Who has something to write reads
+first what the others have written: then most of it is no news any more, and the later epoch wins.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
@@ -43,51 +46,58 @@ class NodeProfiles:
     ) -> None:
         self._means, self._inbox, self._known, self._leads = means, inbox, known, leads
         self._settings = settings
-        self._defined = True  # as far as we know
+        self._defined = True  # as far as we know; said once when it changes
         self._standing: dict[str, KnownNode] = {}  # as last read or written
 
     async def recall(self) -> None:
         """Tell the engine what was known before. Failing costs learning anew, so it stops nobody."""
-        try:
-            await self._read_all()
-        except MissingError:
-            self._defined = False
-            _log.info("NodeProfile is not defined here: what is learned does not outlive this process")
-        except (ApiError, MalformedError) as error:
-            _log.warning("what was learned before could not be read: %s", error)
-        else:
-            self._defined = True
+        if await self._look():
             _log.info("recalled what was known of %d nodes", len(self._standing))
 
     async def run(self) -> None:
         """Write what has changed, until cancelled."""
         while True:
             await asyncio.sleep(self._settings.interval)
-            if not self._leads():
-                continue
-            if not self._defined:
-                await self.recall()
+            if self._leads():
+                await self._write_news(list(self._known()))
+
+    async def _look(self) -> bool:
+        """Read what stands there, and tell the engine what others have written; whether it went well."""
+        try:
+            await self._read_all()
+        except MissingError:
             if self._defined:
-                await self._write_all()
+                _log.info("NodeProfile is not defined here: what is learned does not outlive this process")
+            self._defined = False
+        except (ApiError, MalformedError) as error:
+            _log.warning("what was learned before could not be read: %s", error)
+        else:
+            self._defined = True
+            return True
+        return False
 
     async def _read_all(self) -> None:
-        query = {"limit": PAGE}
+        query, standing = {"limit": PAGE}, dict[str, KnownNode]()
         while True:
             page = decode_page(await self._means.client.get(PATH, query))
-            await self._inbox.offer([NodeRecalled(known) for known in self._read(page.items)])
+            read = {known.node: known for known in _read(page.items)}
+            await self._inbox.offer([NodeRecalled(known) for known in read.values() if self._is_later(known)])
+            standing |= read
             if not page.metadata.continue_:
+                self._standing = standing
                 return
             query["continue"] = page.metadata.continue_
 
-    async def _write_all(self) -> None:
+    async def _write_news(self, now: list[KnownNode]) -> None:
         """What was written longest ago goes first, so that no node starves behind a busy one."""
-        changed = [each for each in self._known() if self._is_news(each)]
-        changed.sort(key=lambda each: self._standing[each.node].at if each.node in self._standing else 0.0)
-        for known in changed[: self._settings.writes_a_round]:
+        if not any(map(self._is_news, now)) or not await self._look():
+            return
+        news = [each for each in now if self._is_news(each)]
+        news.sort(key=lambda each: self._standing[each.node].at if each.node in self._standing else 0.0)
+        for known in news[: self._settings.writes_a_round]:
             try:
                 await self._write(known)
-            except RejectedError as error:  # most likely a later epoch: another has led since
-                self._standing[known.node] = known
+            except RejectedError as error:  # most likely a later epoch, written by another since we looked
                 self._count("refused")
                 _log.warning("NodeProfile %s: %s", known.node, error)
                 if error.status == FORBIDDEN:
@@ -108,22 +118,26 @@ class NodeProfiles:
         self._standing[known.node] = known
         self._count("written")
 
+    def _is_later(self, known: KnownNode) -> bool:
+        before = self._standing.get(known.node)
+        return before is None or known.epoch > before.epoch
+
     def _is_news(self, known: KnownNode) -> bool:
         before = self._standing.get(known.node)
-        return bool(known.work) if before is None else differs(before, known)
-
-    def _read(self, items: Iterable[Profile]) -> list[KnownNode]:
-        found = []
-        for item in items:
-            try:
-                known = known_from(item)
-            except MalformedError as error:
-                _log.error("skipped: %s", error)
-                continue
-            if known is not None:
-                self._standing[known.node] = known
-                found.append(known)
-        return found
+        if before is None:
+            return bool(known.work)
+        return known.epoch >= before.epoch and differs(before, known)
 
     def _count(self, result: str) -> None:
         self._means.metrics.profile_writes.labels(result).inc()
+
+
+def _read(items: Iterable[Profile]) -> Iterator[KnownNode]:
+    for item in items:
+        try:
+            known = known_from(item)
+        except MalformedError as error:
+            _log.error("skipped: %s", error)
+            continue
+        if known is not None:
+            yield known
