@@ -8,33 +8,25 @@ soft preferences keep kube-scheduler's weight against the score, 5 (taints 3 and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from eclectus.core.journal import Rows
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
 from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.policies.by_cost import ByCost
 
 SOFT_WEIGHT = 5.0
 
 
 @dataclass(eq=False)
-class LeastAllocated(PlacePolicy):
+class LeastAllocated(ByCost):
     """The emptiest node with room."""
 
     sign = 1.0
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
-            task_class = view.task_class(task)
-            best = view.ranking(task_class, self._cost, self).best() if task_class.open_count else None
-            yield Refuse(task) if best is None else Place(task, best[0])
-
-    def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+    def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+        """Falls with what is free, or rises."""
         cluster = task_class.cluster
         columns = [cluster.columns["cpu"], cluster.columns["memory"]]
         allocatable = cluster.allocatable.take(rows, axis=0).take(columns, axis=1)

@@ -8,31 +8,23 @@ resources, of which those that the task does not ask for play no part.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from eclectus.core.journal import Rows
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
 from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.policies.by_cost import ByCost
 
 
 @dataclass(eq=False)
-class BestFit(PlacePolicy):
+class BestFit(ByCost):
     """The node with room for the fewest more of this class."""
 
     sign = -1.0
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
-            task_class = view.task_class(task)
-            best = view.ranking(task_class, self._cost, self).best() if task_class.open_count else None
-            yield Refuse(task) if best is None else Place(task, best[0])
-
-    def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+    def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+        """Tasks more that fit."""
         return np.where(task_class.open[rows], self.sign * task_class.over[rows], np.inf)
 
 

@@ -11,21 +11,20 @@ that simulator's dot product would score the GPUs of a node one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
 
 from eclectus.core.journal import Rows
-from eclectus.core.model import DEVICE_MILLI, Task
-from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
+from eclectus.core.model import DEVICE_MILLI
 from eclectus.core.settings import Setting
 from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.policies.by_cost import ByCost
 
 
 @dataclass(eq=False)
-class ScaledBestFit(PlacePolicy):
+class ScaledBestFit(ByCost):
     """The node with the least left."""
 
     largest_cpu: Annotated[
@@ -35,14 +34,8 @@ class ScaledBestFit(PlacePolicy):
         float, Setting("GPUs of the largest node", why="that of the paper's trace", least=1e-3, most=1e6)
     ] = 8.0
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
-            task_class = view.task_class(task)
-            best = view.ranking(task_class, self._cost, self).best() if task_class.open_count else None
-            yield Refuse(task) if best is None else Place(task, best[0])
-
-    def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+    def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
+        """Less the score."""
         free, asked = self._amounts(task_class, rows)
         score = np.trunc(100.0 * (1.0 - self._fill(free, asked)))
         return np.where(task_class.open[rows], -score, np.inf)

@@ -20,7 +20,7 @@ Departures from the paper:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -30,7 +30,7 @@ from eclectus.core.cells import cells
 from eclectus.core.errors import SettingsError
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, View
+from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, Turns, View
 from eclectus.core.settings import Setting
 from eclectus.feasibility.classes import Floats, Numbers, TaskClass
 from eclectus.maths import numbers
@@ -101,16 +101,14 @@ class Rosella(PlacePolicy):
         self._replan = Replan(self.theta, self.soft_weight)
         self._key = KEYS[self.compare]
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        answer = self._answer()
+    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+        """One task, one answer; re-planning passes some over."""
+        if self.view == "full" and self.replan is not False:
+            yield from self._replan.place(view, turns)
+            return
+        answer = self._sampled if self.view == "sample" else self._best
         for task in turns:
             yield answer(view, task)
-
-    def _answer(self) -> Callable[[View, Task], Action]:
-        if self.view == "sample":
-            return self._sampled
-        return self._best if self.replan is False else self._replan.answer
 
     # -- sampling --------------------------------------------------------------------------------
 

@@ -24,14 +24,17 @@ rosella.md 4.4); among equals the node with most room wins, which spreads work.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import log
 
 import numpy as np
 
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Place, Plan, Refuse, View
+from eclectus.core.seam import Action, Place, Plan, Refuse, Turns, View
 from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.maths.deferring import worth_waiting
 from eclectus.policies.rosella.compare import least_wait
 
 SPEED_STEP = 1.25  # rates within this factor count as equal
@@ -39,17 +42,42 @@ LOG_STEP = log(SPEED_STEP)
 SPREAD = 1e-3  # how much, at most, room decides among nodes of equal cost
 
 
+PLANNED_MOST = 8  # tasks of a class planned one by one in a round: what other classes see of its queue
+
+
+@dataclass
+class Waiting:
+    """Those of one class that one round has left waiting though nodes have room."""
+
+    planned: int = 0  # one by one, each meant for its node
+    passed: int = 0  # behind them, not looked at: waiting is better for all of them
+    is_vain: bool = False  # the first in line has waited for nothing: nobody else shall
+
+
 class Replan:
-    """The answer to one task; everything else it needs is in the view."""
+    """The answers of one round; everything else they need is in the view."""
 
     def __init__(self, theta: float, soft_weight: float) -> None:
         self._theta, self._soft_weight = theta, soft_weight
 
-    def answer(self, view: View, task: Task) -> Action:
-        """Place the task, plan it on a busy node, or refuse it when no node has room for its class."""
-        task_class = view.task_class(task)
-        if not task_class.open_count:
-            return Refuse(task)
+    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+        """Place each task, plan it on a busy node, or refuse it when no node has room for its class."""
+        waits: dict[TaskClass, Waiting] = {}
+        for task in turns:
+            task_class = view.task_class(task)
+            if not task_class.open_count:
+                yield Refuse(task)
+                continue
+            waiting = waits.setdefault(task_class, Waiting())
+            action = self._answer(view, task, task_class, waiting)
+            yield action
+            if isinstance(action, Plan):
+                waiting.planned += 1
+                if waiting.planned >= PLANNED_MOST:
+                    more = self._worth_waiting(view, view.task_class(task)) - waiting.passed
+                    waiting.passed += turns.pass_over(task, more)
+
+    def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: Waiting) -> Action:
         ranking = view.ranking(task_class, lambda group, rows: self._cost(view, group, rows), self)
         best = ranking.best()
         if best is None:
@@ -57,18 +85,37 @@ class Replan:
         row, _ = best
         if task_class.open[row]:
             return Place(task, row)
-        return self._wait_or_settle(view, task, task_class, row)
-
-    def _wait_or_settle(self, view: View, task: Task, task_class: TaskClass, row: int) -> Action:
-        ranking = view.ranking(
-            task_class, lambda group, rows: self._open_cost(view, group, rows), (self, "open")
-        )
-        settle = ranking.best()
+        settle = self._best_open(view, task_class)
         if settle is None:
             return Refuse(task)
         open_row, service_seconds = settle
         until = view.planned_since.get(task.uid, view.now) + service_seconds
-        return Place(task, open_row) if view.now >= until else Plan(task, row, until)
+        if view.now >= until and not waiting.planned:
+            waiting.is_vain = True
+        if waiting.is_vain or view.now >= until or self._is_taken(view, task_class, waiting):
+            return Place(task, open_row)
+        return Plan(task, row, until)
+
+    def _is_taken(self, view: View, task_class: TaskClass, waiting: Waiting) -> bool:
+        """Whether those passed over, who count in no array, have taken all places worth waiting for."""
+        return waiting.passed > 0 and self._worth_waiting(view, task_class) <= waiting.passed
+
+    def _worth_waiting(self, view: View, task_class: TaskClass) -> int:
+        """How many more tasks than are meant for busy nodes had better wait for one."""
+        settle = self._best_open(view, task_class)
+        if settle is None:
+            return 0
+        rows = np.flatnonzero(task_class.feasible & ~task_class.open)
+        rate = view.speeds(task_class).rate
+        pace = task_class.slots[rows] * rate[rows] * task_class.idle[rows]
+        service = self._service(task_class, rate, rows)
+        return worth_waiting(self._theta, task_class.over[rows], pace, service, settle[1])
+
+    def _best_open(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
+        """The best node with room, and the seconds a task runs there."""
+        return view.ranking(
+            task_class, lambda group, rows: self._open_cost(view, group, rows), (self, "open")
+        ).best()
 
     def _cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         """Least first; inf where the class must not go or should not wait."""
