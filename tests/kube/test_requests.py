@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.core.errors import MalformedError
-from eclectus.kube.objects import Pod, decode_pod
+from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import Pod
 from eclectus.kube.requests import counted, held, requested
 from eclectus.kube.translate import task_from
 

@@ -10,7 +10,7 @@ import pytest
 from eclectus.core import model
 from eclectus.core.errors import MalformedError
 from eclectus.core.model import Guard, HostPort, Preference, Requirement, Task, Term
-from eclectus.kube.objects import (
+from eclectus.kube.decoding import (
     decode_event,
     decode_head,
     decode_list,

@@ -15,7 +15,7 @@ from eclectus.core.cluster import Cluster
 from eclectus.core.model import Task
 from eclectus.feasibility.classes import TaskClass
 from eclectus.feasibility.reasons import fit_error
-from eclectus.kube.objects import decode_list, decode_node, decode_pod
+from eclectus.kube.decoding import decode_list, decode_node, decode_pod
 from eclectus.kube.translate import node_from, task_from
 from eclectus_e2e.controlplane import ControlPlane, PlaneOptions
 from eclectus_e2e.processes import wait_for

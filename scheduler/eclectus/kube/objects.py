@@ -1,18 +1,11 @@
-"""The fields of Pod and Node that a scheduler reads, and the envelopes they arrive in.
-
-Every other field is skipped while parsing. Objects inside lists and watch events stay raw bytes until
-asked for one by one, so that a malformed object is reported by name and costs nobody else anything.
-"""
+"""The fields of Pod and Node that a scheduler reads. Every other field is skipped while parsing."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TypeVar
 
-from msgspec import DecodeError, Raw, ValidationError, field
-from msgspec.json import Decoder
+from msgspec import field
 
-from eclectus.core.errors import MalformedError
 from eclectus.kube.placement import (
     Affinity,
     ApiObject,
@@ -50,6 +43,11 @@ class Metadata(ApiObject, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
+
+
+def full_name(namespace: str, name: str) -> str:
+    """`namespace/name`, or the name alone of what has no namespace."""
+    return f"{namespace}/{name}" if namespace else name
 
 
 # -- pods ------------------------------------------------------------------------------------------
@@ -203,115 +201,3 @@ class Node(ApiObject, frozen=True):
     metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
-
-
-# -- envelopes -------------------------------------------------------------------------------------
-
-
-class ListMeta(ApiObject, frozen=True):
-    """metadata of a list; `continue_` is the token of the next page, empty on the last."""
-
-    resource_version: str = ""
-    continue_: str = field(name="continue", default="")
-
-
-class ObjectList(ApiObject, frozen=True):
-    """A page of a list, its items still raw."""
-
-    metadata: ListMeta
-    items: list[Raw] | None = None  # an empty list may arrive as null
-
-
-class WatchEvent(ApiObject, frozen=True):
-    """One line of a watch, its object still raw: ADDED, MODIFIED, DELETED, BOOKMARK or ERROR."""
-
-    type: str
-    object: Raw
-
-
-class Status(ApiObject, frozen=True):
-    """v1 Status: the object of an ERROR event and the body of a refusal."""
-
-    code: int = 0
-    reason: str = ""
-    message: str = ""
-
-
-class Head(ApiObject, frozen=True):
-    """Any object, its metadata alone; the object of a BOOKMARK has nothing but a resourceVersion."""
-
-    metadata: Metadata
-
-
-# -- decoding --------------------------------------------------------------------------------------
-
-_T = TypeVar("_T")
-
-
-def decode_pod(raw: bytes | Raw) -> Pod:
-    """A Pod. Raises MalformedError naming the pod and the field."""
-    return _decode(_POD, "Pod", raw)
-
-
-def decode_node(raw: bytes | Raw) -> Node:
-    """A Node. Raises MalformedError naming the node and the field."""
-    return _decode(_NODE, "Node", raw)
-
-
-def decode_list(raw: bytes) -> ObjectList:
-    """A page of a list. Raises MalformedError when the page itself is broken."""
-    return _decode(_LIST, "List", raw)
-
-
-def decode_event(line: bytes) -> WatchEvent:
-    """A line of a watch. Raises MalformedError when the line itself is broken."""
-    return _decode(_EVENT, "WatchEvent", line)
-
-
-def decode_status(raw: bytes | Raw) -> Status:
-    """A Status. Raises MalformedError when it is none."""
-    return _decode(_STATUS, "Status", raw)
-
-
-def decode_head(raw: bytes | Raw) -> Head:
-    """The metadata of any object. Raises MalformedError naming the field."""
-    return _decode(_HEAD, "Object", raw)
-
-
-_POD, _NODE, _LIST = Decoder(Pod), Decoder(Node), Decoder(ObjectList)
-_EVENT, _STATUS, _HEAD = Decoder(WatchEvent), Decoder(Status), Decoder(Head)
-
-
-class _Name(ApiObject, frozen=True):
-    name: str = "?"
-    namespace: str = ""
-
-
-class _Named(ApiObject, frozen=True):
-    metadata: _Name = _Name()
-
-
-_NAMED = Decoder(_Named)
-
-
-def _decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
-    try:
-        return decoder.decode(raw)
-    except ValidationError as error:
-        problem, _, path = str(error).partition(" - at `$")
-        raise MalformedError(kind, _name_of(raw), path.rstrip("`").lstrip("."), problem) from error
-    except DecodeError as error:
-        raise MalformedError(kind, "?", "", f"not valid JSON: {error}") from error
-
-
-def _name_of(raw: bytes | Raw) -> str:
-    try:
-        metadata = _NAMED.decode(raw).metadata
-    except DecodeError:  # not even a name: the caller's error says what is wrong
-        return "?"
-    return full_name(metadata.namespace, metadata.name)
-
-
-def full_name(namespace: str, name: str) -> str:
-    """`namespace/name`, or the name alone of what has no namespace."""
-    return f"{namespace}/{name}" if namespace else name

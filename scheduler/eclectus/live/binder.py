@@ -15,7 +15,8 @@ from typing import Literal
 from eclectus.core.commands import Bind
 from eclectus.core.errors import MalformedError
 from eclectus.core.events import BindConfirmed, BindRefused
-from eclectus.kube.objects import Pod, decode_pod
+from eclectus.kube.decoding import decode_pod
+from eclectus.kube.objects import Pod
 from eclectus.live.backoff import Backoff
 from eclectus.live.clock import elapsed
 from eclectus.live.errors import ApiError, MissingError, NotDoneError, UnsureError

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from eclectus.core.errors import MalformedError
 from eclectus.core.events import Event, NodeGone, NodeSeen, TaskGone, TaskSeen
 from eclectus.core.model import Spec, Task
-from eclectus.kube.objects import Pod, decode_head, decode_node, decode_pod
+from eclectus.kube.decoding import decode_head, decode_node, decode_pod
+from eclectus.kube.objects import Pod
 from eclectus.kube.translate import node_from, task_from
 from eclectus.live.service_time import refine
 

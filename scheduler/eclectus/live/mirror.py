@@ -8,7 +8,8 @@ from msgspec import Raw
 
 from eclectus.core.errors import MalformedError
 from eclectus.core.events import Event
-from eclectus.kube.objects import ListMeta, decode_event, decode_head, decode_list, decode_status
+from eclectus.kube.decoding import decode_event, decode_head, decode_list, decode_status
+from eclectus.kube.envelopes import ListMeta
 from eclectus.live.errors import ApiError, StaleError, UnsureError
 from eclectus.live.kinds import Kind, Sight
 

@@ -10,7 +10,7 @@ from msgspec import field
 
 from eclectus.core.errors import MalformedError
 from eclectus.core.model import Task
-from eclectus.kube.objects import decode_pod
+from eclectus.kube.decoding import decode_pod
 from eclectus.kube.placement import ApiObject
 from eclectus.kube.requests import FieldError
 from eclectus.kube.translate import task_from
