@@ -9,7 +9,8 @@ from eclectus.core.model import Task
 from eclectus.core.state import Census
 from eclectus.live.health import report
 from eclectus.live.logs import JsonLines, TextLines
-from eclectus.live.metrics import CensusCollector, Metrics
+from eclectus.live.metrics import Metrics
+from eclectus.live.metrics.census import CensusCollector
 from eclectus.live.waits import Waits
 
 COUNTS = {"attempts:scheduled:eclectus": 3, "incoming:active:PodAdd": 5, "faults": 1}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.core.seam import Completion
-from eclectus.maths.ratio import SWEEPS, RatioMatrix
+from eclectus.maths.ratio import SWEEPS, RatioMatrix, confidence, confidences, relative_error
 from eclectus.policies.rosella import RosellaLearn
 
 
@@ -248,3 +248,10 @@ def test_work_never_seen_goes_by_what_nodes_are_worth_for_all_work() -> None:
             teach(learn, row, 8.0 / 2**row, at)
     rate = learn.speeds("never seen").rate
     assert rate[3] / rate[0] == pytest.approx(8, rel=0.2)
+
+
+def test_many_confidences_at_once_are_those_one_by_one() -> None:
+    samples = np.array([1e-9, 0.5, 1.0, 8.0, 64.0, 4096.0])
+    one_by_one = [confidence(relative_error(1.3, each)) for each in samples.tolist()]
+    assert confidences(1.3, samples) == pytest.approx(one_by_one, abs=2e-5)
+    assert confidences(0.0, samples).tolist() == [1.0] * len(samples)

@@ -18,7 +18,7 @@ KIND = "SchedulerConfiguration"
 BYTES_MOST = 1 << 20
 
 _OF_ENGINE = ["apiVersion", "kind", "profiles", "learn", "seed"]
-_OF_SHELL = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles"]
+_OF_SHELL = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles", "metrics"]
 
 
 @dataclass(frozen=True)

@@ -175,6 +175,41 @@ class NodeProfiles:
 
 
 @dataclass(frozen=True)
+class Metrics:
+    """How finely /metrics tells what is learned: at most groups times classes, three series each."""
+
+    node_group_label: Annotated[
+        str,
+        Setting(
+            "the label of nodes by whose value they are told together",
+            "nodes of one type are meant to be equally fast; that some are not is what one looks for",
+        ),
+    ] = "node.kubernetes.io/instance-type"
+    most_groups: Annotated[
+        int,
+        Setting(
+            "groups told apart; the smallest beyond are told together, as `other`",
+            "a label such as the hostname must not make a series a node",
+            least=1,
+            most=200,
+        ),
+    ] = 16
+    most_classes: Annotated[
+        int,
+        Setting(
+            "classes of work told apart; those with fewest samples beyond are told together, as `other`",
+            "classes are whatever pods say",
+            least=1,
+            most=200,
+        ),
+    ] = 16
+
+    def __post_init__(self) -> None:
+        if not self.node_group_label:
+            raise SettingsError("nodeGroupLabel", "must name a label, such as topology.kubernetes.io/zone")
+
+
+@dataclass(frozen=True)
 class Shell:
     """All settings of the shell."""
 
@@ -183,6 +218,7 @@ class Shell:
     server: Server = Server()
     load_signal: LoadSignal = LoadSignal()
     node_profiles: NodeProfiles = NodeProfiles()
+    metrics: Metrics = Metrics()
 
     def __post_init__(self) -> None:
         election = self.leader_election

@@ -11,7 +11,8 @@ import numpy as np
 
 from eclectus.core.commands import Command
 from eclectus.core.events import Event, Paused, Resumed
-from eclectus.core.known import KnownLoad, KnownNode
+from eclectus.core.groups import grouped
+from eclectus.core.known import Digest, KnownLoad, KnownNode
 from eclectus.core.noting import Noting
 from eclectus.core.placing import Placing
 from eclectus.core.seam import Learn, Learned, Profile
@@ -104,6 +105,11 @@ class Engine:
     def known_load(self, now: float) -> KnownLoad | None:
         """How busy all nodes are, as far as the learner says."""
         return self._state.learn.known_load(now)
+
+    def digest(self, label: str, most: int, now: float) -> tuple[list[str], Digest | None]:
+        """What is known in all, and the names of its groups: values of this label, so many at most."""
+        names, groups = grouped(self._state.cluster, label, most)
+        return names, self._state.learn.digest(groups, now)
 
     def census(self) -> Census:
         """How many pods stand where; O(lanes)."""

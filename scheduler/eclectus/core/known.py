@@ -37,3 +37,26 @@ class KnownLoad(Struct, frozen=True, gc=False):
     arrivals: float  # tasks a second that come, quick to rise
     capacity: float  # tasks a second that all live nodes can surely do; 0 while nothing is known
     shares: tuple[tuple[str, float], ...]  # of kinds of work in what came lately, adding up to 1
+
+
+class KnownGroup(Struct, frozen=True, gc=False):
+    """What the nodes of a group have shown at one kind of work; means over those with samples."""
+
+    group: int  # its place among the groups asked for
+    workload: str
+    nodes: int  # with samples
+    samples: float  # of all of them
+    speed: float  # 1 is the mean of all nodes with samples of this work
+    confidence: float  # as of a cell
+
+
+class Digest(Struct, frozen=True, gc=False):
+    """What is known in all, for metrics: few numbers, however many nodes there are."""
+
+    arrivals: float  # tasks a second that come to all schedulers
+    capacity: float  # tasks a second that all live nodes can surely do; 0 while nothing is known
+    arrived: int  # tasks that have come since the learner began
+    samples: int  # tasks it has learned from since
+    alarms: int  # changes of speed it has found since
+    states: tuple[tuple[int, NodeState, int], ...]  # (group, state, nodes)
+    work: tuple[KnownGroup, ...]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from eclectus.core.claim import Claim
 from eclectus.core.cluster import Cluster
 from eclectus.core.jobs import JobWork
-from eclectus.core.known import KnownLoad, KnownNode, NodeState
+from eclectus.core.known import Digest, KnownLoad, KnownNode, NodeState
 from eclectus.core.model import Task
 from eclectus.core.ranking import Cost, Ranking
 from eclectus.core.usage import Usage
@@ -251,6 +251,11 @@ class Learn(ABC):
     def known_load(self, now: float) -> KnownLoad | None:
         """How busy all nodes are; None where the learner does not say."""
         del now
+        return None
+
+    def digest(self, groups: NDArray[np.intp], now: float) -> Digest | None:
+        """What is known in all, by group of nodes (by row, -1: none); None where the learner does not say."""
+        del groups, now
         return None
 
     def recall(self, known: KnownNode) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from eclectus.config.shell import Shell as Settings
 from eclectus.core.events import Paused, Resumed
-from eclectus.core.known import KnownLoad, KnownNode
+from eclectus.core.known import Digest, KnownLoad, KnownNode
 from eclectus.core.seam import Learned
 from eclectus.core.state import Census
 from eclectus.live import health
@@ -28,7 +28,8 @@ from eclectus.live.kinds import Nodes, Pods
 from eclectus.live.load_signal import LoadSignal
 from eclectus.live.loop import Decider, Loop, Witness
 from eclectus.live.means import Means
-from eclectus.live.metrics import CensusCollector
+from eclectus.live.metrics.census import CensusCollector
+from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.node_profiles import NodeProfiles
 from eclectus.live.outbox import Outbox
 from eclectus.live.probe_load import ProbeLoad
@@ -56,6 +57,9 @@ class Engine(Decider, Protocol):
     def known_load(self, now: float) -> KnownLoad | None:
         """How busy all nodes are."""
 
+    def digest(self, label: str, most: int, now: float) -> tuple[list[str], Digest | None]:
+        """What is known in all, and the names of its groups."""
+
 
 class Shell:
     """Everything between an engine and an API server. `ours`: whether a schedulerName is ours."""
@@ -72,6 +76,7 @@ class Shell:
         means = Means(client)
         self._settings, self._metrics = settings, means.metrics
         self._metrics.registry.register(CensusCollector(engine.census))
+        self._metrics.registry.register(LearnedCollector(engine.digest, clock.now, settings.metrics))
         self._inbox = Inbox()
         pods = Pods(ours)
         self._reflectors = [Reflector(kind, means, self._inbox, clock.now) for kind in (Nodes(), pods)]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from eclectus.core.known import KnownLoad, KnownNode, KnownWork, NodeState
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.core.known import Digest, KnownGroup, KnownLoad, KnownNode, KnownWork, NodeState
 from eclectus.core.seam import Learned
+from eclectus.maths.ratio import TRACE, confidences
 from eclectus.policies.rosella.load import Load
 from eclectus.policies.rosella.rates import Rates
 from eclectus.policies.rosella.watch import Watch
@@ -48,6 +53,41 @@ class Accounts:
         total = sum(recent.values())
         shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
         return KnownLoad(self._load.surge(now), self._load.capacity, shares)
+
+    def digest(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> Digest:
+        """What is known in all, by group of nodes (by row, -1 for none)."""
+        load, rates = self._load, self._rates
+        states = Counter((groups.item(row), self._state(row)) for row in nodes)
+        return Digest(
+            arrivals=load.arrivals(now),
+            capacity=load.capacity,
+            arrived=load.count,
+            samples=rates.taken,
+            alarms=rates.alarms,
+            states=tuple((group, state, count) for (group, state), count in sorted(states.items())),
+            work=tuple(self._by_group(groups)),
+        )
+
+    def _by_group(self, groups: NDArray[np.intp]) -> Iterator[KnownGroup]:
+        matrix = self._rates.matrix
+        for workload, index in self._rates.index.items():
+            seen = np.flatnonzero((matrix.count[index] > TRACE) & (groups >= 0))
+            if not len(seen):
+                continue
+            rate, count, of = matrix.rate[index, seen], matrix.count[index, seen], groups[seen]
+            sure = confidences(self._rates.variation(index), count)
+            nodes = np.bincount(of)
+            samples, speed, confidence = (np.bincount(of, each) for each in (count, rate / rate.mean(), sure))
+            for group in np.flatnonzero(nodes).tolist():
+                each = nodes.item(group)
+                yield KnownGroup(
+                    group,
+                    workload,
+                    each,
+                    samples=samples.item(group),
+                    speed=speed.item(group) / each,
+                    confidence=confidence.item(group) / each,
+                )
 
     def _work(self, row: int) -> Iterator[KnownWork]:
         rates, names = self._rates, self._names()

@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from eclectus.core.known import KnownLoad, KnownNode
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.core.known import Digest, KnownLoad, KnownNode
 from eclectus.core.seam import Completion, Learn, Learned, Speeds
 from eclectus.core.settings import Setting
 from eclectus.maths.window import error_aimed
@@ -264,6 +267,10 @@ class RosellaLearn(Learn):
     def known_load(self, now: float) -> KnownLoad:
         """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
         return self._accounts.known_load(now)
+
+    def digest(self, groups: NDArray[np.intp], now: float) -> Digest:
+        """What is known in all, by group of nodes."""
+        return self._accounts.digest(self._names, groups, now)
 
     def recall(self, known: KnownNode) -> None:
         """Take over what is known of a node, unless more is known here.

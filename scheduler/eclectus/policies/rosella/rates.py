@@ -33,7 +33,7 @@ class Rates:
         self.matrix = RatioMatrix(prior_samples, half_life=half_life)
         self.index: dict[str, int] = {}  # workload -> index, longest unseen first
         self.recent: Floats = np.zeros(0)  # tasks ended of each workload, older ones counted less
-        self.alarms = 0
+        self.taken = self.alarms = 0  # samples and changes of speed, since the start
         self._window, self._most_workloads, self._test = window, most_workloads, test
         self._spread: list[Spread] = []  # by index, as are…
         self._seen: list[int] = []  # …samples ever taken,
@@ -99,6 +99,7 @@ class Rates:
             self.give_up(stale, row, since)
         self.recent[workload] += weight
         self._seen[workload] += 1
+        self.taken += 1
         # A workload's first samples are its smallest tasks, since those end first: its size must be
         # fitted again each time its samples have doubled, however little time has passed.
         return is_first or self._seen[workload].bit_count() == 1
@@ -166,10 +167,14 @@ class Rates:
             if cell.samples:
                 yield workload, cell.samples
 
+    def variation(self, workload: int) -> float:
+        """C^2 of the times of a workload."""
+        return self._spread[workload].variation
+
     def confidence(self, workload: int, row: int) -> float:
         """How sure the rate of a cell is."""
         count = self.matrix.count.item(workload, row)
-        return confidence(relative_error(self._spread[workload].variation, count))
+        return confidence(relative_error(self.variation(workload), count))
 
     def node_confidence(self, row: int) -> float:
         """How sure the speed of a row at all work is."""
