@@ -8,9 +8,12 @@ from .errors import UsageError
 CHECKOUT = Path(__file__).resolve().parents[2]
 CLUSTER_DIRECTORY = CHECKOUT / "build" / "cluster"
 GO_MODULE = CHECKOUT / "e2e" / "controlplane"
+NODE_MODULES = CHECKOUT / "e2e" / "realnodes"
 CHART = CHECKOUT / "charts" / "eclectus"
 MANIFESTS = CHECKOUT / "manifests"
 KIND_CONFIG = CHECKOUT / "e2e" / "kind.yaml"
+IMAGES = CHECKOUT / "e2e" / "images.yaml"
+PAUSE = CHECKOUT / "e2e" / "pause.go"
 # A unix socket's path has to fit 108 bytes (unix(7)); a longer one fails with a bare OSError.
 _PATH_BYTES = 107
 

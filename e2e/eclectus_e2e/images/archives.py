@@ -1,0 +1,145 @@
+"""Image archives, as `docker save` writes them and `ctr images import` reads them: a tar of
+`manifest.json`, the image's configuration and its layers, each called by the hash of its bytes.
+"""
+
+import hashlib
+import json
+import os
+import platform
+import shutil
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import eclectus
+from eclectus_e2e.errors import MachineError, UsageError
+from eclectus_e2e.locks import held
+from eclectus_e2e.paths import CHECKOUT
+
+from .contents import contents
+from .debian import base_layer
+from .layers import Layer, settled, text_entry
+from .python import VENV, application_layer, dependencies_layer, files_layer
+from .shell import PATH
+from .small import busybox_layer, pause_layer
+
+FOLDER = CHECKOUT / "build" / "images"
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+PROGRAMS = {"debootstrap": "debootstrap", "apt-get": "apt", "busybox": "busybox-static"}
+_INSIDE = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Built:
+    """An image: what it is called, its layers from the lowest up, and what a container of it starts with."""
+
+    reference: str
+    layers: Sequence[Layer]
+    settings: Mapping[str, Any]
+
+
+def why_not() -> str | None:
+    """Why this machine cannot build images, or None when it can."""
+    if os.geteuid() != 0:
+        return "building images without Docker needs root, for debootstrap and chroot"
+    if platform.machine() not in ARCHITECTURES:
+        return f"images are built for {' and '.join(ARCHITECTURES)}; this machine is a {platform.machine()}"
+    lacking = [package for program, package in PROGRAMS.items() if not shutil.which(program, path=PATH)]
+    return f"building images without Docker needs `apt-get install {' '.join(lacking)}`" if lacking else None
+
+
+def product(name: str) -> Built:
+    """An image of the list of contents."""
+    listed = contents()
+    image = listed.images[name]
+    path = _INSIDE
+    if image.lock:
+        layers = [base_layer(), dependencies_layer(image), application_layer(image)]
+        path = f"{VENV}/bin:{_INSIDE}"
+    else:
+        layers = [base_layer(), files_layer(name, image)]
+    settings = {
+        "User": listed.user,
+        "Env": [f"PATH={path}", *(f"{key}={value}" for key, value in image.environment.items())],
+        "Entrypoint": image.entrypoint,
+        "Cmd": image.cmd,
+    }
+    return Built(f"docker.io/library/eclectus-{name}:{eclectus.__version__}", layers, settings)
+
+
+def pause() -> Built:
+    """What containerd starts first in every pod, under the name its configuration has."""
+    return Built("registry.k8s.io/pause:3.10", [pause_layer()], {"Entrypoint": ["/pause"]})
+
+
+def busybox() -> Built:
+    """A shell and small tools for the pods of tests."""
+    return Built("docker.io/library/busybox:static", [busybox_layer()], {"Env": ["PATH=/bin"], "Cmd": ["sh"]})
+
+
+IMAGES: Mapping[str, Callable[[], Built]] = {
+    **{name: partial(product, name) for name in contents().images},
+    "pause": pause,
+    "busybox": busybox,
+}
+
+
+def archive(name: str) -> Path:
+    """The archive of an image, built when it is not there or no longer what it should hold.
+
+    Raises MachineError where this machine cannot, BuildError when a step fails.
+    """
+    if name not in IMAGES:
+        raise UsageError(f"no image is called {name!r}; there are {', '.join(IMAGES)}")
+    if reason := why_not():
+        raise MachineError(reason)
+    image = IMAGES[name]()
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{name}.tar"
+    with held(FOLDER / "lock", "an image"):
+        write(image, path)
+    return path
+
+
+def write(image: Built, path: Path) -> None:
+    """Write the archive, unless it stands there already; a reader never sees half of it."""
+    texts = described(image)
+    if path.exists() and _manifest(path) == texts["manifest.json"]:
+        return
+    part = path.with_suffix(".part")
+    with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as out:
+        for name, text in texts.items():
+            out.addfile(*text_entry(name, text))
+        for layer in image.layers:
+            out.add(layer.tar, _name(layer), filter=settled)
+    part.rename(path)
+
+
+def described(image: Built) -> dict[str, str]:
+    """The archive's texts by name: the manifest, and the configuration that it names by its hash."""
+    configuration = json.dumps(
+        {
+            "architecture": ARCHITECTURES[platform.machine()],
+            "os": "linux",
+            "config": image.settings,
+            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each.digest}" for each in image.layers]},
+        }
+    )
+    name = f"{hashlib.sha256(configuration.encode()).hexdigest()}.json"
+    layers = [_name(each) for each in image.layers]
+    manifest = json.dumps([{"Config": name, "RepoTags": [image.reference], "Layers": layers}])
+    return {"manifest.json": manifest, name: configuration}
+
+
+def _name(layer: Layer) -> str:
+    return f"{layer.digest}.tar"
+
+
+def _manifest(path: Path) -> str | None:
+    """The manifest of an archive, which names all else in it by its hash."""
+    with tarfile.open(path) as tar:
+        file = tar.extractfile("manifest.json")
+        return file.read().decode() if file else None
