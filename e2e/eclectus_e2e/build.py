@@ -1,4 +1,4 @@
-"""The control plane's programs, compiled once from Go modules into the user's cache.
+"""Programs compiled once from Go modules into the user's cache: the control plane's, real nodes' too.
 
 The folder's name is a hash of everything that decides what comes out (go.mod, go.sum, flags,
 machine), so a changed version is a new folder and an old one is never half replaced.
@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -24,7 +25,6 @@ from .toolchain import go_program
 
 KUBERNETES_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
-ETCD = "go.etcd.io/etcd/server/v3"
 _VERSION = "k8s.io/component-base/version"
 # Without the stamp clients see v0.0.0-master; -s -w leaves out 140 MB that only a debugger reads.
 _STAMP = (
@@ -34,20 +34,56 @@ _STAMP = (
 FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", _STAMP)
 
 
-def binaries() -> Path:
-    """The folder with kube-apiserver, kube-controller-manager, kube-scheduler, kubectl and etcd.
+@dataclass(frozen=True)
+class Product:
+    """Programs (name to package) of one Go module, which is a folder with go.mod and go.sum.
 
-    Builds them on first use (about five minutes on two cores); a second caller meanwhile waits.
-    Raises BuildError, or MachineError when there is no Go to be had.
+    They lie in `folder` of the cache; `title` and `minutes` are told while they are built.
     """
-    home = cache_directory() / "controlplane" / build_key()
+
+    title: str
+    minutes: str
+    folder: str
+    module: Path
+    programs: Mapping[str, str]
+
+    @property
+    def batches(self) -> list[tuple[str, list[str]]]:
+        """Targets and their packages, one `go build` each.
+
+        Only programs that are called like their package's folder can be built together.
+        """
+        alike = {name: path for name, path in self.programs.items() if path.endswith(f"/{name}")}
+        others = self.programs.items() - alike.items()
+        return [("", [*alike.values()]), *((name, [path]) for name, path in sorted(others))]
+
+
+CONTROL_PLANE = Product(
+    title="the control plane",
+    minutes="about 5 minutes",
+    folder="controlplane",
+    module=GO_MODULE,
+    programs={
+        **{name: f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS},
+        "etcd": "go.etcd.io/etcd/server/v3",
+    },
+)
+
+
+def binaries(product: Product = CONTROL_PLANE) -> Path:
+    """The folder with a product's programs; the control plane's are PROGRAMS and etcd.
+
+    Builds them on first use; a second caller meanwhile waits. Raises BuildError, or MachineError when
+    there is no Go to be had.
+    """
+    home = cache_directory() / product.folder / build_key(product.module)
     ready = home / "bin"
     if ready.is_dir():
         return ready
     home.mkdir(parents=True, exist_ok=True)
-    with _lock(home / "lock"):
+    with _lock(home / "lock", product.title):
         if not ready.is_dir():
-            _build_into(home)
+            _build_into(home, product)
     return ready
 
 
@@ -60,27 +96,27 @@ def build_key(module: Path = GO_MODULE) -> str:
     return digest.hexdigest()[:16]
 
 
-def _build_into(home: Path) -> None:
+def _build_into(home: Path, product: Product) -> None:
     """Compile beside the final place and rename, so that `bin` exists only when it is whole."""
     for leftover in home.glob("building-*"):  # a killed run's; we hold the lock
         shutil.rmtree(leftover)
     building = Path(tempfile.mkdtemp(prefix="building-", dir=home))
     go = str(go_program())
-    with Progress("building the control plane from Go modules (once; about 5 minutes)") as progress:
-        kubernetes = [f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS]
-        _go_build(go, [*FLAGS, "-o", f"{building}/", *kubernetes], home / "build.log", progress)
-        # A build of its own: in the other its program would be called `server`.
-        _go_build(go, [*FLAGS, "-o", f"{building}/etcd", ETCD], home / "build.log", progress)
+    title = f"building {product.title} from Go modules (once; {product.minutes})"
+    with Progress(title) as progress:
+        for target, packages in product.batches:
+            command = [go, "build", *FLAGS, "-o", f"{building}/{target}", *packages]
+            _go_build(command, product.module, home / "build.log", progress)
     building.rename(home / "bin")
 
 
-def _go_build(go: str, arguments: list[str], log: Path, progress: Progress) -> None:
+def _go_build(command: list[str], module: Path, log: Path, progress: Progress) -> None:
     environment = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": ""}
     with (
         log.open("a") as out,
         subprocess.Popen(
-            [go, "build", *arguments],
-            cwd=GO_MODULE,
+            command,
+            cwd=module,
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -109,9 +145,9 @@ def _tell(lines: IO[str] | None, log: IO[str], progress: Progress) -> None:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock(path: Path, title: str) -> Iterator[None]:
     """Hold an exclusive lock on a file; the kernel lets go of it however the holder ends."""
-    with path.open("w") as file, Progress("another run is building the control plane; waiting") as waiting:
+    with path.open("w") as file, Progress(f"another run is building {title}; waiting") as waiting:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

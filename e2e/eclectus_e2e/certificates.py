@@ -6,6 +6,7 @@ for a week from yesterday (clocks differ); a control plane that lives longer is 
 
 import ipaddress
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +18,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _VALID = timedelta(days=7)
 _SERVER_NAMES = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
-_SERVER_ADDRESSES = ("127.0.0.1", "10.96.0.1")
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,15 @@ class KeyPair:
 
 
 class Authority:
-    """A certificate authority that writes what it issues into one folder, private keys as 0600."""
+    """A certificate authority that writes what it issues into one folder, private keys as 0600.
 
-    def __init__(self, directory: Path) -> None:
+    Servers' certificates are valid for loopback, the cluster's own names and `address`.
+    """
+
+    def __init__(self, directory: Path, address: str = "127.0.0.1") -> None:
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._directory = directory
+        self._addresses = {"127.0.0.1", "10.96.0.1", address}
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name("eclectus-e2e-ca", None)
         usage = _key_usage(signs_certificates=True)
@@ -60,7 +64,7 @@ class Authority:
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
         )
         if server:
-            builder = builder.add_extension(_alternative_names(), critical=False)
+            builder = builder.add_extension(_alternative_names(self._addresses), critical=False)
         pair = KeyPair(self._directory / f"{file}.crt", self._directory / f"{file}.key")
         _write(pair.certificate, _pem(builder.sign(self._key, hashes.SHA256())))
         _write(pair.key, _private_pem(key))
@@ -95,8 +99,8 @@ def _name(common_name: str, organisation: str | None) -> x509.Name:
     return x509.Name(parts)
 
 
-def _alternative_names() -> x509.SubjectAlternativeName:
-    addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in _SERVER_ADDRESSES]
+def _alternative_names(texts: Iterable[str]) -> x509.SubjectAlternativeName:
+    addresses = [x509.IPAddress(ipaddress.ip_address(text)) for text in sorted(texts)]
     return x509.SubjectAlternativeName([*(x509.DNSName(name) for name in _SERVER_NAMES), *addresses])
 
 

@@ -9,14 +9,37 @@ from pathlib import Path
 from .certificates import Authority, KeyPair
 from .kubeconfig import write_kubeconfig
 
+LOOPBACK = "127.0.0.1"
+
 
 @dataclass(frozen=True)
 class Ports:
-    """Loopback ports of one control plane."""
+    """Where one control plane listens: etcd on loopback, the API server on `address`."""
 
     etcd_client: int
     etcd_peer: int
     apiserver: int
+    address: str = LOOPBACK
+
+    @property
+    def url(self) -> str:
+        """The API server's."""
+        return f"https://{self.address}:{self.apiserver}"
+
+
+@dataclass(frozen=True)
+class Clients:
+    """Makes kubeconfigs for one API server, each with a client certificate of its own."""
+
+    directory: Path
+    authority: Authority
+    url: str
+
+    def kubeconfig(self, file: str, user: str, group: str | None = None) -> Path:
+        """Write `file`.kubeconfig for a user in a group."""
+        pair = self.authority.issue(file, user, group)
+        path = self.directory / f"{file}.kubeconfig"
+        return write_kubeconfig(path, self.url, self.authority.certificate, pair)
 
 
 @dataclass(frozen=True)
@@ -24,9 +47,11 @@ class Files:
     """Certificates and kubeconfigs of one control plane."""
 
     directory: Path
+    clients: Clients
     authority: Path
     server: KeyPair
     etcd_client: KeyPair
+    kubelet_client: KeyPair
     service_account_key: Path
     admin: Path
     controller_manager: Path
@@ -35,22 +60,19 @@ class Files:
 
 def write_files(directory: Path, ports: Ports) -> Files:
     """Make a new authority and everything that it signs."""
-    authority = Authority(directory / "certificates")
-    url = f"https://127.0.0.1:{ports.apiserver}"
-
-    def client(file: str, user: str, group: str | None = None) -> Path:
-        pair = authority.issue(file, user, group)
-        return write_kubeconfig(directory / f"{file}.kubeconfig", url, authority.certificate, pair)
-
+    authority = Authority(directory / "certificates", ports.address)
+    clients = Clients(directory, authority, ports.url)
     return Files(
         directory=directory,
+        clients=clients,
         authority=authority.certificate,
         server=authority.issue("server", "eclectus-e2e-server", server=True),
         etcd_client=authority.issue("etcd-client", "kube-apiserver"),
+        kubelet_client=authority.issue("kubelet-client", "eclectus-e2e-apiserver", "system:masters"),
         service_account_key=authority.signing_key("service-account"),
-        admin=client("admin", "eclectus-e2e-admin", "system:masters"),
-        controller_manager=client("kube-controller-manager", "system:kube-controller-manager"),
-        scheduler=client("kube-scheduler", "system:kube-scheduler"),
+        admin=clients.kubeconfig("admin", "eclectus-e2e-admin", "system:masters"),
+        controller_manager=clients.kubeconfig("kube-controller-manager", "system:kube-controller-manager"),
+        scheduler=clients.kubeconfig("kube-scheduler", "system:kube-scheduler"),
     )
 
 
@@ -92,9 +114,8 @@ def apiserver(
         f"--etcd-certfile={files.etcd_client.certificate}",
         f"--etcd-keyfile={files.etcd_client.key}",
         f"--secure-port={ports.apiserver}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",  # else it looks for a network card, and a sandbox may have none
-        "--endpoint-reconciler-type=none",  # the kubernetes Service may not point at loopback
+        f"--bind-address={ports.address}",
+        f"--advertise-address={ports.address}",  # else it looks for a network card; a sandbox may have none
         f"--client-ca-file={files.authority}",
         f"--tls-cert-file={files.server.certificate}",
         f"--tls-private-key-file={files.server.key}",
@@ -104,7 +125,12 @@ def apiserver(
         f"--service-account-signing-key-file={files.service_account_key}",
         "--service-cluster-ip-range=10.96.0.0/16",
         "--allow-privileged=true",
+        f"--kubelet-client-certificate={files.kubelet_client.certificate}",  # for logs and exec
+        f"--kubelet-client-key={files.kubelet_client.key}",
+        "--kubelet-preferred-address-types=InternalIP",  # a node's name is in no DNS here
     ]
+    if ports.address == LOOPBACK:
+        arguments.append("--endpoint-reconciler-type=none")  # the kubernetes Service may not point there
     if not taint_nodes_by_condition:
         arguments.append("--disable-admission-plugins=TaintNodesByCondition")
     return arguments + ([] if audited is None else _audit(files.directory, audited))

@@ -6,17 +6,15 @@ import random
 import shutil
 import signal
 import socket
-import ssl
-import urllib.error
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import components
+from .asking import answers, client_context
 from .build import binaries
-from .components import Files, Ports
+from .components import LOOPBACK, Files, Ports
 from .errors import StartError
 from .processes import Process, log_tail, recorded, start, wait_for
 
@@ -32,12 +30,14 @@ class PlaneOptions:
 
     `taint_nodes_by_condition` off: nodes are schedulable from birth and never marked by the
     node-lifecycle controller, which is what a benchmark of 5,000 nodes without kubelets needs.
-    `controllers` is kube-controller-manager's own flag. `audited`: a namespace whose ServiceAccounts'
-    requests the API server writes down, for `permissions.py`. `leashed`: dies with the thread that
-    started it (so with its process too, also when that is killed).
+    `address`: where the API server listens, and nowhere else; pods on real nodes need one that is not
+    loopback. `controllers` is kube-controller-manager's own flag. `audited`: a namespace whose
+    ServiceAccounts' requests the API server writes down, for `permissions.py`. `leashed`: dies with the
+    thread that started it (so with its process too, also when that is killed).
     """
 
     taint_nodes_by_condition: bool = True
+    address: str = LOOPBACK
     controllers: str = "*"
     audited: str | None = None
     leashed: bool = True
@@ -77,7 +77,8 @@ class ControlPlane:
         remove(directory)
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         (directory / MARK).touch()
-        ports = Ports(*free_ports(3))
+        etcd, peer, apiserver = free_ports(3)
+        ports = Ports(etcd, peer, apiserver, options.address)
         plane = cls(directory, programs, options, ports, components.write_files(directory, ports))
         try:
             plane._start_all()
@@ -94,7 +95,12 @@ class ControlPlane:
     @property
     def url(self) -> str:
         """The API server's address."""
-        return f"https://127.0.0.1:{self._ports.apiserver}"
+        return self._ports.url
+
+    @property
+    def clients(self) -> components.Clients:
+        """Makes kubeconfigs for more users of this control plane."""
+        return self._files.clients
 
     @property
     def pids(self) -> Mapping[str, int]:
@@ -220,27 +226,6 @@ def _bound(one: socket.socket) -> int:
                 raise
         else:
             return port
-
-
-def client_context(files: Files) -> ssl.SSLContext:
-    """TLS with the administrator's certificate."""
-    context = ssl.create_default_context(cafile=str(files.authority))
-    folder = files.authority.parent
-    context.load_cert_chain(folder / "admin.crt", folder / "admin.key")
-    return context
-
-
-def answers(url: str, context: ssl.SSLContext) -> bool:
-    """Whether a GET of this address is answered with success within two seconds."""
-    # No proxies: the environment's may be set, and loopback is not for them.
-    opener = urllib.request.build_opener(
-        urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context)
-    )
-    try:
-        with opener.open(url, timeout=2.0) as response:
-            return bool(response.status == 200)
-    except OSError:  # refused, reset, not ready (HTTPError), timed out: not yet
-        return False
 
 
 def environment_text(environment: Mapping[str, str]) -> str:

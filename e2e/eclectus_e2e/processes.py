@@ -98,13 +98,13 @@ def log_tail(directory: Path, name: str) -> str:
     return "\n".join([f"--- the end of {path}", *lines])
 
 
-def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
+def wait_for(condition: Callable[[], bool], seconds: float, every_seconds: float = _POLL_SECONDS) -> bool:
     """Wait until a condition holds; False when the deadline came first."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(_POLL_SECONDS)
+        time.sleep(every_seconds)
     return True
 
 

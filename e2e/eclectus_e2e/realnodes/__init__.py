@@ -1,0 +1,1 @@
+"""Real kubelets on one machine, without Docker: containers, CPU quotas and speeds that are real."""

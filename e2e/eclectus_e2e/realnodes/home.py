@@ -1,0 +1,98 @@
+"""The one directory of real nodes on a machine, and how everything that belongs to it goes.
+
+One set of real nodes at a time: kube-proxy's rules are the whole machine's. What a killed run left is
+found by this directory and removed by the next start, in the same way as at a good end.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eclectus_e2e.controlplane import stop_recorded
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.processes import recorded
+
+from . import cgroups, containerd, network
+from .needs import program
+from .place import HOME
+
+_MARK = HOME / "mark.json"
+# What programs make outside of it and cannot be told to leave: it goes where it was not there before.
+_OUTSIDE = ("/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/opt/cni")
+_LOCK = Path("/run/lock/eclectus-nodes.lock")
+
+
+def claim(cluster: Path, proxy: Path) -> None:
+    """Make the directory for the nodes of the control plane in `cluster`; `proxy` is the kube-proxy.
+
+    Raises UsageError when real nodes run already; the remains of a killed run are removed.
+    """
+    with _locked():
+        if any(process.alive for process in recorded(HOME)):
+            raise UsageError(f"real nodes run already, for {owner()}: end them first (`make down` there)")
+        _remove()
+        HOME.mkdir(mode=0o755, parents=True)
+        note = {
+            "cluster": str(cluster.resolve()),
+            "proxy": str(proxy),
+            "kernel": network.kernel_settings(),
+            "outside": [each for each in _OUTSIDE if not Path(each).exists()],
+        }
+        _MARK.write_text(json.dumps(note))
+
+
+def owner() -> Path | None:
+    """The directory of the control plane whose nodes are here; None when there are none."""
+    return Path(json.loads(_MARK.read_text())["cluster"]) if _MARK.exists() else None
+
+
+def release() -> list[str]:
+    """End every node and remove everything of them; the names of the processes that ran."""
+    with _locked():
+        return _remove()
+
+
+def _remove() -> list[str]:
+    """Whatever of these is there, in the order in which one holds the other."""
+    ended = stop_recorded(HOME)
+    cgroups.remove_all()
+    network.remove_bridges()
+    if HOME.exists():
+        _unmount_below(HOME)
+        _remove_shim_sockets()
+    if _MARK.exists():
+        note = json.loads(_MARK.read_text())
+        subprocess.run([note["proxy"], "--cleanup"], capture_output=True, check=True)
+        network.restore_kernel_settings(note["kernel"])
+        for path in filter(os.path.exists, note["outside"]):
+            shutil.rmtree(path)
+    if HOME.exists():
+        shutil.rmtree(HOME)
+    return ended
+
+
+def _unmount_below(directory: Path) -> None:
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = [line.split()[4] for line in lines]
+    ours = [point for point in points if Path(point).is_relative_to(directory)]
+    if ours:  # the last mounted first; lazily, because a dying process may still stand in one
+        subprocess.run([program("umount"), "--lazy", *reversed(ours)], check=True)
+
+
+def _remove_shim_sockets() -> None:
+    for node in HOME.glob("nodes/*"):
+        for socket in containerd.shim_sockets(node):
+            socket.unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Two runs that start or end nodes at the same moment do so one after the other."""
+    with os.fdopen(os.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600)) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
