@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up down demo test test-slow test-fast oracles report lint bench e2e lock manifests clean
+.PHONY: help venv up down demo test test-slow test-fast oracles report lint bench e2e images lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -55,8 +55,11 @@ bench: venv ## pace, side by side with kube-scheduler
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
 	@$(BIN)/python -m pytest -m live $(PYTEST)
 
-manifests: venv ## render manifests/ from the chart
+manifests: venv ## render manifests/ from the chart, and the Dockerfiles from e2e/images.yaml
 	@$(BIN)/python -m eclectus_e2e manifests
+
+images: venv ## the images without Docker, as archives in build/images/ (root; Debian or Ubuntu)
+	@$(BIN)/python -m eclectus_e2e images $(IMAGES)
 
 lock: venv ## resolve the newest allowed versions into requirements/
 	$(BIN)/pip install --quiet uv

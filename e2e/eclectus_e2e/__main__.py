@@ -12,7 +12,8 @@ COMMANDS = {
     "status": ("up", "status", "say what runs"),
     "kubelet": ("kubelet.command", "kubelet", "play the kubelets of all nodes of a file"),
     "nodes": ("kubelet.command", "nodes", "print the default set of nodes, with their true speeds"),
-    "manifests": ("manifests", "manifests", "write what is derived from the chart"),
+    "manifests": ("manifests", "manifests", "write what is derived from the chart and the list of images"),
+    "images": ("images.command", "images", "build the images' archives without Docker"),
     "demo": (
         "demo.command",
         "demo",

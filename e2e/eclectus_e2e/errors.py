@@ -2,7 +2,7 @@
 
 E2EError
 ├── MachineError     a program or capability is missing: install what the message names
-├── BuildError       the control plane did not compile: read the named log
+├── BuildError       a program did not compile or a step of an image failed: its last words are told
 ├── StartError       a component did not come up: the tail of its log is in the message
 ├── UsageError       the command, file or environment is wrong: correct what is named
 └── ApiError         the API server answered with an error: `status` and `reason` say which
@@ -18,7 +18,7 @@ class MachineError(E2EError):
 
 
 class BuildError(E2EError):
-    """The control plane did not compile."""
+    """A program did not compile, or a step of building an image failed."""
 
 
 class StartError(E2EError):

@@ -1,8 +1,9 @@
-"""`manifests`: write what is derived from the chart, so that it can be read and applied without helm.
+"""`manifests`: write what is derived, from the chart and from the list of images.
 
-manifests/eclectus.yaml        the chart with its default values, for `kubectl apply`
+manifests/eclectus.yaml        the chart with its default values, for `kubectl apply` without helm
 manifests/operator.yaml        what `operator.enabled` adds to it
 charts/eclectus/README.md      its table of values, between the two marks
+scheduler/, operator/          the Dockerfiles, from e2e/images.yaml
 """
 
 import argparse
@@ -14,6 +15,7 @@ import yaml
 
 from . import values_table
 from .chart import NAMESPACE, Object, render
+from .images import dockerfiles
 from .paths import CHART, CHECKOUT, MANIFESTS
 
 HEADER = """\
@@ -72,6 +74,7 @@ def derived() -> Mapping[Path, str]:
     return {
         MANIFESTS / "eclectus.yaml": eclectus_yaml(),
         MANIFESTS / "operator.yaml": operator_yaml(),
+        **dockerfiles.rendered(),
         readme: values_table.inserted(readme.read_text(), (CHART / "values.yaml").read_text()),
     }
 

@@ -8,9 +8,8 @@ import os
 import platform
 import shutil
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.locks import held
 from eclectus_e2e.paths import CHECKOUT
 
-from .contents import contents
+from .contents import Image, contents
 from .debian import base_layer
 from .layers import Layer, settled, text_entry
 from .python import VENV, application_layer, dependencies_layer, files_layer
@@ -34,11 +33,19 @@ _INSIDE = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True)
 class Built:
-    """An image: what it is called, its layers from the lowest up, and what a container of it starts with."""
+    """An image: what pods call it, its layers from the lowest up, and what a container of it starts with."""
 
     reference: str
     layers: Sequence[Layer]
-    settings: Mapping[str, Any]
+    start: Mapping[str, Any]
+
+
+def references() -> Mapping[str, str]:
+    """Every image that can be built, by name, with what pods call it."""
+    product = {
+        name: f"docker.io/library/eclectus-{name}:{eclectus.__version__}" for name in contents().images
+    }
+    return {**product, "pause": "registry.k8s.io/pause:3.10", "busybox": "docker.io/library/busybox:static"}
 
 
 def why_not() -> str | None:
@@ -51,56 +58,20 @@ def why_not() -> str | None:
     return f"building images without Docker needs `apt-get install {' '.join(lacking)}`" if lacking else None
 
 
-def product(name: str) -> Built:
-    """An image of the list of contents."""
-    listed = contents()
-    image = listed.images[name]
-    path = _INSIDE
-    if image.lock:
-        layers = [base_layer(), dependencies_layer(image), application_layer(image)]
-        path = f"{VENV}/bin:{_INSIDE}"
-    else:
-        layers = [base_layer(), files_layer(name, image)]
-    settings = {
-        "User": listed.user,
-        "Env": [f"PATH={path}", *(f"{key}={value}" for key, value in image.environment.items())],
-        "Entrypoint": image.entrypoint,
-        "Cmd": image.cmd,
-    }
-    return Built(f"docker.io/library/eclectus-{name}:{eclectus.__version__}", layers, settings)
-
-
-def pause() -> Built:
-    """What containerd starts first in every pod, under the name its configuration has."""
-    return Built("registry.k8s.io/pause:3.10", [pause_layer()], {"Entrypoint": ["/pause"]})
-
-
-def busybox() -> Built:
-    """A shell and small tools for the pods of tests."""
-    return Built("docker.io/library/busybox:static", [busybox_layer()], {"Env": ["PATH=/bin"], "Cmd": ["sh"]})
-
-
-IMAGES: Mapping[str, Callable[[], Built]] = {
-    **{name: partial(product, name) for name in contents().images},
-    "pause": pause,
-    "busybox": busybox,
-}
-
-
 def archive(name: str) -> Path:
     """The archive of an image, built when it is not there or no longer what it should hold.
 
     Raises MachineError where this machine cannot, BuildError when a step fails.
     """
-    if name not in IMAGES:
-        raise UsageError(f"no image is called {name!r}; there are {', '.join(IMAGES)}")
+    if name not in references():
+        raise UsageError(f"no image is called {name!r}; there are {', '.join(references())}")
     if reason := why_not():
         raise MachineError(reason)
-    image = IMAGES[name]()
+    layers, start = _SMALL[name]() if name in _SMALL else _product(name)
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.tar"
     with held(FOLDER / "lock", "an image"):
-        write(image, path)
+        write(Built(references()[name], layers, start), path)
     return path
 
 
@@ -124,7 +95,7 @@ def described(image: Built) -> dict[str, str]:
         {
             "architecture": ARCHITECTURES[platform.machine()],
             "os": "linux",
-            "config": image.settings,
+            "config": image.start,
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each.digest}" for each in image.layers]},
         }
     )
@@ -132,6 +103,33 @@ def described(image: Built) -> dict[str, str]:
     layers = [_name(each) for each in image.layers]
     manifest = json.dumps([{"Config": name, "RepoTags": [image.reference], "Layers": layers}])
     return {"manifest.json": manifest, name: configuration}
+
+
+def settings(image: Image) -> Mapping[str, Any]:
+    """What a container of an image of the list starts with."""
+    path = f"{VENV}/bin:{_INSIDE}" if image.lock else _INSIDE
+    return {
+        "User": contents().user,
+        "Env": [f"PATH={path}", *(f"{key}={value}" for key, value in image.environment.items())],
+        "Entrypoint": image.entrypoint,
+        "Cmd": image.cmd,
+    }
+
+
+def _product(name: str) -> tuple[Sequence[Layer], Mapping[str, Any]]:
+    image = contents().images[name]
+    if image.lock:
+        layers = [base_layer(), dependencies_layer(image), application_layer(image)]
+    else:
+        layers = [base_layer(), files_layer(name, image)]
+    return layers, settings(image)
+
+
+# Images of real nodes alone: what containerd starts first in every pod, and a shell for the pods of tests.
+_SMALL = {
+    "pause": lambda: ([pause_layer()], {"Entrypoint": ["/pause"]}),
+    "busybox": lambda: ([busybox_layer()], {"Env": ["PATH=/bin"], "Cmd": ["sh"]}),
+}
 
 
 def _name(layer: Layer) -> str:

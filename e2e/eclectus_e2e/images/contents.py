@@ -11,6 +11,7 @@ from eclectus_e2e.paths import IMAGES
 class Image(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One image; the comments of the list tell what each field means."""
 
+    about: str
     dockerfile: str
     base: str
     sources: tuple[str, ...]
