@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from eclectus.kube.node_profile import PATH
+from eclectus_e2e.chart import render
 from eclectus_e2e.controlplane import ControlPlane
 from eclectus_e2e.kubelet import handle
 from eclectus_e2e.kubelet.handle import KubeletControl
 from eclectus_e2e.kubelet.nodes import NodeSpec
-from live_cluster import Admin, Scheduler
+from live_cluster import Admin, Scheduler, wait
 
 NODES = [NodeSpec(name=f"n{i:02}", group="all", speed=1.0, labels={"half": "ab"[i % 2]}) for i in range(12)]
 
@@ -58,3 +60,19 @@ def scheduler(
             return made
 
         yield make
+
+
+@pytest.fixture
+def defined(admin: Admin) -> Iterator[None]:
+    """The definition of NodeProfile, as the chart has it."""
+    (definition,) = [
+        each
+        for each in render()
+        if each["kind"] == "CustomResourceDefinition" and each["spec"]["names"]["kind"] == "NodeProfile"
+    ]
+    where = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    admin.send("POST", where, definition)
+    wait("NodeProfile is served", lambda: admin.get(PATH) is not None)
+    yield
+    admin.send("DELETE", f"{where}/{definition['metadata']['name']}")
+    wait("NodeProfile is gone", lambda: admin.get(PATH) is None)

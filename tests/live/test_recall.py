@@ -7,26 +7,9 @@ import sys
 import pytest
 
 from eclectus.kube.node_profile import PATH
-from eclectus_e2e.chart import render
 from live_cluster import QUICK_LEASE, pod, wait
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
-
-
-@pytest.fixture
-def defined(admin):
-    """The definition of NodeProfile, as the chart has it."""
-    (definition,) = [
-        each
-        for each in render()
-        if each["kind"] == "CustomResourceDefinition" and each["spec"]["names"]["kind"] == "NodeProfile"
-    ]
-    where = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-    admin.send("POST", where, definition)
-    wait("NodeProfile is served", lambda: admin.get(PATH) is not None)
-    yield
-    admin.send("DELETE", f"{where}/{definition['metadata']['name']}")
-    wait("NodeProfile is gone", lambda: admin.get(PATH) is None)
 
 
 def profiles(admin):

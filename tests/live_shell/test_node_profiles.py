@@ -121,6 +121,17 @@ async def test_an_object_that_is_not_there_is_made_and_owned_by_its_node(server,
 
 
 @alone
+async def test_an_object_that_another_makes_at_the_same_time_is_written_all_the_same(server, answers, until):
+    server.on(LIST, answers.says(page()))
+    server.on(patch("n1"), answers.says(*GONE), answers.says({}))
+    server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
+    server.on(f"POST {PATH}", answers.says({"message": "already exists"}, 409))
+    async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
+        await until(lambda: written(means) == 1)
+    assert written(means, "failed") == 0
+
+
+@alone
 async def test_who_does_not_lead_writes_nothing(server):
     async with profiles(server, [KNOWN], leads=lambda: False) as (made, _, _), writing(made):
         await asyncio.sleep(0.1)

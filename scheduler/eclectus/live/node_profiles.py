@@ -22,7 +22,7 @@ from eclectus.core.errors import MalformedError
 from eclectus.core.events import NodeRecalled
 from eclectus.core.known import KnownNode
 from eclectus.kube.node_profile import PATH, Profile, decode_page, differs, known_from, new_object, status_of
-from eclectus.live.errors import ApiError, MissingError, RejectedError
+from eclectus.live.errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.live.inbox import Inbox
 from eclectus.live.means import Means
 
@@ -112,11 +112,17 @@ class NodeProfiles:
         try:
             await self._means.client.send("PATCH", path, status, content_type=MERGE)
         except MissingError:
-            node = orjson.loads(await self._means.client.get(f"/api/v1/nodes/{known.node}"))
-            await self._means.client.send("POST", PATH, new_object(known.node, node["metadata"]["uid"]))
+            await self._make(known.node)
             await self._means.client.send("PATCH", path, status, content_type=MERGE)
         self._standing[known.node] = known
         self._count("written")
+
+    async def _make(self, name: str) -> None:
+        node = orjson.loads(await self._means.client.get(f"/api/v1/nodes/{name}"))
+        try:
+            await self._means.client.send("POST", PATH, new_object(name, node["metadata"]["uid"]))
+        except ConflictError:
+            _log.debug("NodeProfile %s: another has just made it", name)
 
     def _is_later(self, known: KnownNode) -> bool:
         before = self._standing.get(known.node)
