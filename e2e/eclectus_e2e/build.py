@@ -4,21 +4,19 @@ The folder's name is a hash of everything that decides what comes out (go.mod, g
 machine), so a changed version is a new folder and an old one is never half replaced.
 """
 
-import fcntl
 import hashlib
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from .errors import BuildError
+from .locks import held
 from .paths import GO_MODULE, cache_directory
 from .progress import Progress
 from .toolchain import go_program
@@ -81,7 +79,7 @@ def binaries(product: Product = CONTROL_PLANE) -> Path:
     if ready.is_dir():
         return ready
     home.mkdir(parents=True, exist_ok=True)
-    with _lock(home / "lock", product.title):
+    with held(home / "lock", product.title):
         if not ready.is_dir():
             _build_into(home, product)
     return ready
@@ -142,18 +140,3 @@ def _tell(lines: IO[str] | None, log: IO[str], progress: Progress) -> None:
         downloaded += line.startswith("go: downloading")
         compiled += not line.startswith("go: ")
         progress.say(f"{downloaded} modules fetched, {compiled} packages compiled")
-
-
-@contextmanager
-def _lock(path: Path, title: str) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the kernel lets go of it however the holder ends."""
-    with path.open("w") as file, Progress(f"another run is building {title}; waiting") as waiting:
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                waiting.say("")
-                time.sleep(0.5)
-        waiting.quiet()
-        yield

@@ -9,7 +9,7 @@ from eclectus_e2e.paths import PAUSE
 from eclectus_e2e.toolchain import go_program
 
 from .layers import Layer, cached
-from .shell import PATH, run
+from .shell import run
 
 # A container has no library of the machine's, so the program must bring all it needs.
 _STATIC = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
@@ -28,7 +28,7 @@ def pause_layer() -> Layer:
 
 def busybox_layer() -> Layer:
     """The machine's busybox (Debian's busybox-static) under the names of all its applets."""
-    program = Path(shutil.which("busybox", path=PATH) or "/bin/busybox")
+    program = Path(run("sh", "-c", "command -v busybox").strip())
 
     def fill(tree: Path) -> None:
         (tree / "bin").mkdir()
