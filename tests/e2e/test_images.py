@@ -9,7 +9,7 @@ import tarfile
 import pytest
 
 from eclectus_e2e.errors import BuildError, MachineError, UsageError
-from eclectus_e2e.images import archives, dockerfiles, layers, shell
+from eclectus_e2e.images import archives, dockerfiles, layers, shell, tarball
 from eclectus_e2e.images.contents import contents, parsed
 from eclectus_e2e.paths import CHECKOUT, IMAGES
 
@@ -27,7 +27,7 @@ def small(tmp_path):
 
 def image_of(tree, tar):
     layer = layers.Layer(tar, layers.pack(tree, tar))
-    return archives.Built("example/image:1", [layer], {"Entrypoint": ["/file"]})
+    return tarball.Packed("example/image:1", [layer], {"Entrypoint": ["/file"]})
 
 
 def test_every_file_that_the_list_names_is_there():
@@ -95,7 +95,7 @@ def test_root_alone_may_write_what_is_packed(tmp_path):
 
 
 def test_an_archive_names_its_parts_by_the_hashes_of_their_bytes(small, tmp_path):
-    archives.write(small, tmp_path / "image.tar")
+    tarball.write(small, tmp_path / "image.tar")
     with tarfile.open(tmp_path / "image.tar") as tar:
         read = {member.name: tar.extractfile(member).read() for member in tar}
     (manifest,) = json.loads(read["manifest.json"])
@@ -111,12 +111,12 @@ def test_an_archive_names_its_parts_by_the_hashes_of_their_bytes(small, tmp_path
 
 def test_an_archive_is_written_again_only_when_it_would_differ(small, tmp_path):
     path = tmp_path / "image.tar"
-    archives.write(small, path)
+    tarball.write(small, path)
     first = path.stat().st_ino, path.read_bytes()
-    archives.write(small, path)
+    tarball.write(small, path)
     assert (path.stat().st_ino, path.read_bytes()) == first
     (tmp_path / "tree" / "file").write_text("two")
-    archives.write(image_of(tmp_path / "tree", tmp_path / "layer.tar"), path)
+    tarball.write(image_of(tmp_path / "tree", tmp_path / "layer.tar"), path)
     assert path.read_bytes() != first[1]
 
 

@@ -1,15 +1,9 @@
-"""Image archives, as `docker save` writes them and `ctr images import` reads them: a tar of
-`manifest.json`, the image's configuration and its layers, each called by the hash of its bytes.
-"""
+"""Every image that can be built without Docker: its name, its layers, and its archive in `build/images/`."""
 
-import hashlib
-import json
 import os
 import platform
 import shutil
-import tarfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +14,15 @@ from eclectus_e2e.paths import CHECKOUT
 
 from .contents import Image, contents
 from .debian import base_layer
-from .layers import Layer, settled, text_entry
+from .layers import Layer
 from .python import VENV, application_layer, dependencies_layer, files_layer
 from .shell import PATH
 from .small import busybox_layer, pause_layer
+from .tarball import ARCHITECTURES, Packed, write
 
 FOLDER = CHECKOUT / "build" / "images"
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 PROGRAMS = {"debootstrap": "debootstrap", "apt-get": "apt", "busybox": "busybox-static"}
 _INSIDE = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-
-@dataclass(frozen=True)
-class Built:
-    """An image: what pods call it, its layers from the lowest up, and what a container of it starts with."""
-
-    reference: str
-    layers: Sequence[Layer]
-    start: Mapping[str, Any]
 
 
 def references() -> Mapping[str, str]:
@@ -71,38 +56,8 @@ def archive(name: str) -> Path:
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.tar"
     with held(FOLDER / "lock", "an image"):
-        write(Built(references()[name], layers, start), path)
+        write(Packed(references()[name], layers, start), path)
     return path
-
-
-def write(image: Built, path: Path) -> None:
-    """Write the archive, unless it stands there already; a reader never sees half of it."""
-    texts = described(image)
-    if path.exists() and _manifest(path) == texts["manifest.json"]:
-        return
-    part = path.with_suffix(".part")
-    with tarfile.open(part, "w", format=tarfile.PAX_FORMAT) as out:
-        for name, text in texts.items():
-            out.addfile(*text_entry(name, text))
-        for layer in image.layers:
-            out.add(layer.tar, _name(layer), filter=settled)
-    part.rename(path)
-
-
-def described(image: Built) -> dict[str, str]:
-    """The archive's texts by name: the manifest, and the configuration that it names by its hash."""
-    configuration = json.dumps(
-        {
-            "architecture": ARCHITECTURES[platform.machine()],
-            "os": "linux",
-            "config": image.start,
-            "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each.digest}" for each in image.layers]},
-        }
-    )
-    name = f"{hashlib.sha256(configuration.encode()).hexdigest()}.json"
-    layers = [_name(each) for each in image.layers]
-    manifest = json.dumps([{"Config": name, "RepoTags": [image.reference], "Layers": layers}])
-    return {"manifest.json": manifest, name: configuration}
 
 
 def settings(image: Image) -> Mapping[str, Any]:
@@ -130,14 +85,3 @@ _SMALL = {
     "pause": lambda: ([pause_layer()], {"Entrypoint": ["/pause"]}),
     "busybox": lambda: ([busybox_layer()], {"Env": ["PATH=/bin"], "Cmd": ["sh"]}),
 }
-
-
-def _name(layer: Layer) -> str:
-    return f"{layer.digest}.tar"
-
-
-def _manifest(path: Path) -> str | None:
-    """The manifest of an archive, which names all else in it by its hash."""
-    with tarfile.open(path) as tar:
-        file = tar.extractfile("manifest.json")
-        return file.read().decode() if file else None
