@@ -9,7 +9,9 @@ import select
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import msgspec
@@ -20,9 +22,16 @@ from click.testing import CliRunner, Result
 from eclectus.cli import progress
 from eclectus.cli.main import program
 from eclectus.core.errors import SettingsError
-from eclectus.sim.results import Report
+from eclectus.core.model import Task
+from eclectus.core.seam import Action, View
+from eclectus.feasibility.classes import TaskClass
+from eclectus.policies import table
+from eclectus.sim import asking
+from eclectus.sim.results import Report, Run
+from eclectus.sim.scenario import Contestant, Scenario
 from eclectus.sim.shipped import shipped
 from eclectus_e2e.paths import CHECKOUT
+from rules import OneByOne
 from simulated import document, poisson
 
 SCHEMA = CHECKOUT / "docs" / "simulation.schema.json"
@@ -96,6 +105,44 @@ def test_other_seeds_tell_otherwise(file: Path, tmp_path: Path) -> None:
     say("simulate", file, "--seed", 7, "--seed", 8, "--profile", "learning", "--json", tmp_path / "r.json")
     one, other = json.loads((tmp_path / "r.json").read_text())["runs"]
     assert one["response"]["mean"] != other["response"]["mean"]
+
+
+@dataclass(eq=False)
+class Broken(OneByOne):
+    """A policy with a defect."""
+
+    def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
+        raise KeyError("nothing is known of this")
+
+
+def test_a_run_that_fails_is_told_of_and_ends_no_other(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(table.PLACE, "broken", Broken)
+    fields = yaml.safe_load(file.read_text())
+    fields["profiles"].insert(0, {"schedulerName": "broken", "place": {"policy": "broken"}})
+    file.write_text(yaml.safe_dump(fields))
+    said = say("simulate", file, "--json", tmp_path / "r.json", code=1).stderr
+    assert "error: profile broken, seed 2: at " in said
+    assert "nothing else will ever happen; first of " in said
+    assert "nothing is known of this" in said
+    told = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=Report)
+    assert told.profiles == ["learning", "sampling"]
+    assert [(each.profile, each.seed) for each in told.failures] == [("broken", seed) for seed in (1, 2, 3)]
+    say("simulate", file, "--profile", "broken", code=1)
+
+
+def test_a_defect_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = asking.run
+
+    def run(scenario: Scenario, contestant: Contestant, seed: int, **more: Any) -> Run:
+        return real(scenario, contestant, 1 // (seed - 2), **more)
+
+    monkeypatch.setattr(asking, "run", run)
+    said = say("simulate", file, "--profile", "learning", "--seed", 2, "--seed", 3, code=1)
+    assert "error: profile learning, seed 2: a defect: ZeroDivisionError: " in said.stderr
+    assert "in run\n" in said.stderr
+    assert "seed 3" not in said.stderr
 
 
 def test_a_recorded_run_replays(file: Path, tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from eclectus import __version__
 from eclectus.cli.progress import Bar
 from eclectus.config.reading import nearest
 from eclectus.core.errors import SettingsError
-from eclectus.sim.compare import Question, Stop, answer, summarise
+from eclectus.sim.asking import Question, Stop, answer
+from eclectus.sim.compare import summarise
 from eclectus.sim.drawing import draw, require
 from eclectus.sim.reading import parse, read_text
-from eclectus.sim.results import Report, Run
+from eclectus.sim.results import Failure, Report, Run
 from eclectus.sim.scenario import Contestant, Scenario
 from eclectus.sim.shipped import sentence, shipped
 from eclectus.sim.table import lines
@@ -53,7 +54,8 @@ def simulate(
 ) -> None:
     """Compare the profiles of a SCENARIO, a file or the name of one that is shipped, over several seeds.
 
-    Ctrl-C ends the runs and prints what is known so far.
+    Ctrl-C ends the runs and prints what is known so far. A run that fails is told of and ends no other; the
+    exit code is then 1.
     """
     path = _path(scenario)
     read = _read(path, changes)
@@ -71,18 +73,23 @@ def simulate(
     ]
     stop = Stop()
     with stop.on_interrupt(), Bar(read.tasks * len(questions)) as progress:
-        runs = answer(questions, jobs, progress, stop)
+        answers = answer(questions, jobs, progress, stop)
+    failures = [each for each in answers if isinstance(each, Failure)]
+    _tell(failures)
+    runs = [each for each in answers if isinstance(each, Run)]
     if not runs:
+        if failures:
+            sys.exit(1)
         click.echo("stopped before any run had begun", err=True)
         sys.exit(INTERRUPTED)
-    report = _report(read, path, questions, runs)
+    report = _report(read, path, questions, runs, failures)
     click.echo("\n".join(lines(report)))
     if json_file is not None:
         json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     if plot_file is not None:
         draw(report, plot_file)
-    if stop.asked:
-        sys.exit(INTERRUPTED)
+    if failures or stop.asked:
+        sys.exit(1 if failures else INTERRUPTED)
 
 
 @click.command()
@@ -145,7 +152,14 @@ def _refuse_tape(asked: Sequence[Contestant], seeds: Sequence[int]) -> None:
         raise click.UsageError("--tape: pictures that grow old cannot be replayed without their world")
 
 
-def _report(scenario: Scenario, path: Path, questions: Sequence[Question], runs: list[Run]) -> Report:
+def _tell(failures: Sequence[Failure]) -> None:
+    for each in failures:
+        click.echo(f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.why}", err=True)
+
+
+def _report(
+    scenario: Scenario, path: Path, questions: Sequence[Question], runs: list[Run], failures: list[Failure]
+) -> Report:
     return Report(
         eclectus=__version__,
         scenario=path.stem,
@@ -155,4 +169,5 @@ def _report(scenario: Scenario, path: Path, questions: Sequence[Question], runs:
         seeds=list(dict.fromkeys(question.seed for question in questions)),
         summaries=summarise(runs),
         runs=runs,
+        failures=failures,
     )

@@ -99,6 +99,15 @@ class Run(Struct, frozen=True):
     probe_share: Share = 0.0  # slots that probes used over slots, mean until nothing more arrived
 
 
+class Failure(Struct, frozen=True):
+    """A run that came to no end, and why."""
+
+    profile: str
+    seed: int
+    why: str
+    traceback: str = ""  # of a defect
+
+
 class Interval(Struct, frozen=True):
     """A mean over runs and half the width of its Student 95 % interval; null for a single run."""
 
@@ -149,6 +158,7 @@ class Report(Struct, frozen=True):
     seeds: list[int]
     summaries: list[Summary]
     runs: list[Run]
+    failures: list[Failure] = []
     format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
 
     @property

@@ -318,7 +318,8 @@ class World:
         first = next(iter(self._waiting.values()), None)
         if first is None:
             return f"at {self.now:g} s {self.ledger.running} tasks run on machines that have stopped for ever"
+        fault = f"; first of {self.fault_count} faults: {self.first_fault}" if self.first_fault else ""
         return (
             f"at {self.now:g} s {len(self._waiting)} tasks wait, the first being {first.task} "
-            f"of class {first.kind.name}, and nothing else will ever happen"
+            f"of class {first.kind.name}, and nothing else will ever happen{fault}"
         )
