@@ -22,6 +22,7 @@ from .api import ApiError, MissingError, NotLeadingError
 from .http import connected, login
 from .keeper import AGAIN_SECONDS, Keeper
 from .lease import REQUEST_SECONDS, Gated
+from .metrics import Metrics
 from .naming import selector
 from .objects import GROUP, VERSION, ShapeError
 from .pool import Pool
@@ -44,9 +45,13 @@ class Work:
     """
 
     def __init__(
-        self, settings: Settings, leads: Callable[[], bool], failed: Callable[[BaseException], None]
+        self,
+        settings: Settings,
+        leads: Callable[[], bool],
+        failed: Callable[[BaseException], None],
+        metrics: Metrics,
     ) -> None:
-        self._settings, self._leads, self._failed = settings, leads, failed
+        self._settings, self._leads, self._failed, self._metrics = settings, leads, failed, metrics
         self._wake = asyncio.Event()
         self._generations: dict[str, int] = {}  # of NodeProbes by uid
         self._task: asyncio.Task[None] | None = None
@@ -97,7 +102,8 @@ class Work:
         """Look, rest, look again. Raises MissingError where NodeProbe is not defined."""
         async with connected(login, REQUEST_SECONDS) as api:
             gated = Gated(api, self._leads)
-            keeper = Keeper(Means(gated, Pool(gated, time.time), self._settings, time.time, Random()))
+            pool = Pool(gated, time.time)
+            keeper = Keeper(Means(gated, pool, self._settings, time.time, Random(), self._metrics))
             while True:
                 seconds = await _looked(keeper)
                 self._looked_at = time.monotonic()

@@ -25,6 +25,7 @@ from . import health
 from .handlers import Work
 from .http import connected, login
 from .lease import Elector, LeaseSettings
+from .metrics import Metrics
 from .settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ _log = logging.getLogger(__name__)
 class ServerSettings:
     """Where the process is asked how it is."""
 
-    address: Annotated[str, Setting("address of /livez and /readyz")] = "127.0.0.1"
+    address: Annotated[str, Setting("address of /livez, /readyz and /metrics")] = "127.0.0.1"
     port: Annotated[
         int, Setting("their port; 0 takes a free one, which the log names", least=0, most=65535)
     ] = 10279
@@ -43,12 +44,18 @@ class ServerSettings:
 class Operator(threading.Thread):
     """kopf in its own thread. `ended` is called, in that thread, when it is over, however that came."""
 
-    def __init__(self, settings: Settings, leads: Callable[[], bool], ended: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        leads: Callable[[], bool],
+        ended: Callable[[], object],
+        metrics: Metrics,
+    ) -> None:
         super().__init__(name="kopf", daemon=True)
         self._settings, self._tell_ended = settings, ended
         self._stop_flag = threading.Event()
         self._failure: BaseException | None = None
-        self._work = Work(settings, leads, self._failed)
+        self._work = Work(settings, leads, self._failed, metrics)
 
     def run(self) -> None:
         """Run kopf until told to stop, or until it fails."""
@@ -84,10 +91,11 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         loop.add_signal_handler(number, told.set)
     async with connected(login, lease.retry_period * 0.9) as api:
         elector = Elector(api, lease, f"{socket.gethostname()}_{uuid.uuid4()}", Random())
-        operator = Operator(settings, elector.leads, lambda: loop.call_soon_threadsafe(ended.set))
+        metrics = Metrics()
+        operator = Operator(settings, elector.leads, lambda: loop.call_soon_threadsafe(ended.set), metrics)
         live = {"leader-election": elector.trouble, "keeper": operator.trouble}
         ready = {"first-try": lambda: "" if elector.tried.is_set() else "not yet"}
-        runner, address = await health.serve(live, ready, server.address, server.port)
+        runner, address = await health.serve(live, ready, metrics, server.address, server.port)
         _log.info("serving probes on %s", address)
         election = asyncio.create_task(elector.run())
         try:

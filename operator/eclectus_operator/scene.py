@@ -8,6 +8,7 @@ from random import Random
 
 from . import objects, pods, times
 from .api import Api
+from .metrics import Metrics
 from .naming import RUN
 from .objects import NodeProbe, ProbeStatus
 from .observed import Pod
@@ -25,6 +26,7 @@ class Means:
     settings: Settings
     now: Callable[[], float]
     rng: Random
+    metrics: Metrics = field(default_factory=Metrics)
 
     @property
     def pods_path(self) -> str:

@@ -112,6 +112,8 @@ async def _act(means: Means, scene: Scene, uid: str, run: Run, step: Step) -> No
         case Forget():  # the profile first: what is forgotten nobody tells it any more
             await _tell_profile(means, probe, run)
             await write(means, scene, probe, report.forgotten(probe.status, run))
+            if run.outcome is not None:
+                means.metrics.ended(run.outcome)
         case Delete(pod_uid, at_once):
             name = pods.identity(probe, run, means.settings.instance).name
             await delete(means, scene, name, pod_uid, at_once)
