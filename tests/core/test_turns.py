@@ -113,3 +113,34 @@ def test_who_takes_all_may_refuse_each_and_a_lane_is_refused_once() -> None:
     world.add(*numbered(5))
     assert world.engine.census().unschedulable == 5
     assert world.engine.census().counts["attempts:unschedulable:eclectus"] == 5
+
+
+def test_those_passed_over_are_not_offered_in_this_round_and_come_again_in_the_next() -> None:
+    seen: list[str] = []
+
+    def pull(view: View, turns: Turns) -> Iterator[Action]:
+        for task in turns:
+            seen.append(task.name)
+            yield Plan(task, 0)
+            if task.name == "a0":
+                assert turns.pass_over(task, 1) == 1
+
+    world = world_of(pull)
+    world.add(*LANES)
+    assert seen == ["a0", "b0", "a2", "b1"]
+    world.step()
+    assert seen[4:] == ["a0", "b0", "a2", "b1"]
+
+
+def test_no_more_are_passed_over_than_there_are() -> None:
+    found: list[int] = []
+
+    def pull(view: View, turns: Turns) -> Iterator[Action]:
+        for task in turns:
+            yield Plan(task, 0)
+            found.append(turns.pass_over(task, 9))
+            found.append(turns.pass_over(task, -1))
+
+    world = world_of(pull)
+    world.add(*LANES)
+    assert found == [2, 0, 1, 0]

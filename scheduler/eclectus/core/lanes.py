@@ -71,6 +71,12 @@ class TaskLane:
         self._cursor += 1
         return self._entries[self._cursor - 1][2]
 
+    def pass_over(self, most: int) -> int:
+        """The cursor moves past up to so many tasks; returns past how many."""
+        count = max(0, min(most, len(self._entries) - self._cursor))
+        self._cursor += count
+        return count
+
     def shut(self, closed: bool) -> None:
         """Whether it has no head for now, though there may be more tasks."""
         self._closed = closed

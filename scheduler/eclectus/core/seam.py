@@ -157,6 +157,13 @@ class Turns(Iterator[Task], ABC):
         a policy that compares all waiting tasks sees each kind once, however many wait.
         """
 
+    @abstractmethod
+    def pass_over(self, task: Task, most: int) -> int:
+        """Leave out for this round up to `most` tasks that come next in the lane of this one, which waits.
+
+        Returns how many there were. Its price does not grow with them.
+        """
+
 
 class View:
     """All that a policy may read: arrays over nodes, classes, speeds, the time and a seeded chance."""

@@ -65,6 +65,11 @@ class Walk(Turns):
         """A lane's next task comes when the one at hand has been answered."""
         self._one_each = True
 
+    def pass_over(self, task: Task, most: int) -> int:
+        """Those who come next in the lane of a task that waits are not offered in this round."""
+        lane = self._state.lanes.lane_of(task.uid)
+        return lane.pass_over(most) if lane is not None else 0
+
     # -- answers ---------------------------------------------------------------------------------
 
     def leave(self, task: Task) -> None:

@@ -14,7 +14,13 @@ free much sooner.
 
 What must not happen is waiting for what never comes: a task that was deferred while nodes had room
 takes the best of those once it has waited as long as it would have run there. So the worst that
-a wrong estimate can do is to double a task's time (the ski-rental bound).
+a wrong estimate can do is to double a task's time (the ski-rental bound). When the first in
+line has waited in vain, those behind it wait no more either.
+
+A round costs what it places and a few plans, not what waits: after `PLANNED_MOST` plans for a class the
+number of those for whom waiting is better is reckoned (maths/deferring.py), they are passed over, and
+whoever stands behind them takes the node with room. For one kind of work that is what planning all of
+them would decide; other kinds see only the few as waiting.
 
 Services do not end, so they neither wait nor are waited for: they take the room-y fast node, sharing
 load among nodes in proportion to speed. Rates nearer to each other than `SPEED_STEP` count as equal,
