@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,11 @@ def why_not() -> str | None:
     if platform.machine() not in ARCHITECTURES:
         return f"images are built for {' and '.join(ARCHITECTURES)}; this machine is a {platform.machine()}"
     lacking = [package for program, package in PROGRAMS.items() if not shutil.which(program, path=PATH)]
-    return f"building images without Docker needs `apt-get install {' '.join(lacking)}`" if lacking else None
+    if lacking:
+        return f"building images without Docker needs `apt-get install {' '.join(lacking)}`"
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        return "building images without Docker needs the right to mount, CAP_SYS_ADMIN; root here lacks it"
+    return None
 
 
 def archive(name: str) -> Path:

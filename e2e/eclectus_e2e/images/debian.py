@@ -23,7 +23,7 @@ DROPPED = (
 
 
 def base_layer() -> Layer:
-    """Debian with Python; a minute and a half on first use. Needs root."""
+    """Debian with Python; a minute and a half or more on first use. Needs root and the right to mount."""
     release = platform.freedesktop_os_release()["VERSION_CODENAME"]
     key = [Path(__file__).read_bytes(), release.encode(), platform.machine().encode()]
     return cached("debian", key, lambda tree: _fill(tree, release))
@@ -48,7 +48,9 @@ def compile_inside(root: Path, folder: str) -> None:
 
 def _fill(tree: Path, release: str) -> None:
     include = f"--include={','.join(PACKAGES)}"
-    run("debootstrap", "--variant=minbase", include, release, tree, _mirror(release))
+    # In a mount namespace, so that its /proc and /sys in the tree end with it, however it ends.
+    command = ("unshare", "--mount", "debootstrap", "--variant=minbase", include)
+    run(*command, release, tree, _mirror(release))
     compile_inside(tree, f"/usr/lib/{python_name(tree)}")
     for name in DROPPED:
         path = tree / name
