@@ -9,14 +9,12 @@ from __future__ import annotations
 from . import dispatch, objects, report, waiting
 from .api import MissingError, listed
 from .dispatch import Cell, Held
-from .naming import RUN
 from .objects import NodeProbe
 from .observed import Node, Pod, Profile
 from .scene import Means, Scene, write
 from .settling import create
 
 TRIES = 20  # nodes asked about for one probe: where none of so many may be probed, hardly any may
-_REAL = f"!{RUN}"  # label selector of pods that are no probes
 
 
 async def begin(means: Means, scene: Scene, probe: NodeProbe) -> None:
@@ -93,8 +91,8 @@ async def _starting(means: Means, node: str) -> Held | None:
 
 async def _pending(means: Means, node: str) -> list[Pod]:
     """The real pods that are bound to a node, or to none, and have not started."""
-    query = {"fieldSelector": f"spec.nodeName={node},status.phase=Pending", "labelSelector": _REAL}
-    return [objects.read(each, Pod) for each in await listed(means.api, "/api/v1/pods", query)]
+    found = await listed(means.api, waiting.PODS, waiting.pending(node))
+    return [objects.read(each, Pod) for each in found]
 
 
 def _named(pod: Pod) -> str:

@@ -28,6 +28,7 @@ OURS = (
     "schedulerName",
     "serviceAccount",
     "serviceAccountName",
+    "terminationGracePeriodSeconds",
 )
 HOST = ("hostIPC", "hostNetwork", "hostPID", "hostUsers")
 Object = dict[str, Any]

@@ -18,6 +18,7 @@ from .api import ApiError, ConflictError, MissingError, NotLeadingError, listed
 from .beginning import begin
 from .checking import problems
 from .dispatch import Due
+from .making_way import in_the_way
 from .naming import RUN, selector
 from .objects import Meta, NodeProbe, ProbeStatus, ShapeError
 from .observed import Pod
@@ -56,10 +57,12 @@ class Keeper:
         well = [await _guarded(_name(each), self._take_in(scene, each)) for each in found]
         # 3. Pods of ours that nobody knows of are deleted.
         well.append(await _guarded("orphans", self._collect(scene)))
-        # 4. Every run takes its next steps.
+        # 4. Probes that hold room for which real pods wait are to make way.
+        well.append(await _guarded("making way", self._make_way(scene)))
+        # 5. Every run takes its next steps.
         for uid, probe in list(scene.probes.items()):
             well.append(await _guarded(probe.metadata.name, settle(self._means, scene, uid)))
-        # 5. New runs begin where they are due.
+        # 6. New runs begin where they are due.
         for uid, probe in list(scene.probes.items()):
             well.append(await _guarded(probe.metadata.name, self._begin_due(scene, uid)))
         return self._rest(scene, all(well))
@@ -122,6 +125,9 @@ class Keeper:
         for orphan in found.orphans:
             _log.warning("nobody knows of pod %s: deleting it", orphan.name)
             await delete(self._means, scene, orphan.name, orphan.uid, at_once=False)
+
+    async def _make_way(self, scene: Scene) -> None:
+        scene.in_the_way = await in_the_way(self._means, scene)
 
     async def _begin_due(self, scene: Scene, uid: str) -> None:
         """Begin a run if one is due, and note when the next will be."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
 
 from .objects import EndedBy, Outcome
+from .stages import MADE_WAY
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
 
@@ -23,9 +24,14 @@ class Metrics:
 
     def ended(self, outcome: Outcome) -> None:
         """A run has ended, and is counted in its NodeProbe's status too."""
-        word = "succeeded" if outcome.succeeded else _FAILURES[outcome.ended_by]
-        self._probes.labels(word, outcome.stage).inc()
+        self._probes.labels(_word(outcome), outcome.stage).inc()
 
     def expose(self) -> bytes:
         """The text of /metrics."""
         return generate_latest(self.registry)
+
+
+def _word(outcome: Outcome) -> str:
+    if outcome.reason == MADE_WAY:
+        return "made_way"
+    return "succeeded" if outcome.succeeded else _FAILURES[outcome.ended_by]

@@ -190,11 +190,12 @@ class Node(Struct, frozen=True):
 class ProfileStatus(Struct, frozen=True, rename="camel"):
     """Of a profile's status."""
 
+    state: str = "Unknown"
     last_probe: LastProbe | None = None
 
 
 class Profile(Struct, frozen=True):
-    """A NodeProfile, as far as it says when its node was probed."""
+    """A NodeProfile, as far as it says how its node is and when it was probed."""
 
     status: ProfileStatus = ProfileStatus()
 

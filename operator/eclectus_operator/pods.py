@@ -29,6 +29,7 @@ UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
     "disk": {"cpu": "500m", "memory": "128Mi", "ephemeral-storage": "256Mi"},
 }
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
+GRACE_SECONDS = 1  # a benchmark has nothing to save, and whoever waits for its room has waited enough
 UNPRIVILEGED: Object = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -70,6 +71,7 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
             "affinity": _pinned(run.node),
             "tolerations": [*spec.get("tolerations", []), *map(objects.written, probe.spec.tolerations)],
             "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": GRACE_SECONDS,
             "activeDeadlineSeconds": last_net_seconds(probe.spec.deadlines),
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,

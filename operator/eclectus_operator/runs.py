@@ -6,6 +6,7 @@
     begun             another's by the name  end it: the name is taken
     seen              none                   end it: somebody deleted it
     seen              under way              wait; when its stage is overdue, end it
+    seen              in a real pod's way    end it
     seen              has ended              end it
     ended             there                  delete it
     ended             none                   tell the node's profile, and forget the run
@@ -88,8 +89,13 @@ def taken(run: Run, reason: str, now: float) -> Step:
     return End(_lost(f"the name of its pod is taken: {reason}", "NameTaken", Stage.CREATING, now))
 
 
-def with_pod(run: Run, pod: Pod, seen: Sight, deadlines: Deadlines, now: float, *, measured: bool) -> Step:
-    """The step for a run and its pod; `measured`: it is the built-in benchmark."""
+def with_pod(
+    run: Run, pod: Pod, seen: Sight, deadlines: Deadlines, now: float, *, measured: bool, hinders: bool
+) -> Step:
+    """The step for a run and its pod.
+
+    `measured`: it is the built-in benchmark; `hinders`: it holds room that a real pod waits for.
+    """
     late = stages.overdue(seen, deadlines, now)
     if run.outcome is not None:
         if seen.stage is Stage.DELETING and not late:
@@ -99,6 +105,8 @@ def with_pod(run: Run, pod: Pod, seen: Sight, deadlines: Deadlines, now: float, 
         return Delete(pod.metadata.uid, at_once)
     if not run.pod_uid:
         return Note(pod.metadata.uid)
+    if hinders and seen.stage is Stage.RUNNING:
+        return End(stages.made_way(pod, now))
     return _under_way(pod, seen, deadlines, now, measured=measured)
 
 

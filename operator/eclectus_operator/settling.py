@@ -70,7 +70,8 @@ async def _steps(means: Means, scene: Scene, probe: NodeProbe) -> Steps:
         work = probe.work(run.class_name)
         measured = work is not None and work.unit is not None
         seen = await _sight(means, pod, probe)
-        steps.append((run, runs.with_pod(run, pod, seen, deadlines, now, measured=measured)))
+        hinders = pod.metadata.name in scene.in_the_way
+        steps.append((run, runs.with_pod(run, pod, seen, deadlines, now, measured=measured, hinders=hinders)))
     return steps
 
 
@@ -117,7 +118,7 @@ async def _act(means: Means, scene: Scene, uid: str, run: Run, step: Step) -> No
         case Delete(pod_uid, at_once):
             name = pods.identity(probe, run, means.settings.instance).name
             await delete(means, scene, name, pod_uid, at_once)
-        case End(outcome) if not outcome.succeeded:
+        case End(outcome) if not outcome.succeeded and outcome.reason != stages.MADE_WAY:
             await announce(means, tell.run_failed(probe, run, outcome))
 
 

@@ -24,6 +24,7 @@ PULL_REASONS = (
     "ImageInspectError",
     "RegistryUnavailable",
 )
+MADE_WAY = "MadeWay"
 _LAST_WORDS = 1500  # characters kept of what a container said at its end
 
 
@@ -129,6 +130,12 @@ def ended_by_us(pod: Pod, seen: Sight, deadlines: Deadlines, now: float) -> Outc
     message = f"pod {pod.metadata.name}: {doing} after {allowed:g} s{where}{said}"
     reason = seen.reason or "DeadlineExceeded"
     return Outcome(False, seen.stage, reason, message, "Operator", times.text(now))
+
+
+def made_way(pod: Pod, now: float) -> Outcome:
+    """The outcome of a pod that the operator ends because a real one waits for its room."""
+    message = f"pod {pod.metadata.name}: ended, because a real pod waits for its room on {pod.spec.node_name}"
+    return Outcome(False, Stage.RUNNING, MADE_WAY, message, "Operator", times.text(now))
 
 
 def ended_by_itself(pod: Pod, now: float, *, measured: bool) -> Outcome:

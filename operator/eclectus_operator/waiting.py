@@ -9,20 +9,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from .naming import RUN
 from .observed import Pod
 
 # What schedulers say of a node that would do but for what runs there now.
 SHORTAGES = ("Insufficient ", "Too many pods", "didn't have free ports")
+PODS = "/api/v1/pods"
 
 
-def first_waiting(pending: Iterable[Pod]) -> Pod | None:
+def pending(node: str = "") -> dict[str, str]:
+    """The query for real pods that are bound to this node, or to none, and have not started."""
+    return {"fieldSelector": f"spec.nodeName={node},status.phase=Pending", "labelSelector": f"!{RUN}"}
+
+
+def first_waiting(pods: Iterable[Pod]) -> Pod | None:
     """A real pod among those without a node that waits for room; None if none does."""
-    return next((pod for pod in pending if _waits_for_room(pod)), None)
+    return next((pod for pod in pods if _waits_for_room(pod)), None)
 
 
 def first_real(pods: Iterable[Pod]) -> Pod | None:
     """A real pod among those that are bound to a node and have not started; None if there is none."""
     return next((pod for pod in pods if not pod.is_probe and not pod.metadata.deletion_timestamp), None)
+
+
+def lacks_room(pod: Pod) -> bool:
+    """Whether it waits for room, and has been told so: one that has just come may find it."""
+    return pod.condition("PodScheduled") is not None and _waits_for_room(pod)
 
 
 def _waits_for_room(pod: Pod) -> bool:

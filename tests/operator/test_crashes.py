@@ -4,11 +4,12 @@ from collections import Counter
 
 import pytest
 
-from fake_api import PODS, PROBES, PROFILES, Crash
-from probe_world import ProbeWorld, node_probe
+from fake_api import NODES, PODS, PROBES, PROFILES, Crash
+from probe_world import REAL, ProbeWorld, node_probe, real
 
 LIMIT = 2
 PROBING_SECONDS, QUIET_SECONDS = 45.0, 90.0  # the latter: for the last run to end
+CROWDED_SECONDS = 15.0, 30.0  # from the first moment on
 
 
 class Watchdog:
@@ -39,18 +40,28 @@ class Watchdog:
         return run
 
 
-def life(crash_at: tuple[int, bool] | None) -> tuple[ProbeWorld, Watchdog]:
-    """Probes for a while, then none; an operator that dies is followed by a new one at the next look."""
+def life(crash_at: tuple[int, bool] | None, crowded: bool = False) -> tuple[ProbeWorld, Watchdog]:
+    """Probes for a while, then none; an operator that dies is followed by a new one at the next look.
+
+    `crowded`: in between a real pod waits for the room of any probe, until the probes have made way.
+    """
     world = ProbeWorld()
+    for number in range(3):
+        world.api.touch(f"{NODES}/n{number}")["status"]["allocatable"] = {"cpu": "1", "pods": "9"}
     watchdog = Watchdog(world)
     world.api.put(PROBES, node_probe(limits={"running": LIMIT}))
     world.api.crash_at = crash_at
     suspended = False
-    end = world.api.now + PROBING_SECONDS + QUIET_SECONDS
+    begin = world.api.now
+    end = begin + PROBING_SECONDS + QUIET_SECONDS
     while world.api.now < end:
         if not suspended and world.api.now >= end - QUIET_SECONDS:
             world.suspend()
             suspended = True
+        if crowded and world.api.now == begin + CROWDED_SECONDS[0]:
+            world.api.put(REAL, real("late", "1"))
+        if crowded and world.api.now == begin + CROWDED_SECONDS[1]:
+            world.api.remove(f"{REAL}/late")
         world.cluster_step()
         try:
             world.look()
@@ -60,12 +71,12 @@ def life(crash_at: tuple[int, bool] | None) -> tuple[ProbeWorld, Watchdog]:
     return world, watchdog
 
 
-def calls_of_a_quiet_life() -> int:
-    world, _ = life(None)
+def calls_of_a_life(crowded: bool) -> int:
+    world, _ = life(None, crowded)
     return len(world.api.calls)
 
 
-CALLS = calls_of_a_quiet_life()
+CALLS, CALLS_CROWDED = calls_of_a_life(False), calls_of_a_life(True)
 
 
 def test_a_quiet_life_is_long_enough_to_die_in():
@@ -73,6 +84,8 @@ def test_a_quiet_life_is_long_enough_to_die_in():
     methods = {(method, path.rpartition("/")[2][:8]) for method, path in world.api.calls}
     assert {("POST", "pods"), ("PATCH", "status"), ("POST", "nodeprof")} <= methods
     assert world.status()["succeeded"] >= 3
+    world, _ = life(None, crowded=True)
+    assert world.status()["failed"] >= 1, "in a crowded life probes make way"
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -94,7 +107,18 @@ def test_whatever_request_it_dies_at_nothing_leaks_and_no_probe_runs_twice(after
         assert len(profiles) >= 2, f"call {call}: the nodes' profiles were not told"
 
 
-def test_the_same_holds_when_it_dies_again_and_again():
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_the_same_holds_when_probes_make_way(after):
+    for call in range(CALLS_CROWDED):
+        world, watchdog = life((call, after), crowded=True)
+        status = world.status()
+        assert set(watchdog.pods_ever.values()) <= {1}, f"call {call}: a probe ran twice"
+        assert world.api.pods() == {}, f"call {call}: a pod is left"
+        assert status["runs"] == [], f"call {call}: a run is left"
+        assert status["succeeded"] + status["failed"] == status["nextNumber"]
+
+
+def test_the_same_holds_when_it_it_dies_again_and_again():
     for first in range(0, CALLS, 7):
         world = ProbeWorld()
         watchdog = Watchdog(world)

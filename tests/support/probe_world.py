@@ -17,6 +17,8 @@ T = TypeVar("T")
 INSTANCE = "blue"
 SETTINGS = Settings(instance=INSTANCE, namespace="probes", unit_image="eclectus-unit:1", priority_class="low")
 RUN_SECONDS = 20.0
+REAL = "/api/v1/namespaces/default/pods"
+NO_ROOM = "0/3 nodes are available: 3 Insufficient cpu."
 
 
 def node(name: str, **fields: Any) -> Object:
@@ -26,6 +28,24 @@ def node(name: str, **fields: Any) -> Object:
         "metadata": {"name": name, "labels": fields.get("labels", {"pool": "batch"})},
         "spec": {"unschedulable": fields.get("unschedulable", False), "taints": fields.get("taints", [])},
         "status": {"conditions": [{"type": "Ready", "status": ready}]},
+    }
+
+
+def real(name: str, cpu: str, *, on: str = "", told: bool = True, **spec: Any) -> Object:
+    """A real pod: one that runs on a node, or one that waits for room; `told`: it has been told so."""
+    requests = {"cpu": cpu}
+    conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": NO_ROOM}]
+    return {
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "nodeName": on,
+            "containers": [{"name": "main", "resources": {"requests": requests}}],
+            **spec,
+        },
+        "status": {
+            "phase": "Running" if on else "Pending",
+            "conditions": conditions if told and not on else [],
+        },
     }
 
 

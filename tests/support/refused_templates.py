@@ -38,6 +38,7 @@ REFUSED = [
     _of_spec("serviceAccount", "admin"),
     _of_spec("automountServiceAccountToken", True),
     _of_spec("restartPolicy", "Always"),
+    _of_spec("terminationGracePeriodSeconds", 3600),
     _of_spec("activeDeadlineSeconds", 5),
     _of_spec("hostNetwork", True),
     _of_spec("hostPID", True),
