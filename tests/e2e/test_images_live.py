@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import tarfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from eclectus_e2e.images import archives, layers
+from eclectus_e2e.images.command import images
+from eclectus_e2e.paths import CHECKOUT
 
 pytestmark = [
     pytest.mark.live,
@@ -42,14 +45,8 @@ class Unpacked:
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory):
-    images = {}
-
-    def get(name: str) -> Unpacked:
-        if name not in images:
-            images[name] = Unpacked(name, tmp_path_factory.mktemp(name))
-        return images[name]
-
-    return get
+    """Each image by name, unpacked once."""
+    return cache(lambda name: Unpacked(name, tmp_path_factory.mktemp(name)))
 
 
 @pytest.mark.parametrize(
@@ -107,3 +104,11 @@ def test_busybox_has_its_applets_by_name(unpacked):
 def test_an_archive_that_is_up_to_date_is_left_alone():
     first = os.stat(archives.archive("busybox"))
     assert os.stat(archives.archive("busybox")) == first
+
+
+def test_the_command_says_where_each_archive_lies_and_what_pods_call_it(capsys):
+    assert images(["pause", "busybox"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[0] == "build/images/pause.tar"
+    assert first.split()[-1] == "registry.k8s.io/pause:3.10"
+    assert (CHECKOUT / second.split()[0]).exists()

@@ -67,7 +67,7 @@ def dependencies_layer(image: Image) -> Layer:
 
 def application_layer(image: Image) -> Layer:
     """The wheel of the checkout and its programs; new with every change of the sources."""
-    key = [_RECIPE, base_layer().digest.encode(), *_said(image)]
+    key = [_RECIPE, base_layer().digest.encode(), *_source_parts(image)]
     return cached("application", key, lambda tree: _fill_application(tree, image))
 
 
@@ -78,7 +78,7 @@ def files_layer(name: str, image: Image) -> Layer:
         for source in image.sources:
             shutil.copy(CHECKOUT / source, tree)
 
-    return cached(name, [_RECIPE, *_said(image)], fill)
+    return cached(name, [_RECIPE, *_source_parts(image)], fill)
 
 
 def _fill_dependencies(tree: Path, lock: Path) -> None:
@@ -133,7 +133,7 @@ def _wheel(image: Image, scratch: Path) -> Path:
     return wheels[0]
 
 
-def _said(image: Image) -> Iterator[bytes]:
+def _source_parts(image: Image) -> Iterator[bytes]:
     """Path and bytes of every file among an image's sources."""
     for source in image.sources:
         top = CHECKOUT / source
