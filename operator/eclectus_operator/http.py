@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -28,13 +29,22 @@ def login() -> kopf.ConnectionInfo:
 
     Raises kopf.LoginError.
     """
-    settings = kopf.OperatorSettings()
-    ways = [kopf.login_with_service_account, kopf.login_with_kubeconfig]
+    ways: list[Callable[..., Any]] = [_as_service_account, kopf.login_with_kubeconfig]
     for way in reversed(ways) if os.environ.get("KUBECONFIG") else ways:
-        found: kopf.ConnectionInfo | None = way(settings=settings)
+        found: kopf.ConnectionInfo | None = way(settings=kopf.OperatorSettings())
         if found is not None:
             return found
     raise kopf.LoginError("no ServiceAccount token and no kubeconfig: name one in KUBECONFIG")
+
+
+def _as_service_account(*, settings: kopf.OperatorSettings) -> kopf.ConnectionInfo | None:
+    """kopf's, but by the Service's address: kopf takes its name, which a cluster without DNS cannot tell."""
+    found: kopf.ConnectionInfo | None = kopf.login_with_service_account(settings=settings)
+    host = os.environ.get("KUBERNETES_SERVICE_HOST")
+    if found is None or host is None:
+        return found
+    port = os.environ.get("KUBERNETES_SERVICE_PORT", "443")
+    return replace(found, server=f"https://{f'[{host}]' if ':' in host else host}:{port}")
 
 
 @asynccontextmanager

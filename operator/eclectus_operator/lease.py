@@ -68,7 +68,7 @@ class Elector:
         self._election = Election(identity, settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.lease_namespace}/leases"
         self._tried_at = elapsed()
-        self.tried = asyncio.Event()
+        self._heard_at: float | None = None
         self.leading = asyncio.Event()
 
     def leads(self) -> bool:
@@ -79,7 +79,6 @@ class Elector:
         """Acquire the Lease and keep it; returns when it is lost."""
         while True:
             await self._try()
-            self.tried.set()
             left = self._election.left(elapsed())
             if left > 0:
                 self.leading.set()
@@ -104,11 +103,23 @@ class Elector:
         silent = elapsed() - self._tried_at
         return f"no try for {silent:.0f} s" if silent > self._settings.lease_duration + HUNG_SECONDS else ""
 
+    def unheard(self) -> str:
+        """Whether the API server gives no answers, in words; empty when it does."""
+        if self._heard_at is None:
+            return "no answer from the API server yet"
+        silent = elapsed() - self._heard_at
+        return (
+            f"no answer from the API server for {silent:.0f} s"
+            if silent > self._settings.lease_duration
+            else ""
+        )
+
     async def _try(self) -> None:
         """One look and, where due, one write; a failure of any kind is logged and tried again."""
         self._tried_at = elapsed()
         try:
             self._election.saw(await self._read(), elapsed())
+            self._heard_at = elapsed()
             wish = self._election.wish(elapsed(), datetime.now(UTC))
             if wish is not None:
                 sent_at = elapsed()

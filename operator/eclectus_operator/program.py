@@ -94,7 +94,7 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         metrics = Metrics()
         operator = Operator(settings, elector.leads, lambda: loop.call_soon_threadsafe(ended.set), metrics)
         live = {"leader-election": elector.trouble, "keeper": operator.trouble}
-        ready = {"first-try": lambda: "" if elector.tried.is_set() else "not yet"}
+        ready = {"api-server": elector.unheard}
         runner, address = await health.serve(live, ready, metrics, server.address, server.port)
         _log.info("serving probes on %s", address)
         election = asyncio.create_task(elector.run())

@@ -124,3 +124,16 @@ def test_without_any_credentials_it_says_where_they_would_be(monkeypatch, tmp_pa
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(kopf.LoginError, match="name one in KUBECONFIG"):
         login()
+
+
+@pytest.mark.parametrize(
+    ("host", "server"), [("10.96.0.1", "https://10.96.0.1:443"), ("fd00::1", "https://[fd00::1]:443")]
+)
+def test_in_a_pod_the_service_is_found_by_its_address_so_that_no_dns_is_needed(monkeypatch, host, server):
+    told = kopf.ConnectionInfo(server="https://kubernetes.default.svc", default_namespace="ns")
+    monkeypatch.setattr(kopf, "login_with_service_account", lambda settings: told)
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    found = login()
+    assert (found.server, found.default_namespace) == (server, "ns")

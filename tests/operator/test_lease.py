@@ -96,3 +96,13 @@ def test_while_the_lease_is_not_surely_ours_nothing_but_reads_is_sent():
         with pytest.raises(NotLeadingError):
             driven(gated.send(method, "/api/v1/namespaces/probes/pods", {}))
     assert api.calls == [("GET", "/api/v1/pods")]
+
+
+def test_without_answers_from_the_api_server_it_is_not_ready(clock):
+    api = FakeApi()
+    one = elector(api, "a")
+    assert one.unheard() == "no answer from the API server yet"
+    turn(one)
+    assert one.unheard() == ""
+    clock[0] += SETTINGS.lease_duration + 1
+    assert one.unheard() == "no answer from the API server for 16 s"
