@@ -16,7 +16,7 @@ class Claim:
     claim is the same object wherever it stands, so a policy may remember things about it.
     """
 
-    __slots__ = ("__weakref__", "is_meant", "kind", "rows", "since", "sticky", "tasks")
+    __slots__ = ("__weakref__", "is_meant", "kind", "profile", "rows", "since", "sticky", "tasks")
 
     def __init__(
         self,
@@ -29,6 +29,7 @@ class Claim:
     ) -> None:
         first = tasks[0]
         self.kind: Kind = (first.spec, first.workload)  # of all its tasks
+        self.profile = first.profile  # of all its tasks
         self.tasks = tasks  # not started yet, in order; never empty while it stands anywhere
         self.rows = rows  # where it stands; a row stands here twice if it was drawn twice
         self.since = since  # seconds

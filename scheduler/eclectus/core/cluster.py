@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.core.cells import Cells, cells
+from eclectus.core.cells import columns_of
 from eclectus.core.devices import Devices
 from eclectus.core.guards import Guards
 from eclectus.core.journal import Journal
@@ -40,7 +40,7 @@ class Cluster:
 
     Arrays (read them, do not write them): `allocatable`, `used`, `meant`, `lasting` (the part of
     `used` held by services, which do not end) of shape [rows, columns], the four pages of `ledger`,
-    from which a rule gathers its rows at once, and `pages`, the same for single numbers;
+    from which a rule gathers its rows at once, and `pages`, the same for single numbers: page, column, row;
     `scored` [rows, 2] (cpu, memory with defaults for best-effort pods); `idle` [rows], the share of the
     node that load nobody has asked room for leaves, 0..1; `present`, `cordoned` [rows];
     `taint_set` [rows], an index into `taint_sets`.
@@ -160,20 +160,21 @@ class Cluster:
 
     def _count(self, row: int, task: Task, times: int) -> None:
         spec, parts = task.spec, self.parts(task.holding)  # may widen the arrays: before their pages
-        used, scored = self.pages[USED], self._scored_cells
+        used = self.pages[USED]
         for column, amount in parts:
-            used[row, column] += times * amount
+            used[column][row] += times * amount
         if spec.lasting:
             self._count_service(row, parts, times)
         cpu, memory = spec.score_requests
-        scored[row, 0] += times * cpu
-        scored[row, 1] += times * memory
+        scored_cpu, scored_memory = self._scored_columns
+        scored_cpu[row] += times * cpu
+        scored_memory[row] += times * memory
         self.usage.note(row)
 
     def _count_service(self, row: int, parts: Parts, times: int) -> None:
         lasting = self.pages[LASTING]
         for column, amount in parts:
-            lasting[row, column] += times * amount
+            lasting[column][row] += times * amount
         self.services_changed += 1
 
     def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
@@ -181,7 +182,7 @@ class Cluster:
         parts = self.parts(amounts)  # may widen the arrays: before their pages
         meant = self.pages[MEANT]
         for column, amount in parts:
-            meant[row, column] += times * amount
+            meant[column][row] += times * amount
         self.usage.note(row)
 
     # -- amounts -------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ class Cluster:
         self._open_ledger(np.zeros((4, rows, columns)))
         self.shape.most = self.usage.most = max(JOURNAL_LEAST, 2 * rows)
         self.scored = np.zeros((rows, 2))
-        self._scored_cells: Cells[float] = cells(self.scored)
+        self._scored_columns = columns_of(self.scored)
         self.idle = np.ones(rows)
         self.present = np.zeros(rows, dtype=bool)
         self.cordoned = np.zeros(rows, dtype=bool)
@@ -264,7 +265,7 @@ class Cluster:
     def _open_ledger(self, ledger: NDArray[np.float64]) -> None:
         self.ledger = ledger
         self.allocatable, self.used, self.meant, self.lasting = ledger
-        self.pages: tuple[Cells[float], ...] = tuple(map(cells, ledger))
+        self.pages = tuple(map(columns_of, ledger))
 
     def _lengthen(self, rows: int) -> None:
         kept = {name: getattr(self, name) for name in _ROW_ARRAYS}

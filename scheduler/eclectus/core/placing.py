@@ -6,14 +6,14 @@ gets a Fault with the policy's name; it never reaches a node and never stops the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
 
 from eclectus.core.errors import PolicyError
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, Join, Place, PlacePolicy, Plan, Profile, Refuse, Why
+from eclectus.core.seam import Action, Batch, Join, Place, PlacePolicy, Plan, Profile, Refuse
 from eclectus.core.serving import Serving
 from eclectus.core.state import State
 from eclectus.core.vetting import vet
@@ -30,6 +30,13 @@ class Placing:
 
     def __init__(self, state: State, serving: Serving) -> None:
         self._state, self._serving = state, serving
+        self._deeds: dict[type, Callable[[Walk, Any], None]] = {
+            Place: self._bind,
+            Plan: self._plan,
+            Join: self._join,
+            Batch: self._reserve,
+            Refuse: self._refuse,
+        }
         self.next_release = inf  # when a held task is to be let go, seconds
 
     # -- turns ---------------------------------------------------------------------------------
@@ -131,29 +138,31 @@ class Placing:
 
     def _apply(self, walk: Walk, action: Action) -> None:
         """Put an action in force; raises PolicyError, having changed nothing, if it must not be."""
-        state = self._state
-        vet(state, walk.offered, action)
-        match action:
-            case Place(task=task, row=row, devices=devices):
-                walk.leave(task)
-                state.bind(task, int(row), devices)
-            case Join(task=task, row=row):
-                walk.leave(task)
-                self._serving.join(task, int(row))
-            case Plan(task=task, row=row, until=until):
-                walk.wait(task)
-                state.plans.make(task, int(row), state.now, until)
-            case Batch(tasks=tasks, rows=rows, sticky=sticky):
-                for task in tasks:
-                    walk.leave(task)
-                state.lines.reserve(tasks, [int(row) for row in rows], sticky, state.now)
-                for row in rows:
-                    self._serving.serve(int(row))
-            case Refuse(task=task, why=why):
-                self._refuse(walk, task, why)
+        vet(self._state, walk.offered, action)
+        self._deeds[type(action)](walk, action)
 
-    def _refuse(self, walk: Walk, task: Task, why: Why) -> None:
-        state = self._state
+    def _bind(self, walk: Walk, place: Place) -> None:
+        walk.leave(place.task)
+        self._state.bind(place.task, int(place.row), place.devices)
+
+    def _plan(self, walk: Walk, plan: Plan) -> None:
+        walk.wait(plan.task)
+        self._state.plans.make(plan.task, int(plan.row), self._state.now, plan.until)
+
+    def _join(self, walk: Walk, join: Join) -> None:
+        walk.leave(join.task)
+        self._serving.join(join.task, int(join.row))
+
+    def _reserve(self, walk: Walk, batch: Batch) -> None:
+        for task in batch.tasks:
+            walk.leave(task)
+        rows = [int(row) for row in batch.rows]
+        self._state.lines.reserve(batch.tasks, rows, batch.sticky, self._state.now)
+        for row in rows:
+            self._serving.serve(row)
+
+    def _refuse(self, walk: Walk, refuse: Refuse) -> None:
+        state, task, why = self._state, refuse.task, refuse.why
         if not why.of_class:
             walk.leave(task)
             state.back_off(task, "Unschedulable", why.message)

@@ -15,7 +15,7 @@ class Serving:
     """Lines by row, served when their node has changed."""
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        self._state, self._classes = state, state.view.classes
         self._usage_place = self._shape_place = self._services_seen = 0
         lines = {id(profile.line): profile.line for profile in state.profiles.values()}
         self._thieves = [line for line in lines.values() if type(line).steal is not Line.steal]
@@ -49,11 +49,12 @@ class Serving:
     def join(self, task: Task, row: int) -> None:
         """The task joins the line of this row, and the line is served."""
         state = self._state
-        first_come = state.profiles[task.profile].line.first_come
-        if first_come and row not in state.lines.by_row and self._fits((task.spec, task.workload), row):
+        is_next = row not in state.lines.by_row and state.profiles[task.profile].line.first_come
+        if is_next and self._fits((task.spec, task.workload), row):
             state.bind(task, row)  # a line of one that starts at once need not be formed
-        else:
-            state.lines.join(task, row, state.now)
+            return
+        state.lines.join(task, row, state.now)
+        if not is_next:  # else it has just been seen not to fit
             self.serve(row)
 
     def serve(self, row: int) -> None:
@@ -67,7 +68,7 @@ class Serving:
         line = self._state.lines.by_row.get(row)
         if not line:
             return None
-        policy = self._state.profiles[line[0].head.profile].line
+        policy = self._state.profiles[line[0].profile].line
         if policy.first_come:
             return line[0] if self._fits(line[0].kind, row) else None
         fitting = [kind for kind in self._state.lines.kinds(row) if self._fits(kind, row)]
@@ -75,7 +76,7 @@ class Serving:
         return claim if claim is not None and claim.kind in fitting else None
 
     def _fits(self, kind: Kind, row: int) -> bool:
-        return self._state.view.classes.kept(kind).fits_now(row)
+        return self._classes.kept(kind).fits_now(row)
 
     def _dismiss(self, row: int) -> None:
         """Tasks that may no longer run here, or that only services keep out, go back to the queue."""

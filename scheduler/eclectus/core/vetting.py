@@ -5,7 +5,8 @@ A policy is a plug-in, so nothing is taken for granted, not even that an action 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -15,38 +16,52 @@ from eclectus.core.model import DEVICE_MILLI, Task, amount_of
 from eclectus.core.seam import Action, Batch, Join, Place, Plan, Refuse, Why
 from eclectus.core.state import State
 
-# Made once: `Place | Plan | ...` within isinstance would make the union anew with every answer.
-_ACTIONS = (Place, Plan, Join, Batch, Refuse)
 _INTEGERS = (int, np.integer)
 
+Offered = Mapping[str, tuple[Task, TaskLane]]
 
-def vet(state: State, offered: Mapping[str, tuple[Task, TaskLane]], action: Action) -> None:
+
+def vet(state: State, offered: Offered, action: Action) -> None:
     """Raise PolicyError if the action must not be taken; changes nothing."""
-    if not isinstance(action, _ACTIONS):
+    vet_kind = _VET.get(type(action))
+    if vet_kind is None:
         raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
-    if isinstance(action, Batch):
-        _vet_batch(state, offered, action)
-        return
-    task = action.task
+    vet_kind(state, offered, action)
+
+
+def _vet_place(state: State, offered: Offered, place: Place) -> None:
+    task, row, devices = place.task, place.row, place.devices
     _vet_task(offered, task)
-    match action:
-        case Place(row=row, devices=devices):
-            if not state.view.task_class(task).open[_vet_row(state, task, row)]:
-                raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
-            if not isinstance(devices, tuple) or devices:
-                _vet_devices(state, task, row, devices)
-        case Join(row=row):
-            _vet_wait(state, task, row)
-        case Plan(row=row, until=until):
-            if not state.view.task_class(task).feasible[_vet_row(state, task, row)]:
-                raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
-            if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
-                raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
-        case Refuse(why=why):
-            _vet_why(task, why)
+    if not state.view.task_class(task).numbers.open[_vet_row(state, task, row)]:
+        raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
+    if not isinstance(devices, tuple) or devices:
+        _vet_devices(state, task, row, devices)
 
 
-def _vet_batch(state: State, offered: Mapping[str, tuple[Task, TaskLane]], batch: Batch) -> None:
+def _vet_plan(state: State, offered: Offered, plan: Plan) -> None:
+    task, row, until = plan.task, plan.row, plan.until
+    _vet_task(offered, task)
+    if not state.view.task_class(task).numbers.feasible[_vet_row(state, task, row)]:
+        raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
+    if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
+        raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
+
+
+def _vet_join(state: State, offered: Offered, join: Join) -> None:
+    _vet_task(offered, join.task)
+    _vet_wait(state, join.task, join.row)
+
+
+def _vet_refuse(state: State, offered: Offered, refuse: Refuse) -> None:
+    task, why = refuse.task, refuse.why
+    _vet_task(offered, task)
+    if not isinstance(why, Why):
+        raise PolicyError(f"{why!r} is no Why for {task}")
+    if not why.of_class and not why.message:
+        raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
+
+
+def _vet_batch(state: State, offered: Offered, batch: Batch) -> None:
     if not batch.tasks or not batch.rows:
         raise PolicyError(f"a batch needs tasks and rows, not {batch!r}")
     first = batch.tasks[0]
@@ -60,7 +75,7 @@ def _vet_batch(state: State, offered: Mapping[str, tuple[Task, TaskLane]], batch
         _vet_wait(state, first, row)
 
 
-def _vet_task(offered: Mapping[str, tuple[Task, TaskLane]], task: object) -> None:
+def _vet_task(offered: Offered, task: object) -> None:
     if not isinstance(task, Task):
         raise PolicyError(f"{task!r} is no task")
     at_hand = offered.get(task.uid)
@@ -71,13 +86,6 @@ def _vet_task(offered: Mapping[str, tuple[Task, TaskLane]], task: object) -> Non
 def _vet_wait(state: State, task: Task, row: int) -> None:
     if not state.view.task_class(task).may_wait(_vet_row(state, task, row)):
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
-
-
-def _vet_why(task: Task, why: Why) -> None:
-    if not isinstance(why, Why):
-        raise PolicyError(f"{why!r} is no Why for {task}")
-    if not why.of_class and not why.message:
-        raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
 
 
 def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -> None:
@@ -96,3 +104,12 @@ def _vet_row(state: State, task: Task, row: int) -> int:
     if not 0 <= row < len(names) or not names[row]:
         raise PolicyError(f"there is no node in row {row} for {task}")
     return int(row)
+
+
+_VET: dict[type, Callable[[State, Offered, Any], None]] = {
+    Place: _vet_place,
+    Plan: _vet_plan,
+    Join: _vet_join,
+    Batch: _vet_batch,
+    Refuse: _vet_refuse,
+}

@@ -104,7 +104,7 @@ class TaskClass:
             return False
         allocatable, used, _, _ = self.cluster.pages
         for column, asked in self._asks:
-            if used[row, column] + asked > allocatable[row, column]:
+            if used[column][row] + asked > allocatable[column][row]:
                 return False
         return not self._on_usage or self._holds_on_usage(row)
 
@@ -208,11 +208,10 @@ class TaskClass:
         numbers = self.numbers
         allocatable, used, meant, _ = self.cluster.pages
         over = -inf
-        for column, demand in self._asks:
-            at = (row, column)
-            over = max(over, (used[at] + meant[at] + demand - allocatable[at]) / demand)
+        for at, demand in self._asks:
+            over = max(over, (used[at][row] + meant[at][row] + demand - allocatable[at][row]) / demand)
         numbers.over[row] = over
-        is_open = numbers.feasible[row] and over <= 0
+        is_open = over <= 0 and numbers.feasible[row]
         if is_open != numbers.open[row]:
             numbers.open[row] = is_open
             self.open_count += 1 if is_open else -1
@@ -220,7 +219,7 @@ class TaskClass:
     def _judge_slots(self, row: int) -> None:
         """The same for the slots of one row, which change only with services and shape."""
         allocatable, _, _, lasting = self.cluster.pages
-        least = min((allocatable[row, at] - lasting[row, at]) / demand for at, demand in self._asks)
+        least = min((allocatable[at][row] - lasting[at][row]) / demand for at, demand in self._asks)
         slots = max(floor(least), 0)
         if (slots >= 1) != (self.numbers.slots[row] >= 1):
             self._waitable_rows = None
