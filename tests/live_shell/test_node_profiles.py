@@ -181,6 +181,20 @@ async def test_what_another_scheduler_has_written_is_not_written_again(server, a
 
 
 @alone
+async def test_what_another_has_just_written_is_left_to_it_for_a_round(server, answers, until):
+    """Two that do not agree, as with other settings, do not write more often than one."""
+    theirs = replace(known("n1", rate=1.0), at=1001.0)
+    server.on(LIST, answers.says(page(known("n1"))), answers.says(page(theirs)))
+    server.on(patch("n1"), answers.says({}))
+    async with profiles(server, [known("n1", rate=9.0)]) as (made, _, _):
+        await made.recall()
+        async with writing(made):
+            await until(lambda: server.count(patch("n1")))
+    asked = [what for what, _, _ in server.asked]
+    assert asked[: asked.index(patch("n1"))] == [LIST] * 3  # at the start, theirs, and theirs still
+
+
+@alone
 async def test_who_knows_less_than_what_stands_there_writes_nothing(server, answers, until):
     server.on(LIST, answers.says(page()), answers.says(page(replace(known("n1", rate=9.0), epoch=6))))
     now = []

@@ -6,7 +6,8 @@ hundred once they are known. Without the definition of NodeProfile, or the right
 works as before and learns anew after a restart.
 
 Several schedulers of one cluster see the same pods and so learn the same. Who has something to write reads
-first what the others have written: then most of it is no news any more, and the later epoch wins.
+first what the others have written: what they agree on is no news any more then, the later epoch wins, and
+what another has written since the last look is left to it for this round.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class NodeProfiles:
 
     async def recall(self) -> None:
         """Tell the engine what was known before. Failing costs learning anew, so it stops nobody."""
-        if await self._look():
+        if await self._look() is not None:
             _log.info("recalled what was known of %d nodes", len(self._standing))
 
     async def run(self) -> None:
@@ -61,10 +62,13 @@ class NodeProfiles:
             if self._leads():
                 await self._write_news(list(self._known()))
 
-    async def _look(self) -> bool:
-        """Read what stands there, and tell the engine what others have written; whether it went well."""
+    async def _look(self) -> set[str] | None:
+        """Read what stands there, and tell the engine what others know; nodes of which others have written.
+
+        None if it could not be read.
+        """
         try:
-            await self._read_all()
+            written = await self._read_all()
         except MissingError:
             if self._defined:
                 _log.info("NodeProfile is not defined here: what is learned does not outlive this process")
@@ -73,10 +77,10 @@ class NodeProfiles:
             _log.warning("what was learned before could not be read: %s", error)
         else:
             self._defined = True
-            return True
-        return False
+            return written
+        return None
 
-    async def _read_all(self) -> None:
+    async def _read_all(self) -> set[str]:
         query, standing = {"limit": PAGE}, dict[str, KnownNode]()
         while True:
             page = decode_page(await self._means.client.get(PATH, query))
@@ -84,15 +88,15 @@ class NodeProfiles:
             await self._inbox.offer([NodeRecalled(known) for known in read.values() if self._is_later(known)])
             standing |= read
             if not page.metadata.continue_:
-                self._standing = standing
-                return
+                before, self._standing = self._standing, standing
+                return {node for node, known in standing.items() if not _is_same(known, before.get(node))}
             query["continue"] = page.metadata.continue_
 
     async def _write_news(self, now: list[KnownNode]) -> None:
         """What was written longest ago goes first, so that no node starves behind a busy one."""
-        if not any(map(self._is_news, now)) or not await self._look():
+        if not any(map(self._is_news, now)) or (theirs := await self._look()) is None:
             return
-        news = [each for each in now if self._is_news(each)]
+        news = [each for each in now if each.node not in theirs and self._is_news(each)]
         news.sort(key=lambda each: self._standing[each.node].at if each.node in self._standing else 0.0)
         for known in news[: self._settings.writes_a_round]:
             try:
@@ -136,6 +140,11 @@ class NodeProfiles:
 
     def _count(self, result: str) -> None:
         self._means.metrics.profile_writes.labels(result).inc()
+
+
+def _is_same(read: KnownNode, known: KnownNode | None) -> bool:
+    """Whether this is what we have read or written before; times stand there in whole seconds."""
+    return known is not None and (read.epoch, int(read.at)) == (known.epoch, int(known.at))
 
 
 def _read(items: Iterable[Profile]) -> Iterator[KnownNode]:
