@@ -107,4 +107,4 @@ class Accounts:
             return "dead"
         if self._watch.share.item(row) < 1.0:
             return "suspect"
-        return "live" if any(self._rates.cells(row)) else "unknown"
+        return "live" if self._rates.has_samples(row) else "unknown"

@@ -167,6 +167,10 @@ class Rates:
             if cell.samples:
                 yield workload, cell.samples
 
+    def has_samples(self, row: int) -> bool:
+        """Whether anything at all has been seen of a row."""
+        return any(cell.samples for cell in self._nodes[row].by_workload.values())
+
     def variation(self, workload: int) -> float:
         """C^2 of the times of a workload."""
         return self._spread[workload].variation
