@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import kopf
 
@@ -59,9 +59,15 @@ class Operator(threading.Thread):
 
     def run(self) -> None:
         """Run kopf until told to stop, or until it fails."""
-        registry, namespaces = self._work.registry(), [self._settings.namespace]
+        running = kopf.operator(
+            registry=self._work.registry(),
+            namespaces=[self._settings.namespace],
+            # Else kopf asks for the name of the user, and in a container the number has none.
+            identity=cast("Any", self._settings.instance),
+            stop_flag=self._stop_flag,
+        )
         try:
-            asyncio.run(kopf.operator(registry=registry, namespaces=namespaces, stop_flag=self._stop_flag))
+            asyncio.run(running)
         except Exception as error:
             self._failed(error)
         finally:
