@@ -52,6 +52,7 @@ def test_the_operator_reckons_its_rate_by_it():
         (KNOWN, KNOWN, FRESH_SECONDS, True),
         (KNOWN, KnownLoad(0.1, 0.0, ()), 0, False),  # of a scheduler that has just begun
         (KNOWN, KnownLoad(0.1, 0.0, ()), FRESH_SECONDS, True),
+        (KnownLoad(0.0, 0.0, ()), KnownLoad(0.1, 0.0, KNOWN.shares), 0, True),
     ],
 )
 def test_it_is_written_when_it_has_changed_or_grown_old(said, known, age, news):

@@ -99,12 +99,15 @@ def suspended(admin, name="batch"):
 
 
 def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelets):
-    operator().wait_leading()
+    running = operator().wait_leading()
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("every node was probed", lambda: len(admin.get(PROFILES)["items"]) == len(NODES))
     found = suspended(admin)
     assert found["failed"] == 0
     assert found["succeeded"] == found["nextNumber"] == len(kubelets.journal())
+    metrics = urllib.request.urlopen(f"http://{running.address}/metrics").read().decode()
+    counted = f'eclectus_probes_total{{outcome="succeeded",stage="Running"}} {found["succeeded"]:.1f}'
+    assert counted in metrics.splitlines()
     metadata = admin.get(f"{PROBES}/batch")["metadata"]
     assert not metadata.keys() & {"finalizers", "annotations"}, "nothing of ours keeps it from going"
     assert {entry.klass for entry in kubelets.journal()} == {"bench"}, "so the scheduler learns from them"

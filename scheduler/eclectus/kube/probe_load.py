@@ -76,7 +76,7 @@ def differs(probe: Probe, known: KnownLoad, at: float) -> bool:
     said = probe.status.load
     if said is None or at - said.observed_time.timestamp() >= FRESH_SECONDS:
         return True
-    if not known.capacity:
+    if said.service_rate and not known.capacity:
         return False  # who has just begun takes back nothing that another knows
     if _far(said.arrival_rate, known.arrivals) or _far(said.service_rate, known.capacity):
         return True
