@@ -16,41 +16,41 @@ class Backoff:
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, str]] = []
-        self._tasks: dict[str, tuple[float, Task]] = {}
+        self.waiting: dict[str, tuple[float, Task]] = {}  # uid -> when, task; read it, do not write it
         self._failures: dict[str, int] = {}
 
     def __len__(self) -> int:
-        return len(self._tasks)
+        return len(self.waiting)
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._tasks
+        return uid in self.waiting
 
     def add(self, task: Task, now: float) -> None:
         """The pod has failed once more."""
         failures = self._failures[task.uid] = self._failures.get(task.uid, 0) + 1
         when = now + min(FIRST_SECONDS * 2.0 ** min(failures - 1, 8), MOST_SECONDS)
-        self._tasks[task.uid] = (when, task)
+        self.waiting[task.uid] = (when, task)
         heappush(self._heap, (when, task.uid))
 
     def discard(self, uid: str) -> None:
         """The pod backs off no more; its failures stay counted until it is forgotten."""
-        self._tasks.pop(uid, None)
+        self.waiting.pop(uid, None)
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone."""
-        self._tasks.pop(uid, None)
+        self.waiting.pop(uid, None)
         self._failures.pop(uid, None)
 
     def replace(self, task: Task) -> None:
         """The pod has changed while it backs off."""
-        when, _ = self._tasks[task.uid]
-        self._tasks[task.uid] = (when, task)
+        when, _ = self.waiting[task.uid]
+        self.waiting[task.uid] = (when, task)
 
     def next_due(self) -> float:
         """When the next pod may be tried, seconds; inf for never."""
         while self._heap:
             when, uid = self._heap[0]
-            if uid in self._tasks and self._tasks[uid][0] == when:
+            if uid in self.waiting and self.waiting[uid][0] == when:
                 return when
             heappop(self._heap)
         return inf
@@ -60,5 +60,5 @@ class Backoff:
         due: list[Task] = []
         while self._heap and self.next_due() <= now:
             _, uid = heappop(self._heap)
-            due.append(self._tasks.pop(uid)[1])
+            due.append(self.waiting.pop(uid)[1])
         return due

@@ -62,7 +62,7 @@ class Engine:
     def _decide(self, now: float) -> None:
         state = self._state
         # 2. Who may be tried again?
-        if len(state.backoff):
+        if state.backoff.waiting:
             for task in state.backoff.take_due(now):
                 state.enqueue(task, "BackoffComplete")
         if now >= self._flush_at:
@@ -73,14 +73,11 @@ class Engine:
         # 4. Waiting tasks take their turns, and places.
         self._placing.take_turns()
         # 5. Who still waits is told why.
-        next_word = self._telling.tell()
-        self._wake = min(
-            state.backoff.next_due(),
-            next_word,
-            state.plans.next_look,
-            self._placing.next_release,
-            self._flush_at if state.lanes.waiting else inf,
-        )
+        self._wake = min(self._telling.tell(), state.plans.next_look, self._placing.next_release)
+        if state.backoff.waiting:
+            self._wake = min(self._wake, state.backoff.next_due())
+        if state.lanes.waiting:
+            self._wake = min(self._wake, self._flush_at)
 
     def _lead(self, whether: bool) -> None:
         self._deciding = whether

@@ -125,8 +125,8 @@ class Lanes:
         """Queue a task by its profile's order; it must not be queued already."""
         self._serial += 1
         lane_key = (task.profile, order.group(task), task.spec, task.workload)
-        key = tuple(map(float, order.key(task, self._serial)))
-        if any(map(isnan, key)):  # would stand nowhere and never be found again
+        key = tuple(order.key(task, self._serial))
+        if any(map(isnan, key)):  # would stand nowhere and never be found again; no number at all raises
             raise ValueError(f"Order.key answered {key}")
         lane = self._lanes.get(lane_key)
         if lane is None:

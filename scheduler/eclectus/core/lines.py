@@ -7,7 +7,7 @@ will come to nothing. Neither is persisted: a restart makes them again from the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from eclectus.core.claim import Claim, Kind
@@ -124,18 +124,9 @@ class Plans:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._rows: dict[str, tuple[Task, int]] = {}
-        self._until = inf
-        self._since: dict[str, float] = {}
-
-    @property
-    def since(self) -> Mapping[str, float]:
-        """uid -> since when the task has been planned in every round and not placed, seconds."""
-        return self._since
-
-    @property
-    def next_look(self) -> float:
-        """The earliest time at which a plan asks to be looked at again, seconds; inf for never."""
-        return self._until
+        # Read these, do not write them:
+        self.next_look = inf  # when the first plan asks to be looked at again, seconds
+        self.since: dict[str, float] = {}  # uid -> since when planned in every round and not placed, seconds
 
     def row_of(self, uid: str) -> int | None:
         """The row a task is planned on."""
@@ -145,13 +136,13 @@ class Plans:
     def make(self, task: Task, row: int, now: float, until: float) -> None:
         """The task waits for this row."""
         self._rows[task.uid] = (task, row)
-        self._since.setdefault(task.uid, now)
+        self.since.setdefault(task.uid, now)
         self._cluster.mean_for(row, task.spec.requests)
-        self._until = min(self._until, until)
+        self.next_look = min(self.next_look, until)
 
     def lift(self) -> None:
         """A new round: no task is meant for any node. `since` stays until `prune`."""
-        self._until = inf
+        self.next_look = inf
         if self._rows:
             for task, row in self._rows.values():
                 self._cluster.mean_for(row, task.spec.requests, -1)
@@ -159,15 +150,15 @@ class Plans:
 
     def prune(self) -> None:
         """The round is over: only tasks still planned remember since when."""
-        if self._since:
-            self._since = {uid: since for uid, since in self._since.items() if uid in self._rows}
+        if self.since:
+            self.since = {uid: since for uid, since in self.since.items() if uid in self._rows}
 
     def withdraw(self, uid: str) -> None:
         """The task is gone."""
-        if not self._since:
+        if not self.since:
             return
         plan = self._rows.pop(uid, None)
-        self._since.pop(uid, None)
+        self.since.pop(uid, None)
         if plan is not None:
             task, row = plan
             self._cluster.mean_for(row, task.spec.requests, -1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, cast
@@ -38,9 +38,8 @@ class Noting:
         self._started = _heeded(state.learn, "started")
         self._left = _heeded(state.learn, "left")
         self._elsewhere: set[str] = set()  # uids of pods that wait for another scheduler
-        # Uids of the newest pods that ended or went, oldest first. (To find the first entry, a dict passes
-        # over all that were deleted before it: at this size that costs more than all else a step does.)
-        self._graves: OrderedDict[str, None] = OrderedDict()
+        self._graves: set[str] = set()  # uids of the newest pods that ended or went…
+        self._buried: deque[str] = deque()  # …oldest first
         self.handlers: dict[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
@@ -195,15 +194,21 @@ class Noting:
 
     def _gone(self, uid: str) -> None:
         state = self._state
-        self._graves[uid] = None
-        if len(self._graves) > GRAVES_MOST:
-            self._graves.popitem(last=False)
+        self._bury(uid)
         self._elsewhere.discard(uid)
         if self._left is not None:
             self._teach(self._left, uid, state.now)
         state.forget(uid)
         state.residents.confirm(uid)
         state.residents.drop(uid)
+
+    def _bury(self, uid: str) -> None:
+        if uid in self._graves:
+            return
+        self._graves.add(uid)
+        self._buried.append(uid)
+        if len(self._buried) > GRAVES_MOST:
+            self._graves.remove(self._buried.popleft())
 
     # -- answers -------------------------------------------------------------------------------
 

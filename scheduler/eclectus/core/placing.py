@@ -102,7 +102,8 @@ class Placing:
         if profile.relieve:
             self._relieve(profile, walk)
         self._state.lanes.sweep(walk.walked.values(), walk.placed)
-        self.next_release = min(self.next_release, walk.next_release)
+        if walk.next_release < self.next_release:
+            self.next_release = walk.next_release
 
     def _take(self, walk: Walk, policy: PlacePolicy, action: Action) -> bool:
         """Put the action in force if it may be; otherwise its task, if it is one at hand, backs off."""

@@ -34,7 +34,7 @@ class Reports:
         while others and waiting.get(others[0][1]) != others[0][0]:
             heappop(others)
         due = first[0][0] if first else inf
-        return min(due, others[0][0]) if others else due
+        return others[0][0] if others and others[0][0] < due else due
 
     def owe(self, uid: str, now: float, at_once: bool) -> None:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -56,7 +56,7 @@ class State:
         self.held: set[str] = set()  # kept back by a Hold policy in the newest round
         self.pending: dict[str, Task] = {}  # ours and not bound, as last seen, in flight or not
         self.commands: list[Command] = []
-        self.counts: Counter[str] = Counter()
+        self.counts: dict[str, int] = defaultdict(int)
         self.view.lines = self.lines.by_row
         self.view.residents = self.residents.on
         self.now = 0.0  # the time of the step, seconds

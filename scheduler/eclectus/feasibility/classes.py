@@ -209,7 +209,9 @@ class TaskClass:
         allocatable, used, meant, _ = self.cluster.pages
         over = -inf
         for at, demand in self._asks:
-            over = max(over, (used[at][row] + meant[at][row] + demand - allocatable[at][row]) / demand)
+            over_here = (used[at][row] + meant[at][row] + demand - allocatable[at][row]) / demand
+            if over_here > over:
+                over = over_here
         numbers.over[row] = over
         is_open = over <= 0 and numbers.feasible[row]
         if is_open != numbers.open[row]:

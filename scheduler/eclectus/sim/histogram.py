@@ -31,7 +31,8 @@ class Histogram:
         """One more."""
         self.buckets[floor(log(seconds) * _SCALE) if seconds > 1e-12 else ZERO] += 1
         self.total += seconds
-        self.largest = max(self.largest, seconds)
+        if seconds > self.largest:
+            self.largest = seconds
 
     def join(self, other: Histogram) -> None:
         """Take in another sample."""

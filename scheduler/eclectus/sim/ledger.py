@@ -138,7 +138,9 @@ class Ledger:
     def enter(self, tasks: int) -> None:
         """Tasks of jobs that have arrived are there."""
         self.in_system += tasks
-        self.most_waiting = max(self.most_waiting, self.waiting)
+        waiting = self.in_system - self.running
+        if waiting > self.most_waiting:
+            self.most_waiting = waiting
 
     def close(self) -> None:
         """No more arrivals: what follows only drains and is not measured."""

@@ -82,11 +82,11 @@ class Poisson(Workload):
         gap = endless(lambda count: gaps.exponential(1.0, count))
         kinds = [each.kind(each.name) for each in self.classes]
         sizes = [endless(each.size.drawing(stream(seed, f"sizes of {each.name}"))) for each in self.classes]
-        bounds = list(accumulate(self._shares()))
+        bounds = list(accumulate(self._shares()))[:-1]  # above the last of them lies the last class
         now = 0.0
         while True:
             now += next(gap) / jobs_a_second
-            at = min(bisect(bounds, next(which)), len(kinds) - 1)
+            at = bisect(bounds, next(which))
             known = self.classes[at]
             drawn = tuple(islice(sizes[at], known.tasks_per_job))
             yield Arrival(now, kinds[at], drawn, estimate=known.estimate)

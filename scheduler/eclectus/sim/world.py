@@ -111,17 +111,17 @@ class World:
         return True
 
     def _move_on(self) -> None:
-        wake = self.engine.next_wake()
-        heap = self._heap
+        wake, heap = self.engine.next_wake(), self._heap
         if heap and (wake is None or heap[0][0] <= wake):
             self._idle_wakes = 0
-            now = heap[0][0]
+            at = heap[0][0]
         elif wake is not None and self._idle_wakes < IDLE_WAKES_MOST:
             self._idle_wakes += not heap
-            now = wake
+            at = wake
         else:
             raise StuckError(self._stuck())
-        self.now = max(now, self.now)
+        if at > self.now:
+            self.now = at
         self.ledger.clock(self.now)
 
     def _happen(self) -> None:
@@ -137,12 +137,12 @@ class World:
         if self.told is not None:
             self.told(self.now, words, commands)
         for command in commands:
-            if isinstance(command, Bind):
+            if type(command) is Bind:
                 if self._hop:
                     self._plan(self.now + self._hop, self._start, command)
                 else:
                     self._start(command)
-            elif isinstance(command, Fault):
+            elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
         if self._checked:
