@@ -141,6 +141,11 @@ def test_a_class_label_that_is_no_label_value_is_refused(label: str) -> None:
         task(labels={CLASS_LABEL: label})
 
 
+def test_a_pod_of_the_operators_is_a_probe() -> None:
+    assert task(labels={"eclectus.dev/run-id": "0123456789ab"}).spec.probe
+    assert not task().spec.probe
+
+
 def test_the_job_is_the_controlling_owner() -> None:
     owners = [{"uid": "friend"}, {"uid": "boss", "controller": True}]
     assert task(ownerReferences=owners).job == "boss"

@@ -48,6 +48,14 @@ def test_who_could_only_run_there_waits_and_is_told(way: str) -> None:
     assert there.words("a")
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_probe_goes_there_all_the_same(way: str) -> None:
+    there = world(Rosella(**WAYS[way]), dead=0.0, one=1.0)  # type: ignore[arg-type]
+    there.add(make_task("probe", node_name="dead", probe=True))
+    there.sleep(60.0)
+    assert [bind.node for bind in there.binds] == ["dead"]
+
+
 def test_policies_that_do_not_go_by_speed_are_not_concerned() -> None:
     there = world(LeastAllocated(), dead=0.0, one=1.0)
     there.add(*numbered(4))

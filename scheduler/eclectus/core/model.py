@@ -93,6 +93,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
     lasting: bool = False  # a service: it has no end of its own, so nobody should wait for it to end
+    probe: bool = False  # it goes to find out how fast a node is: what is believed of nodes is not asked
     unsupported: tuple[str, ...] = ()  # features this pod asks for that no rule here can honour
     shunned: tuple[Guard, ...] = ()  # guards of residents that this pod matches, from core/guards.py
 

@@ -188,8 +188,12 @@ class View:
         return self.classes.of(task.spec, task.workload)
 
     def speeds(self, task_class: TaskClass) -> Speeds:
-        """What is believed of every node for the work of this class."""
-        return self.learn.speeds(task_class.workload)
+        """What is believed of every node for the work of this class; all nodes are equal for a probe.
+
+        Else no probe would go to a node believed dead, and nothing would ever bring that back.
+        """
+        found = self.learn.speeds(task_class.workload)
+        return Speeds(np.ones_like(found.rate), 1.0, found.epoch) if task_class.spec.probe else found
 
     def usage(self, policy: Accounted) -> Usage:
         """What the groups of this policy's `counted_by` hold. Raises KeyError where it asks for none."""

@@ -21,6 +21,7 @@ from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
 
 CLASS_LABEL = "eclectus.dev/class"
+PROBE_LABEL = "eclectus.dev/run-id"  # the operator's, on the pods of its probes
 """A pod's label that names its kind of work, where the images do not tell."""
 ESTIMATE = "eclectus.dev/estimated-seconds"
 """A pod's annotation: how long it is believed to run on an average node."""
@@ -116,6 +117,7 @@ def _spec(pod: Pod) -> Spec:
         tolerations=constraints.tolerations(spec),
         host_ports=constraints.host_ports(spec),
         lasting=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
+        probe=PROBE_LABEL in pod.metadata.labels,
         unsupported=unsupported(spec),
     )
 
