@@ -155,8 +155,7 @@ async def test_a_round_writes_no_more_than_its_bound_and_the_oldest_first(server
 
 
 @alone
-async def test_a_later_epoch_is_let_stand(server, answers, until):
-    """One that another scheduler has written between our look and our write."""
+async def test_a_later_epoch_written_between_our_look_and_our_write_is_let_stand(server, answers, until):
     server.on(LIST, answers.says(page()), answers.says(page(replace(KNOWN, epoch=6))))
     server.on(patch("n1"), answers.says(*LATER))
     async with profiles(server, [KNOWN]) as (made, inbox, means), writing(made):
