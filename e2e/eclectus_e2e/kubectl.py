@@ -12,6 +12,7 @@ class Kubectl:
     """`kubectl("drain", "n1")` gives what it prints; `kubectl.get("nodes")` the items of a list."""
 
     def __init__(self, binaries: Path, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
         self._command = [str(binaries / "kubectl"), "--kubeconfig", str(kubeconfig)]
 
     def __call__(self, *arguments: str, given: Any = None) -> str:

@@ -55,6 +55,14 @@ def make(node: str) -> None:
                     (directory / file).write_text((directory.parent / file).read_text())
 
 
+def prefer() -> None:
+    """Let nodes' pods have what their quotas give them before others: else the machine's load is measured."""
+    if unified():
+        (_MOUNT / ROOT / "cpu.weight").write_text("10000")
+    else:
+        (_version_1()["cpu"] / ROOT / "cpu.shares").write_text("262144")
+
+
 def pods_root(node: str) -> str:
     """The cgroup that kubelet makes its pods' in."""
     return f"/{ROOT}/{node}/pods"
@@ -84,6 +92,13 @@ def thaw(node: str) -> None:
     _set_frozen(_tracking() / ROOT / node, frozen=False)
 
 
+def thaw_all() -> None:
+    """Let every node go on; there may be none."""
+    tracked = _tracking() / ROOT
+    for node in (path for path in _below(tracked) if path.parent == tracked):
+        _set_frozen(node, frozen=False)
+
+
 def kill_container(node: str, container: str) -> None:
     """Kill every process of a container, given its id, as the kernel does when memory runs out."""
     (group,) = (_tracking() / ROOT / node / "pods").rglob(container)
@@ -91,10 +106,8 @@ def kill_container(node: str, container: str) -> None:
 
 
 def remove_all() -> None:
-    """Kill every process of every node, and remove the directories; nothing to do is fine."""
+    """Kill every process of every node (thawed: else none dies), and remove the directories."""
     tracked = _tracking() / ROOT
-    for node in (path for path in _below(tracked) if path.parent == tracked):
-        _set_frozen(node, frozen=False)  # what is frozen does not even die
     if not wait_for(lambda: not _kill_below(tracked), _SETTLED_SECONDS):
         raise StartError(f"processes below {tracked} cannot be killed")
     # v1: also where runc makes them and nobody needs them, in the empty v2 beside it.

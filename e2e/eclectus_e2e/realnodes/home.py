@@ -51,15 +51,21 @@ def owner() -> Path | None:
     return Path(json.loads(_MARK.read_text())["cluster"]) if _MARK.exists() else None
 
 
-def release() -> list[str]:
-    """End every node and remove everything of them; the names of the processes that ran."""
+def halt() -> list[str]:
+    """End kubelets, containerds and kube-proxy, not yet the containers; the names of those that ran."""
+    cgroups.thaw_all()
+    return stop_recorded(HOME)
+
+
+def release() -> None:
+    """End every node and remove everything of them."""
     with _locked():
-        return _remove()
+        _remove()
 
 
-def _remove() -> list[str]:
+def _remove() -> None:
     """Whatever of these is there, in the order in which one holds the other."""
-    ended = stop_recorded(HOME)
+    halt()
     cgroups.remove_all()
     network.remove_bridges()
     if HOME.exists():
@@ -73,7 +79,6 @@ def _remove() -> list[str]:
             shutil.rmtree(path)
     if HOME.exists():
         shutil.rmtree(HOME)
-    return ended
 
 
 def _unmount_below(directory: Path) -> None:

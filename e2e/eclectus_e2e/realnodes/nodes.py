@@ -1,13 +1,13 @@
 """Real nodes beside a control plane of their own: start, slow down, freeze, hurt, end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from eclectus_e2e import processes
-from eclectus_e2e.controlplane import USUAL, ControlPlane, PlaneOptions
+from eclectus_e2e.controlplane import USUAL, ControlPlane, PlaneOptions, remove
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.kubectl import Kubectl
 from eclectus_e2e.processes import log_tail, wait_for
@@ -56,15 +56,25 @@ def started(
     """
     nodes = start(directory, specs, images, options)
     with ExitStack() as stack:
-        stack.callback(home.release)
-        stack.callback(nodes.plane.stop)  # first: it waits for itself when its address has gone
+        stack.callback(end, lambda: remove(nodes.plane.directory))
         yield nodes
+
+
+def end(end_cluster: Callable[[], list[str]]) -> list[str]:
+    """End the nodes' programs, their control plane by `end_cluster`, then remove all else; what ran.
+
+    In this order: an API server waits for its clients, and for itself when its address has gone.
+    """
+    with ExitStack() as stack:
+        stack.callback(home.release)
+        halted = home.halt()
+        return halted + end_cluster()
 
 
 def start(
     directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
 ) -> RealNodes:
-    """Start them; `plane.stop()` and then `home.release()` end them."""
+    """Start them; `end` ends them."""
     require()
     programs = node_programs()
     with ExitStack() as undo:
@@ -77,6 +87,7 @@ def start(
         undo.callback(plane.stop)
         for place, spec in zip(places, specs, strict=True):
             _start_node(plane, programs, shared, place, spec)
+        cgroups.prefer()
         _start_proxy(plane, programs)
         plane.start_kube_scheduler()  # for what may not wait for a scheduler under test
         _wait_ready(plane, {spec.name for spec in specs})

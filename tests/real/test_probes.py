@@ -1,0 +1,194 @@
+"""What is learned of real nodes by probes in real containers, held against the CPU quotas that they have.
+
+In order, on one release: learn, find changed quotas, find a frozen node and take it back; then what may
+happen to a probe. The quotas are of one core, and the built-in benchmark does what it can in its share.
+"""
+
+import itertools
+import json
+import math
+import subprocess
+import sys
+
+import pytest
+
+import eclectus
+from eclectus_e2e.chart import NAMESPACE
+from live_cluster import wait
+from real_release import SHARES, pod
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
+FAST, SLOW, FROZEN = "real-64", "real-08", "real-32"
+UNITS = 8  # about a second of a core: the API server's times have whole seconds
+LEARN_SECONDS = 240.0
+OURS = f"--namespace={NAMESPACE}"
+
+
+def probe(name, work, **limits):
+    """A NodeProbe of the batch nodes that starts one as soon as there is room for one."""
+    quick = {"perHour": 3600, "leastPerHour": 3600, "running": 4, "nodeIntervalSeconds": 0}
+    return {
+        "apiVersion": "eclectus.dev/v1alpha1",
+        "kind": "NodeProbe",
+        "metadata": {"name": name},
+        "spec": {
+            "nodeSelector": {"pool": "batch"},
+            "classes": [{"name": "bench", **work}],
+            "limits": {**quick, **limits},
+            "deadlines": {"pullingSeconds": 5, "startingSeconds": 30},
+        },
+    }
+
+
+def unit(units=UNITS):
+    return {"unit": {"kind": "cpu", "units": units}}
+
+
+@pytest.fixture
+def probing(release, kubectl):
+    """Makes NodeProbes; at the end all go, and Kubernetes takes their pods with them."""
+
+    def make(name, work, **limits):
+        kubectl("create", "-f", "-", given=probe(name, work, **limits))
+
+    yield make
+    kubectl("delete", "nodeprobes", "--all")
+    wait("no probe pod is left", lambda: not probe_pods(kubectl))
+
+
+def probe_pods(kubectl):
+    return kubectl.get("pods", OURS, "--selector=eclectus.dev/probe")
+
+
+def profiles(kubectl):
+    found = kubectl.get("nodeprofiles")
+    return {one["metadata"]["name"]: one.get("status", {}) for one in found}
+
+
+def speeds(kubectl):
+    """What `eclectus speeds` says of the batch nodes, by name."""
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "speeds", "-o", "json"]
+    told = subprocess.run(
+        [*program, f"--kubeconfig={kubectl.kubeconfig}"], capture_output=True, text=True, check=True
+    )
+    return {one["node"]: one for one in json.loads(told.stdout) if one["node"] in SHARES}
+
+
+def off(kubectl, shares, samples=3):
+    """How far learned rates are from the quotas at worst, a factor; infinite before enough samples."""
+    learned = {name: bench(one) for name, one in profiles(kubectl).items() if name in shares}
+    if learned.keys() != shares.keys() or min(one.get("samples", 0) for one in learned.values()) < samples:
+        return math.inf
+    ratios = [learned[name]["rate"] / share for name, share in shares.items()]
+    usual = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    return max(max(ratio / usual, usual / ratio) for ratio in ratios)
+
+
+def bench(profile):
+    """What is learned of the probes' class."""
+    return next((one for one in profile.get("classes", []) if one["name"] == "bench"), {})
+
+
+def test_learned_speeds_are_the_quotas(probing, kubectl):
+    probing("learn", unit())
+    wait("all speeds are within a third", lambda: off(kubectl, SHARES) < 4 / 3, LEARN_SECONDS)
+    shown = speeds(kubectl)
+    assert sorted(shown, key=lambda name: shown[name]["speed"]) == sorted(SHARES, key=SHARES.__getitem__)
+    assert {one["lastProbe"]["reason"] for one in profiles(kubectl).values() if "lastProbe" in one} == {
+        "Completed"
+    }
+
+
+def test_quotas_changed_under_load_are_found(probing, kubectl, real):
+    swapped = {**SHARES, FAST: SHARES[SLOW], SLOW: SHARES[FAST]}
+    probing("changed", unit())
+    wait("it probes", lambda: probe_pods(kubectl))
+    try:
+        for name, share in swapped.items():
+            real.set_quota(name, share)
+        wait("the new speeds are within a third", lambda: off(kubectl, swapped) < 4 / 3, LEARN_SECONDS)
+    finally:
+        for name, share in SHARES.items():
+            real.set_quota(name, share)
+
+
+def test_a_frozen_node_gets_no_work_and_comes_back_by_probes_alone(release, probing, kubectl, real):
+    """Nobody else tells the scheduler: the API server goes on to call the node ready."""
+    number = itertools.count()
+
+    def send(count):
+        names = [f"work-{next(number)}" for _ in range(count)]
+        kubectl(
+            "create", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": list(map(task, names))}
+        )
+        wait("all are placed", lambda: all(placed(kubectl).get(name) for name in names))
+        return [placed(kubectl)[name] for name in names]
+
+    def dead():
+        send(1)
+        return state(kubectl, FROZEN) == "Dead"
+
+    real.freeze(FROZEN)
+    try:
+        wait("it is given up", dead, LEARN_SECONDS)
+        assert FROZEN in placed(kubectl).values(), "work was sent there until it was given up"
+        assert FROZEN not in send(12)
+        kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+    finally:
+        real.thaw(FROZEN)
+    probing("back", unit())
+    wait("it is trusted again", lambda: state(kubectl, FROZEN) == "Live", LEARN_SECONDS)
+    assert FROZEN in send(12)
+    kubectl("delete", "pods", "--all", "--force", "--grace-period=0")
+
+
+def task(name):
+    """Real work of the kind that probes measure."""
+    body = pod(name, klass="bench", nodeSelector={"pool": "batch"})
+    (container,) = body["spec"]["containers"]
+    container |= {"image": f"eclectus-unit:{eclectus.__version__}", "args": ["cpu", "--units", str(UNITS)]}
+    del container["command"]
+    return body
+
+
+def placed(kubectl):
+    return {one["metadata"]["name"]: one["spec"].get("nodeName") for one in kubectl.get("pods")}
+
+
+def state(kubectl, node):
+    return profiles(kubectl)[node].get("state")
+
+
+def test_a_killed_container_is_a_failed_probe_and_leaves_no_pod(probing, kubectl, real):
+    probing("killed", unit(5000), running=1)
+    wait("one runs", lambda: running(kubectl))
+    ((node, container),) = running(kubectl)
+    kubectl("patch", "nodeprobe", "killed", "--type=merge", '--patch={"spec": {"suspend": true}}')
+    real.kill_container(node, container)
+    wait("it has failed", lambda: nodeprobe(kubectl, "killed").get("failed") == 1)
+    wait("its pod is gone", lambda: not probe_pods(kubectl) and not nodeprobe(kubectl, "killed")["runs"])
+    last = profiles(kubectl)[node]["lastProbe"]
+    assert (last["succeeded"], last["endedBy"], last["stage"]) == (False, "Pod", "Running"), last
+
+
+def running(kubectl):
+    """Node and container of every probe that runs."""
+    return [
+        (one["spec"]["nodeName"], status["containerID"])
+        for one in probe_pods(kubectl)
+        for status in one["status"].get("containerStatuses", [])
+        if "running" in status["state"]
+    ]
+
+
+def nodeprobe(kubectl, name):
+    return kubectl.get("nodeprobe", name).get("status", {})
+
+
+def test_a_missing_image_is_told_with_its_stage_and_node(probing, kubectl):
+    image = "127.0.0.1:9/none:1"
+    probing("missing", {"run": {"image": image, "requests": {"cpu": "100m"}}}, running=1)
+    wait("one has failed", lambda: nodeprobe(kubectl, "missing").get("failed"))
+    messages = [one["message"] for one in kubectl.get("events", "--namespace=default")]
+    said = [one for one in messages if f"still pulling image {image} after 5 s (node real-" in one]
+    assert said, messages

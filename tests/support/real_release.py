@@ -1,0 +1,56 @@
+"""The chart installed on real nodes, and pods to try it with."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from eclectus_e2e.chart import NAMESPACE
+from eclectus_e2e.kubectl import Kubectl
+from eclectus_e2e.release import Release
+
+# All that is measured together takes 1.2 cores at most: two bear it, and the control plane beside it.
+SHARES = {"real-08": 0.08, "real-16": 0.16, "real-32": 0.32, "real-64": 0.64}
+_SYSTEM = {"nodeSelector": {"pool": "system"}}
+VALUES = {
+    "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},
+    "operator": {"enabled": True, "image": {"pullPolicy": "Never"}, **_SYSTEM},
+    "config": {
+        "leaderElection": {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"},
+        "clientConnection": {"requestTimeout": "2s"},
+        "nodeProfiles": {"interval": "1s"},
+    },
+}
+
+
+@contextmanager
+def installed(kubeconfig: Path, kubectl: Kubectl) -> Iterator[Release]:
+    """A release in a namespace that admits nothing but restricted pods."""
+    kubectl("create", "namespace", NAMESPACE)
+    kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
+    release = Release(kubeconfig)
+    release.install(VALUES)
+    yield release
+    kubectl("delete", "namespace", NAMESPACE)
+
+
+def pod(name: str, *command: str, klass: str = "", **spec: Any) -> dict[str, Any]:
+    """A pod for Eclectus to place, which runs a command of busybox."""
+    container = {
+        "name": "c",
+        "image": "busybox:static",
+        "command": list(command) or ["true"],
+        "resources": {"requests": {"cpu": "50m"}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"eclectus.dev/class": klass} if klass else {}},
+        "spec": {
+            "schedulerName": "eclectus",
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [container],
+            **spec,
+        },
+    }
