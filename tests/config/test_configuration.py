@@ -166,7 +166,7 @@ WRONG_PLACE = {
     "{policy: rosella, theta: true}": ".theta: must be a number, not True",
     "{policy: rosella, theta: '6'}": ".theta: must be a number, not '6'",
     "{policy: rosella, theta: 6s}": ".theta: must be a number, not '6s'",
-    "{policy: rosella, theta: }": ".theta: must be a number, not None",
+    "{policy: rosella, softWeight: }": ".softWeight: must be a number, not None",
     "{policy: rosella, theta: [6]}": ".theta: must be a number, not [6]",
     f"{{policy: rosella, theta: 1{'0' * 400}}}": ".theta: must be a number, not 1000",
     "{policy: rosella, theta: 0}": ".theta: 0 is too small; at least 1",

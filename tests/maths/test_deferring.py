@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.deferring import MOST, worth_waiting
+from eclectus.maths.deferring import MOST, pace_in_use, weight_of_waiting, worth_waiting
 
 
 def counted(theta: float, over: list[float], pace: list[float], service: list[float], limit: float) -> int:
@@ -49,3 +49,37 @@ def test_nobody_waits_for_a_node_that_does_no_work() -> None:
 
 def test_where_nodes_with_room_do_no_work_the_number_is_still_one() -> None:
     assert worth_waiting(4.0, np.ones(1), np.ones(1), np.ones(1), np.inf) == MOST
+
+
+# -- what a second of waiting weighs -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("load", "slots", "theta"),
+    [(0.5, 1, 1.46), (0.8, 1, 2.59), (0.95, 1, 6.12), (0.5, 4, 2.14), (0.8, 4, 4.59), (0.9, 16, 15.86)],
+)
+def test_it_grows_with_load_and_slots(load: float, slots: int, theta: float) -> None:
+    """1 + .5 slots^.6 (load / (1 - load))^.8, to the nearest power of 1.1."""
+    found = weight_of_waiting(load, slots)
+    assert found == pytest.approx(theta, abs=0.01)
+    exact = 1 + 0.5 * slots**0.6 * (load / (1 - load)) ** 0.8
+    assert exact / 1.1**0.5 <= found <= exact * 1.1**0.5
+
+
+def test_an_empty_cluster_waits_as_each_task_would_choose_and_a_full_one_hardly() -> None:
+    assert weight_of_waiting(0.0, 100) == 1.0
+    assert weight_of_waiting(1.0, 4) == weight_of_waiting(0.98, 4) == pytest.approx(28.1, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("queue", "share"),
+    [([0, 0], 0.0), ([4, 0], 0.8), ([0, 4], 0.2), ([2, 2], 0.5), ([9, 1], 0.85), ([-1, 0], 0.0)],
+)
+def test_a_fast_slot_in_use_counts_as_much_as_it_does(queue: list[float], share: float) -> None:
+    found = pace_in_use(np.array(queue, dtype=float), np.array([4.0, 4.0]), np.array([4.0, 1.0]))
+    assert found == pytest.approx(share)
+
+
+def test_where_nothing_can_be_done_everything_is_in_use() -> None:
+    assert pace_in_use(np.zeros(2), np.ones(2), np.zeros(2)) == 1.0
+    assert pace_in_use(np.zeros(0), np.zeros(0), np.zeros(0)) == 1.0

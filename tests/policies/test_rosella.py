@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from eclectus.feasibility.classes import TaskClass
 from eclectus.maths import numbers
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.rosella.compare import KEYS
+from worlds import World
 
 ROW = np.array([0])
 
@@ -125,9 +127,50 @@ def test_of_two_nodes_distinct_draws_always_compare_both() -> None:
     assert choices(Rosella(view="sample", distinct=True), {"slow": 1.0, "fast": 2.0}, 200) == {"fast": 200}
 
 
-def test_a_node_without_speed_gets_no_work() -> None:
-    found = choices(Rosella(view="sample"), {"dead": 0.0, "one": 1.0, "two": 1.0}, 500)
+@pytest.mark.parametrize("query", ["proportional", "uniform"])
+def test_a_node_without_speed_gets_no_work(query: str) -> None:
+    policy = Rosella(view="sample", query=query)  # type: ignore[arg-type]
+    found = choices(policy, {"dead": 0.0, "one": 1.0, "two": 1.0}, 500)
     assert found["dead"] == 0
+
+
+def test_uniform_draws_meet_the_fast_worker_as_often_as_any() -> None:
+    """Example 2: both draws are slow with probability .9^2 with replacement, .8 without."""
+    for distinct, both_slow in ((False, 0.81), (True, 0.8)):
+        policy = Rosella(view="sample", query="uniform", distinct=distinct)
+        found = choices(policy, EXAMPLE_1, 8000)
+        assert found["fast"] / 8000 == pytest.approx(1 - both_slow, abs=0.02)
+
+
+@pytest.mark.parametrize("drawn", [1, 3, 5])
+def test_of_so_many_draws_the_best_gets_the_task(drawn: int) -> None:
+    """Example 1: the fast one is missed with probability .6^d, and wins every tie."""
+    found = choices(Rosella(view="sample", choices=drawn), EXAMPLE_1, 8000)
+    assert found["fast"] / 8000 == pytest.approx(1 - 0.6**drawn, abs=0.02)
+
+
+@pytest.mark.parametrize("query", ["proportional", "uniform"])
+@pytest.mark.parametrize("compare", ["sq", "wait", "sed"])
+def test_any_query_goes_with_any_assignment(query: str, compare: str) -> None:
+    """Two nodes, both drawn: who gets the task is the assignment rule's alone."""
+    policy = Rosella(view="sample", query=query, compare=compare, distinct=True)  # type: ignore[arg-type]
+    world = World(make_engine(policy, ExactSpeeds({"slow": 1.0, "fast": 8.0})))
+    world.step(NodeSeen(make_node("slow", cpu=1)), NodeSeen(make_node("fast", cpu=1)))
+    world.add(make_task("first"))
+    assert world.node_of("first") == "fast"
+    world.add(make_task("second", created=1))
+    assert world.node_of("second") == ("" if compare == "sed" else "slow")
+
+
+def test_more_distinct_draws_than_nodes_meet_all_of_them() -> None:
+    policy = Rosella(view="sample", query="uniform", choices=9, distinct=True)
+    assert choices(policy, {"slow": 1.0, "mid": 2.0, "fast": 4.0}, 200) == {"fast": 200}
+
+
+@pytest.mark.parametrize("said", [{"query": "uniform"}, {"choices": 3}, {"distinct": True}])
+def test_drawing_from_the_full_view_is_refused_with_the_way_out(said: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError, match="view: the full view draws no nodes; leave out query, choices"):
+        Rosella(**said)
 
 
 @pytest.mark.parametrize("compare", ["sq", "wait", "sed"])

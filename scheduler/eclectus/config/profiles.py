@@ -9,16 +9,38 @@ from eclectus.config.reading import join, nearest, read, read_list, read_mapping
 from eclectus.core.errors import SettingsError
 from eclectus.core.seam import Hold, Learn, Profile
 from eclectus.policies import table
+from eclectus.policies.rosella import Rosella
 
 T = TypeVar("T")
+OWN = "eclectus"  # the mode of Rosella that is not the paper's
 
 _FIELDS = ["schedulerName", "order", "hold", "place", "line", "relieve"]
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
 
-def read_learner(values: object, path: str) -> Learn:
-    """The learner; rosella when nothing is said."""
-    return _read_policy(table.LEARN, values, path, default="rosella")
+def read_learner(values: object, path: str, mode: str) -> Learn:
+    """The learner; rosella when nothing is said, in the mode of the profiles."""
+    said = {"policy": "rosella"} if values is None else read_mapping(values, path)
+    if mode != OWN and said.get("policy") == "rosella":
+        if said.get("mode", mode) != mode:
+            problem = f"{show(said['mode'])} contradicts the profiles' mode: {mode}; leave it out here"
+            raise SettingsError(join(path, "mode"), problem)
+        said = {**said, "mode": mode}
+    return _read_policy(table.LEARN, said, path)
+
+
+def read_mode(profiles: tuple[Profile, ...], path: str) -> str:
+    """The one mode of all profiles that place by learned speeds, since they share the learner."""
+    modes = {at: each.place.mode for at, each in enumerate(profiles) if isinstance(each.place, Rosella)}
+    for at, mode in modes.items():
+        first = next(iter(modes))
+        if mode != modes[first]:
+            where = join(join(join(path, at), "place"), "mode")
+            other = join(path, first)
+            raise SettingsError(
+                where, f"{mode!r}, but {other} has {modes[first]!r}, and they share the learner"
+            )
+    return next(iter(modes.values()), OWN)
 
 
 def read_profiles(values: object, path: str) -> tuple[Profile, ...]:
@@ -41,7 +63,7 @@ def read_profile(values: object, path: str) -> Profile:
     for key in mapping:
         if key not in _FIELDS:
             raise SettingsError(join(path, key), f"unknown field; {nearest(key, _FIELDS)}")
-    return Profile(
+    profile = Profile(
         scheduler_name=_read_name(mapping.get("schedulerName"), join(path, "schedulerName")),
         order=_read_policy(table.ORDER, mapping.get("order"), join(path, "order"), default="fifo"),
         place=_read_policy(table.PLACE, mapping.get("place"), join(path, "place"), default="rosella"),
@@ -52,6 +74,10 @@ def read_profile(values: object, path: str) -> Profile:
             for at, policy in enumerate(read_list(mapping.get("relieve"), join(path, "relieve")))
         ),
     )
+    if isinstance(profile.place, Rosella) and profile.place.mode != OWN and not profile.line.first_come:
+        problem = f"contradicts place's mode: {profile.place.mode}, whose lines are first come, first served"
+        raise SettingsError(join(path, "line"), f"{problem}; leave it out")
+    return profile
 
 
 def _read_hold(values: object, path: str) -> Hold | None:

@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from eclectus.core.errors import SettingsError
-from eclectus.core.settings import Setting
+from eclectus.core.settings import Setting, fixed
 
 T = TypeVar("T")
 
@@ -77,9 +77,11 @@ def read(kind: type[T], values: object, path: str) -> T:
         if field.init and field.name not in given and field.default is field.default_factory is MISSING:
             raise SettingsError(join(path, camel(field.name)), "is missing, and has no default")
     try:
-        return kind(**given)
+        return kind(
+            **given, **{name: value for name, value in fixed(kind, given).items() if name not in given}
+        )
     except SettingsError as error:
-        raise SettingsError(join(path, error.path) if error.path else path, error.problem) from None
+        raise SettingsError(join(path, camel(error.path)) if error.path else path, error.problem) from None
 
 
 def read_mapping(values: object, path: str) -> dict[str, Any]:

@@ -11,15 +11,27 @@ less than what the best node with room costs are as many as there are such m = 0
     ceil(X - over) if X > 1, else none,    X = (limit - service) c r / theta
 
 O(nodes) for any number of waiting tasks.
+
+What a second of waiting weighs, theta, is what it costs everybody: the fuller the nodes, the longer others
+wait for whom a slow node stands idle; and the more slots a node has, the sooner one of them is free, so the
+shorter are the waits that are weighed. Found by measurement (docs/placement.md):
+
+    theta = 1 + .5 c^.6 (a / (1 - a))^.8            c slots a node, a the load, at most .98
+
+in steps of a tenth, so that what is kept for one theta serves for a while.
 """
 
 from __future__ import annotations
+
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+LOAD_MOST = 0.98
+STEP = 1.1
 MOST = 10**9  # stands for any number: nodes with room that do no work are worse than any wait
 
 
@@ -32,3 +44,19 @@ def worth_waiting(theta: float, over: Floats, pace: Floats, service: Floats, lim
     reach = (limit - service[better]) * pace[better] / theta
     places = np.where(reach > 1.0, np.maximum(np.ceil(reach - over[better]), 0.0), 0.0)
     return int(min(places.sum(), MOST))
+
+
+def weight_of_waiting(load: float, slots: float) -> float:
+    """theta, a power of STEP."""
+    load = min(load, LOAD_MOST)
+    theta = 1.0 + 0.5 * slots**0.6 * (load / (1.0 - load)) ** 0.8
+    return float(STEP ** round(log(theta, STEP)))
+
+
+def pace_in_use(queue: Floats, slots: Floats, rate: Floats) -> float:
+    """The share of what all nodes can do that is in use, 0..1; in the mean over time it is the load.
+
+    `queue` counts running tasks and those meant for the node. Nothing that can be done counts as full.
+    """
+    pace = float(slots @ rate)
+    return float(np.clip(queue, 0.0, slots) @ rate) / pace if pace > 0 else 1.0

@@ -15,7 +15,7 @@ from eclectus.policies.join_idle import JoinIdle
 from eclectus.policies.least_wait import CentralLeastWait, DistributedLeastWait
 from eclectus.policies.proportional import Proportional
 from eclectus.policies.random_choice import PowerOfTwo, Uniform
-from eclectus.policies.rosella import Rosella, RosellaLearn
+from eclectus.policies.rosella import Rosella, RosellaLearn, RosellaLine
 from eclectus.policies.round_robin import RoundRobin
 from eclectus.policies.scaled_fit import DotProduct, ScaledBestFit
 from eclectus.policies.sjf import ShortestJob
@@ -62,6 +62,7 @@ PLACE: dict[str, type[PlacePolicy]] = {
 
 LINE: dict[str, type[Line]] = {
     "fifo": FifoLine,
+    "rosella": RosellaLine,
     "srpt": ShortestRemaining,
     "stealing": Stealing,
 }

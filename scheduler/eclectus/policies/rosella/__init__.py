@@ -4,6 +4,7 @@ Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous 
 """
 
 from eclectus.policies.rosella.learn import RosellaLearn
+from eclectus.policies.rosella.lines import RosellaLine
 from eclectus.policies.rosella.place import Rosella
 
-__all__ = ["Rosella", "RosellaLearn"]
+__all__ = ["Rosella", "RosellaLearn", "RosellaLine"]

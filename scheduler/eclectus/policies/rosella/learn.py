@@ -9,6 +9,8 @@ node. docs/rosella.md tells the whole of it, with formulas. Departures from the 
 - a change of speed is looked for and, once found, gives up the window (maths/cusum.py);
 - unknown is not dead: a node without samples counts as a typical one, and a silent node is dead only if
   something runs there and does not end (watch.py).
+`mode: paper` undoes caps, fading, alarms and matrix. What stays then is what corrects the paper's slips
+(docs/rosella.md), that unknown is not dead, and a weak prior, without which one sample would be all.
 Failed, evicted and deleted pods are censored: they teach nothing. Nor does a task that still runs: its
 silence can only lower what is believed of its node until something ends there.
 """
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 
 from eclectus.core.known import Digest, KnownLoad, KnownNode
 from eclectus.core.seam import Completion, Learn, Learned, Speeds
-from eclectus.core.settings import Setting
+from eclectus.core.settings import Setting, settle
 from eclectus.maths.window import error_aimed
 from eclectus.policies.rosella.accounts import Accounts
 from eclectus.policies.rosella.beliefs import Beliefs
@@ -33,6 +35,17 @@ from eclectus.policies.rosella.load import Load
 from eclectus.policies.rosella.rates import Rates, Sensitivity
 from eclectus.policies.rosella.watch import Watch
 
+NO_CAP = 1_000_000  # samples: no window is ever so long
+PAPER = {
+    "paper": {
+        "by": "node",
+        "window": NO_CAP,
+        "half_life": 1e9,
+        "prior_samples": 0.1,
+        "alarm_threshold": 1000.0,
+        "spare_share": 0.1,
+    }
+}
 REFRESH_SECONDS = 1.0  # how often sizes and factors are fitted again, if there is anything new
 
 
@@ -48,7 +61,7 @@ class RosellaLearn(Learn):
             "their own",
             unit="samples",
             least=4,
-            most=4096,
+            most=NO_CAP,
         ),
     ] = 64
     half_life: Annotated[
@@ -138,7 +151,17 @@ class RosellaLearn(Learn):
         ),
     ] = "workload"
 
+    mode: Annotated[
+        Literal["eclectus", "paper"],
+        Setting(
+            "paper: one rate a node, windows of the paper's length, and nothing fades or is looked for",
+            why="unset, that of place; the paper's learner is late wherever speeds change: docs/ablations.md",
+            fixes=PAPER,
+        ),
+    ] = "eclectus"
+
     def __post_init__(self) -> None:
+        settle(self)
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
         self.load, self.watch = Load(self.capacity), Watch()
         self.rates = Rates(self.prior_samples, self.half_life, self.window, self.most_workloads, test)

@@ -6,16 +6,23 @@ Two ways, by `view`:
 
 - `sample`, the paper's: draw two nodes with probability in proportion to their learned rate for this
   work, compare them, join the line of the better. For several active schedulers, stale views and
-  very large clusters. With `compare: sq` it is the paper's policy to the letter.
+  very large clusters. Which nodes are drawn (`query`, `choices`, `distinct`: query.py) and which of them
+  gets the task (`compare`: compare.py) are set apart.
 - `full`, the default of a single scheduler, whose view is fresh: all nodes are compared. With
   `replan` (default) tasks stay in one central queue and are planned anew at every event (replan.py).
 
-Departures from the paper:
-- it never compares with a central late-bound queue, which is what kube-scheduler is; at high load two
-  choices lose to it, replan does not (measured: rosella.md 4.6). Hence the default.
-- nodes have many slots and tasks differ in size: queue lengths are counted in slots of the class.
-- ties, unspecified there, go to the faster node; draws are with replacement as there, or distinct.
-- rates are per node and workload, not one number per node.
+`mode: paper` is the paper's policy and learner to the letter, as far as there is one. Departures from it:
+- by default no sampling: the paper never compares with a central late-bound queue, which is what
+  kube-scheduler is; at high load two choices lose to it, replan does not (rosella.md 4.6);
+- by default `wait` compares, not the shortest queue;
+- waiting tasks are given to other nodes: those of the central queue at every event, those in lines by
+  `line: {policy: rosella}` (lines.py). In the paper a task stays where it was sent;
+- nodes have many slots and tasks differ in size: queue lengths are counted in slots of the class. Also
+  in `mode: paper`: with one slot they are the paper's;
+- ties, unspecified there, go to the faster node. Also in `mode: paper`;
+- soft preferences of pods, of which the paper knows nothing, make a node seem slower. Also in `mode: paper`;
+- rates are per node and workload, not one number per node. What else the learner does otherwise is listed
+  in learn.py.
 """
 
 from __future__ import annotations
@@ -26,20 +33,29 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 
-from eclectus.core.cells import cells
 from eclectus.core.errors import SettingsError
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
 from eclectus.core.seam import Action, Join, PlacePolicy, Refuse, Turns, View
-from eclectus.core.settings import Setting
+from eclectus.core.settings import Setting, settle
 from eclectus.feasibility.classes import Floats, Numbers, TaskClass
-from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic
-from eclectus.maths.sampling import draw_proportional
 from eclectus.policies.rosella.compare import KEYS
+from eclectus.policies.rosella.query import QUERIES
 from eclectus.policies.rosella.replan import Replan
+from eclectus.policies.rosella.sample import Sample
 
 TIE = 1e-9  # weighs the service time just enough to break ties
+PAPER = {
+    "paper": {
+        "view": "sample",
+        "replan": False,
+        "query": "proportional",
+        "choices": 2,
+        "distinct": False,
+        "compare": "sq",
+    }
+}
 
 
 @dataclass(eq=False)
@@ -50,8 +66,8 @@ class Rosella(PlacePolicy):
         Literal["full", "sample"],
         Setting(
             "compare all nodes, or two sampled in proportion to their speed",
-            why="one scheduler sees every node freshly, and a fresh full view wins; "
-            "sample when several schedulers are active or views are stale",
+            why="one scheduler sees every node freshly, and a fresh full view wins; sample when several "
+            "schedulers are active, or what is seen is older than a fifth of a task's time on a slow node",
         ),
     ] = "full"
     replan: Annotated[
@@ -69,16 +85,33 @@ class Rosella(PlacePolicy):
             why="wait with the tie to the faster node had the best mean of the three at moderate load",
         ),
     ] = "wait"
+    query: Annotated[
+        Literal["proportional", "uniform"],
+        Setting(
+            "sampling: draw nodes in proportion to their speed, or all alike",
+            why="the paper's; uniform draws lose stability where a few nodes do most of the work",
+        ),
+    ] = "proportional"
+    choices: Annotated[
+        int,
+        Setting(
+            "sampling: nodes drawn for a task, of which the best gets it",
+            why="the paper's; one more after two is worth little, one less much",
+            unit="nodes",
+            least=1,
+            most=64,
+        ),
+    ] = 2
     theta: Annotated[
-        float,
+        float | None,
         Setting(
             "re-planning: how many seconds of running a second of waiting is worth",
-            why="1 is each task's own best and everybody's loss; with speeds being learned, 3 gave the best "
-            "tail, 6 the best mean, and 4 nearly both",
+            why="unset: by load and slots, as measured in docs/placement.md; 1 is each task's own "
+            "best and everybody's loss, 1000 the fastest node with room",
             least=1,
             most=1000,
         ),
-    ] = 4.0
+    ] = None
     distinct: Annotated[
         bool,
         Setting("sampling: never draw the same node twice", why="the paper draws with replacement"),
@@ -93,12 +126,29 @@ class Rosella(PlacePolicy):
         ),
     ] = 1.0
 
+    mode: Annotated[
+        Literal["eclectus", "paper"],
+        Setting(
+            "paper: two draws in proportion to speed, the shorter queue gets the task, and the paper's "
+            "learner; nothing may be said against it",
+            why="to the letter the paper loses to a central queue at high load: docs/ablations.md",
+            fixes=PAPER,
+        ),
+    ] = "eclectus"
+
     def __post_init__(self) -> None:
+        settle(self)
         if self.view == "sample" and self.replan:
             raise SettingsError(
                 "replan", "re-planning needs the full view; leave replan out or set view: full"
             )
+        if self.view == "full" and (self.query, self.choices, self.distinct) != ("proportional", 2, False):
+            raise SettingsError(
+                "view",
+                "the full view draws no nodes; leave out query, choices and distinct, or set view: sample",
+            )
         self._replan = Replan(self.theta, self.soft_weight)
+        self._sample = Sample(QUERIES[self.query], self.choices, self.distinct, self._cost)
         self._key = KEYS[self.compare]
 
     def place(self, view: View, turns: Turns) -> Iterator[Action]:
@@ -106,27 +156,9 @@ class Rosella(PlacePolicy):
         if self.view == "full" and self.replan is not False:
             yield from self._replan.place(view, turns)
             return
-        answer = self._sampled if self.view == "sample" else self._best
+        answer = self._sample.answer if self.view == "sample" else self._best
         for task in turns:
             yield answer(view, task)
-
-    # -- sampling --------------------------------------------------------------------------------
-
-    def _sampled(self, view: View, task: Task) -> Action:
-        task_class = view.task_class(task)
-        speeds, rows = view.speeds(task_class), task_class.waitable_rows
-        first = draw_proportional(view.rng, rows, speeds.rate, speeds.most)
-        if first is None:
-            return Refuse(task)
-        if self.distinct and len(rows) > 1:
-            rows = rows[rows != first]
-        second = draw_proportional(view.rng, rows, speeds.rate, speeds.most)
-        if second is None or second == first:
-            return Join(task, first)
-        nodes, rate = task_class.numbers, cells(speeds.rate)
-        one = self._cost(numbers, nodes, rate, first)
-        other = self._cost(numbers, nodes, rate, second)
-        return Join(task, second if other < one else first)
 
     # -- full view, committing on arrival ----------------------------------------------------------
 

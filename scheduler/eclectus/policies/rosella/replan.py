@@ -10,7 +10,7 @@ the task is bound, else it waits, meant for that node until the next event.
 
 theta = 1 is each task's own best, and everybody's loss: slow nodes idle while queues grow. theta to
 infinity is "the fastest free node". In between a slow node is left idle only when a fast one will be
-free much sooner.
+free much sooner. Unless it is set, it goes by load and slots (weight.py).
 
 What must not happen is waiting for what never comes: a task that was deferred while nodes had room
 takes the best of those once it has waited as long as it would have run there. So the worst that
@@ -42,13 +42,14 @@ from eclectus.core.seam import Action, Place, Plan, Refuse, Turns, View
 from eclectus.feasibility.classes import Floats, TaskClass
 from eclectus.maths.deferring import worth_waiting
 from eclectus.policies.rosella.compare import least_wait
+from eclectus.policies.rosella.weight import Weight
 
 SPEED_STEP = 1.25  # rates within this factor count as equal
 LOG_STEP = log(SPEED_STEP)
 SPREAD = 1e-3  # how much, at most, room decides among nodes of equal cost
 
 
-PLANNED_MOST = 8  # tasks of a class planned one by one in a round: what other classes see of its queue
+PLANNED_MOST = 4  # tasks of a class planned one by one in a round: what other classes see of its queue
 
 
 @dataclass
@@ -63,8 +64,8 @@ class Waiting:
 class Replan:
     """The answers of one round; everything else they need is in the view."""
 
-    def __init__(self, theta: float, soft_weight: float) -> None:
-        self._theta, self._soft_weight = theta, soft_weight
+    def __init__(self, theta: float | None, soft_weight: float) -> None:
+        self._weight, self._soft_weight = Weight(theta), soft_weight
 
     def place(self, view: View, turns: Turns) -> Iterator[Action]:
         """Place each task, plan it on a busy node, or refuse it when no node has room for its class."""
@@ -84,7 +85,10 @@ class Replan:
                     waiting.passed += turns.pass_over(task, more)
 
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: Waiting) -> Action:
-        ranking = view.ranking(task_class, lambda group, rows: self._cost(view, group, rows), self)
+        theta = self._weight.of(view, task_class)
+        ranking = view.ranking(
+            task_class, lambda group, rows: self._cost(view, group, rows, theta), (self, theta)
+        )
         best = ranking.best()
         if best is None:
             return Refuse(task)
@@ -115,7 +119,8 @@ class Replan:
         rate = view.speeds(task_class).rate
         pace = task_class.slots[rows] * rate[rows] * task_class.idle[rows]
         service = self._service(task_class, rate, rows)
-        return worth_waiting(self._theta, task_class.over[rows], pace, service, settle[1])
+        theta = self._weight.of(view, task_class)
+        return worth_waiting(theta, task_class.over[rows], pace, service, settle[1])
 
     def _best_open(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
         """The best node with room, and the seconds a task runs there."""
@@ -123,12 +128,12 @@ class Replan:
             task_class, lambda group, rows: self._open_cost(view, group, rows), (self, "open")
         ).best()
 
-    def _cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+    def _cost(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
         """Least first; inf where the class must not go or should not wait."""
         rate = view.speeds(task_class).rate
         if task_class.spec.lasting:
             return self._open_cost(view, task_class, rows)
-        cost = self._theta * least_wait(np, task_class, rate, rows) + self._service(task_class, rate, rows)
+        cost = theta * least_wait(np, task_class, rate, rows) + self._service(task_class, rate, rows)
         return np.where(task_class.feasible[rows], cost, np.inf)
 
     def _open_cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:

@@ -1,0 +1,120 @@
+"""Lines mended: who moves to a node with room, who stays, and that nobody moves twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_node
+from eclectus.core.lines import Lines
+from eclectus.core.seam import Line
+from eclectus.policies.fifo import FifoLine
+from eclectus.policies.rosella import Rosella, RosellaLine, lines
+from simulated import poisson, runs, scenario
+from worlds import World, numbered
+
+
+def crowded(line: Line, rates: dict[str, float], waiting: int) -> World:
+    """So many wait in the line of node `one`, which stood alone when they came; then the others come."""
+    first, *others = rates
+    place = Rosella(replan=False, compare="sed")
+    world = World(make_engine(place, ExactSpeeds(rates), line=line), make_node(first, cpu=1))
+    world.add(*numbered(1 + waiting))
+    for name in others:
+        world.put_node(make_node(name, cpu=1))
+    return world
+
+
+def on(world: World, node: str) -> list[str]:
+    return [name for name, place in world.placed().items() if place == node]
+
+
+def test_a_task_moves_to_a_node_that_ends_it_sooner() -> None:
+    world = crowded(RosellaLine(), {"one": 1.0, "new": 1.0}, waiting=3)
+    assert on(world, "new") == ["t3"]  # who has waited least would have waited longest
+
+
+def test_it_stays_where_lines_are_not_mended() -> None:
+    assert on(crowded(FifoLine(), {"one": 1.0, "new": 1.0}, waiting=3), "new") == []
+
+
+@pytest.mark.parametrize(("bound", "moves"), [(0.0, True), (0.49, True), (0.51, False), (5.0, False)])
+def test_it_stays_where_it_would_gain_less_than_the_bound(bound: float, moves: bool) -> None:
+    """There 1 s to wait and 1 s to run, here 4/3 s to run: 1.5 times as long."""
+    world = crowded(RosellaLine(bound=bound), {"one": 1.0, "new": 0.75}, waiting=1)
+    assert bool(on(world, "new")) is moves
+
+
+def test_as_many_move_as_there_is_room_for() -> None:
+    world = crowded(RosellaLine(), {"one": 1.0}, waiting=8)
+    world.put_node(make_node("wide", cpu=3))
+    assert len(on(world, "wide")) == 3
+    world.end(on(world, "wide")[0])
+    assert len(on(world, "wide")) == 3
+
+
+def test_the_line_of_a_node_that_hardly_works_is_emptied() -> None:
+    world = crowded(RosellaLine(), {"one": 1e-6}, waiting=2)
+    world.put_node(make_node("good", cpu=1))
+    world.end(on(world, "good")[0])
+    assert len(on(world, "good")) == 1
+    assert len(world.engine._state.lines) == 0
+
+
+def test_nothing_moves_to_a_node_that_does_no_work() -> None:
+    world = crowded(RosellaLine(), {"one": 1.0, "dead": 0.0}, waiting=3)
+    assert on(world, "dead") == []
+
+
+def test_nothing_moves_where_it_may_not_run() -> None:
+    world = crowded(RosellaLine(), {"one": 1.0}, waiting=2)
+    world.put_node(make_node("closed", cpu=9, unschedulable=True))
+    assert on(world, "closed") == []
+
+
+def test_a_node_asks_no_more_lines_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And of each no more than a few places, however long it is."""
+    world = crowded(RosellaLine(), {f"n{at}": 1.0 for at in range(40)}, waiting=1000)
+    looks = []
+    gain = lines._gain
+    monkeypatch.setattr(lines, "_gain", lambda *asked: looks.append(asked) or gain(*asked))
+    world.add(*numbered(400, "more"))
+    looks.clear()
+    next(RosellaLine(looks=5).steal(world.engine._state.view, world.engine._state.cluster.rows["n0"]), None)
+    assert 5 <= len(looks) <= 5 * lines.PLACES
+
+
+def test_nobody_moves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved: list[str] = []
+    move = Lines.move
+    monkeypatch.setattr(
+        Lines, "move", lambda self, claim, row, to: moved.append(claim.head.uid) or move(self, claim, row, to)
+    )
+    means(RosellaLine.__name__, 2000)
+    assert len(moved) > 50
+    assert len(moved) == len(set(moved))
+
+
+def means(line: str, tasks: int) -> tuple[float, float]:
+    """Two choices in proportion to speed, exact rates, load .8."""
+    asked = scenario(
+        cluster={"groups": [{"name": "slow", "count": 8}, {"name": "fast", "count": 8, "speed": 4}]},
+        workload=poisson(0.8),
+        learn={"policy": "truth"},
+        profiles=[
+            {
+                "schedulerName": "it",
+                "place": {"policy": "rosella", "view": "sample"},
+                "line": {"policy": "rosella" if line == "RosellaLine" else "fifo"},
+                "learn": {"policy": "truth"},
+            }
+        ],
+        measure={"tasks": tasks},
+    )
+    (one,) = runs(asked, [1])
+    return one.response.mean, one.response.p99
+
+
+def test_mended_lines_answer_sooner() -> None:
+    mended, left = means("RosellaLine", 4000), means("FifoLine", 4000)
+    assert mended[0] < 0.9 * left[0]
+    assert mended[1] < 0.9 * left[1]

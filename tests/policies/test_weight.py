@@ -1,0 +1,63 @@
+"""theta by load and slots: what it goes by, and that it is no worse than one for all."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_node
+from eclectus.maths.deferring import weight_of_waiting
+from eclectus.policies.rosella import Rosella
+from eclectus.policies.rosella.weight import MEMORY, Weight
+from queueing import simulate
+from worlds import World, numbered
+
+FORMER = 4.0  # the default before it went by load and slots
+
+
+def busy(running: int, fast: float = 4.0) -> World:
+    """A fast node of four slots and a slow one, and so many tasks of a minute or so."""
+    engine = make_engine(Rosella(theta=1000), ExactSpeeds({"fast": fast, "slow": 1.0}))
+    world = World(engine, make_node("fast", cpu=4), make_node("slow", cpu=4))
+    world.add(*numbered(running))
+    return world
+
+
+def theta(weight: Weight, world: World) -> float:
+    view = world.engine._state.view
+    return weight.of(view, view.task_class(next(iter(world.tasks.values()))))
+
+
+@pytest.mark.parametrize(("running", "load"), [(1, 0.2), (4, 0.8), (6, 0.9), (8, 1.0)])
+def test_it_goes_by_the_share_of_the_pace_in_use(running: int, load: float) -> None:
+    assert theta(Weight(None), busy(running)) == weight_of_waiting(load, 4)
+
+
+def test_what_the_user_has_set_stays() -> None:
+    assert theta(Weight(7.0), busy(8)) == 7.0
+
+
+def test_what_is_so_for_a_moment_changes_little() -> None:
+    """The load falls from .8 to .2: half the mean time of a task later by a tenth, and at last whole."""
+    weight, world = Weight(None), busy(4)
+    assert theta(weight, world) == weight_of_waiting(0.8, 4)
+    for name in ("t1", "t2", "t3"):
+        world.end(name)
+    mean_seconds = 8 / 20  # eight slots do twenty tasks a second
+    world.step(after=mean_seconds / 2)
+    assert weight_of_waiting(0.7, 4) <= theta(weight, world) < weight_of_waiting(0.8, 4)
+    world.step(after=mean_seconds * 20 * MEMORY)
+    world.add(*numbered(1, "last"))  # something must have changed
+    assert theta(weight, world) == weight_of_waiting(0.4, 4)
+
+
+@pytest.mark.parametrize(
+    ("load", "slots", "mean_most", "p99_most"),
+    [(0.5, 1, 1.02, 1.0), (0.8, 1, 1.05, 1.0), (0.9, 4, 1.0, 1.08)],
+)
+def test_it_is_no_worse_than_one_for_all(load: float, slots: int, mean_most: float, p99_most: float) -> None:
+    """Low load and single slots: a shorter tail. High load and more slots: a shorter mean."""
+    tasks = 1000 + 500 * slots
+    ours = simulate(Rosella(), load=load, slots=slots, tasks=tasks, seed=1)
+    former = simulate(Rosella(theta=FORMER), load=load, slots=slots, tasks=tasks, seed=1)
+    assert ours.mean <= mean_most * former.mean
+    assert ours.p99 <= p99_most * former.p99
