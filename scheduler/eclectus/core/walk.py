@@ -39,8 +39,7 @@ class Walk(Turns):
         self.next_release = inf  # when the first held task is to be let go, seconds
 
     def __iter__(self) -> Iterator[Task]:
-        while (task := self._pull()) is not None:  # a generator ends without the price of an exception
-            yield task
+        return iter(self._pull, None)  # which ends without the price of an exception
 
     def __next__(self) -> Task:
         task = self._pull()

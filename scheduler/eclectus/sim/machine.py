@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from math import inf
 
@@ -56,7 +57,7 @@ class Machine:
         self.running: dict[str, Running] = {}
         self.busy_seconds = self.work_done = 0.0  # slot-seconds in use, and work done, up to `_since`
         self._speed, self._own = speed, dict(speeds)
-        self._free = dict(node.allocatable)
+        self._free: dict[str, int] = defaultdict(int, node.allocatable)
         milli = self._free.get(DEVICE_MILLI, 0)
         self._devices = [min(WHOLE, milli - first) for first in range(0, milli, WHOLE)]
         self._since = self._total_speed = 0.0
@@ -80,7 +81,7 @@ class Machine:
 
     def add_place(self) -> None:
         """Room for one more pod, which the node shows."""
-        self._free["pods"] = self._free.get("pods", 0) + 1
+        self._free["pods"] += 1
         offered = dict(self.node.allocatable)
         offered["pods"] = offered.get("pods", 0) + 1
         self.node = replace(self.node, allocatable=tuple(sorted(offered.items())))
@@ -140,8 +141,8 @@ class Machine:
     def _take(self, run: Running, times: int) -> None:
         free = self._free
         for name, amount in (POD_PLACE, *run.task.spec.requests):
-            left = free[name] = free.get(name, 0) - times * amount
-            if left < 0:
+            free[name] -= times * amount
+            if free[name] < 0:
                 raise InvariantError(f"{run.task} was bound to {self.node.name}, which has no room for it")
         if self._devices:
             self._take_devices(run, times)
