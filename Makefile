@@ -18,8 +18,8 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-up: venv ## a real control plane with fake nodes (E2E=kind or E2E=existing to choose another)
-	@$(BIN)/python -m eclectus_e2e up
+up: venv ## a real control plane with fake nodes (E2E=kind or E2E=existing to choose another; NODES=real)
+	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES))
 
 down: venv ## end that control plane and remove what it wrote
 	@$(BIN)/python -m eclectus_e2e down
