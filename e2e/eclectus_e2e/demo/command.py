@@ -17,29 +17,45 @@ from eclectus_e2e.processes import recorded
 from eclectus_e2e.up import ENVIRONMENT_FILE
 
 from . import screen
-from .contestants import CONTESTANTS
+from .comparison import comparison
+from .contestants import CONTESTANTS, USUAL
 from .ground import laid
 from .plots import draw
 from .report import OURS, RIVAL, Run, report
 from .runner import Leg, runs
+from .shocks.command import act_two
+from .shocks.plan import Plan
 from .stream import capacity
 from .tables import tables
 
 FOLDER = CHECKOUT / "build" / "demo"
+ACTS = ("1", "2")
 PLAIN_WIDTH = 120  # of tables in a file or pipe
 WARM_SECONDS = 15.0
 SIDE_SHARE = 0.45  # of the main load's length: enough to see the ratio, and the whole stays under 12 minutes
 
 
 def demo(arguments: list[str]) -> int:
-    """The same stream of pods to Eclectus, kube-scheduler and a uniform baseline, on the same fake nodes.
+    """The same stream of pods to Eclectus and its rivals; then what it does when the cluster changes.
 
-    Writes build/demo/report.json and build/demo/demo.png. Exit code 1 if a pod was lost, ran twice,
-    or a node was over-committed or a constraint violated.
+    Writes reports and pictures into build/demo. Exit code 1 if a pod was lost, ran twice, or a node was
+    over-committed or a constraint violated.
     """
     options = _options(arguments)
-    legs, nodes = plan(options), default_nodes(DEFAULT_SEED)
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
+    if options.comparison:
+        names = options.schedulers or list(CONTESTANTS)
+        sound = [comparison(FOLDER, console, seed=options.seed, schedulers=names, quick=options.quick).sound]
+    else:
+        acts = {"1": lambda: _act_one(options, console), "2": lambda: _act_two(options, console)}
+        sound = [acts[act]() for act in options.acts]
+    console.print(f"{_shown(FOLDER)} has reports and pictures", highlight=False)
+    return 0 if all(sound) else 1
+
+
+def _act_one(options: argparse.Namespace, console: Console) -> bool:
+    """One stream, three schedulers; whether nothing happened that must not."""
+    legs, nodes = plan(options), default_nodes(DEFAULT_SEED)
     directory = CLUSTER_DIRECTORY if options.keep else FOLDER / "cluster"
     done: list[Run] = []
     with screen.opened(console) as shown:
@@ -54,22 +70,25 @@ def demo(arguments: list[str]) -> int:
     draw(found, done, nodes, FOLDER / "demo.png")
     for table in tables(found):
         console.print(table)
-    console.print(
-        f"{_shown(FOLDER / 'report.json')} and {_shown(FOLDER / 'demo.png')} say more", highlight=False
-    )
     if options.keep:
         console.print(
             f"the cluster runs on: source {_shown(ENVIRONMENT_FILE)}; `make down` ends it", highlight=False
         )
-    return 0 if found.sound else 1
+    return found.sound
+
+
+def _act_two(options: argparse.Namespace, console: Console) -> bool:
+    """Shocks; whether nothing happened that must not."""
+    return act_two(Plan(seed=options.seed), FOLDER, console).sound
 
 
 def plan(options: argparse.Namespace) -> list[Leg]:
     """The main load in full for every scheduler; each other load shorter, for Eclectus and its rival."""
     warm = min(WARM_SECONDS, options.seconds / 2)
-    sides = [name for name in options.schedulers if name in (OURS, RIVAL)]
+    names = options.schedulers or USUAL
+    sides = [name for name in names if name in (OURS, RIVAL)]
     others = [load for load in options.loads if load != options.load]
-    main = Leg(options.load, options.seconds, warm, options.schedulers)
+    main = Leg(options.load, options.seconds, warm, names)
     return [main] + [Leg(load, options.seconds * SIDE_SHARE, warm, sides) for load in others if sides]
 
 
@@ -83,7 +102,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--seconds", type=_seconds, default=90.0, help="length of the stream after the warm-up (90)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the stream (1)")
-    parser.add_argument("--schedulers", type=_names, default=list(CONTESTANTS), help=",".join(CONTESTANTS))
+    parser.add_argument("--schedulers", type=_names, help=f"of {', '.join(CONTESTANTS)} (the first three)")
+    parser.add_argument("--acts", type=_acts, help="1: the contest, 2: the shocks (1,2; with --quick 1)")
+    parser.add_argument(
+        "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 25 minutes"
+    )
     parser.add_argument(
         "--keep", action="store_true", help="leave the cluster running, for `make down` to end"
     )
@@ -91,6 +114,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.seconds, options.loads = 12.0, []
+    options.acts = options.acts or (["1"] if options.quick else list(ACTS))
     if options.keep and any(process.alive for process in recorded(CLUSTER_DIRECTORY)):
         raise UsageError("--keep needs the place where a cluster runs already: `make down` ends that one")
     return options
@@ -107,6 +131,13 @@ def _load(text: str) -> float:
 
 def _loads(text: str) -> list[float]:
     return sorted({_load(part) for part in text.split(",") if part})
+
+
+def _acts(text: str) -> list[str]:
+    acts = text.split(",")
+    if not set(acts) <= set(ACTS):
+        raise argparse.ArgumentTypeError(f"the acts are {' and '.join(ACTS)}, not {text!r}")
+    return acts
 
 
 def _seconds(text: str) -> float:

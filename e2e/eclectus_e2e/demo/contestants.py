@@ -21,7 +21,7 @@ from .report import OURS, RIVAL
 from .speeds import Cell
 
 READY_SECONDS = 60.0
-_PROCESS = "eclectus"
+PROCESS = "eclectus"
 # The environment's proxies are not for loopback.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -38,7 +38,10 @@ CONTESTANTS = {
     OURS: Contestant("eclectus", {}),
     RIVAL: Contestant("default-scheduler"),
     "eclectus-uniform": Contestant("eclectus", {"place": {"policy": "uniform"}}),
+    "eclectus-pot": Contestant("eclectus", {"place": {"policy": "pot"}}),
+    "eclectus-least-allocated": Contestant("eclectus", {"place": {"policy": "least-allocated"}}),
 }
+USUAL = [OURS, RIVAL, "eclectus-uniform"]  # in the demo's first act
 
 
 @contextmanager
@@ -52,11 +55,11 @@ def running(ground: Ground, name: str) -> Iterator[None]:
         finally:
             ground.plane.stop_kube_scheduler()
         return
-    process = start(_PROCESS, _program(ground, name, profile), ground.plane.directory, leashed=True)
+    process = start(PROCESS, _program(ground, name, profile), ground.plane.directory, leashed=True)
     try:
         wait_for(lambda: _leads(ground.address) or not process.alive, READY_SECONDS)
         if not _leads(ground.address):
-            raise StartError(f"{name} was not ready\n{log_tail(ground.plane.directory, _PROCESS)}")
+            raise StartError(f"{name} was not ready\n{log_tail(ground.plane.directory, PROCESS)}")
         yield
     finally:
         process.stop()

@@ -1,9 +1,10 @@
 """The ground every scheduler stands on: control plane, fake nodes, the chart, and its account's token."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eclectus_e2e import chart
 from eclectus_e2e.chart import Installed
@@ -26,8 +27,13 @@ class Ground:
 
 
 @contextmanager
-def laid(directory: Path, nodes: Sequence[NodeSpec], *, keep: bool) -> Iterator[Ground]:
-    """Lay the ground; it is gone after the block, unless it is to be kept and the block succeeded."""
+def laid(
+    directory: Path, nodes: Sequence[NodeSpec], *, keep: bool = False, values: Mapping[str, Any] | None = None
+) -> Iterator[Ground]:
+    """Lay the ground; it is gone after the block, unless it is to be kept and the block succeeded.
+
+    `values` are the chart's, `config.server` excepted.
+    """
     plane = ControlPlane.start(directory, PlaneOptions(leashed=not keep))
     with ExitStack() as stack:
         stack.callback(plane.stop)
@@ -35,7 +41,9 @@ def laid(directory: Path, nodes: Sequence[NodeSpec], *, keep: bool) -> Iterator[
         (port,) = free_ports(1)
         # A process beside the cluster: on loopback and a port of its own, not where a pod would listen.
         server = {"address": "127.0.0.1", "port": port}
-        installed = chart.install(plane.kubeconfig, values={"config": {"server": server}})
+        given = dict(values or {})
+        given["config"] = {**given.get("config", {}), "server": server}
+        installed = chart.install(plane.kubeconfig, values=given)
         account = chart.service_account_kubeconfig(
             plane.kubeconfig, directory, installed.namespace, installed.service_account
         )

@@ -5,6 +5,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.kubelet.api import Api
 from eclectus_e2e.kubelet.objects import Pod
@@ -15,6 +17,11 @@ from .stream import Arrival
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 _AT_ONCE = {"gracePeriodSeconds": 0}
 CLEAR_SECONDS = 60.0
+_ASK_EVERY_SECONDS = 0.5
+
+
+class _Pods(msgspec.Struct, frozen=True):
+    items: list[Pod]
 
 
 @dataclass
@@ -33,7 +40,7 @@ async def send(api: Api, arrivals: Sequence[Arrival], scheduler: str, sent: Sent
         for arrival in arrivals:
             due = sent.began + arrival.at_seconds
             await asyncio.sleep(due - time.time())
-            group.create_task(_create(api, arrival, scheduler, sent, due))
+            group.create_task(create(api, arrival, scheduler, sent, due))
 
 
 async def sweep(api: Api) -> None:
@@ -58,7 +65,27 @@ async def clear(api: Api) -> None:
                 return
 
 
-async def _create(api: Api, arrival: Arrival, scheduler: str, sent: Sent, due: float) -> None:
+async def give_up(api: Api, node: str) -> list[str]:
+    """Delete what is bound to a node, at once; the names of these pods."""
+    answer = await api.request("GET", f"{PODS}?fieldSelector=spec.nodeName={node}")
+    pods = msgspec.json.decode(answer, type=_Pods).items
+    for pod in pods:
+        await _delete(api, pod)
+    return [pod.metadata.name for pod in pods]
+
+
+async def emptied(api: Api, seconds: float) -> bool:
+    """Wait until no pod of the demo is left; False when some stay."""
+    deadline = time.monotonic() + seconds
+    while msgspec.json.decode(await api.request("GET", f"{PODS}?limit=1"), type=_Pods).items:
+        if time.monotonic() > deadline:
+            return False
+        await asyncio.sleep(_ASK_EVERY_SECONDS)
+    return True
+
+
+async def create(api: Api, arrival: Arrival, scheduler: str, sent: Sent, due: float) -> None:
+    """Create the pod of an arrival, and note when and how late that was."""
     body = pod_object(arrival, scheduler)
     now = time.time()
     sent.at[pod_name(arrival)] = now

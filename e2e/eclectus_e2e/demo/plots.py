@@ -15,7 +15,13 @@ from .objects import pod_name
 from .report import OURS, RIVAL, Report, Run
 from .speeds import THIRD
 
-COLOURS = {OURS: "#0072b2", RIVAL: "#d55e00", "eclectus-uniform": "#999999"}  # told apart by everybody
+COLOURS = {  # told apart by everybody
+    OURS: "#0072b2",
+    RIVAL: "#d55e00",
+    "eclectus-uniform": "#999999",
+    "eclectus-pot": "#009e73",
+    "eclectus-least-allocated": "#cc79a7",
+}
 STEP_SECONDS = 1.0
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,7 @@ from eclectus_e2e.kubelet.nodes import NodeSpec
 
 from .audit import overcommitted_moments, violated
 from .objects import pod_name
-from .speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share
+from .speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
 from .stream import Arrival
 
 RIVAL = "kube-scheduler"
@@ -185,7 +185,8 @@ def spread(seconds: Sequence[float]) -> Spread:
 def _learning(run: Run, nodes: Sequence[NodeSpec]) -> Learning | None:
     if not run.cells:
         return None
-    found = compared(run.cells, {node.name: node.speed for node in nodes})
+    cells = plain(run.cells, {node.name: node.class_factors for node in nodes})
+    found = compared(cells, {node.name: node.speed for node in nodes})
     return Learning(learned_share(found), errors_by_speed(found), found)
 
 

@@ -18,11 +18,12 @@ from .objects import NAMESPACE
 from .report import Run
 from .scene import Contest, look
 from .screen import Screen
-from .stream import Arrival, capacity, stream
+from .stream import MAIN, Arrival, Mix, capacity, stream
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival, so that the sweeper's watch stands
 DRAIN_SECONDS = 120.0  # after the last arrival; who has not ended then is lost
 LOOK_EVERY_SECONDS = 1.0
+AROUND_SECONDS = 40.0  # of a contest, for a scheduler's start and the last pods' ends
 
 
 @dataclass(frozen=True)
@@ -35,15 +36,22 @@ class Leg:
     schedulers: Sequence[str]
 
 
-def runs(ground: Ground, legs: Sequence[Leg], seed: int, screen: Screen) -> Iterator[Run]:
+def runs(ground: Ground, legs: Sequence[Leg], seed: int, screen: Screen, mix: Mix = MAIN) -> Iterator[Run]:
     """Every contest of every leg, in order."""
+    left_seconds = sum(_contest_seconds(leg) * len(leg.schedulers) for leg in legs)
     for leg in legs:
-        per_second = leg.load * capacity(ground.nodes)
-        arrivals = stream(seed, per_second, leg.warm_seconds + leg.seconds)
+        per_second = leg.load * capacity(ground.nodes, mix)
+        arrivals = stream(seed, per_second, leg.warm_seconds + leg.seconds, mix)
         for name in leg.schedulers:
             contest = Contest(name, leg.load)
-            screen.say(f"{contest}: {len(arrivals)} pods, {per_second:.1f} a second")
+            ahead = f"; about {max(1, round(left_seconds / 60))} min left"
+            screen.say(f"{contest}: {len(arrivals)} pods, {per_second:.1f} a second{ahead}")
             yield _run(ground, contest, arrivals, leg.warm_seconds, screen)
+            left_seconds -= _contest_seconds(leg)
+
+
+def _contest_seconds(leg: Leg) -> float:
+    return leg.warm_seconds + leg.seconds + AROUND_SECONDS
 
 
 def _run(
@@ -88,7 +96,8 @@ async def _follow(ground: Ground, contest: Contest, sent: Sent, screen: Screen, 
     """Show the contest until every pod has come to an end, or the time is up."""
     while time.time() < until:
         # In a thread: drawing takes tens of milliseconds, and the load has a schedule to hold.
-        scene = await asyncio.to_thread(look, ground, contest, sent)
+        cells = await asyncio.to_thread(contestants.learned, ground.address)
+        scene = await asyncio.to_thread(look, ground, contest, sent, cells)
         await asyncio.to_thread(screen.show, scene)
         if scene.over:
             return

@@ -4,10 +4,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .contestants import learned
 from .ground import Ground
 from .load import Sent
-from .speeds import NodeSpeed, compared
+from .speeds import Cell, NodeSpeed, compared, plain
 
 
 @dataclass(frozen=True)
@@ -49,13 +48,15 @@ class Scene:
         return self.ended >= self.planned
 
 
-def look(ground: Ground, contest: Contest, sent: Sent) -> Scene:
-    """Ask kubelet and scheduler. Blocking: 5 ms or so."""
+def look(ground: Ground, contest: Contest, sent: Sent, cells: Sequence[Cell]) -> Scene:
+    """Ask the kubelet what runs, beside what was learned. Blocking: 5 ms or so."""
     state = ground.kubelet.state()
     counters = state["counters"]
     ends = ("finished", "killed", "vanished", "overcommitted", "violations")
-    true = {node.name: node.speed for node in sorted(ground.nodes, key=lambda node: (node.speed, node.name))}
-    speeds = compared(learned(ground.address), true)
+    nodes = sorted(state["nodes"].items(), key=lambda each: (each[1]["speed"], each[0]))
+    true = {name: node["speed"] for name, node in nodes}
+    factors = {name: node["class_factors"] for name, node in nodes}
+    speeds = compared(plain(cells, factors), true)
     return Scene(
         contest=contest,
         seconds=time.time() - sent.began,

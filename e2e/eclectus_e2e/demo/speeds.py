@@ -22,6 +22,7 @@ class Cell(msgspec.Struct, frozen=True):
     workload: str
     rate: float  # tasks a second in one slot
     samples: int
+    state: str = "live"  # of the node
 
 
 class NodeSpeed(msgspec.Struct, frozen=True):
@@ -34,8 +35,8 @@ class NodeSpeed(msgspec.Struct, frozen=True):
 
     @property
     def error(self) -> float | None:
-        """Relative error: -0.1 is a tenth too slow."""
-        return None if self.learned is None else self.learned / self.true - 1
+        """Relative error: -0.1 is a tenth too slow. None where nothing is known, or nothing moves."""
+        return None if self.learned is None or not self.true else self.learned / self.true - 1
 
     @property
     def within_third(self) -> bool:
@@ -47,11 +48,20 @@ def compared(cells: Sequence[Cell], true: Mapping[str, float]) -> list[NodeSpeed
     """Every node of `true` (name to speed), in its order, with what the cells say of it."""
     known = [cell for cell in cells if cell.node in true and cell.rate > 0]
     fitted = _fitted(known)
-    scale = float(np.median([fitted[name] / true[name] for name in fitted])) if fitted else 1.0
+    ratios = [fitted[name] / true[name] for name in fitted if true[name]]
+    scale = float(np.median(ratios)) if ratios else 1.0
     samples = {name: sum(cell.samples for cell in known if cell.node == name) for name in fitted}
     return [
         NodeSpeed(name, speed, fitted[name] / scale if name in fitted else None, samples.get(name, 0))
         for name, speed in true.items()
+    ]
+
+
+def plain(cells: Sequence[Cell], factors: Mapping[str, Mapping[str, float]]) -> list[Cell]:
+    """The cells as they would be if each node were as good at all work as at most; `factors` by node."""
+    return [
+        msgspec.structs.replace(cell, rate=cell.rate / factors.get(cell.node, {}).get(cell.workload, 1.0))
+        for cell in cells
     ]
 
 

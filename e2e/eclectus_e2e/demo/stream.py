@@ -69,31 +69,52 @@ WISHES = (
 )
 
 
-def capacity(nodes: Sequence[NodeSpec], classes: Sequence[WorkClass] = CLASSES) -> float:
-    """Pods a second that these nodes can end, all cores busy: speed x cores over mean work x cores a pod."""
-    speed_cores = sum(node.speed * amount("cpu", node.allocatable["cpu"]) / 1000 for node in nodes)
-    pod = sum(kind.share * kind.work_seconds * kind.cpu_millicores / 1000 for kind in classes)
-    return speed_cores / pod
+@dataclass(frozen=True)
+class Mix:
+    """What comes: kinds of work, and the constraints with the share of the pods that have each."""
+
+    classes: Sequence[WorkClass]
+    wishes: Sequence[tuple[Wish, float]] = ()
 
 
-def stream(seed: int, per_second: float, seconds: float) -> list[Arrival]:
+MAIN = Mix(CLASSES, WISHES)
+
+
+def capacity(nodes: Sequence[NodeSpec], mix: Mix = MAIN) -> float:
+    """Pods a second that these nodes can end, all cores busy and every node given the same mix.
+
+    Of a node: its cores over the core-seconds of a mean pod there. Where some nodes suit some work, a
+    scheduler that knows can do more than this.
+    """
+    return sum(_ended_a_second(node, mix.classes) for node in nodes)
+
+
+def stream(seed: int, per_second: float, seconds: float, mix: Mix = MAIN) -> list[Arrival]:
     """Every arrival of the first `seconds`."""
     # One chance a question: another answer to one of them leaves the others as they are.
     gaps, kinds, sizes, wishes = (random.Random(f"{seed} {what}") for what in ("gap", "kind", "size", "wish"))
-    shares = [kind.share for kind in CLASSES]
+    shares = [kind.share for kind in mix.classes]
     arrivals: list[Arrival] = []
     at = gaps.expovariate(per_second)
     while at < seconds:
-        (kind,) = kinds.choices(CLASSES, shares)
+        (kind,) = kinds.choices(mix.classes, shares)
         work = sizes.gammavariate(kind.shape, kind.work_seconds / kind.shape)
-        wish = _wish(wishes.random())
+        wish = _wish(wishes.random(), mix.wishes)
         arrivals.append(Arrival(len(arrivals), at, kind, work, GPU_WISH if kind.gpus else wish))
         at += gaps.expovariate(per_second)
     return arrivals
 
 
-def _wish(drawn: float) -> Wish | None:
-    for wish, share in WISHES:
+def _ended_a_second(node: NodeSpec, classes: Sequence[WorkClass]) -> float:
+    core_seconds = sum(
+        kind.share * kind.work_seconds * kind.cpu_millicores / 1000 / node.class_factors.get(kind.name, 1.0)
+        for kind in classes
+    )
+    return node.speed * amount("cpu", node.allocatable["cpu"]) / 1000 / core_seconds
+
+
+def _wish(drawn: float, wishes: Sequence[tuple[Wish, float]]) -> Wish | None:
+    for wish, share in wishes:
         drawn -= share
         if drawn < 0:
             return wish

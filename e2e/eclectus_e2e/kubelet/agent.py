@@ -58,12 +58,16 @@ class Agent:
             )
         return [self.machines[name] for name in names]
 
-    def set_speed(self, machines: Sequence[Machine], speed: float) -> None:
-        """A new true speed; running pods go on at it."""
-        if not 0 < speed < float("inf"):
-            raise UsageError(f"a speed must be above 0, not {speed}")
+    def set_speed(
+        self, machines: Sequence[Machine], speed: float, class_factors: dict[str, float] | None = None
+    ) -> None:
+        """A new true speed; running pods go on at it. At 0 they stand still, and the node seems well."""
+        wrong = [value for value in (class_factors or {}).values() if not value > 0]
+        if not 0 <= speed < float("inf") or wrong:
+            raise UsageError(f"a speed must be 0 or more and a factor above 0, not {[speed, *wrong][-1]}")
         for machine in machines:
             machine.speed = speed
+            machine.class_factors = machine.class_factors if class_factors is None else class_factors
             self.pods.rescale(machine)
 
     def stop(self, machines: Sequence[Machine], state: NodeState) -> None:

@@ -2,7 +2,7 @@
 
 GET  /state               counters and every node's speed, group, state and number of running pods
 GET  /journal?since=N     entries from index N on
-POST /speed               {"nodes": [...] or "group": "...", "speed": 2.0}
+POST /speed               {"nodes": [...] or "group": "...", "speed": 2.0, "class_factors": {...} or null}
 POST /freeze /thaw /kill /recover     {"nodes": [...] or "group": "..."}
 POST /nodes               {"nodes": [NodeSpec, ...]}
 POST /reset               forget journal and counters
@@ -35,9 +35,10 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SpeedChange(Choice, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which nodes, and their new true speed."""
+    """Which nodes, and their new true speed; null leaves what multiplies it for some classes as it is."""
 
     speed: float
+    class_factors: dict[str, float] | None = None
 
 
 @asynccontextmanager
@@ -73,7 +74,7 @@ async def _state(request: web.Request) -> web.Response:
         machine.name: {
             "group": machine.spec.group,
             "speed": machine.speed,
-            "class_factors": machine.spec.class_factors,
+            "class_factors": machine.class_factors,
             "state": machine.state.value,
             "running": len(machine.room.residents),
         }
@@ -88,7 +89,7 @@ async def _journal(request: web.Request) -> web.Response:
 
 async def _speed(request: web.Request) -> web.Response:
     agent, change = request.app[_AGENT], msgspec.json.decode(await request.read(), type=SpeedChange)
-    agent.set_speed(agent.chosen(change.nodes, change.group), change.speed)
+    agent.set_speed(agent.chosen(change.nodes, change.group), change.speed, change.class_factors)
     return _json()
 
 

@@ -4,7 +4,7 @@ import http.client
 import json
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,16 @@ class KubeletControl:
         return msgspec.json.decode(self._ask("GET", f"/journal?since={since}"), type=list[Entry])
 
     def set_speed(
-        self, speed: float, *, nodes: Sequence[str] | None = None, group: str | None = None
+        self,
+        speed: float,
+        *,
+        nodes: Sequence[str] | None = None,
+        group: str | None = None,
+        class_factors: Mapping[str, float] | None = None,
     ) -> None:
-        """A new true speed, for nodes by name or for a group."""
-        self._ask("POST", "/speed", {"nodes": nodes, "group": group, "speed": speed})
+        """A new true speed, for nodes by name or for a group; 0: what runs there stands still."""
+        change = {"nodes": nodes, "group": group, "speed": speed, "class_factors": class_factors}
+        self._ask("POST", "/speed", change)
 
     def freeze(self, *nodes: str) -> None:
         """Nothing on these nodes moves any more, and nothing is written for them."""

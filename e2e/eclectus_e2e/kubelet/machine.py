@@ -89,11 +89,12 @@ class Machine:
     pods: dict[str, Resident] = field(default_factory=dict)  # by uid
     waiting: dict[str, Pod] = field(default_factory=dict)  # seen while not up; the newest of each
     speed: float = field(init=False)
+    class_factors: dict[str, float] = field(init=False)
     room: Room = field(init=False)
     _addresses_given: int = 0
 
     def __post_init__(self) -> None:
-        self.speed = self.spec.speed
+        self.speed, self.class_factors = self.spec.speed, self.spec.class_factors
         labels, taints = dict(self.spec.labels), list[Json](self.spec.taints)
         self.room = Room(self.spec.name, amounts(self.spec.allocatable), labels, taints)
 
@@ -109,7 +110,7 @@ class Machine:
 
     def speed_for(self, klass: str) -> float:
         """What a pod of this class gets done a second right now: 0 while the node is not up."""
-        factor = self.spec.class_factors.get(klass, 1.0)
+        factor = self.class_factors.get(klass, 1.0)
         return self.speed * factor if self.state is NodeState.UP else 0.0
 
     def receive(self, pod: Pod, now: float) -> Resident:

@@ -1,0 +1,80 @@
+"""The live comparison: five schedulers on sixty nodes of which one kind of work sees another order.
+
+The same stream to each, one after another, at three loads, from nothing learned: every pod is timed, those
+too by which Eclectus learns. A load is a share of what the nodes do when each is given the same mix, which
+is what a scheduler can do that knows no speeds: so all can bear it.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+
+from . import screen
+from .ground import laid
+from .mixed import best_capacity, mix, mixed_nodes
+from .report import OURS, Report, report
+from .runner import Leg, runs
+from .stream import capacity
+
+# Load: mean and 99th percentile of Eclectus' response times wanted, as shares of kube-scheduler's.
+WANTED = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
+EACH, QUICK_EACH = 15, 2  # nodes of each of the four groups
+SIZE, QUICK_SIZE = 1.7, 0.4  # of the work of mixed.py: 29 pods a second at load 0.9; 9 at load 0.5
+SECONDS, QUICK_SECONDS = 45.0, 8.0
+
+
+def comparison(
+    folder: Path, console: Console, *, seed: int, schedulers: Sequence[str], quick: bool
+) -> Report:
+    """Play it; writes comparison.json into the folder and prints the table."""
+    nodes, work = mixed_nodes(QUICK_EACH if quick else EACH, seed), mix(QUICK_SIZE if quick else SIZE)
+    loads = sorted(WANTED)[: 1 if quick else None]
+    legs = [Leg(load, QUICK_SECONDS if quick else SECONDS, 0.0, schedulers) for load in loads]
+    can, could = capacity(nodes, work), best_capacity(nodes, work)
+    with screen.opened(console) as shown:
+        shown.say(f"starting a control plane, {len(nodes)} nodes and the chart")
+        with laid(folder / "cluster", nodes) as ground:
+            done = list(runs(ground, legs, seed, shown, work))
+    found = report(done, nodes, seed=seed, main_load=loads[0], capacity=can)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "comparison.json").write_bytes(
+        msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n"
+    )
+    console.print(f"\n[bold]Response times[/] on {len(nodes)} nodes, seed {seed}, from nothing learned")
+    console.print(_table(found))
+    console.print(
+        f"load 1 is {can:.1f} pods a second, the same mix on every node; knowing who suits what, "
+        f"{could:.1f} could be done",
+        highlight=False,
+    )
+    return found
+
+
+def _table(found: Report) -> Table:
+    table = Table("load", "scheduler", box=SIMPLE)
+    for name in ("mean", "p99", "mean, share", "p99, share", "wanted", ""):
+        table.add_column(name, justify="right")
+    for stage in found.loads.values():
+        for name, result in stage.schedulers.items():
+            times = (f"{result.response_seconds.mean:.2f} s", f"{result.response_seconds.p99:.2f} s")
+            table.add_row(f"{stage.load:g}", name, *times, *_beside(found, stage.load, name))
+        table.add_section()
+    return table
+
+
+def _beside(found: Report, load: float, name: str) -> Iterator[str]:
+    """What a scheduler's times are as shares of kube-scheduler's, and for Eclectus what was wanted."""
+    ratio = found.loads[f"{load:g}"].ratios.get(name)
+    if ratio is None:
+        return
+    yield f"{ratio.mean:.2f}"
+    yield f"{ratio.p99:.2f}"
+    if name == OURS:
+        mean, p99 = WANTED[load]
+        met = ratio.mean <= mean and ratio.p99 <= p99
+        yield f"{mean:.2f}, {p99:.2f}"
+        yield "[green]met[/]" if met else "[yellow]missed[/]"

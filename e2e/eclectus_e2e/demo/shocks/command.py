@@ -1,0 +1,46 @@
+"""The second act from beginning to end: its ground, its files, its tables."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+
+from eclectus_e2e.demo import screen
+from eclectus_e2e.demo.ground import laid
+
+from .course import run
+from .plan import Plan, cast
+from .plots import draw
+from .prediction import predict
+from .report import ShockReport, report
+from .tables import tables
+
+
+def act_two(plan: Plan, folder: Path, console: Console) -> ShockReport:
+    """Play it; writes act-two.json and act-two.png into the folder."""
+    players = cast(plan)
+    expected = predict(plan, players)
+    with screen.opened(console) as shown:
+        shown.say(f"starting a control plane with {len(players.nodes)} nodes, the chart and its operator")
+        with laid(folder / "cluster", players.nodes, values=_values(plan.learn)) as ground:
+            noted = run(ground, plan, players, expected, shown)
+    found = report(noted, plan, players, expected)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "act-two.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    draw(found, noted, plan, players, folder / "act-two.png")
+    for table in tables(found):
+        console.print(table)
+    return found
+
+
+def _values(learn: Mapping[str, float]) -> dict[str, Any]:
+    """The chart's values: as they are, with the operator, and with the learner's settings that differ."""
+    settings = {_camel(name): value for name, value in learn.items()}
+    return {"operator": {"enabled": True}, "config": {"learn": settings}}
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(word.capitalize() for word in others)

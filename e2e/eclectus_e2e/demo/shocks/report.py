@@ -1,0 +1,139 @@
+"""From what was noted to numbers, and what was wanted of each. Pure; docs/demo.md has every field."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import msgspec
+
+from eclectus_e2e.demo.audit import overcommitted_moments
+from eclectus_e2e.demo.objects import pod_name
+from eclectus_e2e.kubelet.quantities import amount
+
+from .course import Noted
+from .plan import Cast, Plan
+from .prediction import WANTED, Prediction
+from .prober import MILLICORES
+from .spells import Frozen, Idle, Learnt, Recovered, Story
+from .truth import SHARE_WANTED
+from .waits import core_seconds, held_up_seconds, stays
+
+SPARE_MOST = 0.1  # of the spare capacity, for probes
+
+
+class Probes(msgspec.Struct, frozen=True):
+    """What probes took."""
+
+    ended: int
+    capacity_share: float  # of all core-seconds
+    spare_share: float  # of those that real pods left
+    held_up_seconds: float  # longest that a real pod waited for a node whose room a probe held
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """One thing that was wanted of the act."""
+
+    what: str
+    found: str
+    wanted: str
+    met: bool
+
+
+class ShockReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The file build/demo/act-two.json."""
+
+    seed: int
+    nodes: int
+    load: float
+    pods: int
+    learnt: Learnt
+    recovered: Recovered
+    frozen: Frozen
+    idle: Idle
+    probes: Probes
+    sent_again: int  # pods that stood still on the frozen node
+    lost: int
+    doubled: int
+    overcommitted: int
+    violations: int
+    wanted: list[Wanted]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing happened that must not."""
+        return not (self.lost or self.doubled or self.overcommitted or self.violations)
+
+
+def report(noted: Noted, plan: Plan, cast: Cast, expected: Prediction) -> ShockReport:
+    """Judge the act."""
+    story = Story(noted, cast, plan.mix.classes)
+    learnt, recovered = story.learnt(), story.recovered(expected)
+    frozen, idle, probes = story.frozen(expected), story.idle(), _probes(noted, cast)
+    arrivals = {pod_name(one): one for one in noted.arrivals}
+    ran = Counter(one.name for one in story.pods if one.started)
+    succeeded = {one.name for one in story.pods if one.outcome == "succeeded"}
+    return ShockReport(
+        seed=plan.seed,
+        nodes=len(cast.nodes),
+        load=plan.load,
+        pods=len(arrivals),
+        learnt=learnt,
+        recovered=recovered,
+        frozen=frozen,
+        idle=idle,
+        probes=probes,
+        sent_again=len(noted.moved),
+        lost=len(arrivals.keys() - succeeded - noted.moved),
+        doubled=sum(count > 1 for count in ran.values()),
+        overcommitted=noted.counters.overcommitted + overcommitted_moments(story.pods, arrivals, cast.nodes),
+        violations=noted.counters.violations + idle.pods,
+        wanted=list(_wanted(learnt, recovered, frozen, idle, probes)),
+    )
+
+
+def _probes(noted: Noted, cast: Cast) -> Probes:
+    millicores = {pod_name(one): one.kind.cpu_millicores for one in noted.arrivals}
+    pods, probes = stays(noted.entries, noted.sent.at, millicores, MILLICORES)
+    room = {node.name: amount("cpu", node.allocatable["cpu"]) for node in cast.nodes}
+    capacity = sum(room.values()) / 1000 * (noted.marks["over"] - noted.sent.began)
+    took = core_seconds(probes)
+    return Probes(
+        ended=len(probes),
+        capacity_share=took / capacity,
+        spare_share=took / (capacity - core_seconds(pods)),
+        held_up_seconds=held_up_seconds(pods, probes, room),
+    )
+
+
+def _wanted(
+    learnt: Learnt, recovered: Recovered, frozen: Frozen, idle: Idle, probes: Probes
+) -> Iterator[Wanted]:
+    share = f"at least {SHARE_WANTED:.0%} within a third"
+    for what, one in (("before the swap", learnt), ("after it", recovered)):
+        found = f"{one.share:.0%} of {one.cells} cells"
+        yield Wanted(f"speeds learned {what}", found, share, one.share >= SHARE_WANTED)
+    limit = WANTED * recovered.predicted_seconds
+    yield _within("recovered from the swap", recovered.seconds, limit, f"{WANTED:g} x predicted: ")
+    last, cut_off = frozen.last_start_seconds, frozen.cut_off_seconds
+    yield _within("last real pod started on the frozen node", last, cut_off, "its cut-off: ")
+    yield _within("counts as dead", frozen.dead_seconds, WANTED * cut_off, f"{WANTED:g} x cut-off: ")
+    alone = frozen.back_seconds is not None and not frozen.starts_while_out
+    found = f"{_text(frozen.back_seconds)}, {frozen.starts_while_out} real pods before the first probe"
+    yield Wanted("returns after the thaw by probes", found, "back, 0 real pods", alone)
+    known = "nothing" if idle.learned is None else f"{idle.learned:.2f} of {idle.true:g}"
+    found = f"{known}, {idle.probes} probes, {idle.pods} real pods"
+    yield Wanted(
+        "idle node known by probes alone", found, "within a third, 0", idle.within_third and not idle.pods
+    )
+    spare = f"{probes.spare_share:.1%} of spare, {probes.capacity_share:.1%} of all"
+    yield Wanted("probes take", spare, f"at most {SPARE_MOST:.0%} of spare", probes.spare_share <= SPARE_MOST)
+    held = probes.held_up_seconds
+    yield Wanted("longest wait behind a probe", f"{held:.2f} s", "none", held == 0)
+
+
+def _within(what: str, seconds: float | None, most: float, words: str) -> Wanted:
+    met = seconds is not None and seconds <= most
+    return Wanted(what, _text(seconds), f"{words}{most:.1f} s", met)
+
+
+def _text(seconds: float | None) -> str:
+    return "never" if seconds is None else f"after {seconds:.1f} s"

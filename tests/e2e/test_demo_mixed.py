@@ -1,0 +1,42 @@
+"""The cluster in which one kind of work ranks the nodes differently."""
+
+import pytest
+
+from eclectus_e2e.demo.mixed import CLASSES, SCAN, SPEEDS, best_capacity, mix, mixed_nodes, traded
+from eclectus_e2e.demo.stream import capacity, stream
+
+NODES = mixed_nodes(3, seed=1)
+
+
+def test_each_group_is_as_good_at_scanning_as_its_opposite_is_at_computing():
+    scans = {node.speed: node.speed * node.class_factors[SCAN] for node in NODES}
+    assert scans == dict(zip(SPEEDS, reversed(SPEEDS), strict=True))
+
+
+def test_neither_name_nor_label_tells_the_speed():
+    assert len({tuple(sorted(node.labels)) for node in NODES}) == 1
+    assert [node.speed for node in NODES] != sorted(node.speed for node in NODES)
+
+
+def test_after_the_trade_the_fastest_are_the_slowest():
+    after = traded(NODES)
+    assert {(node.speed, after[node.name]) for node in NODES} == {(1, 8), (2, 4), (4, 2), (8, 1)}
+
+
+def test_who_knows_who_suits_what_can_do_more():
+    one = mixed_nodes(1, seed=1)
+    # Per pod: serve 1.6, build 5.6, scan 3 core-seconds. The slowest scans at 32 and needs 3 t of it; the
+    # others compute at 56, the slowest with what scanning leaves it: 7.2 t = 56 + 4 (1 - 3 t / 32).
+    assert best_capacity(one, mix()) == pytest.approx(60 / (7.2 + 3 * 4 / 32))
+    assert best_capacity(one, mix()) > 2 * capacity(one, mix())
+
+
+def test_smaller_work_is_more_pods_of_it():
+    assert best_capacity(NODES, mix(0.5)) == pytest.approx(2 * best_capacity(NODES, mix()), rel=1e-6)
+    assert capacity(NODES, mix(0.5)) == pytest.approx(2 * capacity(NODES, mix()))
+
+
+def test_its_stream_has_its_kinds_and_no_constraints():
+    arrivals = stream(1, 20.0, 100.0, mix())
+    assert {one.kind.name for one in arrivals} == {kind.name for kind in CLASSES}
+    assert {one.wish for one in arrivals} == {None}
