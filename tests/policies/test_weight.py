@@ -52,11 +52,16 @@ def test_what_is_so_for_a_moment_changes_little() -> None:
 
 @pytest.mark.parametrize(
     ("load", "slots", "mean_most", "p99_most"),
-    [(0.5, 1, 1.02, 1.0), (0.8, 1, 1.05, 1.0), (0.9, 4, 1.0, 1.08)],
+    [
+        (0.5, 1, 1.02, 1.0),
+        (0.8, 1, 1.05, 0.95),
+        (0.9, 1, 1.1, 1.05),
+        pytest.param(0.9, 4, 1.05, 1.1, marks=pytest.mark.slow),
+    ],
 )
 def test_it_is_no_worse_than_one_for_all(load: float, slots: int, mean_most: float, p99_most: float) -> None:
-    """Low load and single slots: a shorter tail. High load and more slots: a shorter mean."""
-    tasks = 1000 + 500 * slots
+    """At low load and at high: the tail is shorter, the mean much the same."""
+    tasks = 1500 if slots == 1 else 6000
     ours = simulate(Rosella(), load=load, slots=slots, tasks=tasks, seed=1)
     former = simulate(Rosella(theta=FORMER), load=load, slots=slots, tasks=tasks, seed=1)
     assert ours.mean <= mean_most * former.mean

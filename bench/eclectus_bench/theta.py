@@ -1,0 +1,73 @@
+"""The table of docs/placement.md: what theta is best, by speeds, slots and load; a quarter of an hour.
+
+`python -m eclectus_bench.theta` runs scenarios/theta.yaml on several clusters and prints mean and 99th
+percentile of the response as ratios to the central queue that knows no speeds, on the same streams.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from eclectus.sim.asking import Question, Stop, answer
+from eclectus.sim.reading import parse
+from eclectus.sim.results import Failure, Run
+from eclectus.sim.shipped import shipped
+
+SPREADS = {"1 : 2 : 4 : 8": {"a": 1, "b": 2, "c": 4, "d": 8}, "1 : 4": {"a": 1, "b": 1, "c": 4, "d": 4}}
+WIDE, HALVES = SPREADS
+TASKS = {1: 3000, 4: 5000, 16: 10_000}  # by slots: more are to be filled first
+CELLS = [
+    *((WIDE, slots, load) for slots in TASKS for load in (0.5, 0.8, 0.9)),
+    *((HALVES, slots, load) for slots in (1, 4) for load in (0.5, 0.8, 0.9)),
+]
+RIVAL = "central"
+JOBS = 2
+
+
+def main() -> None:
+    """Measure and print, a line as soon as it is known."""
+    path = shipped()["theta"]
+    for at, (spread, slots, load) in enumerate(CELLS):
+        runs = _runs(path, _changes(spread, slots, load))
+        ratios = {name: _ratio(each, runs[RIVAL]) for name, each in runs.items() if name != RIVAL}
+        if not at:
+            print(f"| speeds | slots | load | {' | '.join(ratios)} |")
+            print("|---|---|---|" + "---|" * len(ratios), flush=True)
+        print(f"| {spread} | {slots} | {load} | {' | '.join(ratios.values())} |", flush=True)
+
+
+def _changes(spread: str, slots: int, load: float) -> tuple[str, ...]:
+    groups = [f"cluster.groups.{name}.{key}" for name in SPREADS[spread] for key in ("speed", "slots")]
+    values = [value for speed in SPREADS[spread].values() for value in (speed, slots)]
+    changed = [f"{path}={value}" for path, value in zip(groups, values, strict=True)]
+    return (*changed, f"workload.poisson.load={load}", f"measure.tasks={TASKS[slots]}")
+
+
+def _runs(path: Path, changes: tuple[str, ...]) -> dict[str, list[Run]]:
+    text = path.read_text()
+    scenario = parse(text, path.parent, changes)
+    questions = list(_questions(text, path.parent, changes, [each.name for each in scenario.contestants]))
+    runs: dict[str, list[Run]] = {}
+    for run in answer(questions, JOBS, lambda _: None, Stop()):
+        if isinstance(run, Failure):
+            sys.exit(f"{run.profile}, seed {run.seed}: {run.why}")
+        runs.setdefault(run.profile, []).append(run)
+    return runs
+
+
+def _questions(text: str, folder: Path, changes: tuple[str, ...], names: Sequence[str]) -> Iterator[Question]:
+    for name in names:
+        for seed in range(1, parse(text, folder, changes).seeds + 1):
+            yield Question(text, folder, changes, name, seed)
+
+
+def _ratio(ours: Sequence[Run], theirs: Sequence[Run]) -> str:
+    pairs = list(zip(ours, theirs, strict=True))
+    mean = fmean(one.response.mean / other.response.mean for one, other in pairs)
+    p99 = fmean(one.response.p99 / other.response.p99 for one, other in pairs)
+    return f"{mean:.2f}/{p99:.2f}"
+
+
+if __name__ == "__main__":
+    main()
