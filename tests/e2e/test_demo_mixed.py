@@ -18,9 +18,9 @@ def test_neither_name_nor_label_tells_the_speed():
     assert [node.speed for node in NODES] != sorted(node.speed for node in NODES)
 
 
-def test_after_the_trade_the_fastest_are_the_slowest():
+def test_after_the_trade_the_fast_half_is_the_slow_one():
     after = traded(NODES)
-    assert {(node.speed, after[node.name]) for node in NODES} == {(1, 8), (2, 4), (4, 2), (8, 1)}
+    assert {(node.speed, after[node.name]) for node in NODES} == {(1, 4), (2, 8), (4, 1), (8, 2)}
 
 
 def test_who_knows_who_suits_what_can_do_more():

@@ -88,5 +88,10 @@ def _core_seconds(kind: WorkClass) -> float:
 
 
 def traded(nodes: Sequence[NodeSpec]) -> dict[str, float]:
-    """Node to speed after the fastest have become the slowest, the slowest the fastest, and so between."""
-    return {node.name: SPEEDS[0] * SPEEDS[-1] / node.speed for node in nodes}
+    """Node to speed after the fast half has become the slow one, and the other way round: four times each."""
+    return {node.name: traded_speed(node.speed) for node in nodes}
+
+
+def traded_speed(speed: float) -> float:
+    """What a node of this speed has become."""
+    return SPEEDS[(SPEEDS.index(speed) + len(SPEEDS) // 2) % len(SPEEDS)]

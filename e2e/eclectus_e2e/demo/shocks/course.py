@@ -31,7 +31,7 @@ from .truth import Change, Instant, change
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival
 NOTE_SECONDS = 1.0  # between two readings of what is believed
 PATIENCE = 2.0  # times what is wanted of a wait: then the act goes on without
-BACK_SECONDS = 60.0  # wanted of the frozen node's return, which the probes' turns decide
+BACK_SECONDS = 90.0  # usual for the frozen node's return, which the probes' turns decide
 DRAIN_SECONDS = 60.0
 SILENT_SECONDS = 30.0  # longer than a Lease is held
 NOTHING_COUNTED = Counters(

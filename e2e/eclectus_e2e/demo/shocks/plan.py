@@ -9,7 +9,8 @@ from eclectus_e2e.demo.mixed import SPEEDS, mix, mixed_node, mixed_nodes, traded
 from eclectus_e2e.demo.stream import Mix
 from eclectus_e2e.kubelet.nodes import NodeSpec
 
-IDLE, IDLE_SPEED = "node-idle", SPEEDS[1]
+IDLE, IDLE_SPEED = "node-idle", SPEEDS[0]
+PROBED_SPEEDS = (SPEEDS[1], SPEEDS[2])  # before the swap, of the one that freezes and of another
 BENCH = "unit-cpu"  # class of the built-in benchmark's pods: a kind of work of its own
 PROBED = "demo.eclectus.dev/probed"  # label of the nodes that are probed
 RESERVED = {"key": "demo.eclectus.dev/reserved", "effect": "NoSchedule"}  # taint of the idle node
@@ -23,7 +24,7 @@ class Plan:
     load: float = 0.4  # of what these nodes can do when it is known who suits what
     size: float = 0.4  # of the work of mixed.py: about twenty pods a second on twelve nodes
     learn_seconds: float = 90.0  # until the swap; the learner's own measure of capacity needs sixty
-    recover_seconds: float = 75.0  # from the swap to the frost
+    recover_seconds: float = 90.0  # from the swap to the frost
     rest_seconds: float = 10.0  # from the end of what stood still to the thaw: no work may come
     after_seconds: float = 15.0  # from the frozen node's return to the end
     learn: Mapping[str, float] = field(default_factory=dict)  # the learner's settings, where not the chart's
@@ -52,12 +53,12 @@ class Cast:
 def cast(plan: Plan) -> Cast:
     """The nodes of the act. The one that freezes is among the fastest after the swap: it is missed."""
     workers = mixed_nodes(plan.each, plan.seed)
-    # One node of each speed is probed beside the idle one, so that its speed can be set in proportion.
-    probed = {speed: next(node.name for node in workers if node.speed == speed) for speed in SPEEDS}
+    # Three are probed, each the more often: the idle one, the one that freezes, and one to compare them with.
+    probed = {speed: next(node.name for node in workers if node.speed == speed) for speed in PROBED_SPEEDS}
     workers = [_labelled(node) if node.name in probed.values() else node for node in workers]
     idle = replace(_labelled(mixed_node(IDLE, IDLE_SPEED)), taints=[RESERVED])
     nodes = [*workers, idle]
-    return Cast(nodes, probed[SPEEDS[0]], traded(nodes))
+    return Cast(nodes, probed[PROBED_SPEEDS[0]], traded(nodes))
 
 
 def _labelled(node: NodeSpec) -> NodeSpec:

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eclectus_e2e.demo.mixed import SPEEDS
+from eclectus_e2e.demo.mixed import SPEEDS, traded_speed
 from eclectus_e2e.kubelet.nodes import NodeSpec
 
 from .course import Noted
@@ -21,7 +21,7 @@ from .truth import SHARE_WANTED, node_speeds, share_within_third
 COLOURS = dict(zip(SPEEDS, ("#d55e00", "#e69f00", "#56b4e9", "#0072b2"), strict=True))
 FROZEN_COLOUR, IDLE_COLOUR, TRUTH_COLOUR = "#cc79a7", "#009e73", "#555555"
 DASHES = (0, (5, 3))
-MARKS = {"swap": "swap", "freeze": "frost", "ended": "found dead", "thaw": "thaw"}
+MARKS = {"swap": "swap", "freeze": "frost", "ended": "given up", "thaw": "thaw"}
 SHOWN_LEAST = 0.3  # what is slower, or stands still, is drawn at the edge
 
 
@@ -38,7 +38,13 @@ def draw(found: ShockReport, noted: Noted, plan: Plan, cast: Cast, file: Path) -
             _marks(axes, noted)
         for name, words in MARKS.items():
             spot = (noted.marks[name] - noted.sent.began, 1.01)
-            top.annotate(words, spot, xycoords=("data", "axes fraction"), ha="center", fontsize=8)
+            top.annotate(
+                words,
+                spot,
+                xycoords=("data", "axes fraction"),
+                ha="right" if name == "ended" else "left",
+                fontsize=8,
+            )
         bottom.set_xlabel("seconds")
         figure.suptitle(
             f"Act two: {found.nodes} nodes, load {found.load:g}. Speed at computing, as learned (lines) "
@@ -58,7 +64,7 @@ def _speeds(axes: Axes, noted: Noted, story: Story, nodes: Sequence[NodeSpec], f
             axes.plot(at, learned, color=COLOURS[speed], linewidth=1.1, alpha=0.85)
     swap, end = noted.marks["swap"] - began, at[-1]
     for speed in SPEEDS:
-        after = SPEEDS[0] * SPEEDS[-1] / speed
+        after = traded_speed(speed)
         axes.plot(
             [0, swap, swap, end],
             [speed, speed, after, after],

@@ -16,7 +16,7 @@ from .plan import BENCH, PROBED, RESERVED
 
 PATH = "/apis/eclectus.dev/v1alpha1/nodeprobes"
 NAME = "demo"
-UNITS = 10  # of the benchmark in a probe: about a second at speed 1
+UNITS = 30  # of the benchmark in a probe: about three seconds at speed 1
 MILLICORES = 1000  # that its pod takes
 PER_HOUR = 3600  # the most that may be asked for: the act is short
 _PROCESS = "operator"
@@ -64,6 +64,6 @@ def node_probe() -> dict[str, Any]:
             "tolerations": [{**RESERVED, "operator": "Exists"}],
             "classes": [{"name": BENCH, "unit": {"kind": "cpu", "units": UNITS}}],
             "limits": limits,
-            "deadlines": {"schedulingSeconds": 5, "runningSeconds": 5, "deletingSeconds": 5},
+            "deadlines": {"schedulingSeconds": 5, "runningSeconds": 10, "deletingSeconds": 5},
         },
     }

@@ -18,6 +18,7 @@ from .truth import SHARE_WANTED
 from .waits import core_seconds, held_up_seconds, stays
 
 SPARE_MOST = 0.1  # of the spare capacity, for probes
+MAKES_WAY_SECONDS = 1.0  # in which a probe must be gone once a real pod needs its room
 
 
 class Probes(msgspec.Struct, frozen=True):
@@ -26,7 +27,8 @@ class Probes(msgspec.Struct, frozen=True):
     ended: int
     capacity_share: float  # of all core-seconds
     spare_share: float  # of those that real pods left
-    held_up_seconds: float  # longest that a real pod waited for a node whose room a probe held
+    held_up_pods: int  # real ones that waited for their node while a probe held the room they needed
+    held_up_seconds: float  # the longest of these waits
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -95,12 +97,13 @@ def _probes(noted: Noted, cast: Cast) -> Probes:
     pods, probes = stays(noted.entries, noted.sent.at, millicores, MILLICORES)
     room = {node.name: amount("cpu", node.allocatable["cpu"]) for node in cast.nodes}
     capacity = sum(room.values()) / 1000 * (noted.marks["over"] - noted.sent.began)
-    took = core_seconds(probes)
+    took, held = core_seconds(probes), held_up_seconds(pods, probes, room)
     return Probes(
         ended=len(probes),
         capacity_share=took / capacity,
         spare_share=took / (capacity - core_seconds(pods)),
-        held_up_seconds=held_up_seconds(pods, probes, room),
+        held_up_pods=len(held),
+        held_up_seconds=max(held, default=0.0),
     )
 
 
@@ -126,8 +129,9 @@ def _wanted(
     )
     spare = f"{probes.spare_share:.1%} of spare, {probes.capacity_share:.1%} of all"
     yield Wanted("probes take", spare, f"at most {SPARE_MOST:.0%} of spare", probes.spare_share <= SPARE_MOST)
-    held = probes.held_up_seconds
-    yield Wanted("longest wait behind a probe", f"{held:.2f} s", "none", held == 0)
+    held = f"{probes.held_up_seconds:.2f} s, {probes.held_up_pods} pods"
+    makes_way = probes.held_up_seconds <= MAKES_WAY_SECONDS
+    yield Wanted("longest wait behind a probe", held, f"it makes way in {MAKES_WAY_SECONDS:g} s", makes_way)
 
 
 def _within(what: str, seconds: float | None, most: float, words: str) -> Wanted:

@@ -49,21 +49,21 @@ def core_seconds(stays: Iterable[Stay]) -> float:
     return sum((stay.ended - stay.started) * stay.millicores / 1000 for stay in stays)
 
 
-def held_up_seconds(pods: Sequence[Stay], probes: Iterable[Stay], room: Mapping[str, int]) -> float:
-    """The longest that a pod waited for the node it got while a probe held the room it needed.
+def held_up_seconds(pods: Sequence[Stay], probes: Iterable[Stay], room: Mapping[str, int]) -> list[float]:
+    """For how long pods waited for the node they got while a probe held the room they needed.
 
     That is: while the node was too full for it, and without the probe would not have been. `room`:
     millicores of each node.
     """
-    most = 0.0
+    found = []
     for probe in probes:
         there = [pod for pod in pods if pod.node == probe.node and pod.started > probe.started]
         for pod in there:
             begin, end = max(pod.sent, probe.started), min(pod.started, probe.ended)
             if begin < end:
                 others = [one for one in pods if one.node == probe.node and one is not pod]
-                most = max(most, _held(begin, end, others, room[probe.node] - pod.millicores, probe))
-    return most
+                found.append(_held(begin, end, others, room[probe.node] - pod.millicores, probe))
+    return [seconds for seconds in found if seconds > 0]
 
 
 def _held(begin: float, end: float, others: Sequence[Stay], left: int, probe: Stay) -> float:
