@@ -1,7 +1,8 @@
 """Beginning a new run: only where the limits allow it, the node may be probed and no real pod waits.
 
 The order is: ask whether pods wait, draw a node, ask about it, write the run down, create its pod. A node
-that may not be probed is put aside and another drawn, so the draw is uniform over those that may.
+that may not be probed is put aside and another drawn, so the draw is uniform over those that may: while pods
+wait, over the dead.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ TRIES = 20  # nodes asked about for one probe: where none of so many may be prob
 
 async def begin(means: Means, scene: Scene, probe: NodeProbe) -> None:
     """Begin one run of a NodeProbe now that it is due, or say in its status why not. Raises ApiError."""
-    held = _at_limit(means, scene, probe) or await _crowded(means)
-    chosen = held or await _drawn(means, scene, probe)
+    held = _at_limit(means, scene, probe)
+    chosen = held or await _drawn(means, scene, probe, await _crowded(means))
     if isinstance(chosen, Cell):
         chosen = await _starting(means, chosen.node) or chosen
     now = means.now()
@@ -41,8 +42,11 @@ def _at_limit(means: Means, scene: Scene, probe: NodeProbe) -> Held | None:
     return None
 
 
-async def _drawn(means: Means, scene: Scene, probe: NodeProbe) -> Cell | Held:
-    """A node that may be probed now, and with which work."""
+async def _drawn(means: Means, scene: Scene, probe: NodeProbe, crowded: Held | None) -> Cell | Held:
+    """A node that may be probed now, and with which work; while real pods wait (`crowded`), a dead one.
+
+    To a dead node none of them would go, and it is missed most when they wait.
+    """
     names = await means.pool.names(probe.spec.node_selector)
     if not names:
         return Held("NoNode", "no node matches, or all that do are cordoned or excluded")
@@ -52,15 +56,15 @@ async def _drawn(means: Means, scene: Scene, probe: NodeProbe) -> Cell | Held:
         cell = dispatch.cell(probe, left, means.now(), means.rng)
         if cell is None:
             break
-        unfit = await _unfit(means, probe, cell.node)
+        unfit = await _unfit(means, probe, cell.node, is_crowded=crowded is not None)
         if not unfit:
             return cell
         why = f"; {cell.node}: {unfit}"
         left.remove(cell.node)
-    return Held("NoNodeNow", f"no node that matches may be probed now{why}")
+    return crowded or Held("NoNodeNow", f"no node that matches may be probed now{why}")
 
 
-async def _unfit(means: Means, probe: NodeProbe, name: str) -> str:
+async def _unfit(means: Means, probe: NodeProbe, name: str, *, is_crowded: bool) -> str:
     """Why a node may not be probed, by the API server's own word; empty if it may."""
     spec, now = probe.spec, means.now()
     try:
@@ -70,10 +74,12 @@ async def _unfit(means: Means, probe: NodeProbe, name: str) -> str:
     if unfit := node.unfit(spec.node_selector, spec.tolerations):
         return unfit
     try:
-        found = await means.api.send("GET", f"{objects.PROFILES_PATH}/{name}")
+        profile = objects.read(await means.api.send("GET", f"{objects.PROFILES_PATH}/{name}"), Profile)
     except MissingError:
-        return ""
-    resting = dispatch.rests(objects.read(found, Profile), spec.limits.node_interval_seconds, now)
+        profile = Profile()
+    if is_crowded and profile.status.state != "Dead":
+        return "real pods wait, and might go there"
+    resting = dispatch.rests(profile, spec.limits.node_interval_seconds, now)
     return "it was probed within nodeIntervalSeconds" if resting else ""
 
 

@@ -11,14 +11,14 @@ from eclectus_e2e.demo.shocks.plan import Plan
 # Small work and a quick verdict on silence, so that a minute and a half holds it all; and told what the nodes
 # can do, because the learner's own measure of it comes after a minute.
 QUICK = Plan(
-    each=1,
-    load=0.35,
-    size=0.25,
-    learn_seconds=18.0,
-    recover_seconds=30.0,
+    each=2,
+    load=0.3,
+    size=0.4,
+    learn_seconds=25.0,
+    recover_seconds=35.0,
     rest_seconds=3.0,
     after_seconds=1.0,
-    learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 31.0},
+    learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 39.0},
 )
 
 

@@ -86,6 +86,16 @@ def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, held):
         assert len(made(world)) == 1, "and goes on when it waits no more"
 
 
+@pytest.mark.parametrize(("state", "probed"), [("Dead", ["n1"]), ("Suspect", []), ("Live", [])])
+def test_while_real_pods_wait_only_a_node_believed_dead_is_probed(state, probed):
+    world = world_with(nodes=3)
+    world.api.put(PROFILES, {"metadata": {"name": "n1"}, "status": {"state": state}})
+    world.api.put(REAL, real())
+    world.play(20)
+    nodes = [pod["metadata"]["annotations"]["eclectus.dev/node"] for pod in world.api.pods().values()]
+    assert nodes == probed
+
+
 def test_never_more_than_the_limits_of_its_own_and_of_all():
     world = ProbeWorld(nodes=20, settings=Settings(**{**vars(SETTINGS), "most_running": 3}))
     world.api.put(PROBES, node_probe("one", limits={"running": 2}))
