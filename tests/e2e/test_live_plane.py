@@ -146,6 +146,21 @@ def test_a_new_speed_counts_at_once_and_for_the_rest_of_the_work(
         kubelet.set_speed(1.0, group="snail")
 
 
+def test_at_speed_nought_all_stands_still_and_a_class_may_be_better_or_worse(
+    kubectl: Kubectl, kubelet: KubeletControl
+) -> None:
+    kubelet.set_speed(0.0, nodes=["n1"], class_factors={"sort": 2.0})
+    run_pod(kubectl, "still", "n1", work=0.1)
+    run_pod(kubectl, "witness", "n3", work=2)
+    assert entry(kubelet, "witness").outcome == "succeeded"
+    assert kubectl.status("still")["phase"] == "Running"
+    kubelet.set_speed(1.0, nodes=["n1"])
+    assert entry(kubelet, "still").outcome == "succeeded"
+    assert kubelet.state()["nodes"]["n1"]["class_factors"] == {"sort": 2.0}
+    with pytest.raises(UsageError, match="a factor above 0"):
+        kubelet.set_speed(1.0, nodes=["n1"], class_factors={"sort": 0.0})
+
+
 def test_a_frozen_node_moves_nothing_and_goes_on_when_thawed(
     kubectl: Kubectl, kubelet: KubeletControl
 ) -> None:

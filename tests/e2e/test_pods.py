@@ -14,7 +14,7 @@ from eclectus_e2e.kubelet.api import Api, Change
 from eclectus_e2e.kubelet.journal import Journal
 from eclectus_e2e.kubelet.machine import Machine, NodeState
 from eclectus_e2e.kubelet.nodes import NodeSpec
-from eclectus_e2e.kubelet.objects import WORK_KEY, Pod
+from eclectus_e2e.kubelet.objects import WORK_KEY, Metadata, Pod
 from eclectus_e2e.kubelet.pods import Pods
 from eclectus_e2e.kubelet.writer import Writer
 
@@ -307,3 +307,9 @@ def test_the_journal_file_holds_a_line_for_every_end(tmp_path: Path) -> None:
         ("two", 1000.0, 1000.5),
         ("one", 1000.0, 1002.0),
     ]
+
+
+def test_the_operators_benchmark_takes_a_tenth_of_a_second_a_unit():
+    benchmark = {"containers": [{"name": "unit", "args": ["cpu", "--units", "30"]}]}
+    assert Pod(Metadata("p"), benchmark).work_seconds() == pytest.approx(3.0)
+    assert Pod(Metadata("p"), {"containers": [{"name": "c"}]}).work_seconds() is None

@@ -36,9 +36,13 @@ def act_two(plan: Plan, folder: Path, console: Console) -> ShockReport:
 
 
 def _values(learn: Mapping[str, float]) -> dict[str, Any]:
-    """The chart's values: as they are, with the operator, and with the learner's settings that differ."""
+    """The chart's values: as they are, with the operator, and with the learner's settings that differ.
+
+    What was learned is written for the operator every two seconds: the act is short.
+    """
     settings = {_camel(name): value for name, value in learn.items()}
-    return {"operator": {"enabled": True}, "config": {"learn": settings}}
+    config = {"learn": settings, "nodeProfiles": {"interval": "2s"}}
+    return {"operator": {"enabled": True}, "config": config}
 
 
 def _camel(name: str) -> str:
