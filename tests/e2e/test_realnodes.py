@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eclectus_e2e.realnodes import cgroups, containerd, kubelet, needs, network, place
+from eclectus_e2e.realnodes import cgroups, containerd, kubelet, needs, network, place, rules
 from eclectus_e2e.realnodes.place import NodeSpec, Place
 
 
@@ -73,3 +73,22 @@ def test_pods_of_a_node_get_addresses_of_its_own_bridge(node: Place) -> None:
     (bridge,) = json.loads((node.directory / "cni" / "bridge.conflist").read_text())["plugins"]
     assert bridge["bridge"] == "ecl-node2"
     assert bridge["ipam"]["ranges"] == [[{"subnet": "10.213.2.0/24", "gateway": "10.213.2.1"}]]
+
+
+def test_rules_go_jumps_first_and_others_stay() -> None:
+    saved = [
+        "-P INPUT ACCEPT",
+        "-N KUBE-FIREWALL",
+        "-N MINE",
+        '-A INPUT -m comment --comment "a b" -j KUBE-FIREWALL',
+        "-A INPUT -j MINE",
+        "-A KUBE-FIREWALL -j DROP",
+    ]
+    assert rules.removal("filter", saved).splitlines() == [
+        "*filter",
+        ":KUBE-FIREWALL - [0:0]",
+        '-D INPUT -m comment --comment "a b" -j KUBE-FIREWALL',
+        "-X KUBE-FIREWALL",
+        "COMMIT",
+    ]
+    assert rules.removal("filter", ["-P INPUT ACCEPT", "-N MINE"]) == ""

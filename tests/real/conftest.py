@@ -15,6 +15,7 @@ from eclectus_e2e.realnodes.nodes import RealNodes
 from eclectus_e2e.realnodes.place import NodeSpec
 from eclectus_e2e.release import Release
 from real_release import SHARES, installed
+from real_remains import remains
 
 SYSTEM = [NodeSpec(name, 1.0, {"pool": "system"}) for name in ("system-a", "system-b")]
 BATCH = [NodeSpec(name, share, {"pool": "batch"}) for name, share in SHARES.items()]
@@ -31,6 +32,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNodes]:
     directory = tmp_path_factory.mktemp("real") / "cluster"
     with nodes.started(directory, [*SYSTEM, *BATCH], images, options) as running:
         yield running
+    assert remains() == []
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ there is one.
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from eclectus_e2e.processes import wait_for
 
 ROOT = "eclectus-nodes"
 _MOUNT = Path("/sys/fs/cgroup")
+_PLANE = "control-plane"  # a directory beside the nodes'
 _NEEDED = ("cpu", "cpuset", "memory", "pids")
 _PERIOD_MICROSECONDS = 100_000  # the kernel's default
 _SETTLED_SECONDS = 30.0
@@ -55,8 +56,14 @@ def make(node: str) -> None:
                     (directory / file).write_text((directory.parent / file).read_text())
 
 
-def prefer() -> None:
-    """Let nodes' pods have what their quotas give them before others: else the machine's load is measured."""
+def prefer(plane: Iterable[int]) -> None:
+    """Serve all nodes before others of the machine: else its load is measured, and not their quotas.
+
+    The processes of their control plane too: behind the nodes it would stand in the queue for a core.
+    """
+    make(_PLANE)
+    for pid in plane:
+        take(_PLANE, pid)
     if unified():
         (_MOUNT / ROOT / "cpu.weight").write_text("10000")
     else:
@@ -70,7 +77,8 @@ def pods_root(node: str) -> str:
 
 def take(node: str, pid: int) -> None:
     """Put a process, and so all its later children, among the node's own."""
-    (_tracking() / ROOT / node / "system" / "cgroup.procs").write_text(str(pid))
+    for hierarchy in {_tracking(), _version_1().get("cpu", _tracking())}:
+        (hierarchy / ROOT / node / "system" / "cgroup.procs").write_text(str(pid))
 
 
 def set_quota(node: str, share: float) -> None:
@@ -92,24 +100,23 @@ def thaw(node: str) -> None:
     _set_frozen(_tracking() / ROOT / node, frozen=False)
 
 
-def thaw_all() -> None:
-    """Let every node go on; there may be none."""
-    tracked = _tracking() / ROOT
-    for node in (path for path in _below(tracked) if path.parent == tracked):
-        _set_frozen(node, frozen=False)
-
-
 def kill_container(node: str, container: str) -> None:
     """Kill every process of a container, given its id, as the kernel does when memory runs out."""
     (group,) = (_tracking() / ROOT / node / "pods").rglob(container)
     _kill_below(group)
 
 
-def remove_all() -> None:
-    """Kill every process of every node (thawed: else none dies), and remove the directories."""
+def kill_all() -> None:
+    """Kill every process of every node; thawed first, because what is frozen does not even die."""
     tracked = _tracking() / ROOT
+    for node in (path for path in _below(tracked) if path.parent == tracked):
+        _set_frozen(node, frozen=False)
     if not wait_for(lambda: not _kill_below(tracked), _SETTLED_SECONDS):
         raise StartError(f"processes below {tracked} cannot be killed")
+
+
+def remove_all() -> None:
+    """Remove every node's directories, in which nothing runs any more."""
     # v1: also where runc makes them and nobody needs them, in the empty v2 beside it.
     for hierarchy in (*_hierarchies(), _MOUNT / "unified"):
         for group in _below(hierarchy / ROOT):

@@ -8,16 +8,16 @@ import fcntl
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from eclectus_e2e.controlplane import stop_recorded
-from eclectus_e2e.errors import UsageError
+from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.processes import recorded
 
-from . import cgroups, containerd, network
+from . import cgroups, containerd, network, rules
 from .needs import program
 from .place import HOME
 
@@ -27,19 +27,21 @@ _OUTSIDE = ("/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/opt/cni")
 _LOCK = Path("/run/lock/eclectus-nodes.lock")
 
 
-def claim(cluster: Path, proxy: Path) -> None:
-    """Make the directory for the nodes of the control plane in `cluster`; `proxy` is the kube-proxy.
+def claim(cluster: Path) -> None:
+    """Make the directory for the nodes of the control plane in `cluster`.
 
-    Raises UsageError when real nodes run already; the remains of a killed run are removed.
+    The remains of a killed run are removed. Raises UsageError when real nodes run already, MachineError
+    when somebody else's Kubernetes does: its rules could not be told from ours.
     """
     with _locked():
         if any(process.alive for process in recorded(HOME)):
             raise UsageError(f"real nodes run already, for {owner()}: end them first (`make down` there)")
         _remove()
+        if rules.there():
+            raise MachineError("this machine's iptables have chains of a Kubernetes already (KUBE-…)")
         HOME.mkdir(mode=0o755, parents=True)
         note = {
             "cluster": str(cluster.resolve()),
-            "proxy": str(proxy),
             "kernel": network.kernel_settings(),
             "outside": [each for each in _OUTSIDE if not Path(each).exists()],
         }
@@ -52,9 +54,15 @@ def owner() -> Path | None:
 
 
 def halt() -> list[str]:
-    """End kubelets, containerds and kube-proxy, not yet the containers; the names of those that ran."""
-    cgroups.thaw_all()
-    return stop_recorded(HOME)
+    """Kill kubelets, containerds, kube-proxy and all containers; the names of the programs that ran.
+
+    No farewell: containerd takes ten seconds for one, and nothing of it is kept.
+    """
+    alive = [process for process in reversed(recorded(HOME)) if process.alive]
+    for process in alive:
+        process.stop(signal.SIGKILL)
+    cgroups.kill_all()
+    return [process.name for process in alive]
 
 
 def release() -> None:
@@ -73,7 +81,7 @@ def _remove() -> None:
         _remove_shim_sockets()
     if _MARK.exists():
         note = json.loads(_MARK.read_text())
-        subprocess.run([note["proxy"], "--cleanup"], capture_output=True, check=True)
+        rules.remove()
         network.restore_kernel_settings(note["kernel"])
         for path in filter(os.path.exists, note["outside"]):
             shutil.rmtree(path)

@@ -10,7 +10,13 @@ from eclectus_e2e.errors import MachineError
 from . import cgroups
 
 # Program: the Debian package that has it.
-PROGRAMS = {"ip": "iproute2", "iptables": "iptables", "runc": "runc", "umount": "mount"}
+PROGRAMS = {
+    "ip": "iproute2",
+    "iptables": "iptables",
+    "iptables-restore": "iptables",
+    "runc": "runc",
+    "umount": "mount",
+}
 PACKAGES = ("runc", "containernetworking-plugins", "iptables", "busybox-static", "debootstrap")
 CNI_PLUGINS = Path("/usr/lib/cni")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}  # linux/capability.h

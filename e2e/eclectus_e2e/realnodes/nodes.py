@@ -78,18 +78,18 @@ def start(
     require()
     programs = node_programs()
     with ExitStack() as undo:
-        home.claim(directory, programs.kube_proxy)
+        home.claim(directory)
         undo.callback(home.release)
         places = [Place(number, spec.name) for number, spec in enumerate(specs)]
         network.raise_bridges(places)
         shared = containerd.import_images(programs.containerd, images)
         plane = ControlPlane.start(directory, replace(options, address=PLANE_ADDRESS))
         undo.callback(plane.stop)
+        plane.start_kube_scheduler()  # for what may not wait for a scheduler under test
         for place, spec in zip(places, specs, strict=True):
             _start_node(plane, programs, shared, place, spec)
-        cgroups.prefer()
+        cgroups.prefer(plane.pids.values())
         _start_proxy(plane, programs)
-        plane.start_kube_scheduler()  # for what may not wait for a scheduler under test
         _wait_ready(plane, {spec.name for spec in specs})
         undo.pop_all()
     return RealNodes(plane, specs)
