@@ -1,7 +1,7 @@
-"""The table of docs/placement.md: what theta is best, by speeds, slots and load; a quarter of an hour.
+"""The table of docs/placement.md: what theta is best, by slots and load; ten minutes.
 
-`python -m eclectus_bench.theta` runs scenarios/theta.yaml on several clusters and prints mean and 99th
-percentile of the response as ratios to the central queue that knows no speeds, on the same streams.
+`python -m eclectus_bench.theta` runs scenarios/theta.yaml with several slots and loads and prints mean and
+99th percentile of the response as ratios to the central queue that knows no speeds, on the same streams.
 """
 
 import sys
@@ -14,13 +14,10 @@ from eclectus.sim.reading import parse
 from eclectus.sim.results import Failure, Run
 from eclectus.sim.shipped import shipped
 
-SPREADS = {"1 : 2 : 4 : 8": {"a": 1, "b": 2, "c": 4, "d": 8}, "1 : 4": {"a": 1, "b": 1, "c": 4, "d": 4}}
-WIDE, HALVES = SPREADS
-TASKS = {1: 3000, 4: 5000, 16: 10_000}  # by slots: more are to be filled first
-CELLS = [
-    *((WIDE, slots, load) for slots in TASKS for load in (0.5, 0.8, 0.9)),
-    *((HALVES, slots, load) for slots in (1, 4) for load in (0.5, 0.8, 0.9)),
-]
+TASKS = {1: 3000, 4: 5000}  # by slots: more are to be filled first
+LOADS = (0.5, 0.8, 0.9)
+CELLS = [(slots, load) for slots in TASKS for load in LOADS]
+GROUPS = "abcd"
 RIVAL = "central"
 JOBS = 2
 
@@ -28,20 +25,18 @@ JOBS = 2
 def main() -> None:
     """Measure and print, a line as soon as it is known."""
     path = shipped()["theta"]
-    for at, (spread, slots, load) in enumerate(CELLS):
-        runs = _runs(path, _changes(spread, slots, load))
+    for at, (slots, load) in enumerate(CELLS):
+        runs = _runs(path, _changes(slots, load))
         ratios = {name: _ratio(each, runs[RIVAL]) for name, each in runs.items() if name != RIVAL}
         if not at:
-            print(f"| speeds | slots | load | {' | '.join(ratios)} |")
-            print("|---|---|---|" + "---|" * len(ratios), flush=True)
-        print(f"| {spread} | {slots} | {load} | {' | '.join(ratios.values())} |", flush=True)
+            print(f"| slots | load | {' | '.join(ratios)} |")
+            print("|---|---|" + "---|" * len(ratios), flush=True)
+        print(f"| {slots} | {load} | {' | '.join(ratios.values())} |", flush=True)
 
 
-def _changes(spread: str, slots: int, load: float) -> tuple[str, ...]:
-    groups = [f"cluster.groups.{name}.{key}" for name in SPREADS[spread] for key in ("speed", "slots")]
-    values = [value for speed in SPREADS[spread].values() for value in (speed, slots)]
-    changed = [f"{path}={value}" for path, value in zip(groups, values, strict=True)]
-    return (*changed, f"workload.poisson.load={load}", f"measure.tasks={TASKS[slots]}")
+def _changes(slots: int, load: float) -> tuple[str, ...]:
+    groups = [f"cluster.groups.{name}.slots={slots}" for name in GROUPS]
+    return (*groups, f"workload.poisson.load={load}", f"measure.tasks={TASKS[slots]}")
 
 
 def _runs(path: Path, changes: tuple[str, ...]) -> dict[str, list[Run]]:
