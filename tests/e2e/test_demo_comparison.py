@@ -28,7 +28,7 @@ def shown(ours_seconds):
     runs = [run(name, 0.5, seconds) for name, seconds in took.items()]
     found = report(runs, NODES, seed=1, main_load=0.5, capacity=20.0)
     console = Console(width=120, record=True)
-    console.print(comparison._table(found))
+    console.print(comparison._table(found, found, 15.0))
     return console.export_text()
 
 
@@ -39,7 +39,8 @@ def test_eclectus_is_held_to_what_is_wanted_and_the_others_are_beside_it(seconds
     ours = next(line for line in lines if " eclectus " in line)
     assert word in ours
     assert "0.55, 0.35" in ours
-    assert "0.90" in next(line for line in lines if "eclectus-pot" in line)
+    assert ours.count(f"{seconds / 10:.2f}, {seconds / 10:.2f}") == 2
+    assert "0.90, 0.90" in next(line for line in lines if "eclectus-pot" in line)
     assert "wanted" not in next(line for line in lines if "kube-scheduler" in line)
 
 
