@@ -12,13 +12,13 @@ from eclectus_e2e.demo.shocks.plan import Plan
 # can do, because the learner's own measure of it comes after a minute.
 QUICK = Plan(
     each=2,
-    load=0.3,
-    size=0.4,
-    learn_seconds=25.0,
-    recover_seconds=35.0,
+    load=0.25,
+    size=0.3,
+    learn_seconds=16.0,
+    recover_seconds=22.0,
     rest_seconds=3.0,
     after_seconds=1.0,
-    learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 39.0},
+    learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 53.0},
 )
 
 

@@ -20,9 +20,9 @@ RESERVED = {"key": "demo.eclectus.dev/reserved", "effect": "NoSchedule"}  # tain
 class Plan:
     """The act. Seconds count from the first arrival."""
 
-    each: int = 3  # nodes of each of the four groups
+    each: int = 2  # nodes of each of the four groups
     load: float = 0.4  # of what these nodes can do when it is known who suits what
-    size: float = 0.4  # of the work of mixed.py: about twenty pods a second on twelve nodes
+    size: float = 0.5  # of the work of mixed.py: thirteen pods a second on eight nodes
     learn_seconds: float = 90.0  # until the swap; the learner's own measure of capacity needs sixty
     recover_seconds: float = 90.0  # from the swap to the frost
     rest_seconds: float = 10.0  # from the end of what stood still to the thaw: no work may come

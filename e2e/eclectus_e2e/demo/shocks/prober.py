@@ -15,10 +15,10 @@ from eclectus_e2e.processes import log_path, log_tail, start, wait_for
 from .plan import BENCH, PROBED, RESERVED
 
 PATH = "/apis/eclectus.dev/v1alpha1/nodeprobes"
-NAME = "demo"
 UNITS = 30  # of the benchmark in a probe: about three seconds at speed 1
 MILLICORES = 1000  # that its pod takes
-PER_HOUR = 3600  # the most that may be asked for: the act is short
+PER_HOUR = 3600  # the most that one NodeProbe may ask for…
+COUNT = 3  # …and so many ask, because the act is short
 _PROCESS = "operator"
 _READY_SECONDS = 60.0
 
@@ -49,16 +49,17 @@ def running(ground: Ground) -> Iterator[None]:
 
 async def ask(api: Api) -> None:
     """Probes for the nodes that have the label, the idle one among them, as often as may be."""
-    await api.request("POST", PATH, node_probe())
+    for number in range(COUNT):
+        await api.request("POST", PATH, node_probe(f"demo-{number}"))
 
 
-def node_probe() -> dict[str, Any]:
-    """The NodeProbe of the act."""
+def node_probe(name: str) -> dict[str, Any]:
+    """A NodeProbe of the act."""
     limits = {"perHour": PER_HOUR, "leastPerHour": PER_HOUR // 2, "running": 3, "nodeIntervalSeconds": 0}
     return {
         "apiVersion": "eclectus.dev/v1alpha1",
         "kind": "NodeProbe",
-        "metadata": {"name": NAME},
+        "metadata": {"name": name},
         "spec": {
             "nodeSelector": {PROBED: "true"},
             "tolerations": [{**RESERVED, "operator": "Exists"}],
