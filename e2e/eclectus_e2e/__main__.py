@@ -17,7 +17,7 @@ COMMANDS = {
     "demo": (
         "demo.command",
         "demo",
-        "Eclectus, kube-scheduler and a uniform baseline on the same stream of pods",
+        "Eclectus, kube-scheduler and a uniform baseline on the same stream of pods; then shocks",
     ),
     "sizes": ("sizes", "sizes", "name functions and files that have grown long (a hint)"),
 }
