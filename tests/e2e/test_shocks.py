@@ -107,7 +107,7 @@ def test_recovery_is_learning_and_the_backlog_over_what_the_load_leaves():
 
 
 def test_a_larger_share_for_silence_makes_the_verdict_quicker():
-    usual, bold = predict(PLAN, CAST), predict(replace(PLAN, learn={"spare_share": 0.2}), CAST)
+    usual, bold = predict(PLAN, CAST), predict(replace(PLAN, learn={"spare_share": 0.4}), CAST)
     assert bold.cut_off == pytest.approx(usual.cut_off / 2)
     assert bold.recovery == usual.recovery
 

@@ -23,11 +23,13 @@ class Plan:
     each: int = 2  # nodes of each of the four groups
     load: float = 0.4  # of what these nodes can do when it is known who suits what
     size: float = 0.5  # of the work of mixed.py: thirteen pods a second on eight nodes
-    learn_seconds: float = 90.0  # until the swap; the learner's own measure of capacity needs sixty
+    learn_seconds: float = 90.0  # until the swap
     recover_seconds: float = 90.0  # from the swap to the frost
     rest_seconds: float = 10.0  # from the end of what stood still to the thaw: no work may come
     after_seconds: float = 15.0  # from the frozen node's return to the end
-    learn: Mapping[str, float] = field(default_factory=dict)  # the learner's settings, where not the chart's
+    # The learner's settings, where not the chart's: a verdict on silence in a minute or so, and what the
+    # nodes can do, because its own measure of that is a low bound.
+    learn: Mapping[str, float] = field(default_factory=lambda: {"spare_share": 0.2, "capacity": 31.7})
     seed: int = 1
 
     @property
