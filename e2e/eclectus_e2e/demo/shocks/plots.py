@@ -29,7 +29,7 @@ def draw(found: ShockReport, noted: Noted, plan: Plan, cast: Cast, file: Path) -
     """Write the picture as PNG."""
     story = Story(noted, cast, plan.mix.classes)
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(12, 9), layout="constrained", dpi=110)
+        figure = Figure(figsize=(12, 9), layout="constrained", dpi=100)
         top, middle, bottom = figure.subplots(3, 1, height_ratios=(3, 2, 1.3), sharex=True)
         _speeds(top, noted, story, cast.nodes, cast.frozen)
         _single(middle, noted, story, cast.frozen)
