@@ -56,7 +56,7 @@ def test_a_deleted_leader_hands_over_within_its_lease(release, kubectl):
     old = leader(kubectl)
     assert old
     kubectl("delete", "pod", old, IN, "--wait=false")
-    place(kubectl, "after-the-leader", seconds=10.0)
+    place(kubectl, "after-the-leader", seconds=15.0)
     wait("another leads", lambda: leader(kubectl) not in ("", old))
 
 

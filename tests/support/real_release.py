@@ -15,11 +15,7 @@ _SYSTEM = {"nodeSelector": {"pool": "system"}}
 VALUES = {
     "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},
     "operator": {"enabled": True, "image": {"pullPolicy": "Never"}, **_SYSTEM},
-    "config": {
-        "leaderElection": {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"},
-        "clientConnection": {"requestTimeout": "2s"},
-        "nodeProfiles": {"interval": "1s"},
-    },
+    "config": {"nodeProfiles": {"interval": "1s"}},
 }
 
 
