@@ -52,15 +52,32 @@ def probed(world: World) -> list[Task]:
 @pytest.mark.parametrize(
     "policy",
     [
-        {"policy": "rosella"},
+        {"policy": "rosella", "theta": 4},
         {"policy": "rosella", "view": "sample", "compare": "wait"},
         {"policy": "least-allocated"},
         {"policy": "pot", "queue": "lines"},
     ],
-    ids=lambda policy: " ".join(policy.values()),
+    ids=lambda policy: " ".join(map(str, policy.values())),
 )
 def test_probes_delay_no_task(policy: dict[str, Any]) -> None:
     """T12: where speeds are told, the very same times to the last digit, however many probes run."""
+    without, with_probes = without_and_with(policy)
+    assert with_probes.probes > 5
+    assert with_probes.probes_killed > 5
+    assert with_probes.response == without.response
+    assert with_probes.wait == without.wait
+
+
+def test_where_theta_goes_by_the_load_probes_change_only_when_that_is_looked_at() -> None:
+    """Then times are others in single cases; their mean and their tail are not."""
+    without, with_probes = without_and_with({"policy": "rosella"})
+    assert with_probes.probes > 5
+    assert with_probes.response.mean == pytest.approx(without.response.mean, rel=0.02)
+    assert with_probes.response.p99 == pytest.approx(without.response.p99, rel=0.05)
+
+
+def without_and_with(policy: dict[str, Any]) -> list[Run]:
+    """The same stream without probes, and with as many as there can be."""
     told: list[Run] = []
     for probes in (None, OFTEN):
         profile = {"schedulerName": "it", "place": policy, "learn": {"policy": "truth"}, "probes": probes}
@@ -68,11 +85,7 @@ def test_probes_delay_no_task(policy: dict[str, Any]) -> None:
             cluster=HALVES, workload=poisson(0.8, {"mean": 2}), profiles=[profile], measure={"tasks": 800}
         )
         told.append(run(asked, asked.contestants[0], 1, checked=True))
-    without, with_probes = told
-    assert with_probes.probes > 5
-    assert with_probes.probes_killed > 5
-    assert with_probes.response == without.response
-    assert with_probes.wait == without.wait
+    return told
 
 
 def test_a_probe_runs_only_where_a_task_of_its_class_could(tmp_path: Any) -> None:

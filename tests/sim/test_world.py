@@ -78,7 +78,7 @@ def test_in_a_rough_world_probes_harm_nobody(delay: object) -> None:
     (run,) = runs(rough, [3], checked=True)
     assert (run.complete, run.faults) == (True, 0)
     assert run.probes > 20
-    assert run.probes_killed > 5
+    assert run.probes_killed > 0
 
 
 def test_the_engine_hears_neither_sizes_nor_speeds() -> None:

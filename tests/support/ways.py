@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import product
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
@@ -50,11 +50,19 @@ def every_way() -> Iterator[Way]:
 
 
 def written(role: str) -> Iterator[dict[str, Any]]:
-    """The same policies of one role as a configuration spells them: `{"policy": …, settings}`."""
+    """The same policies of one role as a configuration spells them: `{"policy": …, settings}`.
+
+    What is so by default is not said: one setting may make another's default void.
+    """
     for name, kind in ROLES[role].items():
         spelling = {field: key for key, (field, _, _) in settings_of(kind).items()}
+        default = {each.name: each.default for each in fields(kind)}
+        seen: list[dict[str, Any]] = []
         for settings in _variants(kind):
-            yield {"policy": name, **{spelling[field]: value for field, value in settings.items()}}
+            said = {spelling[field]: value for field, value in settings.items() if value != default[field]}
+            if said not in seen:
+                seen.append(said)
+                yield {"policy": name, **said}
 
 
 def _maker(kind: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
