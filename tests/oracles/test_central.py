@@ -5,8 +5,9 @@ central queue that gives the least loaded node with room, ties at random, to the
 figures are those of an independent simulation, in which ties of sampled queues go to the faster node, as
 ours do. Speed-blind choices at .8 and .9 are left out: sixteen slow machines get more than they can serve,
 so any ratio there is a matter of the length of the run. "The fastest free node" is re-planning with a
-theta of 1000. At a theta of 1 ours may be better than the figures, and is on single slots: it lets no task
-wait longer than the task would have run on the best node with room, which those figures do not know.
+theta of 1000. At thetas of 1 and 3 ours may be better than the figures, and is on single slots: it lets no
+task wait longer than the task would have run on the best node with room, and nobody behind one that has, which
+those figures do not know.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ CELLS = [
     for (slots, policy), found in FOUND.items()
     for load, _ in zip(LOADS, found, strict=False)
 ]
+MAY_BE_BETTER = ("replan, theta 1", "replan, theta 3")
 SEEDS = 3
 TASKS, TASKS_OF_THE_SELFISH = 8000, 2500  # whose queues are long, and all of them are planned at every event
 
@@ -79,8 +81,7 @@ def central(slots: int, load: float, tasks: int) -> list[Run]:
 @pytest.mark.parametrize(("slots", "policy", "load"), CELLS)
 def test_every_policy_at_every_load(slots: int, policy: str, load: float) -> None:
     mean, p99 = FOUND[slots, policy][LOADS.index(load)]
-    is_selfish = policy == "replan, theta 1"
-    tasks = TASKS_OF_THE_SELFISH if is_selfish else TASKS
+    tasks = TASKS_OF_THE_SELFISH if policy == "replan, theta 1" else TASKS
     pairs = list(zip(served(slots, load, POLICIES[policy], tasks), central(slots, load, tasks), strict=True))
     of_means = [ours.response.mean / theirs.response.mean for ours, theirs in pairs]
     of_p99s = [ours.response.p99 / theirs.response.p99 for ours, theirs in pairs]
@@ -89,7 +90,7 @@ def test_every_policy_at_every_load(slots: int, policy: str, load: float) -> Non
         agree(f"{what}: mean", of_means, mean, 0.04, tasks),
         agree(f"{what}: p99", of_p99s, p99, 0.08, tasks),
     ]
-    if is_selfish:
+    if policy in MAY_BE_BETTER:
         assert fmean(of_means) < 1.04 * mean
         assert fmean(of_p99s) < 1.08 * p99
     else:
