@@ -6,8 +6,8 @@ figures are those of an independent simulation, in which ties of sampled queues 
 ours do. Speed-blind choices at .8 and .9 are left out: sixteen slow machines get more than they can serve,
 so any ratio there is a matter of the length of the run. "The fastest free node" is re-planning with a
 theta of 1000. At thetas of 1 and 3 ours may be better than the figures, and is on single slots: it lets no
-task wait longer than the task would have run on the best node with room, and nobody behind one that has, which
-those figures do not know.
+task wait longer than the task would have run on the best node with room, and nobody behind one that has.
+Those figures know neither.
 """
 
 from __future__ import annotations
