@@ -16,9 +16,12 @@ What a second of waiting weighs, theta, is what it costs everybody: the fuller t
 wait for whom a slow node stands idle; and the more slots a node has, the sooner one of them is free, so the
 shorter are the waits that are weighed. Found by measurement (docs/placement.md):
 
-    theta = 1 + .5 c^.6 (a / (1 - a))^.8            c slots a node, a the load, at most .98
+    theta = min(4, 1 + .5 c^.6 (a / (1 - a))^.8)            c slots a node, a the load, at most .98
 
-in steps of a tenth, so that what is kept for one theta serves for a while.
+in steps of a tenth, so that what is kept for one theta serves for a while. It stops at 4, though alike nodes
+of many slots would do better with more: where each node is good at other work, whoever takes what is
+free takes what it is bad at, so that less is done, the load grows and theta with it. With two kinds of work
+queues grow without end at three quarters of what can be done if theta is 10, and do not if it is 4.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 LOAD_MOST = 0.98
+THETA_MOST = 4.0
 STEP = 1.1
 MOST = 10**9  # stands for any number: nodes with room that do no work are worse than any wait
 
@@ -47,10 +51,10 @@ def worth_waiting(theta: float, over: Floats, pace: Floats, service: Floats, lim
 
 
 def weight_of_waiting(load: float, slots: float) -> float:
-    """theta, a power of STEP."""
+    """theta, a power of STEP up to THETA_MOST."""
     load = min(load, LOAD_MOST)
     theta = 1.0 + 0.5 * slots**0.6 * (load / (1.0 - load)) ** 0.8
-    return float(STEP ** round(log(theta, STEP)))
+    return min(float(STEP ** round(log(theta, STEP))), THETA_MOST)
 
 
 def pace_in_use(queue: Floats, slots: Floats, rate: Floats) -> float:
