@@ -96,7 +96,7 @@ def test_one_server_waits_as_pollaczek_and_khinchine_say(
 @slow
 @pytest.mark.parametrize(
     ("load", "size", "scv", "seeds"),
-    [(0.9, DET, 0, 20), (0.9, EXP, 1, 20), (0.8, H10, 10, 30), (0.9, H25, 25, 80)],
+    [(0.9, DET, 0, 20), (0.9, EXP, 1, 20), (0.8, H10, 10, 90), (0.9, H25, 25, 80)],
 )
 def test_at_high_load_the_streams_themselves_obey_the_formula(
     load: float, size: dict[str, Any], scv: float, seeds: int
