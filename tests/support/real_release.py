@@ -15,7 +15,8 @@ _SYSTEM = {"nodeSelector": {"pool": "system"}}
 VALUES = {
     "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},
     "operator": {"enabled": True, "image": {"pullPolicy": "Never"}, **_SYSTEM},
-    "config": {"nodeProfiles": {"interval": "1s"}},
+    # Of what nodes can do the learner's own measure is little at first, and too slow for little is nobody.
+    "config": {"nodeProfiles": {"interval": "1s"}, "learn": {"policy": "rosella", "capacity": 10}},
 }
 
 
