@@ -30,3 +30,7 @@ def check_socket_path(socket: Path) -> None:
         raise UsageError(
             f"{socket}: a unix socket's path may have {_PATH_BYTES} bytes; use a shorter directory"
         )
+
+
+# Programs of the system are not on every user's PATH, and debootstrap calls some by name.
+SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])

@@ -11,13 +11,12 @@ from typing import Any
 import eclectus
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.locks import held
-from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.paths import CHECKOUT, SYSTEM_PATH
 
 from .contents import Image, contents
 from .debian import base_layer
 from .layers import Layer
 from .python import VENV, application_layer, dependencies_layer, files_layer
-from .shell import PATH
 from .small import busybox_layer, pause_layer
 from .tarball import ARCHITECTURES, Packed, write
 
@@ -40,7 +39,9 @@ def why_not() -> str | None:
         return "building images without Docker needs root, for debootstrap and chroot"
     if platform.machine() not in ARCHITECTURES:
         return f"images are built for {' and '.join(ARCHITECTURES)}; this machine is a {platform.machine()}"
-    lacking = [package for program, package in PROGRAMS.items() if not shutil.which(program, path=PATH)]
+    lacking = [
+        package for program, package in PROGRAMS.items() if not shutil.which(program, path=SYSTEM_PATH)
+    ]
     if lacking:
         return f"building images without Docker needs `apt-get install {' '.join(lacking)}`"
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:

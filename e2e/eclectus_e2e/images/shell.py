@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from eclectus_e2e.errors import BuildError
+from eclectus_e2e.paths import SYSTEM_PATH
 
-# Programs of the system are not on every user's PATH, and debootstrap calls some by name.
-PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
 _WORDS_MAX = 2000  # characters of a failed program's output that are shown
 
 
@@ -21,7 +20,7 @@ def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> s
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
-        env={**os.environ, "PATH": PATH, **(environment or {})},
+        env={**os.environ, "PATH": SYSTEM_PATH, **(environment or {})},
     )
     if ended.returncode:
         words = ended.stdout.strip()[-_WORDS_MAX:]

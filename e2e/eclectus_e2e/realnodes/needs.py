@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from eclectus_e2e.errors import MachineError
+from eclectus_e2e.paths import SYSTEM_PATH
 
 from . import cgroups
 
@@ -17,11 +18,8 @@ PROGRAMS = {
     "runc": "runc",
     "umount": "mount",
 }
-PACKAGES = ("runc", "containernetworking-plugins", "iptables", "busybox-static", "debootstrap")
 CNI_PLUGINS = Path("/usr/lib/cni")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}  # linux/capability.h
-# Programs of the system are not on every user's PATH.
-PATH = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
 
 
 def why_not() -> str | None:
@@ -32,7 +30,7 @@ def why_not() -> str | None:
     if lacking := _lacking_capabilities(status):
         return f"real nodes need {lacking[0]}: this container was started without it"
     for name, package in PROGRAMS.items():
-        if shutil.which(name, path=PATH) is None:
+        if shutil.which(name, path=SYSTEM_PATH) is None:
             return f"real nodes need the program {name}: apt-get install {package}"
     if not (CNI_PLUGINS / "bridge").exists():
         return f"real nodes need CNI plugins in {CNI_PLUGINS}: apt-get install containernetworking-plugins"
@@ -49,7 +47,7 @@ def require() -> None:
 
 def program(name: str) -> str:
     """The path of one of PROGRAMS."""
-    found = shutil.which(name, path=PATH)
+    found = shutil.which(name, path=SYSTEM_PATH)
     if found is None:
         raise MachineError(f"real nodes need the program {name}: apt-get install {PROGRAMS[name]}")
     return found
