@@ -162,7 +162,7 @@ def test_a_step_that_fails_leaves_nothing_that_looks_built(tmp_path, monkeypatch
 
 def test_a_machine_that_cannot_says_why_and_what_to_do(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(archives, "PATH", "/nonexistent")
+    monkeypatch.setattr(archives, "SYSTEM_PATH", "/nonexistent")
     assert "apt-get install debootstrap apt busybox-static" in archives.why_not()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "needs root" in archives.why_not()

@@ -27,7 +27,7 @@ def test_without_root_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(needs, "_lacking_capabilities", lambda status: [])
-    monkeypatch.setattr(needs, "PATH", str(tmp_path))
+    monkeypatch.setattr(needs, "SYSTEM_PATH", str(tmp_path))
     assert needs.why_not() == "real nodes need the program ip: apt-get install iproute2"
 
 
