@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.policies import table
 from rules import RULES
-from simulated import VERDICTS
+from simulated import VERDICTS, Verdict
 
 
 @pytest.fixture(autouse=True)
@@ -23,13 +23,22 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     try:
         yield
     finally:
-        item.user_properties += [("verdict", verdict) for verdict in VERDICTS[before:]]
+        # Plain tuples: what is noted may go from one process to another.
+        item.user_properties += [("verdict", tuple(verdict)) for verdict in VERDICTS[before:]]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if VERDICTS:
+    reports = [report for kind in terminalreporter.stats.values() for report in kind]
+    verdicts = [
+        Verdict(*said)
+        for report in reports
+        if getattr(report, "when", "") == "call"
+        for name, said in report.user_properties
+        if name == "verdict"
+    ]
+    if verdicts:
         terminalreporter.section("oracles")
         terminalreporter.write_line(f"{'oracle':60} {'expected':>10} {'measured':>10}   ±95 %  runs")
-    for each in VERDICTS:
+    for each in verdicts:
         numbers = f"{each.oracle:10.4g} {each.mean:10.4g} {each.half:8.2g} {each.runs:4}"
         terminalreporter.write_line(f"{each.what:60} {numbers}")

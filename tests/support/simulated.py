@@ -64,7 +64,7 @@ class Verdict(NamedTuple):
 
 
 VERDICTS: list[Verdict] = []
-"""What was compared so far; shown when the tests are over."""
+"""What was compared so far, in this process."""
 
 
 def agree(what: str, values: Sequence[float], oracle: float, within: float = 0.01, tasks: int = 0) -> bool:
@@ -76,6 +76,6 @@ def agree(what: str, values: Sequence[float], oracle: float, within: float = 0.0
 
 def near(what: str, values: Sequence[float], oracle: float, within: float, tasks: int = 0) -> bool:
     """Whether the mean is this near, relative, however wide the interval."""
-    mean = fmean(values)
-    VERDICTS.append(Verdict(what, oracle, mean, half_width(values) or 0.0, len(values), tasks))
+    mean = float(fmean(values))
+    VERDICTS.append(Verdict(what, float(oracle), mean, half_width(values) or 0.0, len(values), tasks))
     return abs(mean - oracle) <= within * abs(oracle)
