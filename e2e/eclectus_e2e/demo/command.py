@@ -17,6 +17,7 @@ from eclectus_e2e.processes import recorded
 from eclectus_e2e.up import ENVIRONMENT_FILE
 
 from . import screen
+from .comparison import SECONDS as COMPARED_SECONDS
 from .comparison import comparison
 from .contestants import CONTESTANTS, USUAL
 from .ground import laid
@@ -31,6 +32,7 @@ from .tables import tables
 FOLDER = CHECKOUT / "build" / "demo"
 ACTS = ("1", "2")
 PLAIN_WIDTH = 120  # of tables in a file or pipe
+MAIN_SECONDS, QUICK_SECONDS, QUICK_COMPARED_SECONDS = 90.0, 12.0, 8.0
 WARM_SECONDS = 15.0
 SIDE_SHARE = 0.45  # of the main load's length: enough to see the ratio, and the whole stays under 12 minutes
 
@@ -45,7 +47,15 @@ def demo(arguments: list[str]) -> int:
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     if options.comparison:
         names = options.schedulers or list(CONTESTANTS)
-        sound = [comparison(FOLDER, console, seed=options.seed, schedulers=names, quick=options.quick).sound]
+        found = comparison(
+            FOLDER,
+            console,
+            seconds=options.seconds,
+            seed=options.seed,
+            schedulers=names,
+            quick=options.quick,
+        )
+        sound = [found.sound]
     else:
         acts = {"1": lambda: _act_one(options, console), "2": lambda: _act_two(options, console)}
         sound = [acts[act]() for act in options.acts]
@@ -99,13 +109,13 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--loads", type=_loads, default=[0.5, 0.9], help="more loads, shorter (0.5,0.9); '' for none"
     )
     parser.add_argument(
-        "--seconds", type=_seconds, default=90.0, help="length of the stream after the warm-up (90)"
+        "--seconds", type=_seconds, help="length of each stream, after the warm-up (90; --comparison 120)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the stream (1)")
     parser.add_argument("--schedulers", type=_names, help=f"of {', '.join(CONTESTANTS)} (the first three)")
     parser.add_argument("--acts", type=_acts, help="1: the contest, 2: the shocks (1,2; with --quick 1)")
     parser.add_argument(
-        "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 25 minutes"
+        "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 40 minutes"
     )
     parser.add_argument(
         "--keep", action="store_true", help="leave the cluster running, for `make down` to end"
@@ -113,7 +123,10 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="12 s at one load: to see that all works")
     options = parser.parse_args(arguments)
     if options.quick:
-        options.seconds, options.loads = 12.0, []
+        options.seconds = QUICK_COMPARED_SECONDS if options.comparison else QUICK_SECONDS
+        options.loads = []
+    elif options.seconds is None:
+        options.seconds = COMPARED_SECONDS if options.comparison else MAIN_SECONDS
     options.acts = options.acts or (["1"] if options.quick else list(ACTS))
     if options.keep and any(process.alive for process in recorded(CLUSTER_DIRECTORY)):
         raise UsageError("--keep needs the place where a cluster runs already: `make down` ends that one")

@@ -27,17 +27,17 @@ from .stream import capacity
 WANTED = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
 EACH, QUICK_EACH = 15, 2  # nodes of each of the four groups
 SIZE, QUICK_SIZE = 1.7, 0.4  # of the work of mixed.py: 29 pods a second at load 0.9; 9 at load 0.5
-SECONDS, QUICK_SECONDS = 45.0, 8.0
+SECONDS = 120.0  # so that what is learned is used for longer than it was learned
 BLIND_SECONDS, QUICK_BLIND_SECONDS = 15.0, 4.0
 
 
 def comparison(
-    folder: Path, console: Console, *, seed: int, schedulers: Sequence[str], quick: bool
+    folder: Path, console: Console, *, seconds: float, seed: int, schedulers: Sequence[str], quick: bool
 ) -> Report:
     """Play it; writes comparison.json into the folder and prints the table."""
     nodes, work = mixed_nodes(QUICK_EACH if quick else EACH, seed), mix(QUICK_SIZE if quick else SIZE)
     loads = sorted(WANTED)[: 1 if quick else None]
-    legs = [Leg(load, QUICK_SECONDS if quick else SECONDS, 0.0, schedulers) for load in loads]
+    legs = [Leg(load, seconds, 0.0, schedulers) for load in loads]
     can, could = capacity(nodes, work), best_capacity(nodes, work)
     with screen.opened(console) as shown:
         shown.say(f"starting a control plane, {len(nodes)} nodes and the chart")
