@@ -418,6 +418,16 @@ def test_what_is_known_survives_a_restart() -> None:
     assert [known.epoch for known in after.learn.known()] == [known.epoch for known in before.learn.known()]
 
 
+def test_who_goes_while_what_is_known_is_read_is_left_out() -> None:
+    school = taught()
+    reading = school.learn.known()
+    first = next(reading)
+    school.learn.unseat(1)
+    school.learn.unseat(2)
+    school.learn.seat(2, "another", 10)
+    assert [first.node, *(known.node for known in reading)] == ["n0", *(f"n{row}" for row in range(3, 10))]
+
+
 def test_of_a_node_that_is_not_there_nothing_is_taken() -> None:
     before, after = taught(), School(rows=0)
     for known in before.learn.known():

@@ -39,9 +39,9 @@ class Accounts:
                 )
 
     def known(self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float) -> Iterator[KnownNode]:
-        """Every node with samples."""
+        """Every node with samples. May be read on after others have come or gone: who has gone is left out."""
         for row, node in sorted(nodes.items()):
-            work = tuple(self._work(row))
+            work = tuple(self._work(row)) if nodes.get(row) == node else ()
             if work:
                 speed, sure = self._rates.matrix.factor.item(row), self._rates.node_confidence(row)
                 yield KnownNode(node, epochs[row], now, self._state(row), speed, sure, work)
