@@ -64,7 +64,7 @@ class NodeProfiles:
                 await self._write_news(await self._all_known())
 
     async def _all_known(self) -> list[KnownNode]:
-        """What is known now; others take turns with it, since it takes seconds of 5,000 nodes with much work."""
+        """What is known now. Others take turns with it: of 5,000 nodes with much work it takes seconds."""
         found: list[KnownNode] = []
         for known in self._known():
             found.append(known)
