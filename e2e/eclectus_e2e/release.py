@@ -8,7 +8,7 @@ from .chart import NAMESPACE, RELEASE, Values
 from .paths import CHART
 
 # Takes 15 s on an idle machine; a node with half a core to itself takes long to import a scheduler.
-WAIT_SECONDS = 180
+WAIT_SECONDS = 300
 
 
 class Release:

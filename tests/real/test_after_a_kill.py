@@ -8,7 +8,9 @@ import pytest
 from eclectus_e2e.build import binaries
 from eclectus_e2e.images import archives
 from eclectus_e2e.kubectl import Kubectl
+from eclectus_e2e.processes import recorded
 from eclectus_e2e.realnodes import home, needs
+from eclectus_e2e.realnodes.place import HOME
 from live_cluster import wait
 from real_release import pod
 from real_remains import remains
@@ -41,6 +43,8 @@ def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
         wait("it runs", lambda: kubectl.get("pod", "left")["status"]["phase"] == "Running")
         doomed.kill()
     assert any("rootfs" in each for each in remains()), "the container's file system is still mounted"
+    # They die with their parent, but not in the same moment, and a next start refuses beside living ones.
+    wait("its programs have died", lambda: not any(one.alive for one in recorded(HOME)))
     home.claim(tmp_path / "next")
     home.release()
     assert remains() == []

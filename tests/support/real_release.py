@@ -31,13 +31,13 @@ def installed(kubeconfig: Path, kubectl: Kubectl) -> Iterator[Release]:
     kubectl("delete", "namespace", NAMESPACE)
 
 
-def pod(name: str, *command: str, klass: str = "", **spec: Any) -> dict[str, Any]:
+def pod(name: str, *command: str, cpu: str = "50m", klass: str = "", **spec: Any) -> dict[str, Any]:
     """A pod for Eclectus to place, which runs a command of busybox."""
     container = {
         "name": "c",
         "image": "busybox:static",
         "command": list(command) or ["true"],
-        "resources": {"requests": {"cpu": "50m"}},
+        "resources": {"requests": {"cpu": cpu}},
     }
     return {
         "apiVersion": "v1",

@@ -17,7 +17,7 @@ from .needs import require
 from .place import HOME, PLANE_ADDRESS, NodeSpec, Place
 from .programs import Programs, node_programs
 
-READY_SECONDS = 180.0  # four nodes take 15 s on an idle machine
+READY_SECONDS = 300.0  # four nodes take 15 s on an idle machine
 _ASK_EVERY_SECONDS = 0.5  # kubectl costs a tenth of that in CPU time
 
 
