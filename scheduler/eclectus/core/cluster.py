@@ -15,12 +15,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.core.cells import columns_of
+from eclectus.core.cells import Cells, columns_of
 from eclectus.core.devices import Devices
 from eclectus.core.guards import Guards
 from eclectus.core.journal import Journal
 from eclectus.core.labels import ABSENT, LabelColumns
-from eclectus.core.model import DEVICE_MILLI, Amounts, HostPort, Node, Taint, Task, amount_of
+from eclectus.core.model import DEVICE_MILLI, Amounts, HostPort, Node, Spec, Taint, Task, amount_of
+from eclectus.core.reckoned import Reckoned
 
 PODS = "pods"
 JOURNAL_LEAST = 512  # entries kept, or two a row where that is more: reading so many is dear as a new look
@@ -33,6 +34,8 @@ ALLOCATABLE, USED, MEANT, LASTING = range(4)  # pages of the ledger
 Vector = NDArray[np.float64]
 Parts = tuple[tuple[int, float], ...]
 """(column, amount): what a pod takes, and no zero amounts."""
+Entries = tuple[tuple[Cells[float], float], ...]
+"""(cells of a column, amount): where a pod is entered in the books, and no zero amounts."""
 
 
 class Cluster:
@@ -60,7 +63,10 @@ class Cluster:
         self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
         self._free_rows: list[int] = []
         self._nodes: dict[str, Node] = {}
-        self._parts: dict[Amounts, Parts] = {}
+        # What pods of one kind take is reckoned once, since every pod that comes or goes is entered.
+        self._parts = Reckoned(self._parts_of)
+        self._held = Reckoned(self._held_by)
+        self._meant = Reckoned(self._meant_for)
         self._allot(rows, len(self.columns))
 
     def __len__(self) -> int:
@@ -132,7 +138,11 @@ class Cluster:
 
     def hold(self, row: int, task: Task) -> None:
         """A pod takes room on a node. Room is not checked: the API server is the truth, even over-full."""
-        self._count(row, task, 1)
+        for column, amount in self._held[task.spec, task.held]:
+            column[row] += amount
+        if task.spec.lasting:
+            self.services_changed += 1
+        self.usage.note(row)
         if self.devices is not None:
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
@@ -144,7 +154,11 @@ class Cluster:
 
     def release(self, row: int, task: Task) -> None:
         """A pod, given as it was when it took its room, gives it back."""
-        self._count(row, task, -1)
+        for column, amount in self._held[task.spec, task.held]:
+            column[row] -= amount
+        if task.spec.lasting:
+            self.services_changed += 1
+        self.usage.note(row)
         if self.devices is not None:
             self.devices.release(row, task.uid)
         for port in task.spec.host_ports:
@@ -158,31 +172,10 @@ class Cluster:
             self.guards.release(guard, row)
             self._note_domain(row, guard.topology_key)
 
-    def _count(self, row: int, task: Task, times: int) -> None:
-        spec, parts = task.spec, self.parts(task.holding)  # may widen the arrays: before their pages
-        used = self.pages[USED]
-        for column, amount in parts:
-            used[column][row] += times * amount
-        if spec.lasting:
-            self._count_service(row, parts, times)
-        cpu, memory = spec.score_requests
-        scored_cpu, scored_memory = self._scored_columns
-        scored_cpu[row] += times * cpu
-        scored_memory[row] += times * memory
-        self.usage.note(row)
-
-    def _count_service(self, row: int, parts: Parts, times: int) -> None:
-        lasting = self.pages[LASTING]
-        for column, amount in parts:
-            lasting[column][row] += times * amount
-        self.services_changed += 1
-
     def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
         """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
-        parts = self.parts(amounts)  # may widen the arrays: before their pages
-        meant = self.pages[MEANT]
-        for column, amount in parts:
-            meant[column][row] += times * amount
+        for column, amount in self._meant[amounts]:
+            column[row] += times * amount
         self.usage.note(row)
 
     # -- amounts -------------------------------------------------------------------------------
@@ -205,14 +198,25 @@ class Cluster:
 
     def parts(self, amounts: Amounts) -> Parts:
         """The same, column by column."""
-        known = self._parts.get(amounts)
-        if known is None:
-            row = self.task_vector(amounts)
-            known = tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
-            if len(self._parts) >= 10_000:  # a cluster has a few hundred kinds; this bounds a hostile one
-                self._parts.clear()
-            self._parts[amounts] = known
-        return known
+        return self._parts[amounts]
+
+    def _parts_of(self, amounts: Amounts) -> Parts:
+        row = self.task_vector(amounts)
+        return tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
+
+    def _held_by(self, kind: tuple[Spec, Amounts | None]) -> Entries:
+        """Where pods of this spec are entered while they hold these amounts, or what they ask for."""
+        spec, held = kind
+        amounts = spec.requests if held is None else held
+        parts = self.parts(amounts)  # may widen the arrays: before their pages
+        pages = (USED, LASTING) if spec.lasting else (USED,)
+        entries = [(self.pages[page][column], amount) for page in pages for column, amount in parts]
+        scored = zip(self._scored_columns, spec.score_requests, strict=True)
+        return (*entries, *((column, amount) for column, amount in scored if amount))
+
+    def _meant_for(self, amounts: Amounts) -> Entries:
+        parts = self.parts(amounts)  # may widen the arrays: before their pages
+        return tuple((self.pages[MEANT][column], amount) for column, amount in parts)
 
     # -- within --------------------------------------------------------------------------------
 
@@ -253,10 +257,10 @@ class Cluster:
         return index
 
     def _allot(self, rows: int, columns: int) -> None:
-        self._open_ledger(np.zeros((4, rows, columns)))
-        self.shape.most = self.usage.most = max(JOURNAL_LEAST, 2 * rows)
         self.scored = np.zeros((rows, 2))
         self._scored_columns = columns_of(self.scored)
+        self._open_ledger(np.zeros((4, rows, columns)))
+        self.shape.most = self.usage.most = max(JOURNAL_LEAST, 2 * rows)
         self.idle = np.ones(rows)
         self.present = np.zeros(rows, dtype=bool)
         self.cordoned = np.zeros(rows, dtype=bool)
@@ -266,6 +270,8 @@ class Cluster:
         self.ledger = ledger
         self.allocatable, self.used, self.meant, self.lasting = ledger
         self.pages = tuple(map(columns_of, ledger))
+        self._held.clear()  # entries in books that are closed
+        self._meant.clear()
 
     def _lengthen(self, rows: int) -> None:
         kept = {name: getattr(self, name) for name in _ROW_ARRAYS}

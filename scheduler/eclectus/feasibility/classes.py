@@ -16,6 +16,7 @@ Services never end, so they shrink a node instead of queueing on it: `slots` cou
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor, inf
 
@@ -90,7 +91,13 @@ class TaskClass:
         return np.flatnonzero(self.open)
 
     def may_wait(self, row: int) -> bool:
-        """Whether waiting for this node helps: feasible, and its services leave a slot of the class."""
+        """Whether waiting for this node helps: feasible, and its services leave a slot of the class.
+
+        The class need not be up to date: neither changes with tasks.
+        """
+        cluster = self.cluster
+        if self._shape_place != cluster.shape.end or self._services != cluster.services_changed:
+            self.refresh()
         return self.numbers.feasible[row] and self.numbers.slots[row] >= 1
 
     def fits_now(self, row: int) -> bool:
@@ -102,9 +109,8 @@ class TaskClass:
             self.refresh()
         if not self.numbers.feasible[row]:
             return False
-        allocatable, used, _, _ = self.cluster.pages
-        for column, asked in self._asks:
-            if used[column][row] + asked > allocatable[column][row]:
+        for allocatable, used, _, _, demand in self._room:
+            if used[row] + demand > allocatable[row]:
                 return False
         return not self._on_usage or self._holds_on_usage(row)
 
@@ -125,8 +131,7 @@ class TaskClass:
             self._catch_up(reused)
             return
         self._usage_place = usage_end
-        for row in reused:
-            self._judge_room(row)
+        self._judge_room(reused)
         if cluster.services_changed != self._services:
             self._services = cluster.services_changed
             for row in reused:
@@ -147,9 +152,11 @@ class TaskClass:
 
     def _restart(self) -> None:
         cluster, rows = self.cluster, self.cluster.capacity
-        self._asks = cluster.parts(self.spec.requests)  # may widen the arrays: before the places
-        self._need = np.array([column for column, _ in self._asks], dtype=np.intp)
-        self._asked = np.array([amount for _, amount in self._asks])
+        asks = cluster.parts(self.spec.requests)  # may widen the arrays: before the places
+        self._need = np.array([column for column, _ in asks], dtype=np.intp)
+        self._asked = np.array([amount for _, amount in asks])
+        allocatable, used, meant, lasting = cluster.pages
+        self._room = tuple((allocatable[at], used[at], meant[at], lasting[at], amount) for at, amount in asks)
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
         self._services = cluster.services_changed
         self.feasible: Mask = np.zeros(rows, dtype=bool)
@@ -200,28 +207,29 @@ class TaskClass:
         self.open_count += int(np.count_nonzero(now_open) - np.count_nonzero(self.open[rows]))
         self.open[rows] = now_open
 
-    def _judge_room(self, row: int) -> None:
-        """The same for one row of a class without usage rules, in plain numbers, slots aside.
+    def _judge_room(self, rows: Iterable[int]) -> None:
+        """The same for few rows of a class without usage rules, in plain numbers, slots aside.
 
         Nearly every change is of one row, and an array of one costs twenty times as much as a number.
         """
-        numbers = self.numbers
-        allocatable, used, meant, _ = self.cluster.pages
-        over = -inf
-        for at, demand in self._asks:
-            over_here = (used[at][row] + meant[at][row] + demand - allocatable[at][row]) / demand
-            if over_here > over:
-                over = over_here
-        numbers.over[row] = over
-        is_open = over <= 0 and numbers.feasible[row]
-        if is_open != numbers.open[row]:
-            numbers.open[row] = is_open
-            self.open_count += 1 if is_open else -1
+        numbers, room = self.numbers, self._room
+        for row in rows:
+            over = -inf
+            for allocatable, used, meant, _, demand in room:
+                over_here = (used[row] + meant[row] + demand - allocatable[row]) / demand
+                if over_here > over:
+                    over = over_here
+            numbers.over[row] = over
+            is_open = over <= 0 and numbers.feasible[row]
+            if is_open != numbers.open[row]:
+                numbers.open[row] = is_open
+                self.open_count += 1 if is_open else -1
 
     def _judge_slots(self, row: int) -> None:
         """The same for the slots of one row, which change only with services and shape."""
-        allocatable, _, _, lasting = self.cluster.pages
-        least = min((allocatable[at][row] - lasting[at][row]) / demand for at, demand in self._asks)
+        least = min(
+            (allocatable[row] - lasting[row]) / demand for allocatable, _, _, lasting, demand in self._room
+        )
         slots = max(floor(least), 0)
         if (slots >= 1) != (self.numbers.slots[row] >= 1):
             self._waitable_rows = None
@@ -263,7 +271,7 @@ class ClassTable:
         return found
 
     def kept(self, kind: Kind) -> TaskClass:
-        """The class, up to date or not: for `fits_now`."""
+        """The class, up to date or not: for `fits_now` and `may_wait`."""
         return self._classes.get(kind) or self.of(*kind)
 
     def recheck(self, spec: Spec, workload: str) -> bool:
