@@ -39,7 +39,7 @@ class Engine:
         }
         self._deciding = False
         self._flush_at = 0.0
-        self._wake = inf  # when to decide again even if nothing happens, seconds
+        self._wake: float | None = None  # when to decide again even if nothing happens, seconds
         # Speeds and slots may be 0; dividing by them means inf, which no policy need say each time. numpy
         # keeps that in a context: to enter one made ready costs a tenth of np.errstate in every step.
         self._calm = copy_context()
@@ -71,20 +71,22 @@ class Engine:
         # 3. Nodes serve their lines.
         self._serving.serve_lines()
         # 4. Waiting tasks take their turns, and places.
-        self._placing.take_turns()
-        # 5. Who still waits is told why.
-        self._wake = min(self._telling.tell(), state.plans.next_look, self._placing.next_release)
-        if state.backoff.waiting:
-            self._wake = min(self._wake, state.backoff.next_due())
         if state.lanes.waiting:
-            self._wake = min(self._wake, self._flush_at)
+            self._placing.take_turns()
+        # 5. Who still waits is told why.
+        wake = self._telling.tell()
+        if state.lanes.waiting:  # only such tasks can be planned, or held
+            wake = min(wake, self._flush_at, state.plans.next_look, *state.held.values())
+        if state.backoff.waiting:
+            wake = min(wake, state.backoff.next_due())
+        self._wake = wake if wake < inf else None
 
     def _lead(self, whether: bool) -> None:
-        self._deciding = whether
+        self._deciding, self._wake = whether, None
 
     def next_wake(self) -> float | None:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
-        return self._wake if self._deciding and self._wake < inf else None
+        return self._wake
 
     @property
     def heeds_starts(self) -> bool:

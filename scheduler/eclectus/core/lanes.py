@@ -8,7 +8,7 @@ the lanes that have something to do, not the pods that wait.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from math import isnan
 
 from eclectus.core.model import Spec, Task
@@ -66,10 +66,11 @@ class TaskLane:
 
     def take(self) -> Task | None:
         """The head, to be offered: the cursor moves past it."""
-        if self._closed or self._cursor >= len(self._entries):
+        at = self._cursor
+        if self._closed or at >= len(self._entries):
             return None
-        self._cursor += 1
-        return self._entries[self._cursor - 1][2]
+        self._cursor = at + 1
+        return self._entries[at][2]
 
     def pass_over(self, most: int) -> int:
         """The cursor moves past up to so many tasks; returns past how many."""
@@ -89,10 +90,10 @@ class TaskLane:
         """The class has hope again."""
         self.parked_at, self.hopeless, self.words = None, False, ""
 
-    def sweep(self, placed: set[str]) -> bool:
-        """The round is over: drop what was placed, start from the front again; whether anybody is left."""
-        if placed and self._cursor:
-            seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid not in placed]
+    def sweep(self, waiting: Container[str]) -> bool:
+        """The round is over: drop who waits no more, start from the front again; whether anybody is left."""
+        if self._cursor:
+            seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid in waiting]
             self._entries[: self._cursor] = seen
         self._cursor, self._closed = 0, False
         return bool(self._entries)
@@ -144,10 +145,12 @@ class Lanes:
             if not len(lane):
                 del self._lanes[lane.key]
 
-    def sweep(self, walked: Iterable[TaskLane], placed: set[str]) -> None:
-        """A round over the walked lanes is over, and these tasks have found a place."""
-        for uid in placed:
-            del self.waiting[uid]
+    def leave(self, uid: str) -> None:
+        """A task waits no more, within a round: `sweep` will take it out of its lane."""
+        del self.waiting[uid]
+
+    def sweep(self, walked: Iterable[TaskLane]) -> None:
+        """A round over these lanes is over."""
         for lane in walked:
-            if not lane.sweep(placed) and self._lanes.get(lane.key) is lane:
+            if not lane.sweep(self.waiting):
                 del self._lanes[lane.key]

@@ -150,8 +150,8 @@ class Plans:
 
     def prune(self) -> None:
         """The round is over: only tasks still planned remember since when."""
-        if self.since:
-            self.since = {uid: since for uid, since in self.since.items() if uid in self._rows}
+        for uid in [uid for uid in self.since if uid not in self._rows] if self.since else ():
+            del self.since[uid]
 
     def withdraw(self, uid: str) -> None:
         """The task is gone."""

@@ -37,7 +37,7 @@ class Placing:
             Batch: self._reserve,
             Refuse: self._refuse,
         }
-        self.next_release = inf  # when a held task is to be let go, seconds
+        state.view.planned_since = state.plans.since
 
     # -- turns ---------------------------------------------------------------------------------
 
@@ -46,10 +46,6 @@ class Placing:
         state = self._state
         state.plans.lift()
         state.held.clear()
-        self.next_release = inf
-        if not state.lanes.waiting:
-            return
-        state.view.planned_since = state.plans.since
         awake = self._awake_lanes()
         names = sorted(awake, key=lambda name: min(map(_age, awake[name]))) if len(awake) > 1 else awake
         for name in names:
@@ -96,26 +92,23 @@ class Placing:
                 continue
             if action is _NO_MORE:
                 break
-            faults += not self._take(walk, profile.place, action)
+            try:
+                self._apply(walk, action)
+            except PolicyError as error:
+                faults += 1
+                self._reject(walk, profile.place, action, error)
         if faults == FAULTS_MOST:
             self._blame(walk, profile.place, f"erred {faults} times in one round")
         if profile.relieve:
             self._relieve(profile, walk)
-        self._state.lanes.sweep(walk.walked.values(), walk.placed)
-        if walk.next_release < self.next_release:
-            self.next_release = walk.next_release
+        self._state.lanes.sweep(lanes)
 
-    def _take(self, walk: Walk, policy: PlacePolicy, action: Action) -> bool:
-        """Put the action in force if it may be; otherwise its task, if it is one at hand, backs off."""
-        try:
-            self._apply(walk, action)
-        except PolicyError as error:
-            self._state.fault(policy, str(error))
-            for task in getattr(action, "tasks", (getattr(action, "task", None),)):
-                if isinstance(task, Task) and task.uid in walk.offered:
-                    walk.fail(walk.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
-            return False
-        return True
+    def _reject(self, walk: Walk, policy: PlacePolicy, action: Action, error: PolicyError) -> None:
+        """The action must not be put in force: its task, if it is one at hand, backs off."""
+        self._state.fault(policy, str(error))
+        for task in getattr(action, "tasks", (getattr(action, "task", None),)):
+            if isinstance(task, Task) and task.uid in walk.offered:
+                walk.fail(walk.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
 
     def _blame(self, walk: Walk, policy: PlacePolicy, message: str) -> bool:
         """The policy raised: its newest unanswered task backs off. False when there is none to blame."""

@@ -7,7 +7,7 @@ differ from the last, and ever more seldom.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict
 from heapq import heappop, heappush
 from math import inf
 
@@ -21,50 +21,57 @@ class Reports:
     """Due times by pod, and what was last said."""
 
     def __init__(self) -> None:
-        self._first: deque[tuple[float, str]] = deque()  # first words: they fall due as they come to be owed
+        # First words, uid -> due time: they fall due as they come to be owed. Most are never said, and a dict
+        # whose first entry is taken out again and again would be searched through what it has lost.
+        self._first: OrderedDict[str, float] = OrderedDict()
         self._others: list[tuple[float, str]] = []  # a heap
-        self._waiting: dict[str, float] = {}  # uid -> the due time that counts; entries that differ are void
+        self._counting: dict[str, float] = {}  # uid -> the due time there that counts; others are void
         self._said: dict[str, tuple[str, float, int]] = {}  # uid -> words, when, how often
 
     def next_due(self) -> float:
         """When the next word is due, seconds; inf for never."""
-        first, others, waiting = self._first, self._others, self._waiting
-        while first and waiting.get(first[0][1]) != first[0][0]:
-            first.popleft()
-        while others and waiting.get(others[0][1]) != others[0][0]:
+        due = next(iter(self._first.values()), inf)
+        return min(due, self._next_other()) if self._others else due
+
+    def _next_other(self) -> float:
+        others, counting = self._others, self._counting
+        while others and counting.get(others[0][1]) != others[0][0]:
             heappop(others)
-        due = first[0][0] if first else inf
-        return others[0][0] if others and others[0][0] < due else due
+        return others[0][0] if others else inf
 
     def owe(self, uid: str, now: float, at_once: bool) -> None:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""
-        if uid in self._waiting:
+        if uid in self._first or uid in self._counting:
             return
         due = now if at_once else now + GRACE_SECONDS
         if uid in self._said:
             _, when, times = self._said[uid]
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
-            due = max(due, when + min(gap, REPEAT_SECONDS_MOST))
-        self._waiting[uid] = due
-        if at_once or uid in self._said:
-            heappush(self._others, (due, uid))
+            self._owe_at(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)))
+        elif at_once:
+            self._owe_at(uid, due)
         else:
-            self._first.append((due, uid))
+            self._first[uid] = due
+
+    def _owe_at(self, uid: str, due: float) -> None:
+        self._counting[uid] = due
+        heappush(self._others, (due, uid))
 
     def hurry(self, uid: str, now: float) -> None:
         """This pod fits nowhere at all: if it has never been told, tell it now."""
-        if uid in self._waiting and uid not in self._said:
-            self._waiting[uid] = now
-            heappush(self._others, (now, uid))
+        if self._first.pop(uid, None) is not None:
+            self._owe_at(uid, now)
 
     def take_due(self, now: float) -> list[str]:
         """Pods that are to be told now, in order of their due times."""
-        first, others = self._first, self._others
         due = []
-        while self.next_due() <= now:
-            entry = heappop(others) if others and (not first or others[0] < first[0]) else first.popleft()
-            del self._waiting[entry[1]]
-            due.append(entry)
+        while next(iter(self._first.values()), inf) <= now:
+            uid, at = self._first.popitem(last=False)
+            due.append((at, uid))
+        while self._next_other() <= now:
+            at, uid = heappop(self._others)
+            del self._counting[uid]
+            due.append((at, uid))
         return [uid for _, uid in sorted(due)]
 
     def say(self, uid: str, words: str, standing: str, now: float) -> bool:
@@ -75,9 +82,11 @@ class Reports:
 
     def cancel(self, uid: str) -> None:
         """The pod waits no more for now; what was said stays known."""
-        self._waiting.pop(uid, None)
+        self._first.pop(uid, None)
+        self._counting.pop(uid, None)
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone."""
-        self._waiting.pop(uid, None)
-        self._said.pop(uid, None)
+        if self._first.pop(uid, None) is None:  # else nothing has been said of it
+            self._counting.pop(uid, None)
+            self._said.pop(uid, None)

@@ -17,18 +17,23 @@ class Serving:
     def __init__(self, state: State) -> None:
         self._state, self._classes = state, state.view.classes
         self._usage_place = self._shape_place = self._services_seen = 0
+        self._first_come = {name for name, profile in state.profiles.items() if profile.line.first_come}
         lines = {id(profile.line): profile.line for profile in state.profiles.values()}
         self._thieves = [line for line in lines.values() if type(line).steal is not Line.steal]
 
     def serve_lines(self) -> None:
         """Nodes whose room or shape has changed start what stands first in their lines."""
         cluster, lines = self._state.cluster, self._state.lines.by_row
-        changed, may_shut = cluster.usage.since(self._usage_place), False
-        self._usage_place = cluster.usage.end
-        if cluster.services_changed != self._services_seen or cluster.shape.end != self._shape_place:
-            changed, may_shut = self._reshaped(changed), True
+        used, self._usage_place = self._usage_place, cluster.usage.end
+        shaped, self._shape_place = self._shape_place, cluster.shape.end
+        services, self._services_seen = self._services_seen, cluster.services_changed
         if not lines:
             return
+        changed = cluster.usage.since(used)
+        may_shut = shaped != self._shape_place or services != self._services_seen
+        if may_shut:
+            reshaped = cluster.shape.since(shaped)
+            changed = None if changed is None or reshaped is None else sorted({*changed, *reshaped})
         if changed is None:
             changed = sorted(cluster.rows.values())
         for row in changed:
@@ -39,17 +44,10 @@ class Serving:
         if self._thieves:
             self._steal(changed)
 
-    def _reshaped(self, used: list[int] | None) -> list[int] | None:
-        """Rows whose room or shape has changed, ascending; None for all."""
-        cluster = self._state.cluster
-        shaped = cluster.shape.since(self._shape_place)
-        self._shape_place, self._services_seen = cluster.shape.end, cluster.services_changed
-        return None if used is None or shaped is None else sorted({*used, *shaped})
-
     def join(self, task: Task, row: int) -> None:
         """The task joins the line of this row, and the line is served."""
         state = self._state
-        is_next = row not in state.lines.by_row and state.profiles[task.profile].line.first_come
+        is_next = task.profile in self._first_come and row not in state.lines.by_row
         if is_next and self._fits((task.spec, task.workload), row):
             state.bind(task, row)  # a line of one that starts at once need not be formed
             return
@@ -68,9 +66,10 @@ class Serving:
         line = self._state.lines.by_row.get(row)
         if not line:
             return None
-        policy = self._state.profiles[line[0].profile].line
-        if policy.first_come:
-            return line[0] if self._fits(line[0].kind, row) else None
+        first = line[0]
+        if first.profile in self._first_come:
+            return first if self._fits(first.kind, row) else None
+        policy = self._state.profiles[first.profile].line
         fitting = [kind for kind in self._state.lines.kinds(row) if self._fits(kind, row)]
         claim = self._chosen(policy, row, tuple(line)) if fitting else None
         return claim if claim is not None and claim.kind in fitting else None

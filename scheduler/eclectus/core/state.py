@@ -53,7 +53,7 @@ class State:
         self.backoff = Backoff()
         self.reports = Reports()
         self.gated: set[str] = set()
-        self.held: set[str] = set()  # kept back by a Hold policy in the newest round
+        self.held: dict[str, float] = {}  # uid -> until when a Hold policy keeps it back, in the newest round
         self.pending: dict[str, Task] = {}  # ours and not bound, as last seen, in flight or not
         self.commands: list[Command] = []
         self.counts: dict[str, int] = defaultdict(int)
@@ -103,7 +103,7 @@ class State:
         task = self.pending.pop(uid, None)
         if task is None:
             return None  # whoever is not pending stands in no queue
-        if not self.residents.is_assumed(uid):  # nor does whoever is in flight, of whom nothing is said
+        if uid not in self.residents.assumed:  # nor does whoever is in flight, of whom nothing is said
             self.unqueue(uid)
             self.reports.forget(uid)
         self.backoff.forget(uid)
@@ -158,7 +158,7 @@ class State:
             unschedulable=parked,
             gated=len(self.gated),
             in_line=len(self.lines),
-            binding=self.residents.assumed_count,
+            binding=len(self.residents.assumed),
             nodes=len(self.cluster),
             classes=len(self.view.classes),
             counts=dict(self.counts),

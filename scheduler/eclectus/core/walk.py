@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import inf
 from typing import Any
 
 from eclectus.core.lanes import TaskLane
 from eclectus.core.model import Task
-from eclectus.core.seam import Hold, Lane, Profile, Turns
+from eclectus.core.seam import Hold, Lane, Order, Profile, Turns
 from eclectus.core.state import State
 
 _NO_MORE: Any = object()
@@ -17,26 +16,21 @@ _NO_MORE: Any = object()
 class Walk(Turns):
     """An iterator over waiting tasks that a Place policy pulls from, one, all, or one of each lane.
 
-    Each task is offered once a round. What the Hold policy keeps back is passed over, and the walk
-    remembers when to look again. An Order that fails ends the walk; a Hold that fails costs its task.
+    Each task is offered once a round. What the Hold policy keeps back is passed over, and until when stands
+    in `State.held`. An Order that fails ends the walk; a Hold that fails costs its task.
     """
 
-    __slots__ = (
-        "_lanes", "_one_each", "_profile", "_reopened", "_state", "_turns",
-        "next_release", "offered", "placed", "refused", "walked",
-    )  # fmt: skip
+    __slots__ = ("_lanes", "_only", "_profile", "_reopened", "_state", "_turns", "offered", "refused")
 
     def __init__(self, profile: Profile, state: State, lanes: Sequence[TaskLane]) -> None:
         self._profile, self._state = profile, state
         self._lanes = lanes
         self._turns: Iterator[Lane] | None = None
-        self._one_each = False
-        self._reopened: list[TaskLane] = []  # whose task at hand has been answered
-        self.walked: dict[int, TaskLane] = {}  # serial -> lane
+        # The single lane of an Order that goes by keys: nobody need be asked whose turn it is.
+        self._only = lanes[0] if len(lanes) == 1 and type(profile.order).turns is Order.turns else None
+        self._reopened: list[TaskLane] | None = None  # by one_each: whose task at hand has been answered
         self.offered: dict[str, tuple[Task, TaskLane]] = {}  # uid -> what has been offered and not answered
         self.refused: dict[str, tuple[Task, TaskLane]] = {}  # uid -> the head a lane was parked with
-        self.placed: set[str] = set()  # uids of tasks that wait in their lanes no more
-        self.next_release = inf  # when the first held task is to be let go, seconds
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self._pull, None)  # which ends without the price of an exception
@@ -48,21 +42,22 @@ class Walk(Turns):
         return task
 
     def _pull(self) -> Task | None:
-        while (lane := self._next_lane()) is not None:
-            self.walked[lane.serial] = lane
+        hold = self._profile.hold
+        lane = self._only if self._only is not None else self._next_lane()
+        while lane is not None:
             task = lane.take()
-            if task is None:
-                continue
-            if self._profile.hold is None or self._let_go(self._profile.hold, task):
+            if task is not None and (hold is None or self._let_go(hold, task)):
                 self.offered[task.uid] = (task, lane)
-                if self._one_each:
+                if self._reopened is not None:
                     lane.shut(True)
                 return task
+            lane = self._next_lane()
         return None
 
     def one_each(self) -> None:
         """A lane's next task comes when the one at hand has been answered."""
-        self._one_each = True
+        if self._reopened is None:
+            self._reopened = []
 
     def pass_over(self, task: Task, most: int) -> int:
         """Those who come next in the lane of a task that waits are not offered in this round."""
@@ -74,7 +69,7 @@ class Walk(Turns):
     def leave(self, task: Task) -> None:
         """The task waits in its lane no more."""
         self._answered(task.uid)
-        self.placed.add(task.uid)
+        self._state.lanes.leave(task.uid)
         self._state.plans.withdraw(task.uid)
 
     def wait(self, task: Task) -> None:
@@ -88,9 +83,10 @@ class Walk(Turns):
         self._state.back_off(task, "SchedulerError", message)
 
     def _answered(self, uid: str) -> tuple[Task, TaskLane]:
-        self.refused.pop(uid, None)
+        if self.refused:
+            self.refused.pop(uid, None)
         at_hand = self.offered.pop(uid)
-        if self._one_each:
+        if self._reopened is not None:
             at_hand[1].shut(False)
             self._reopened.append(at_hand[1])
         return at_hand
@@ -98,6 +94,8 @@ class Walk(Turns):
     # -- turns -----------------------------------------------------------------------------------
 
     def _next_lane(self) -> TaskLane | None:
+        if self._only is not None:
+            return self._only if self._only.head is not None else None
         try:
             if self._turns is None:
                 self._turns = iter(self._profile.order.turns(self._state.view, self._lanes))
@@ -109,7 +107,7 @@ class Walk(Turns):
             lane, problem = None, f"{type(error).__name__}: {error}"
         if lane is not _NO_MORE:
             self._state.fault(self._profile.order, problem)
-            self._turns, self._one_each, self._reopened = iter(()), False, []
+            self._turns, self._reopened = iter(()), None
             return None
         if not self._reopened:
             return None
@@ -123,11 +121,10 @@ class Walk(Turns):
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
             state.fault(hold, problem)
-            self.placed.add(task.uid)
+            state.lanes.leave(task.uid)
             state.back_off(task, "SchedulerError", f"policy {type(hold).__name__} failed: {problem}")
             return False
         if not until > state.now:  # nan holds nothing
             return True
-        state.held.add(task.uid)
-        self.next_release = min(self.next_release, until)
+        state.held[task.uid] = until
         return False

@@ -7,14 +7,13 @@ As a Line: whoever joined first starts first, and if it does not fit the node ke
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import ClassVar
 
 from eclectus.core.claim import Claim
 from eclectus.core.model import Task
-from eclectus.core.seam import Lane, Line, Order, View
+from eclectus.core.seam import Line, Order, View
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,6 @@ class FifoOrder(Order):
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         """Smallest first."""
         return (-task.priority, task.created, serial)
-
-    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
-        """Merge the lanes by their heads: O(log lanes) a turn."""
-        heads = [(lane.head_key, at, lane) for at, lane in enumerate(lanes) if lane.head is not None]
-        heapify(heads)
-        while heads:
-            _, at, lane = heappop(heads)
-            yield lane
-            if lane.head is not None:
-                heappush(heads, (lane.head_key, at, lane))
 
 
 @dataclass(frozen=True)
