@@ -7,6 +7,7 @@ policies' doing alone. The engine's own chance has a seed of its own, drawn here
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import chain, repeat
 from zlib import crc32
 
 import numpy as np
@@ -27,5 +28,4 @@ def engine_seed(seed: int) -> int:
 
 def endless(draw: Callable[[int], NDArray[np.float64]]) -> Iterator[float]:
     """The numbers of `draw(count)` one after the other, for ever."""
-    while True:
-        yield from draw(BLOCK).tolist()
+    return chain.from_iterable(draw(BLOCK).tolist() for _ in repeat(None))

@@ -135,7 +135,7 @@ class Gavel(Workload):
             runs_on = tuple(gpu for gpu, column in rates.items() if column[job])
             if len(runs_on) < len(rates):
                 within = (Term((Requirement(LABEL, "In", runs_on),)),)
-                kind = replace(kind, spec=with_fields(kind.spec, affinity=within))
+                kind = with_fields(kind, spec=with_fields(kind.spec, affinity=within))
             kinds.append(kind)
         return tuple(kinds)
 

@@ -31,22 +31,23 @@ class Judge:
     """Watches starts."""
 
     def __init__(self) -> None:
-        self._verdicts: dict[tuple[Spec, str], str] = {}
+        self._allowed: set[tuple[Spec, str]] = set()  # by the name of the node, whoever runs there
 
     def see_start(self, run: Running, machine: Machine) -> None:
         """Raise InvariantError if the machine's constraints, or ports in use, forbid the task."""
-        spec = run.task.spec
-        key = (spec, machine.node.name)
-        why = self._verdicts.get(key)
-        if why is None:
-            why = self._verdicts[key] = forbidden(spec, machine.node)
+        spec, node = run.task.spec, machine.node
+        if (spec, node.name) in self._allowed:
+            return
+        where = f"{run.task} was bound to {node.name}"
+        why = forbidden(spec, node)
         if why:
-            raise InvariantError(f"{run.task} was bound to {machine.node.name}: {why}")
-        for other in machine.running.values() if spec.host_ports else ():
+            raise InvariantError(f"{where}: {why}")
+        for other in machine.running.values():
             for port in spec.host_ports:
                 if any(_clash(port, held) for held in other.task.spec.host_ports):
-                    where = f"{run.task} was bound to {machine.node.name}"
                     raise InvariantError(f"{where}: {other.task} has port {port.port} there")
+        if not spec.host_ports:
+            self._allowed.add((spec, node.name))
 
 
 def _holds(term: Term, labels: dict[str, str], name: str) -> bool:

@@ -7,10 +7,13 @@ the system, integrated over time. Little's law says that their totals are equal.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import inf
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from eclectus.sim.groups import Cell, Groups
 from eclectus.sim.histogram import Histogram
@@ -54,8 +57,7 @@ class Mark(NamedTuple):
     busy_seconds: float = 0.0
 
 
-@dataclass(slots=True)
-class _Open:
+class _Open(Struct):
     """A measured job that has not ended."""
 
     left: int  # tasks
@@ -85,6 +87,7 @@ class Ledger:
         self.closed: Mark | None = None  # …two ends
         self._now = 0.0
         self._open_jobs: dict[int, _Open] = {}
+        self._tally_of: dict[tuple[Kind, str], Tally] = {}  # the same tallies by kind and length of the job
 
     def clock(self, now: float) -> None:
         """Time passes; what stands now has stood since the last moment."""
@@ -122,21 +125,37 @@ class Ledger:
         """Whether all that is measured has ended, and nothing more needs to arrive."""
         return self.arrived >= self.window.until_task and not self._open_jobs
 
+    def wanted(self, jobs: Iterator[Arrival]) -> Iterator[Arrival]:
+        """Those that come before all that is measured has ended."""
+        return jobs if self.window.until_task == inf else takewhile(lambda job: not self.has_all, jobs)
+
     def arrive(self, number: int, job: Arrival, now: float) -> None:
-        """A job arrives, and with it its tasks, or as many as are there at once; the others `enter` later."""
-        window, tasks = self.window, len(job.sizes)
-        measured = window.from_task <= self.arrived < window.until_task and now >= window.from_seconds
-        if measured:
-            if self.opened is None:
-                self.opened = self._integrals(now)
-            length = self.groups.length(job)
-            tally = self.tallies[self.groups.job_cell(job, length)]
-            self._open_jobs[number] = _Open(tasks, now, length, None if job.dag else job.kind, tally)
-        self.arrived += tasks
-        self.enter(0 if job.dag else tasks if job.at_once is None else min(tasks, job.at_once))
+        """A job arrives. Its tasks `enter` when they are there."""
+        if self.arrived < self.window.until_task and (self.opened is not None or self._opens(now)):
+            self._open_jobs[number] = self._open(job, now)
+        self.arrived += len(job.sizes)
+
+    def _opens(self, now: float) -> bool:
+        """Whether the window opens with this job."""
+        if self.arrived < self.window.from_task or now < self.window.from_seconds:
+            return False
+        self.opened = self._integrals(now)
+        return True
+
+    def _open(self, job: Arrival, now: float) -> _Open:
+        length = self.groups.length(job)
+        if job.dag is None:
+            return _Open(len(job.sizes), now, length, job.kind, self._tally(job.kind, length))
+        return _Open(len(job.sizes), now, length, None, self.tallies[self.groups.job_cell(job, length)])
+
+    def _tally(self, kind: Kind, length: str) -> Tally:
+        tally = self._tally_of.get((kind, length))
+        if tally is None:
+            tally = self._tally_of[kind, length] = self.tallies[self.groups.cell(kind, length)]
+        return tally
 
     def enter(self, tasks: int) -> None:
-        """Tasks of jobs that have arrived are there."""
+        """Tasks of jobs that have arrived are there, and wait."""
         self.in_system += tasks
         waiting = self.in_system - self.running
         if waiting > self.most_waiting:
@@ -156,7 +175,7 @@ class Ledger:
             self.staying += 1
             job = self._open_jobs.get(run.job)
             if job is not None:
-                self._tally(job, run).wait.add(now - run.arrived)
+                self._tally(run.kind, job.length).wait.add(now - run.arrived)
 
     def drop(self, run: Running, now: float) -> None:
         """A task goes away without having run."""
@@ -187,7 +206,7 @@ class Ledger:
         self.work_ended += run.size
         job = self._open_jobs.get(run.job)
         if job is not None:
-            tally = self._tally(job, run)
+            tally = job.tally if job.kind is run.kind else self._tally(run.kind, job.length)
             tally.response.add(response)
             tally.wait.add(run.started - run.arrived)
             tally.slowdown += response / run.size
@@ -196,7 +215,8 @@ class Ledger:
                 del self._open_jobs[run.job]
                 job.tally.jobs.add(now - job.arrived)
 
-    def _tally(self, job: _Open, run: Running) -> Tally:
-        if job.kind is run.kind:
-            return job.tally
-        return self.tallies[self.groups.cell(run.kind, job.length)]
+    def sum_up(self) -> None:
+        """Now and then, so that what has ended takes no room."""
+        for tally in self.tallies.values():
+            for times in (tally.response, tally.wait, tally.jobs):
+                times.sum_up()

@@ -6,31 +6,30 @@ from collections import defaultdict
 from collections.abc import Mapping
 from math import inf
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.core.model import DEVICE_MILLI, Amounts, Node, Task
 from eclectus.sim.errors import InvariantError
-from eclectus.sim.work import Kind
+from eclectus.sim.work import POD_PLACE, Kind
 
 WHOLE = 1000  # thousandths of a device
-POD_PLACE = ("pods", 1)  # what every task asks for
 
 
-class Running:
+class Running(Struct, eq=False):
     """A task in a slot. Its end is `due`, unless the machine's speed changes before."""
 
-    __slots__ = (
-        "arrived", "devices", "due", "job", "kind", "machine", "remaining", "size", "started", "task",
-        "tries",
-    )  # fmt: skip
-
-    def __init__(self, task: Task, kind: Kind, job: int, size: float, arrived: float) -> None:
-        self.task, self.kind, self.job, self.size, self.arrived = task, kind, job, size, arrived
-        self.machine: Machine | None = None
-        self.remaining = size  # seconds at speed 1
-        self.started = self.due = 0.0
-        self.tries = 0  # how often it was lost with its machine
-        self.devices: tuple[int, ...] = ()  # of its machine
+    task: Task
+    kind: Kind
+    job: int
+    size: float  # seconds at speed 1
+    arrived: float
+    machine: Machine | None = None  # while it runs
+    started: float = 0.0
+    due: float = 0.0
+    remaining: float = 0.0  # of its size, when its machine's speed last changed
+    tries: int = 0  # how often it was lost with its machine
+    devices: tuple[int, ...] = ()  # of its machine
 
     def uses(self) -> list[tuple[int, int]]:
         """What it takes of each of its devices, thousandths: all it asks for, up to whole ones."""
@@ -98,10 +97,19 @@ class Machine:
 
     def start(self, run: Running, now: float) -> None:
         """The task begins to run; raises InvariantError where there is no room for it."""
-        self._take(run, 1)
-        self.account(now)
+        free = self._free
+        for name, amount in run.kind.takes:
+            free[name] = left = free[name] - amount
+            if left < 0:
+                raise InvariantError(f"{run.task} was bound to {self.node.name}, which has no room for it")
+        if self._devices:
+            self._take_devices(run, 1)
+        if self.running:
+            self.account(now)
+        else:
+            self._since = now  # an empty machine has nothing to account for
         speed = self.speed(run.kind.name)
-        run.machine, run.started = self, now
+        run.machine, run.started, run.remaining = self, now, run.size
         run.due = now + run.size / speed if speed else inf
         self._total_speed += speed if run.size < inf else 0.0  # work without end is no work done
         self.running[run.task.uid] = run
@@ -110,7 +118,12 @@ class Machine:
         """The task is over, done or lost."""
         self.account(now)
         del self.running[run.task.uid]
-        self._take(run, -1)
+        run.machine = None
+        free = self._free
+        for name, amount in run.kind.takes:
+            free[name] += amount
+        if self._devices:
+            self._take_devices(run, -1)
         self._total_speed = self._total_speed - self._pace(run) if self.running else 0.0
 
     def account(self, now: float) -> None:
@@ -137,15 +150,6 @@ class Machine:
     def _pace(self, run: Running) -> float:
         """How fast the task adds to the work done."""
         return self.speed(run.kind.name) if run.size < inf else 0.0
-
-    def _take(self, run: Running, times: int) -> None:
-        free = self._free
-        for name, amount in (POD_PLACE, *run.task.spec.requests):
-            free[name] -= times * amount
-            if free[name] < 0:
-                raise InvariantError(f"{run.task} was bound to {self.node.name}, which has no room for it")
-        if self._devices:
-            self._take_devices(run, times)
 
     def _take_devices(self, run: Running, times: int) -> None:
         for device, milli in run.uses():

@@ -77,16 +77,13 @@ class Poisson(Workload):
 
     def _arrivals(self, jobs_a_second: float, seed: int) -> Iterator[Arrival]:
         """Jobs without end."""
-        gaps = stream(seed, "arrivals")
-        which = endless(stream(seed, "classes").random)
-        gap = endless(lambda count: gaps.exponential(1.0, count))
+        chance = stream(seed, "arrivals")
+        moments = accumulate(endless(lambda count: chance.exponential(1.0, count) / jobs_a_second))
+        bounds = list(accumulate(self._shares()))[:-1]  # above the last of them lies the last class
+        which = map(partial(bisect, bounds), endless(stream(seed, "classes").random))
         kinds = [each.kind(each.name) for each in self.classes]
         sizes = [endless(each.size.drawing(stream(seed, f"sizes of {each.name}"))) for each in self.classes]
-        bounds = list(accumulate(self._shares()))[:-1]  # above the last of them lies the last class
-        now = 0.0
-        while True:
-            now += next(gap) / jobs_a_second
-            at = bisect(bounds, next(which))
+        for now, at in zip(moments, which, strict=True):
             known = self.classes[at]
             drawn = tuple(islice(sizes[at], known.tasks_per_job))
             yield Arrival(now, kinds[at], drawn, estimate=known.estimate)

@@ -209,5 +209,4 @@ class Probing:
     def _leave(self, run: Running, now: float) -> None:
         node = run.task.node
         self._shadows[node].end(run, now)
-        run.machine = None
         del self._running[node]

@@ -11,17 +11,13 @@ from itertools import islice
 
 from eclectus.core.model import Task
 from eclectus.sim.machine import Running
-from eclectus.sim.work import Dag, Kind
+from eclectus.sim.work import Dag
 
 
-class Staged(Running):
+class Staged(Running, kw_only=True):
     """A task of a stage."""
 
-    __slots__ = ("stage",)
-
-    def __init__(self, task: Task, kind: Kind, job: int, size: float, arrived: float, *, stage: int) -> None:
-        super().__init__(task, kind, job, size, arrived)
-        self.stage = stage
+    stage: int
 
 
 class _Job:

@@ -59,12 +59,13 @@ class Told(Learn):
 
     def speeds(self, workload: str) -> Speeds:
         """What is true of this workload, bent by the error."""
-        if workload not in self._known:
+        known = self._known.get(workload)
+        if known is None:
             rate = np.full(self._capacity, 1e-9)  # rows without a node; a rate is never 0
             for row, name in self._rows.items():
                 rate[row] = self._rate(self._machines[name], workload)
-            self._known[workload] = Speeds(rate, float(rate.max()), self._epoch)
-        return self._known[workload]
+            known = self._known[workload] = Speeds(rate, float(rate.max()), self._epoch)
+        return known
 
     def learned(self) -> Iterator[Learned]:
         """All of it, though nothing was learned."""

@@ -7,17 +7,23 @@ from dataclasses import dataclass
 from math import inf
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
-from eclectus.core.model import Spec
+from eclectus.core.model import Amounts, Spec
+
+POD_PLACE = ("pods", 1)  # what every task asks for
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(Struct, frozen=True, cache_hash=True):
     """Tasks that are told apart in reports, and by what the scheduler may see of them."""
 
     name: str  # becomes Task.workload: what a user would write on the pod as its class
     spec: Spec
     priority: int = 0
+    takes: Amounts = ()  # of a machine: what is requested, and the pod's place
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "takes", (POD_PLACE, *self.spec.requests))
 
 
 class Stage(Struct, frozen=True):

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import count
 from math import inf
 from typing import Any
-
-from msgspec.structs import replace
 
 from eclectus.core.commands import Bind, Command, Fault
 from eclectus.core.engine import Engine
@@ -27,19 +25,18 @@ from eclectus.core.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.core.model import Task
 from eclectus.sim.errors import StuckError
 from eclectus.sim.invariants import check_conserving, check_end, check_moment
+from eclectus.sim.jobs import Jobs, seen_over, seen_running
 from eclectus.sim.judge import Judge
 from eclectus.sim.ledger import Ledger
 from eclectus.sim.machine import Machine, Running
 from eclectus.sim.probes import Probing
 from eclectus.sim.shocks import Shock, change_speeds
-from eclectus.sim.staging import Staged, Staging
-from eclectus.sim.work import Arrival, Dag
+from eclectus.sim.work import Arrival
 
 IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
-LOOK_EVERY = 1024  # moments between two looks at whether to stop
+LOOK_EVERY = 1024  # steps between two looks at whether to stop
 
 
 class World:
@@ -65,18 +62,22 @@ class World:
         self.fault_count, self.first_fault = 0, ""
         self.told: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None  # a tape's ear
         self.on_shock: Callable[[], None] | None = None  # who must hear that true speeds have changed
-        self._arrivals, self._profiles, self._hop = arrivals, tuple(profiles), hop_seconds
+        self._arrivals = enumerate(ledger.wanted(arrivals))
+        self._jobs = Jobs(profiles)
         # Without delays the start of a pod is no news beside the answer to its bind, but to some learners.
         self._shows_starts = hop_seconds > 0 or engine.heeds_starts
         self._checked, self._conserving = checked or conserving, conserving
-        self._judge, self._staging = Judge(), Staging()
+        self._judge = Judge()
         self.probing = probing
         self._waiting: dict[str, Running] = {}
-        self._later: dict[int, Iterator[Running]] = {}  # job -> tasks not submitted yet
-        self._jobs = self._serial = 0
         self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
+        self._serials = count()  # of what is planned: at one moment, what was planned first happens first
         self._words: list[Event] = []  # for the engine's next step
         self._idle_wakes = 0
+        # Every word between engine and machines takes a hop, where there is one.
+        self._hop = hop_seconds
+        self._tell: Callable[[Event], None] = self._tell_later if hop_seconds else self._words.append
+        self._obey: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
         for shock in shocks:
             self._plan(shock.at, self._befall, shock)
 
@@ -90,28 +91,29 @@ class World:
         # 1. There are machines, and the engine leads.
         if self.probing is not None:
             self.probing.begin(self.machines, self.ledger, self._plan, self._tell)
-        self._words = [*(NodeSeen(machine.node) for machine in self.machines.values()), Resumed()]
+        self._words.extend(NodeSeen(machine.node) for machine in self.machines.values())
+        self._words.append(Resumed())
         self._decide()
         self._plan_next_arrival()
-        moments, ledger = 0, self.ledger
+        ledger = self.ledger
         # 2. Until all has arrived, and all that ever will has ended:
-        while ledger.in_system > ledger.staying or ledger.closed is None:
-            # 3. Time moves on to what happens next, or to when the engine wants to look again.
+        while ledger.closed is None or ledger.in_system > ledger.staying:
+            # 3. Time moves on, and what happens then, happens.
             self._move_on()
-            # 4. Whatever happens then, happens.
-            self._happen()
-            # 5. The engine hears of it and decides; machines start what was bound.
+            # 4. The engine hears of it and decides; machines start what was bound.
             self._decide()
-            moments += 1
-            if moments % LOOK_EVERY == 0 and not go_on(ledger):
-                ledger.close()
-                return False
-        # 6. The books must agree.
+            if self.steps % LOOK_EVERY == 0:
+                ledger.sum_up()
+                if not go_on(ledger):
+                    ledger.close()
+                    return False
+        # 5. The books must agree.
         check_end(ledger, self.machines, self.now)
         return True
 
     def _move_on(self) -> None:
-        wake, heap = self.engine.next_wake(), self._heap
+        """To what happens next, or to when the engine wants to look again."""
+        heap, wake = self._heap, self.engine.next_wake()
         if heap and (wake is None or heap[0][0] <= wake):
             self._idle_wakes = 0
             at = heap[0][0]
@@ -122,26 +124,22 @@ class World:
             raise StuckError(self._stuck())
         if at > self.now:
             self.now = at
-        self.ledger.clock(self.now)
-
-    def _happen(self) -> None:
-        heap, now = self._heap, self.now
+            self.ledger.clock(at)
+        now = self.now
         while heap and heap[0][0] <= now:
             _, _, action, what = heappop(heap)
             action(what)
 
     def _decide(self) -> None:
-        words, self._words = self._words, []
+        words = self._words
         commands = self.engine.step(words, self.now)
         self.steps += 1
         if self.told is not None:
-            self.told(self.now, words, commands)
+            self.told(self.now, words.copy(), commands)
+        words.clear()
         for command in commands:
             if type(command) is Bind:
-                if self._hop:
-                    self._plan(self.now + self._hop, self._start, command)
-                else:
-                    self._start(command)
+                self._obey(command)
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
@@ -150,53 +148,22 @@ class World:
 
     # -- what happens ----------------------------------------------------------------------------
 
-    def _arrive(self, job: Arrival) -> None:
-        number, now = self._jobs, self.now
-        self._jobs += 1
-        if job.dag is not None:
-            self._arrive_in_stages(number, job, job.dag)
-            return
-        self.ledger.arrive(number, job, now)
-        tasks = self._tasks(number, job)
-        for run in islice(tasks, job.at_once):
-            self._submit(run)
-            if job.patience < inf:
-                self._plan(now + job.patience, self._give_up, run.task.uid)
-        if job.at_once is not None:
-            self._later[number] = tasks
-        self._plan_next_arrival()
-
-    def _tasks(self, number: int, job: Arrival) -> Iterator[Running]:
-        """One after the other, each as it is submitted when it is asked for."""
-        kind, owner = job.kind, f"job-{number}"
-        for at, size in enumerate(job.sizes):
-            name = f"{owner}-{at}"
-            task = Task(
-                uid=name,
-                namespace="default",
-                name=name,
-                profile=self._profiles[number % len(self._profiles)],
-                spec=kind.spec,
-                priority=kind.priority,
-                created=self.now,
-                workload=kind.name,
-                job=owner,
-                estimate=job.estimate,
-            )
-            yield Running(task, kind, number, size, self.now)
-
-    def _arrive_in_stages(self, number: int, job: Arrival, dag: Dag) -> None:
+    def _arrive(self, numbered: tuple[int, Arrival]) -> None:
+        number, job = numbered
         self.ledger.arrive(number, job, self.now)
-        profile = self._profiles[number % len(self._profiles)]
-        self._release(self._staging.arrive(number, dag, job.sizes, profile, self.now))
+        runs = self._jobs.arrive(number, job, self.now)
+        self._submit(runs)
+        if job.patience < inf:
+            for run in runs:
+                self._plan(self.now + job.patience, self._give_up, run.task.uid)
         self._plan_next_arrival()
 
-    def _release(self, runs: Sequence[Running]) -> None:
+    def _submit(self, runs: Sequence[Running]) -> None:
         self.ledger.enter(len(runs))
         for run in runs:
-            self._submit(run)
+            self._show(run)
 
-    def _submit(self, run: Running) -> None:
+    def _show(self, run: Running) -> None:
         self._waiting[run.task.uid] = run
         self._tell(TaskSeen(run.task))
 
@@ -215,13 +182,13 @@ class World:
         self.ledger.start(run, self.now)
         if self.probing is not None:
             self.probing.make_way(machine, self.now)
-        if isinstance(run, Staged):
-            self._staging.begin(run)
+        if self._jobs.in_parts:
+            self._jobs.begin(run)
         if run.due < inf:
             self._plan(run.due, self._end, run)
         self._tell(BindConfirmed(bind.uid, bind.node))
         if self._shows_starts:
-            self._tell(TaskSeen(self._running(run, bind)))
+            self._tell(TaskSeen(seen_running(run, bind.node, self.now)))
 
     def _give_up(self, uid: str) -> None:
         run = self._waiting.pop(uid, None)
@@ -231,16 +198,13 @@ class World:
 
     def _end(self, run: Running) -> None:
         machine = run.machine
-        if machine is None or run.due != self.now or run.task.uid not in machine.running:
+        if machine is None or run.due != self.now:
             return  # its machine has changed its speed or failed since this was planned
         machine.end(run, self.now)
         self.ledger.end(run, self.now)
-        run.machine = None
-        self._tell(TaskSeen(self._shown(run, machine, "Succeeded")))
-        if isinstance(run, Staged):
-            self._release(self._staging.end(run, self.now))
-        elif run.job in self._later:
-            self._release(tuple(islice(self._later[run.job], 1)))
+        self._tell(TaskSeen(seen_over(run, machine.node.name, "Succeeded", self.now)))
+        if self._jobs.in_parts:
+            self._submit(self._jobs.end(run, self.now))
 
     def _befall(self, shock: Shock) -> None:
         machines = [self.machines[name] for name in shock.machines]
@@ -268,44 +232,27 @@ class World:
         for run in list(machine.running.values()):
             machine.end(run, self.now)
             self.ledger.lose(run)
-            self._tell(TaskSeen(self._shown(run, machine, "Failed")))
-            run.machine, run.remaining = None, run.size
-            run.tries += 1
-            name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.tries}"
-            work = self._staging.lose(run) if isinstance(run, Staged) else None
-            run.task = replace(run.task, uid=name, name=name, created=self.now, job_work=work)
-            self._submit(run)
+            self._tell(TaskSeen(seen_over(run, machine.node.name, "Failed", self.now)))
+            self._jobs.lose(run, self.now)
+            self._show(run)
 
     # -- within ----------------------------------------------------------------------------------
 
-    def _running(self, run: Running, bind: Bind) -> Task:
-        """The pod as a watch shows it once its container runs."""
-        at = self.now
-        return replace(run.task, node=bind.node, phase="Running", started=at, devices=bind.devices)
-
-    def _shown(self, run: Running, machine: Machine, phase: Any) -> Task:
-        """The pod as a watch shows it when it is over."""
-        return replace(run.task, node=machine.node.name, phase=phase, started=run.started, finished=self.now)
-
     def _plan_next_arrival(self) -> None:
-        job = None if self.ledger.has_all else next(self._arrivals, None)
-        if job is None:
+        numbered = next(self._arrivals, None)
+        if numbered is None:
             self.ledger.close()
         else:
-            self._plan(job.at, self._arrive, job)
+            self._plan(numbered[1].at, self._arrive, numbered)
 
     def _plan(self, at: float, action: Callable[[Any], None], what: object) -> None:
-        self._serial += 1
-        heappush(self._heap, (at, self._serial, action, what))
+        heappush(self._heap, (at, next(self._serials), action, what))
 
-    def _tell(self, event: Event) -> None:
-        if self._hop:
-            self._plan(self.now + self._hop, self._hear, event)
-        else:
-            self._words.append(event)
+    def _tell_later(self, event: Event) -> None:
+        self._plan(self.now + self._hop, self._words.append, event)
 
-    def _hear(self, event: Event) -> None:
-        self._words.append(event)
+    def _start_later(self, bind: Bind) -> None:
+        self._plan(self.now + self._hop, self._start, bind)
 
     def _check(self) -> None:
         if not self._hop:
