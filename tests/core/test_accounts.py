@@ -108,7 +108,7 @@ def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) 
     Story(engine, seed).live(120)
     state = engine._state
     expected: dict[str, dict[str, int]] = {}
-    for task, _, _ in state.residents._held.values():
+    for task, _, _ in state.residents.held.values():
         group = expected.setdefault(order.group(task), {})
         for name, amount in (*task.holding, ("pods", 1)):
             group[name] = group.get(name, 0) + amount

@@ -38,8 +38,8 @@ class Backoff:
 
     def forget(self, uid: str) -> None:
         """The pod is placed or gone."""
-        self.waiting.pop(uid, None)
-        self._failures.pop(uid, None)
+        if self._failures.pop(uid, None) is not None:  # whoever has never failed does not wait
+            self.waiting.pop(uid, None)
 
     def replace(self, task: Task) -> None:
         """The pod has changed while it backs off."""

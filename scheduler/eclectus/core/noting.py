@@ -32,7 +32,7 @@ class Noting:
     """`handlers`: kind of event -> what it changes."""
 
     def __init__(self, state: State) -> None:
-        self._state = state
+        self._state, self._guards = state, state.cluster.guards
         self._guards_met = 0  # kinds of guards that pending pods have been matched with
         self._arrived = _heeded(state.learn, "arrived")
         self._started = _heeded(state.learn, "started")
@@ -58,10 +58,9 @@ class Noting:
 
     def match_guards(self) -> None:
         """Once a step: pods that wait learn whom the newest residents keep away."""
-        state, arrivals = self._state, self._state.cluster.guards.arrivals
-        if arrivals != self._guards_met:
-            self._guards_met = arrivals
-            for task in list(state.pending.values()):
+        if self._guards.arrivals != self._guards_met:
+            self._guards_met = self._guards.arrivals
+            for task in list(self._state.pending.values()):
                 self._pending(task)
 
     # -- nodes ---------------------------------------------------------------------------------
@@ -118,17 +117,10 @@ class Noting:
             self._pending(task)
 
     def _ended(self, task: Task) -> None:
-        state = self._state
-        node = state.residents.node_of(task.uid)
-        row = state.cluster.rows.get(node)
-        if (
-            row is not None
-            and task.phase == "Succeeded"
-            and task.started is not None
-            and task.finished is not None
-        ):
-            seconds = task.finished - task.started
-            if seconds > 0:
+        if task.phase == "Succeeded" and task.started is not None and task.finished is not None:
+            state, seconds = self._state, task.finished - task.started
+            row = state.cluster.rows.get(state.residents.node_of(task.uid))
+            if row is not None and seconds > 0:
                 self._teach(state.learn.observe, Completion(row, task.workload, seconds, state.now))
         self._gone(task.uid)
 
@@ -150,14 +142,17 @@ class Noting:
 
     def _pending(self, task: Task) -> None:
         state, uid = self._state, task.uid
-        task = self._warned(task)
+        if self._guards.arrivals:  # before the first guard nobody is kept away
+            task = self._warned(task)
         before = state.pending.get(uid)
-        if before is None and state.residents.node_of(uid):
+        if before is None and uid in state.residents.held:
             return  # late: it is bound already, and a bound pod never comes unbound
         state.pending[uid] = task
         if before is None:
-            self._appeared(task)
-        elif state.residents.is_assumed(uid):
+            if state.work is not None:
+                state.work.appear(task)
+            self._came(task)
+        elif uid in state.residents.assumed:
             return  # in flight: the newest picture counts if the bind is refused
         if task.deleting:
             state.unqueue(uid)
@@ -172,19 +167,13 @@ class Noting:
             state.unqueue(uid)
             state.enqueue(task, "PodUpdate")
 
-    def _appeared(self, task: Task) -> None:
-        state = self._state
-        if state.work is not None:
-            state.work.appear(task)
-        self._came(task)
-
     def _came(self, task: Task) -> None:
         if self._arrived is not None and not task.spec.lasting:
             self._teach(self._arrived, task.workload, self._state.now)
 
     def _warned(self, task: Task) -> Task:
         """The task, its spec saying which residents' anti-affinity it matches (nearly always none)."""
-        shunned = self._state.cluster.guards.matching(task.namespace, task.labels)
+        shunned = self._guards.matching(task.namespace, task.labels)
         if shunned == task.spec.shunned:
             return task
         return replace(task, spec=replace(task.spec, shunned=shunned))
@@ -203,17 +192,18 @@ class Noting:
         state.residents.drop(uid)
 
     def _bury(self, uid: str) -> None:
-        if uid in self._graves:
+        graves, buried = self._graves, self._buried
+        if uid in graves:
             return
-        self._graves.add(uid)
-        self._buried.append(uid)
-        if len(self._buried) > GRAVES_MOST:
-            self._graves.remove(self._buried.popleft())
+        graves.add(uid)
+        buried.append(uid)
+        if len(buried) > GRAVES_MOST:
+            graves.remove(buried.popleft())
 
     # -- answers -------------------------------------------------------------------------------
 
     def _bind_confirmed(self, event: BindConfirmed) -> None:
-        if self._state.residents.is_assumed(event.uid):
+        if event.uid in self._state.residents.assumed:
             self._bound(event.uid)
 
     def _bound(self, uid: str) -> None:

@@ -19,38 +19,31 @@ class Residents:
 
     def __init__(self, cluster: Cluster, usages: Iterable[Usage] = ()) -> None:
         self._cluster, self._usages = cluster, tuple(usages)
-        self._held: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of coming
-        self._assumed: dict[str, str] = {}  # uid -> node of a bind not yet answered
+        # By uid. Read these, do not write them:
+        self.held: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
+        self.assumed: dict[str, str] = {}  # node of a bind not yet answered
 
     def node_of(self, uid: str) -> str:
         """The node a pod holds room on; empty if none."""
-        held = self._held.get(uid)
+        held = self.held.get(uid)
         return held[1] if held else ""
 
     def is_bound(self, uid: str) -> bool:
         """Whether the API server has shown the pod on a node, not merely promised or asked for."""
-        held = self._held.get(uid)
+        held = self.held.get(uid)
         return held is not None and bool(held[0].node)
-
-    def is_assumed(self, uid: str) -> bool:
-        """Whether a bind of this pod is under way."""
-        return uid in self._assumed
-
-    @property
-    def assumed_count(self) -> int:
-        """Binds under way."""
-        return len(self._assumed)
 
     def on(self, row: int) -> Iterator[tuple[Task, float]]:
         """Who holds room on a row, and since when in seconds: since it started, as far as that is known."""
         for uid in self._on.get(self._cluster.names[row], ()):
-            task, _, since = self._held[uid]
+            task, _, since = self.held[uid]
             yield task, since if task.started is None else task.started
 
     def put(self, task: Task, node: str, now: float) -> None:
         """The pod holds room on this node, as given; whatever it held before is given back."""
-        held, since = self._held.get(task.uid), now
+        uid, since = task.uid, now
+        held = self.held.get(uid)
         if held is not None:
             before, where, at = held
             if where == node:
@@ -60,12 +53,12 @@ class Residents:
                     and task.devices in ((), before.devices)
                 ):
                     if task.started != before.started:
-                        self._held[task.uid] = (task, node, at)
+                        self.held[uid] = (task, node, at)
                     return
                 since = at
-            self.drop(task.uid)
-        self._held[task.uid] = (task, node, since)
-        self._on[node][task.uid] = None
+            self.drop(uid)
+        self.held[uid] = (task, node, since)
+        self._on[node][uid] = None
         for usage in self._usages:
             usage.hold(task)
         row = self._cluster.rows.get(node)
@@ -74,7 +67,7 @@ class Residents:
 
     def drop(self, uid: str) -> None:
         """The pod holds nothing any more."""
-        held = self._held.pop(uid, None)
+        held = self.held.pop(uid, None)
         if held is None:
             return
         task, node, _ = held
@@ -91,17 +84,17 @@ class Residents:
     def assume(self, task: Task, node: str, now: float) -> None:
         """Count a bind before it is answered."""
         self.put(task, node, now)
-        self._assumed[task.uid] = node
+        self.assumed[task.uid] = node
 
     def confirm(self, uid: str) -> bool:
         """The bind went through; whether one was under way."""
-        return self._assumed.pop(uid, None) is not None
+        return self.assumed.pop(uid, None) is not None
 
     def forget(self, uid: str, node: str) -> bool:
         """The bind of this pod to this node was refused; False when that is no longer what we assume."""
-        if self._assumed.get(uid) != node:
+        if self.assumed.get(uid) != node:
             return False
-        del self._assumed[uid]
+        del self.assumed[uid]
         self.drop(uid)
         return True
 
@@ -109,10 +102,10 @@ class Residents:
         """Count on a new row what was known to be on that node."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.hold(row, self._held[uid][0])
+            self._cluster.hold(row, self.held[uid][0])
 
     def node_leaving(self, node: str) -> None:
         """Give back the row's room before the row goes; the pods stay known until they are gone."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.release(row, self._held[uid][0])
+            self._cluster.release(row, self.held[uid][0])

@@ -84,7 +84,7 @@ def _vet_task(offered: Offered, task: object) -> None:
 
 
 def _vet_wait(state: State, task: Task, row: int) -> None:
-    if not state.view.task_class(task).may_wait(_vet_row(state, task, row)):
+    if not state.view.classes.kept((task.spec, task.workload)).may_wait(_vet_row(state, task, row)):
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
 
 
@@ -98,12 +98,14 @@ def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -
 
 
 def _vet_row(state: State, task: Task, row: int) -> int:
-    if isinstance(row, bool) or not isinstance(row, _INTEGERS):
-        raise PolicyError(f"{row!r} is no row for {task}")
+    if type(row) is not int:
+        if isinstance(row, bool) or not isinstance(row, _INTEGERS):
+            raise PolicyError(f"{row!r} is no row for {task}")
+        row = int(row)
     names = state.cluster.names
     if not 0 <= row < len(names) or not names[row]:
         raise PolicyError(f"there is no node in row {row} for {task}")
-    return int(row)
+    return row
 
 
 _VET: dict[type, Callable[[State, Offered, Any], None]] = {

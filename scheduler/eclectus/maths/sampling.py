@@ -13,25 +13,43 @@ TRIES = 64  # rejections before the exact draw: reached only where one node outw
 def draw_proportional(
     rng: Random, rows: NDArray[np.intp], weights: NDArray[np.float64], most: float
 ) -> int | None:
-    """One of `rows` with probability weights[row] / sum; None where all weights are 0.
+    """One of `rows` with probability weights[row] / sum; None where all weights are 0."""
+    drawn = draws_proportional(rng, rows, weights, most, 1)
+    return drawn[0] if drawn else None
+
+
+def draws_proportional(
+    rng: Random, rows: NDArray[np.intp], weights: NDArray[np.float64], most: float, count: int
+) -> list[int]:
+    """So many of `rows`, each with probability weights[row] / sum; none where all weights are 0.
 
     `weights` is indexed by row; `most` bounds them from above. By rejection: a uniform row is taken
     with probability weight / most, so a changed weight costs nothing and a draw costs most / mean
     tries; after `TRIES` the draw is made exactly, O(len(rows)).
     """
-    count = len(rows)
-    bits, tries = count.bit_length(), TRIES if most > 0 and count else 0
-    while tries:
-        at = rng.getrandbits(bits)
-        if (
-            at < count
-        ):  # so does `randrange` draw, at four times the price: draws are a large part of decisions
-            row: int = rows.item(at)
-            if rng.random() * most < weights.item(row):
-                return row
-            tries -= 1
-    chosen = weights[rows]
-    total = np.cumsum(chosen)
+    size = len(rows)
+    bits, tries = size.bit_length(), TRIES if most > 0 and size else 0
+    getrandbits, random, row_at, weight_of = rng.getrandbits, rng.random, rows.data, weights.data
+    drawn: list[int] = []
+    for _ in range(count):
+        for _ in range(tries):
+            # So does `randrange` draw, at four times the price: draws are a large part of decisions.
+            while (at := getrandbits(bits)) >= size:
+                pass
+            row = row_at[at]
+            if random() * most < weight_of[row]:
+                break
+        else:
+            exact = _draw_exactly(rng, rows, weights)
+            if exact is None:
+                break
+            row = exact
+        drawn.append(row)
+    return drawn
+
+
+def _draw_exactly(rng: Random, rows: NDArray[np.intp], weights: NDArray[np.float64]) -> int | None:
+    total = np.cumsum(weights[rows])
     if not len(rows) or total[-1] <= 0:
         return None
     return int(rows[int(np.searchsorted(total, rng.random() * total[-1], side="right"))])

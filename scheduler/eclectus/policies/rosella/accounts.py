@@ -39,7 +39,7 @@ class Accounts:
                 )
 
     def known(self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float) -> Iterator[KnownNode]:
-        """Every node with samples. May be read on after others have come or gone: who has gone is left out."""
+        """Every node with samples. May be read on after others have come or gone: the gone are left out."""
         for row, node in sorted(nodes.items()):
             work = tuple(self._work(row)) if nodes.get(row) == node else ()
             if work:

@@ -178,6 +178,5 @@ class Rosella(PlacePolicy):
 
     def _cost(self, m: Arithmetic, nodes: TaskClass | Numbers, rate: Any, at: Any) -> Any:
         """Of one feasible node or of many, as in compare.py."""
-        service = m.divide(1.0, rate[at])
         soft = 1.0 + self.soft_weight * (1.0 - nodes.soft[at])
-        return self._key(m, nodes, rate, at) * soft + TIE * service * soft
+        return (self._key(m, nodes, rate, at) + TIE * m.divide(1.0, rate[at])) * soft

@@ -6,11 +6,13 @@ Q. Wu, Z. Liu, "Rosella", 2020: two draws in proportion to speed, with replaceme
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from eclectus.core.cells import cells
+from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, Refuse, View
+from eclectus.core.seam import Action, Join, Refuse, Speeds, View
 from eclectus.feasibility.classes import Numbers
 from eclectus.maths import numbers
 from eclectus.policies.rosella.query import Query
@@ -23,29 +25,26 @@ class Sample:
     """The answer to one task, by a query rule and an assignment rule."""
 
     def __init__(self, query: Query, choices: int, distinct: bool, cost: Cost) -> None:
-        self._query, self._cost = query, cost
-        self._more, self._distinct = choices - 1, distinct
+        self._query, self._cost = query, partial(cost, numbers)
+        self._choices, self._distinct = choices, distinct
 
     def answer(self, view: View, task: Task) -> Action:
         """The first drawn keeps the task unless a later one costs less."""
         task_class = view.task_class(task)
-        rows = task_class.waitable_rows
-        drawn = best = self._query(view, task_class, rows)
-        if best is None:
+        rows, speeds = task_class.waitable_rows, view.speeds(task_class)
+        if self._distinct:
+            drawn = self._draw_distinct(view, rows, speeds)
+        else:
+            drawn = self._query(view.rng, rows, speeds, self._choices)
+        if not drawn:
             return Refuse(task)
-        nodes, rate = task_class.numbers, cells(view.speeds(task_class).rate)
-        least: float | None = None
-        for _ in range(self._more):
-            if self._distinct:
-                rows = rows[rows != drawn]
-            drawn = self._query(view, task_class, rows)
-            if drawn is None:
-                break
-            if drawn == best:
-                continue
-            if least is None:
-                least = self._cost(numbers, nodes, rate, best)
-            cost = self._cost(numbers, nodes, rate, drawn)
-            if cost < least:
-                best, least = drawn, cost
-        return Join(task, best)
+        if len(drawn) == 1:
+            return Join(task, drawn[0])
+        return Join(task, min(drawn, key=partial(self._cost, task_class.numbers, cells(speeds.rate))))
+
+    def _draw_distinct(self, view: View, rows: Rows, speeds: Speeds) -> list[int]:
+        drawn: list[int] = []
+        while len(drawn) < self._choices and (one := self._query(view.rng, rows, speeds, 1)):
+            drawn += one
+            rows = rows[rows != one[0]]
+        return drawn
