@@ -2,7 +2,8 @@
 
 A policy is asked, answers with actions, and never keeps a plan of its own: every action is in force
 before the next is asked for, so a generator can look at the view again and see what it has done.
-docs/seam.md walks every policy through these roles.
+docs/seam.md walks every policy through these roles. The answers are in answers.py, a learner's words in
+learning.py; all are to be had from here.
 """
 
 from __future__ import annotations
@@ -16,117 +17,24 @@ from random import Random
 from typing import ClassVar, Protocol
 
 import numpy as np
-from msgspec import Struct
-from numpy.typing import NDArray
 
+from eclectus.core.answers import Action, Batch, Join, Place, Plan, Refuse, Why
 from eclectus.core.claim import Claim
 from eclectus.core.cluster import Cluster
 from eclectus.core.jobs import JobWork
-from eclectus.core.known import Digest, KnownLoad, KnownNode, NodeState
+from eclectus.core.learning import Completion, Learn, Learned, Speeds
 from eclectus.core.model import Task
 from eclectus.core.ranking import Cost, Ranking
 from eclectus.core.usage import Usage
-from eclectus.feasibility.classes import ClassTable, TaskClass
+from eclectus.feasibility.class_table import ClassTable
+from eclectus.feasibility.classes import TaskClass
 
-# -- answers -----------------------------------------------------------------------------------
-
-
-class Why(Struct, frozen=True, gc=False):
-    """Why a task is not placed. `of_class`: true of every task of its class until the cluster changes."""
-
-    message: str = ""  # empty: the engine words it from the rules; must be given for one task alone
-    of_class: bool = True
-
-
-class Place(Struct, frozen=True, gc=False):
-    """Bind the task to this node now. The node must be open to its class.
-
-    `devices`: which of the node's devices a task takes that asks for some, whole ones first and that of
-    its share last. Where none are named it takes the fullest that have room.
-    """
-
-    task: Task
-    row: int
-    devices: tuple[int, ...] = ()
-
-
-class Plan(Struct, frozen=True, gc=False):
-    """The task waits for this busy node, for this round only: the next round plans afresh."""
-
-    task: Task
-    row: int
-    until: float = np.inf  # look again at this time even if nothing has happened, seconds
-
-
-class Join(Struct, frozen=True, gc=False):
-    """The task joins this node's line and stays there until the Line policy serves it.
-
-    The node must have a slot that services leave to others: a line behind services never moves.
-    """
-
-    task: Task
-    row: int
-
-
-class Batch(Struct, frozen=True, gc=False):
-    """Tasks of one kind wait together behind a reservation in the line of each of these nodes.
-
-    A node that comes to a reservation starts the next of them (late binding); reservations left over
-    when all have started are void. A row given twice gets two. `sticky`: a reservation stays until all
-    tasks have started, instead of being used up by the first.
-    """
-
-    tasks: tuple[Task, ...]
-    rows: tuple[int, ...]
-    sticky: bool = False
-
-
-class Refuse(Struct, frozen=True, gc=False):
-    """The task has no place now."""
-
-    task: Task
-    why: Why = Why()
-
-
-Action = Place | Plan | Join | Batch | Refuse
-
+__all__ = [
+    "Accounted", "Action", "Batch", "Completion", "Hold", "Join", "Lane", "Learn", "Learned", "Line", "Order",
+    "Place", "PlacePolicy", "Plan", "Profile", "Refuse", "Relieve", "Speeds", "Turns", "View", "Why",
+]  # fmt: skip
 
 # -- what is seen ------------------------------------------------------------------------------
-
-
-class Completion(Struct, frozen=True, gc=False):
-    """A task ran to its end on a node: what a learner learns from."""
-
-    row: int
-    workload: str
-    seconds: float  # container start to container end; no queueing, no image pull
-    at: float  # when we saw that it had ended, seconds: no kubelet's clock can disturb it
-
-
-@dataclass(frozen=True, slots=True)
-class Speeds:
-    """What is believed of every node for one workload.
-
-    `rate`: tasks a second in one slot, shape [capacity]. `most`: no rate is above it. `epoch`
-    changes when all rows may have changed at once; a single row changes only together with that
-    node's usage.
-    """
-
-    rate: NDArray[np.float64]
-    most: float
-    epoch: int
-
-
-class Learned(Struct, frozen=True, gc=False):
-    """One learned cell, for people."""
-
-    node: str
-    workload: str
-    rate: float  # tasks a second in one slot
-    samples: int
-    confidence: float = 0.0  # chance that the rate is within a third of the truth, 0..1
-    state: NodeState = "live"  # of the node
-    newest_at: float | None = None  # when the newest sample was taken, seconds
 
 
 class Lane(Protocol):
@@ -217,62 +125,6 @@ class View:
 
 
 # -- roles -------------------------------------------------------------------------------------
-
-
-class Learn(ABC):
-    """What does it teach us? One learner serves all profiles: the nodes are the same for all."""
-
-    @abstractmethod
-    def seat(self, row: int, node: str, capacity: int) -> None:
-        """Node `node` now has row `row` of arrays of length `capacity`."""
-
-    @abstractmethod
-    def unseat(self, row: int) -> None:
-        """The node of this row is gone."""
-
-    @abstractmethod
-    def observe(self, done: Completion) -> None:
-        """A task has ended."""
-
-    @abstractmethod
-    def speeds(self, workload: str) -> Speeds:
-        """What is believed of every node for this workload; cheap, asked with every decision."""
-
-    @abstractmethod
-    def learned(self) -> Iterator[Learned]:
-        """Every cell with samples, for people."""
-
-    # What a learner that needs to know of may override; none else is told.
-
-    def arrived(self, workload: str, now: float) -> None:
-        """A task that will end by itself has come to us, or another scheduler has bound it; once a task."""
-        del workload, now
-
-    def started(self, uid: str, row: int, workload: str, now: float) -> None:
-        """A task that will end by itself has been seen running, whoever bound it; maybe many times over."""
-        del uid, row, workload, now
-
-    def left(self, uid: str, now: float) -> None:
-        """A task has ended in any way, or is gone; it may never have been seen running."""
-        del uid, now
-
-    def known(self) -> Iterator[KnownNode]:
-        """What is known of every node, as values that another process can recall."""
-        return iter(())
-
-    def known_load(self, now: float) -> KnownLoad | None:
-        """How busy all nodes are; None where the learner does not say."""
-        del now
-        return None
-
-    def digest(self, groups: NDArray[np.intp], now: float) -> Digest | None:
-        """What is known in all, by group of nodes (by row, -1: none); None where the learner does not say."""
-        del groups, now
-        return None
-
-    def recall(self, known: KnownNode) -> None:
-        """What was known of a node once, here or elsewhere; the node has a row, `known.at` is not to come."""
-        del known
 
 
 class Accounted:

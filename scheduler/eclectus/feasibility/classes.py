@@ -24,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.core.cells import Cells, cells
-from eclectus.core.claim import Kind
 from eclectus.core.cluster import Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
@@ -34,8 +33,6 @@ from eclectus.feasibility.soft import softness
 
 Floats = NDArray[np.float64]
 
-CELLS_MOST = 8_000_000  # classes times nodes: with rankings about 60 bytes each, so half a gigabyte
-CLASSES_LEAST = 64
 FEW = 8  # changed rows up to which plain numbers cost less than arrays
 
 
@@ -241,51 +238,3 @@ class TaskClass:
     def rules(self) -> tuple[Rule, ...]:
         """The rules this class is asked, in kube-scheduler's order, room excepted."""
         return self._static + self._on_usage
-
-
-class ClassTable:
-    """All classes alive, found by what defines them: the spec and the kind of work."""
-
-    def __init__(self, cluster: Cluster, most_cells: int = CELLS_MOST) -> None:
-        self.cluster = cluster
-        self.round = 0
-        self._most_cells = most_cells
-        self._classes: dict[Kind, TaskClass] = {}
-
-    @property
-    def most(self) -> int:
-        """How many classes may be kept: beyond it those longest unasked are dropped, to be made again."""
-        return max(CLASSES_LEAST, self._most_cells // self.cluster.capacity)
-
-    def of(self, spec: Spec, workload: str) -> TaskClass:
-        """The class of such tasks, up to date."""
-        key = (spec, workload)
-        found = self._classes.get(key)
-        if found is None:
-            if len(self._classes) >= self.most:
-                self._drop_unasked()
-            found = self._classes[key] = TaskClass(self.cluster, spec, workload)
-        else:
-            found.refresh()
-        found.last_asked = self.round
-        return found
-
-    def kept(self, kind: Kind) -> TaskClass:
-        """The class, up to date or not: for `fits_now` and `may_wait`."""
-        return self._classes.get(kind) or self.of(*kind)
-
-    def recheck(self, spec: Spec, workload: str) -> bool:
-        """Whether a fresh look finds what was kept; if not, the fresh look takes its place. O(rows)."""
-        kept, fresh = self.of(spec, workload), TaskClass(self.cluster, spec, workload)
-        if np.array_equal(kept.open, fresh.open) and np.array_equal(kept.feasible, fresh.feasible):
-            return True
-        self._classes[spec, workload] = fresh
-        return False
-
-    def __len__(self) -> int:
-        return len(self._classes)
-
-    def _drop_unasked(self) -> None:
-        by_age = sorted(self._classes.items(), key=lambda item: item[1].last_asked)
-        for key, _ in by_age[: len(by_age) // 2]:
-            del self._classes[key]
