@@ -74,7 +74,9 @@ class Engine:
         if state.lanes.waiting:
             self._placing.take_turns()
         # 5. Who still waits is told why.
-        wake = self._telling.tell()
+        wake = state.reports.next_due()
+        if wake <= now:
+            wake = self._telling.tell()
         if state.lanes.waiting:  # only such tasks can be planned, or held
             wake = min(wake, self._flush_at, state.plans.next_look, *state.held.values())
         if state.backoff.waiting:

@@ -29,8 +29,6 @@ class Journal:
 
     def since(self, place: int) -> list[int] | None:
         """Rows changed since `place`, each once, ascending; None when the journal no longer reaches back."""
-        if place == self.end:
-            return []
         if place < self._base:
             return None
         news = self._rows[place - self._base :]

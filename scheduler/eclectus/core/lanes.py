@@ -151,6 +151,9 @@ class Lanes:
 
     def sweep(self, walked: Iterable[TaskLane]) -> None:
         """A round over these lanes is over."""
+        if not self.waiting:  # mostly whoever waited has found a place
+            self._lanes.clear()
+            return
         for lane in walked:
             if not lane.sweep(self.waiting):
                 del self._lanes[lane.key]

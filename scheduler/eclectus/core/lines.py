@@ -150,8 +150,9 @@ class Plans:
 
     def prune(self) -> None:
         """The round is over: only tasks still planned remember since when."""
-        for uid in [uid for uid in self.since if uid not in self._rows] if self.since else ():
-            del self.since[uid]
+        if self.since:
+            for uid in [uid for uid in self.since if uid not in self._rows]:
+                del self.since[uid]
 
     def withdraw(self, uid: str) -> None:
         """The task is gone."""

@@ -46,10 +46,9 @@ class Placing:
         state = self._state
         state.plans.lift()
         state.held.clear()
-        awake = self._awake_lanes()
-        names = sorted(awake, key=lambda name: min(map(_age, awake[name]))) if len(awake) > 1 else awake
-        for name in names:
-            self._walk(state.profiles[name], awake[name])
+        awake = self._awake_lanes().items()
+        for name, lanes in sorted(awake, key=_eldest) if len(awake) > 1 else awake:
+            self._walk(state.profiles[name], lanes)
         state.plans.prune()
 
     def flush(self) -> None:
@@ -76,17 +75,17 @@ class Placing:
         return awake
 
     def _walk(self, profile: Profile, lanes: list[TaskLane]) -> None:
-        walk = Walk(profile, self._state, lanes)
+        walk, policy = Walk(profile, self._state, lanes), profile.place
         answers: Iterator[Action] | None = None
         faults = 0
         while faults < FAULTS_MOST:
             try:
                 if answers is None:
-                    answers = iter(profile.place.place(self._state.view, walk))
+                    answers = iter(policy.place(self._state.view, walk))
                 action = next(answers, _NO_MORE)
             except Exception as error:  # a plug-in's defect must not stop the others
                 faults += 1
-                if not self._blame(walk, profile.place, f"{type(error).__name__}: {error}"):
+                if not self._blame(walk, policy, f"{type(error).__name__}: {error}"):
                     break
                 answers = None  # a generator that has raised is dead
                 continue
@@ -96,9 +95,9 @@ class Placing:
                 self._apply(walk, action)
             except PolicyError as error:
                 faults += 1
-                self._reject(walk, profile.place, action, error)
+                self._reject(walk, policy, action, error)
         if faults == FAULTS_MOST:
-            self._blame(walk, profile.place, f"erred {faults} times in one round")
+            self._blame(walk, policy, f"erred {faults} times in one round")
         if profile.relieve:
             self._relieve(profile, walk)
         self._state.lanes.sweep(lanes)
@@ -172,6 +171,10 @@ class Placing:
                 state.reports.hurry(waiting.uid, state.now)
         lane.park(state.now, hopeless, why.message)
         state.attempted("unschedulable", task, len(lane))
+
+
+def _eldest(awake: tuple[str, list[TaskLane]]) -> tuple[float, ...]:
+    return min(map(_age, awake[1]))
 
 
 def _age(lane: TaskLane) -> tuple[float, ...]:

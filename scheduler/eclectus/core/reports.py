@@ -30,14 +30,18 @@ class Reports:
 
     def next_due(self) -> float:
         """When the next word is due, seconds; inf for never."""
-        due = next(iter(self._first.values()), inf)
-        return min(due, self._next_other()) if self._others else due
+        first = next(iter(self._first.values()), inf)
+        other = self._next_other() if self._others else inf
+        return first if first < other else other
 
     def _next_other(self) -> float:
-        others, counting = self._others, self._counting
-        while others and counting.get(others[0][1]) != others[0][0]:
+        others = self._others
+        while others:
+            due, uid = others[0]
+            if self._counting.get(uid) == due:
+                return due
             heappop(others)
-        return others[0][0] if others else inf
+        return inf
 
     def owe(self, uid: str, now: float, at_once: bool) -> None:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""

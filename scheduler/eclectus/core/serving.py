@@ -24,16 +24,11 @@ class Serving:
     def serve_lines(self) -> None:
         """Nodes whose room or shape has changed start what stands first in their lines."""
         cluster, lines = self._state.cluster, self._state.lines.by_row
-        used, self._usage_place = self._usage_place, cluster.usage.end
-        shaped, self._shape_place = self._shape_place, cluster.shape.end
-        services, self._services_seen = self._services_seen, cluster.services_changed
+        may_shut = cluster.shape.end != self._shape_place or cluster.services_changed != self._services_seen
+        changed = self._reshaped() if may_shut else cluster.usage.since(self._usage_place)
+        self._usage_place = cluster.usage.end
         if not lines:
             return
-        changed = cluster.usage.since(used)
-        may_shut = shaped != self._shape_place or services != self._services_seen
-        if may_shut:
-            reshaped = cluster.shape.since(shaped)
-            changed = None if changed is None or reshaped is None else sorted({*changed, *reshaped})
         if changed is None:
             changed = sorted(cluster.rows.values())
         for row in changed:
@@ -43,6 +38,13 @@ class Serving:
                 self.serve(row)
         if self._thieves:
             self._steal(changed)
+
+    def _reshaped(self) -> list[int] | None:
+        """Rows whose room or shape has changed, ascending; None for all."""
+        cluster = self._state.cluster
+        used, shaped = cluster.usage.since(self._usage_place), cluster.shape.since(self._shape_place)
+        self._shape_place, self._services_seen = cluster.shape.end, cluster.services_changed
+        return None if used is None or shaped is None else sorted({*used, *shaped})
 
     def join(self, task: Task, row: int) -> None:
         """The task joins the line of this row, and the line is served."""

@@ -15,20 +15,18 @@ class Telling:
         self._state = state
 
     def tell(self) -> float:
-        """Report on every waiting pod that is owed a word; returns when the next word is due, seconds.
+        """Report on every waiting pod whose word is due; returns when the next will be, seconds.
 
         Pods of one class share the work of wording it.
         """
-        state, due = self._state, self._state.reports.next_due()
-        if due > state.now:
-            return due
+        state, reports = self._state, self._state.reports
         worded: dict[int, str] = {}
-        for uid in state.reports.take_due(state.now):
+        for uid in reports.take_due(state.now):
             task = state.pending[uid]
             reason, message = self._words(task, worded)
             state.report(task, reason, message)
-            state.reports.owe(uid, state.now, at_once=False)
-        return state.reports.next_due()
+            reports.owe(uid, state.now, at_once=False)
+        return reports.next_due()
 
     def _words(self, task: Task, worded: dict[int, str]) -> tuple[str, str]:
         state = self._state

@@ -42,8 +42,9 @@ class Walk(Turns):
         return task
 
     def _pull(self) -> Task | None:
-        hold = self._profile.hold
-        lane = self._only if self._only is not None else self._next_lane()
+        hold, lane = self._profile.hold, self._only
+        if lane is None:
+            lane = self._next_lane()
         while lane is not None:
             task = lane.take()
             if task is not None and (hold is None or self._let_go(hold, task)):
@@ -68,9 +69,10 @@ class Walk(Turns):
 
     def leave(self, task: Task) -> None:
         """The task waits in its lane no more."""
-        self._answered(task.uid)
-        self._state.lanes.leave(task.uid)
-        self._state.plans.withdraw(task.uid)
+        uid, state = task.uid, self._state
+        self._answered(uid)
+        state.lanes.leave(uid)
+        state.plans.withdraw(uid)
 
     def wait(self, task: Task) -> None:
         """The task waits on for a plan of this round, so its lane is looked at in the next."""
