@@ -27,14 +27,13 @@ class Jobs:
 
     def arrive(self, number: int, job: Arrival, now: float) -> Sequence[Running]:
         """The job is there; returns what is submitted at once."""
-        profile = self._profiles[number % len(self._profiles)]
-        if job.dag is not None:
-            self.in_parts = True
-            return self._staging.arrive(number, job.dag, job.sizes, profile, now)
         tasks = enumerate(job.sizes)
-        if job.at_once is None:
+        if job.at_once is None and job.dag is None:
             return self._new(number, job, tasks, now)
         self.in_parts = True
+        if job.dag is not None:
+            profile = self._profiles[number % len(self._profiles)]
+            return self._staging.arrive(number, job.dag, job.sizes, profile, now)
         self._later[number] = job, tasks
         return self._new(number, job, islice(tasks, job.at_once), now)
 

@@ -81,12 +81,18 @@ class Poisson(Workload):
         moments = accumulate(endless(lambda count: chance.exponential(1.0, count) / jobs_a_second))
         bounds = list(accumulate(self._shares()))[:-1]  # above the last of them lies the last class
         which = map(partial(bisect, bounds), endless(stream(seed, "classes").random))
-        kinds = [each.kind(each.name) for each in self.classes]
-        sizes = [endless(each.size.drawing(stream(seed, f"sizes of {each.name}"))) for each in self.classes]
+        classes = [
+            (
+                each.kind(each.name),
+                endless(each.size.drawing(stream(seed, f"sizes of {each.name}"))),
+                each.tasks_per_job,
+                each.estimate,
+            )
+            for each in self.classes
+        ]
         for now, at in zip(moments, which, strict=True):
-            known = self.classes[at]
-            drawn = tuple(islice(sizes[at], known.tasks_per_job))
-            yield Arrival(now, kinds[at], drawn, estimate=known.estimate)
+            kind, sizes, tasks, estimate = classes[at]
+            yield Arrival(now, kind, tuple(islice(sizes, tasks)), estimate=estimate)
 
     def _shares(self) -> list[float]:
         total = sum(each.share for each in self.classes)

@@ -38,6 +38,11 @@ from eclectus.sim.work import Arrival
 IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
 LOOK_EVERY = 1024  # steps between two looks at whether to stop
 
+Planned = tuple[float, int, Callable[[Any], None], Any]
+"""When, a serial number, and what happens to what: at one moment, what was planned first happens first."""
+
+NEVER: Planned = (inf, -1, lambda nothing: None, None)  # always the last one: so there is always a next
+
 
 class World:
     """One run, from the first arrival until everybody has ended."""
@@ -70,8 +75,8 @@ class World:
         self._judge = Judge()
         self.probing = probing
         self._waiting: dict[str, Running] = {}
-        self._heap: list[tuple[float, int, Callable[[Any], None], Any]] = []
-        self._serials = count()  # of what is planned: at one moment, what was planned first happens first
+        self._heap: list[Planned] = [NEVER]
+        self._serials = count()
         self._words: list[Event] = []  # for the engine's next step
         self._idle_wakes = 0
         # Every word between engine and machines takes a hop, where there is one.
@@ -114,21 +119,25 @@ class World:
     def _move_on(self) -> None:
         """To what happens next, or to when the engine wants to look again."""
         heap, wake = self._heap, self.engine.next_wake()
-        if heap and (wake is None or heap[0][0] <= wake):
-            self._idle_wakes = 0
-            at = heap[0][0]
-        elif wake is not None and self._idle_wakes < IDLE_WAKES_MOST:
-            self._idle_wakes += not heap
-            at = wake
+        at = heap[0][0]
+        if at == inf or (wake is not None and wake < at):
+            at = self._woken(wake)
         else:
-            raise StuckError(self._stuck())
+            self._idle_wakes = 0
         if at > self.now:
             self.now = at
             self.ledger.clock(at)
         now = self.now
-        while heap and heap[0][0] <= now:
+        while heap[0][0] <= now:
             _, _, action, what = heappop(heap)
             action(what)
+
+    def _woken(self, wake: float | None) -> float:
+        """When the engine looks again, with nothing else to come before; often in vain, but not for ever."""
+        if wake is None or self._idle_wakes == IDLE_WAKES_MOST:
+            raise StuckError(self._stuck())
+        self._idle_wakes += self._heap[0] is NEVER
+        return wake
 
     def _decide(self) -> None:
         words = self._words
@@ -152,6 +161,7 @@ class World:
         number, job = numbered
         self.ledger.arrive(number, job, self.now)
         runs = self._jobs.arrive(number, job, self.now)
+        self.ledger.enter(len(runs))
         self._submit(runs)
         if job.patience < inf:
             for run in runs:
@@ -159,13 +169,9 @@ class World:
         self._plan_next_arrival()
 
     def _submit(self, runs: Sequence[Running]) -> None:
-        self.ledger.enter(len(runs))
         for run in runs:
-            self._show(run)
-
-    def _show(self, run: Running) -> None:
-        self._waiting[run.task.uid] = run
-        self._tell(TaskSeen(run.task))
+            self._waiting[run.task.uid] = run
+            self._tell(TaskSeen(run.task))
 
     def _start(self, bind: Bind) -> None:
         machine = self.machines[bind.node]
@@ -204,7 +210,9 @@ class World:
         self.ledger.end(run, self.now)
         self._tell(TaskSeen(seen_over(run, machine.node.name, "Succeeded", self.now)))
         if self._jobs.in_parts:
-            self._submit(self._jobs.end(run, self.now))
+            more = self._jobs.end(run, self.now)
+            self.ledger.enter(len(more))
+            self._submit(more)
 
     def _befall(self, shock: Shock) -> None:
         machines = [self.machines[name] for name in shock.machines]
@@ -234,7 +242,7 @@ class World:
             self.ledger.lose(run)
             self._tell(TaskSeen(seen_over(run, machine.node.name, "Failed", self.now)))
             self._jobs.lose(run, self.now)
-            self._show(run)
+            self._submit((run,))
 
     # -- within ----------------------------------------------------------------------------------
 
