@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+from functools import reduce
 from itertools import islice
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import yaml
 
 from eclectus.core.errors import SettingsError
 from eclectus.sim.chance import stream
-from eclectus.sim.histogram import Histogram
+from eclectus.sim.histogram import ZERO, Histogram
 from eclectus.sim.jobtrace import Jobtrace
 from eclectus.sim.laws import Size
 from eclectus.sim.reading import parse
@@ -168,3 +170,15 @@ def test_histograms_add_up() -> None:
         both.total,
         both.largest,
     )
+
+
+def test_it_does_not_matter_when_a_histogram_is_summed_up() -> None:
+    often, once = Histogram(), Histogram()
+    sample = [0.0, *np.random.default_rng(2).exponential(1.0, 5000).tolist(), 1.0]
+    for at, value in enumerate(sample):
+        often.add(value)
+        once.add(value)
+        if at % 7 == 0:
+            often.sum_up()
+    assert (often.buckets, often.total, often.largest) == (once.buckets, once.total, once.largest)
+    assert (once.total, once.count, once.buckets[ZERO]) == (reduce(add, sample), len(sample), 1)

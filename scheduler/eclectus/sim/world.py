@@ -36,7 +36,7 @@ from eclectus.sim.shocks import Shock, change_speeds
 from eclectus.sim.work import Arrival
 
 IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
-LOOK_EVERY = 1024  # steps between two looks at whether to stop
+LOOK_EVERY = 1024  # steps between two looks at whether to stop, and until what has ended is summed up
 
 Planned = tuple[float, int, Callable[[Any], None], Any]
 """When, a serial number, and what happens to what: at one moment, what was planned first happens first."""
