@@ -45,7 +45,7 @@ class Facts:
     python: str
     machine: str
     minutes: float
-    cpu_minutes: float
+    test_minutes: float  # that the tests took, on however many cores
 
 
 def page(facts: Facts, sections: Sequence[Section]) -> str:
@@ -59,7 +59,7 @@ def _facts(facts: Facts) -> Iterator[str]:
     yield "| | |\n|---|---|"
     yield f"| Eclectus | {facts.eclectus} |"
     yield f"| by | {facts.python}; {facts.machine} |"
-    yield f"| took | {facts.minutes:.0f} min, {facts.cpu_minutes:.0f} min of CPU |"
+    yield f"| took | {facts.minutes:.0f} min, {facts.test_minutes:.0f} min of tests |"
 
 
 def _section(section: Section) -> Iterator[str]:

@@ -4,13 +4,14 @@ Runs those oracles of tests/oracles whose figures are others', with pytest and b
 writes down what they compared, passed or not. A data set that is not at hand is named, with what to do.
 """
 
+import ast
 import platform
 import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from inspect import getdoc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,52 +25,78 @@ FILE = CHECKOUT / "bench" / "report.md"
 ORACLES = CHECKOUT / "tests" / "oracles"
 ASKED = ("choices", "errors", "staleness", "central", "examples", "openb", "gavel")
 VERDICT = "verdict"  # the name under which a test notes a comparison
+ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 TEST_SECONDS_MOST = 3600  # a test: slow machines are no reason to lose the others
 
 
 @dataclass
 class Gatherer:
-    """A pytest plug-in: the comparisons of every test, by file."""
+    """A pytest plug-in: the comparisons of every test, by file, whichever process has run it."""
 
-    sections: dict[str, Section] = field(default_factory=dict)
+    reports: list[pytest.TestReport] = field(default_factory=list)
+    root: Path = CHECKOUT
 
-    def pytest_itemcollected(self, item: pytest.Item) -> None:
-        """The file's docstring opens its section: the first line is its title."""
-        name = item.location[0]
-        if isinstance(item, pytest.Function) and name not in self.sections:
-            title, _, text = (getdoc(item.module) or name).partition("\n")
-            self.sections[name] = Section(title.rstrip(".:"), text.strip())
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Where files are named from."""
+        self.root = config.rootpath
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test is over, or one of its phases."""
-        section = self.sections[report.location[0]]
-        if report.skipped and isinstance(report.longrepr, tuple):
-            section.left_out.add(report.longrepr[2].removeprefix("Skipped: "))
-        if report.failed:
-            section.failed.append(report.location[2])
-        if report.when == "call":
-            section.comparisons += [
-                _comparison(said) for name, said in report.user_properties if name == VERDICT
-            ]
+        self.reports.append(report)
+
+    def sections(self) -> list[Section]:
+        """One of each file, with its tests in their order, however they were dealt out to processes."""
+        found: dict[str, Section] = {}
+        for report in sorted(self.reports, key=_place):
+            name = report.location[0]
+            if name not in found:
+                found[name] = Section(*_docstring(self.root / name))
+            _note(found[name], report)
+        return list(found.values())
+
+    @property
+    def minutes(self) -> float:
+        """That the tests took, one after the other."""
+        return sum(report.duration for report in self.reports) / 60
+
+
+def _place(report: pytest.TestReport) -> tuple[int, str, int, str]:
+    file, line, _ = report.location
+    name = Path(file).stem.removeprefix("test_")
+    return ASKED.index(name) if name in ASKED else len(ASKED), file, line or 0, report.nodeid
+
+
+def _docstring(file: Path) -> tuple[str, str]:
+    """The first line of a file of tests is the title of its section, the rest its text."""
+    title, _, text = (ast.get_docstring(ast.parse(file.read_text())) or file.stem).partition("\n")
+    return title.rstrip(".:"), text.strip()
+
+
+def _note(section: Section, report: pytest.TestReport) -> None:
+    if report.skipped and isinstance(report.longrepr, tuple):
+        section.left_out.add(report.longrepr[2].removeprefix("Skipped: "))
+    if report.failed:
+        section.failed.append(report.location[2])
+    if report.when == "call":
+        section.comparisons += [_comparison(said) for name, said in report.user_properties if name == VERDICT]
 
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Measure and write; returns pytest's exit code. `arguments` go to pytest: `-k central` measures less."""
-    began, cpu = time.monotonic(), time.process_time()
-    gatherer = Gatherer()
+    began, gatherer = time.monotonic(), Gatherer()
     files = [str(ORACLES / f"test_{name}.py") for name in ASKED]
-    options = ["-v", "-m", "slow", f"--timeout={TEST_SECONDS_MOST}", "-p", "no:cacheprovider"]
+    options = ["-v", "-m", "slow", f"--timeout={TEST_SECONDS_MOST}", "-p", "no:cacheprovider", *ON_ALL_CORES]
     code = pytest.main([*options, *arguments, *files], plugins=[gatherer])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return int(code)  # interrupted, or nothing was asked: what is there stays
     facts = Facts(
         eclectus=f"{__version__}, commit {_commit()}",
         python=f"{platform.python_implementation()} {platform.python_version()}, numpy {np.__version__}",
-        machine=f"{platform.system()} {platform.machine()}, one process",
+        machine=f"{platform.system()} {platform.machine()}",
         minutes=(time.monotonic() - began) / 60,
-        cpu_minutes=(time.process_time() - cpu) / 60,
+        test_minutes=gatherer.minutes,
     )
-    FILE.write_text(page(facts, list(gatherer.sections.values())))
+    FILE.write_text(page(facts, gatherer.sections()))
     print(f"\nwritten: {FILE}")
     return int(code)
 

@@ -29,11 +29,13 @@ def test_has_no_data():
 '''
 
 
-def test_what_tests_have_noted_is_gathered_by_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["here", "elsewhere"])
+def test_what_tests_have_noted_is_gathered_by_file(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
-    gatherer = Gatherer()
-    pytest.main(["-q", "-p", "no:cacheprovider", f"--rootdir={tmp_path}", str(tmp_path)], plugins=[gatherer])
-    (section,) = gatherer.sections.values()
+    gatherer, quietly = Gatherer(), ("-q", "-p", "no:cacheprovider", *processes)
+    pytest.main([*quietly, f"--rootdir={tmp_path}", str(tmp_path)], plugins=[gatherer])
+    (section,) = gatherer.sections()
+    assert gatherer.minutes > 0
     assert (section.title, section.text) == ("Title of it: with a colon", "And what is to be said.")
     assert section.comparisons == [
         Comparison("a sum", 2.0, 2.1, 0.3, 3, 500),
