@@ -24,8 +24,8 @@ up: venv ## a real control plane with fake nodes (E2E=kind or E2E=existing to ch
 down: venv ## end that control plane and remove what it wrote
 	@$(BIN)/python -m eclectus_e2e down
 
-demo: venv ## the main job, seen: Eclectus, kube-scheduler and a uniform baseline on the same stream; then shocks
-	@$(BIN)/python -m eclectus_e2e demo $(DEMO)
+demo: venv ## the main job, seen: Eclectus, kube-scheduler and a uniform baseline on the same stream; then shocks (NODES=real)
+	@$(BIN)/python -m eclectus_e2e demo $(if $(NODES),--nodes $(NODES)) $(DEMO)
 
 test: venv ## the pure tests, then the tests on a real API server and etcd
 	@$(BIN)/python -m pytest -m "live or not slow" $(PYTEST)

@@ -14,7 +14,7 @@ from eclectus_e2e.errors import UsageError
 from eclectus_e2e.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.paths import CHECKOUT, CLUSTER_DIRECTORY
 from eclectus_e2e.processes import recorded
-from eclectus_e2e.up import ENVIRONMENT_FILE
+from eclectus_e2e.up import ENVIRONMENT_FILE, REAL
 
 from . import screen
 from .comparison import SECONDS as COMPARED_SECONDS
@@ -22,6 +22,8 @@ from .comparison import comparison
 from .contestants import CONTESTANTS, USUAL
 from .ground import laid
 from .plots import draw
+from .real.command import act_on_real_nodes
+from .real.plan import Plan as RealPlan
 from .report import OURS, RIVAL, Run, report
 from .runner import Leg, runs
 from .shocks.command import act_two
@@ -45,7 +47,9 @@ def demo(arguments: list[str]) -> int:
     """
     options = _options(arguments)
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
-    if options.comparison:
+    if options.nodes == REAL:
+        sound = [act_on_real_nodes(RealPlan(seed=options.seed), FOLDER, console).sound]
+    elif options.comparison:
         names = options.schedulers or list(CONTESTANTS)
         found = comparison(
             FOLDER,
@@ -116,6 +120,11 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--acts", type=_acts, help="1: the contest, 2: the shocks (1,2; with --quick 1)")
     parser.add_argument(
         "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 40 minutes"
+    )
+    parser.add_argument(
+        "--nodes",
+        choices=[REAL],
+        help="instead: real kubelets and containers on this machine, as root, 10 minutes",
     )
     parser.add_argument(
         "--keep", action="store_true", help="leave the cluster running, for `make down` to end"

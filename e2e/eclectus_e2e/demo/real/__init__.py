@@ -1,0 +1,1 @@
+"""The demo on real kubelets: probes learn quotas that nobody tells, real work follows; twice."""

@@ -1,0 +1,65 @@
+"""The act on real nodes from beginning to end: its cluster, its files, its tables."""
+
+from pathlib import Path
+
+import msgspec
+import uvloop
+from rich.console import Console
+
+from eclectus_e2e.chart import NAMESPACE
+from eclectus_e2e.demo.screen import Lines
+from eclectus_e2e.errors import MachineError
+from eclectus_e2e.images import archives
+from eclectus_e2e.kubectl import Kubectl
+from eclectus_e2e.kubelet.api import Api, read_access
+from eclectus_e2e.realnodes import needs, nodes
+from eclectus_e2e.realnodes.nodes import RealNodes
+from eclectus_e2e.realnodes.place import NodeSpec
+from eclectus_e2e.release import Release
+
+from .course import Act
+from .noted import Noted
+from .objects import POOL, VALUES, WORKERS
+from .plan import SYSTEM, Plan
+from .plots import draw
+from .report import RealReport, report
+from .tables import tables
+
+IMAGES = ("pause", "scheduler", "operator", "unit")
+
+
+def act_on_real_nodes(plan: Plan, folder: Path, console: Console) -> RealReport:
+    """Play it; writes real.json and real.png into the folder. MachineError says what the machine lacks."""
+    if reason := needs.why_not() or archives.why_not():
+        raise MachineError(reason)
+    shown = Lines(console)
+    specs = [NodeSpec(SYSTEM, 1.0, {POOL: "system"})]
+    specs += [NodeSpec(name, quota, {POOL: WORKERS}) for name, quota in plan.quotas.items()]
+    shown.say("building images, where they are not there yet")
+    images = [archives.archive(name) for name in IMAGES]
+    shown.say(f"starting a control plane, {len(specs)} real nodes and the chart with its operator")
+    with nodes.started(folder / "cluster", specs, images) as real:
+        _install(real)
+        noted = uvloop.run(_play(real, plan, shown))
+    found = report(noted, plan)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "real.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
+    draw(noted, plan, folder / "real.png")
+    for table in tables(found):
+        console.print(table)
+    return found
+
+
+def _install(real: RealNodes) -> None:
+    _kubectl(real)("create", "namespace", NAMESPACE)
+    Release(real.plane.kubeconfig).install(VALUES)
+
+
+async def _play(real: RealNodes, plan: Plan, shown: Lines) -> Noted:
+    cpu = _kubectl(real).get("node", next(iter(plan.quotas)))["status"]["allocatable"]["cpu"]
+    async with Api(read_access(real.plane.kubeconfig)) as api:
+        return await Act(api, plan, cpu, real.set_quota, shown.say).play()
+
+
+def _kubectl(real: RealNodes) -> Kubectl:
+    return Kubectl(real.plane.binaries, real.plane.kubeconfig)

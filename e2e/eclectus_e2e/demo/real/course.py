@@ -1,0 +1,131 @@
+"""The act itself, twice: probes learn the quotas, then a stream goes to each scheduler."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from eclectus_e2e.demo.load import PODS
+from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.kubelet.api import MERGE, Api
+from eclectus_e2e.kubelet.objects import Metadata, Pod
+
+from .noted import Instant, Noted, Spell, Stream
+from .objects import CLASS, EAGER, MODEST, node_probe, work_pod
+from .plan import SCHEDULERS, Plan
+
+LEARN_MOST_SECONDS = 600.0
+DRAIN_MOST_SECONDS = 300.0  # after the last arrival; who has not ended then is lost
+_LOOK_EVERY_SECONDS = 1.0
+_API = "/apis/eclectus.dev/v1alpha1"
+_AT_ONCE = {"gracePeriodSeconds": 0}
+
+
+class _Class(msgspec.Struct, frozen=True):
+    name: str
+    rate: float = 0.0
+    samples: int = 0
+
+
+class _Status(msgspec.Struct, frozen=True):
+    classes: list[_Class] = []
+
+
+class _Profile(msgspec.Struct, frozen=True):
+    metadata: Metadata
+    status: _Status = _Status()
+
+
+class _Profiles(msgspec.Struct, frozen=True):
+    items: list[_Profile]
+
+
+@dataclass
+class Act:
+    """One performance; `set_quota(node, share)` is the machine's."""
+
+    api: Api
+    plan: Plan
+    cpu: str  # a node's every core, as its status says
+    set_quota: Callable[[str, float], None]
+    say: Callable[[str], None]
+    noted: Noted = field(default_factory=Noted)
+
+    async def play(self) -> Noted:
+        """All of it."""
+        async with asyncio.TaskGroup() as group:
+            looking = group.create_task(self._look())
+            await self.api.request("POST", f"{_API}/nodeprobes", node_probe(self.plan.units))
+            self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, from nothing")
+            first = await self._learn(self.plan.quotas)
+            arrivals = self.plan.arrivals(sum(cell.rate for cell in self.noted.instants[-1].cells))
+            await self._streams(first, arrivals)
+            self.say("the quotas change places, and probes learn them again")
+            again = await self._learn(self.plan.changed)
+            await self._streams(again, arrivals)
+            looking.cancel()
+        return self.noted
+
+    async def _look(self) -> None:
+        """Note what is believed, for ever."""
+        while True:
+            found = msgspec.json.decode(await self.api.request("GET", f"{_API}/nodeprofiles"), type=_Profiles)
+            cells = [
+                Cell(profile.metadata.name, one.name, one.rate, one.samples)
+                for profile in found.items
+                for one in profile.status.classes
+                if one.name == CLASS
+            ]
+            self.noted.instants.append(Instant(time.time(), cells))
+            await asyncio.sleep(_LOOK_EVERY_SECONDS)
+
+    async def _learn(self, quotas: Mapping[str, float]) -> Spell:
+        """Put these in force, and let probes learn them until they have, or the patience is over."""
+        for node, quota in quotas.items():
+            self.set_quota(node, quota)
+        spell = Spell(quotas, time.time())
+        self.noted.spells.append(spell)
+        await self._limit(EAGER)
+        await _until(lambda: spell.look(self.noted.instants), LEARN_MOST_SECONDS)
+        await self._limit(MODEST)
+        return spell
+
+    async def _limit(self, limits: Mapping[str, int]) -> None:
+        await self.api.request("PATCH", f"{_API}/nodeprobes/demo", {"spec": {"limits": limits}}, MERGE)
+
+    async def _streams(self, spell: Spell, arrivals: Sequence[float]) -> None:
+        for name in SCHEDULERS:
+            self.say(f"{name}: {len(arrivals)} pods in {self.plan.seconds:.0f} s")
+            await self._stream(spell, name, arrivals)
+
+    async def _stream(self, spell: Spell, name: str, arrivals: Sequence[float]) -> None:
+        """Send it, and wait for its last pod."""
+        stream = spell.streams[name] = Stream(time.time(), len(arrivals))
+        prefix = f"{name}-{len(self.noted.spells)}"
+        async with asyncio.TaskGroup() as group:
+            reaping = group.create_task(self._reap(stream))
+            for number, at in enumerate(arrivals):
+                await asyncio.sleep(stream.began + at - time.time())
+                pod = work_pod(f"{prefix}-{number:03d}", SCHEDULERS[name], self.cpu, self.plan.units)
+                stream.sent[pod["metadata"]["name"]] = time.time()
+                await self.api.request("POST", PODS, pod)
+            await _until(lambda: len(stream.ended) == stream.planned, DRAIN_MOST_SECONDS)
+            reaping.cancel()
+
+    async def _reap(self, stream: Stream) -> None:
+        """Note each pod that ends, and delete it, as a job's controller would."""
+        async for seen in self.api.changes(PODS, Pod):
+            for pod in seen.items if seen.kind != "deleted" else ():
+                if stream.end(pod.metadata.name, pod.node, pod.status.phase, time.time()):
+                    await self.api.request("DELETE", f"{PODS}/{pod.metadata.name}", _AT_ONCE)
+
+
+async def _until(condition: Callable[[], object], seconds: float) -> None:
+    """Wait for a condition, or for the time to be over."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        await asyncio.sleep(_LOOK_EVERY_SECONDS)

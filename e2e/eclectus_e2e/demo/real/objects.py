@@ -1,0 +1,62 @@
+"""What is created on the cluster: the chart's values, the NodeProbe, and pods that do real work."""
+
+from typing import Any
+
+from eclectus_e2e.demo.objects import NAMESPACE
+from eclectus_e2e.images.archives import references
+
+Json = dict[str, Any]
+CLASS = "unit"
+POOL = "pool"
+WORKERS = "batch"
+_ON_SYSTEM = {"image": {"pullPolicy": "Never"}, "nodeSelector": {POOL: "system"}}
+# What is learned is written every second: the act is short.
+VALUES: Json = {
+    "scheduler": {**_ON_SYSTEM, "replicas": 1},
+    "operator": {"enabled": True, **_ON_SYSTEM},
+    "config": {"nodeProfiles": {"interval": "1s"}},
+}
+# To learn, a probe wherever there is room for one; beside real work one in half a minute.
+EAGER = {"perHour": 3600, "leastPerHour": 3600, "running": 4, "nodeIntervalSeconds": 0}
+MODEST = {"perHour": 120, "leastPerHour": 120, "running": 1, "nodeIntervalSeconds": 0}
+
+
+def node_probe(units: int) -> Json:
+    """Probes of the very work that is sent, so that what they show is a sample of it."""
+    return {
+        "apiVersion": "eclectus.dev/v1alpha1",
+        "kind": "NodeProbe",
+        "metadata": {"name": "demo"},
+        "spec": {
+            "nodeSelector": {POOL: WORKERS},
+            "classes": [{"name": CLASS, "unit": {"kind": "cpu", "units": units}}],
+            "limits": EAGER,
+        },
+    }
+
+
+def work_pod(name: str, scheduler: str, cpu: str, units: int) -> Json:
+    """The built-in benchmark as a pod that anybody might send; it asks for a node's every core.
+
+    So one runs on a node at a time, and how long it takes is the node's quota alone, under every scheduler.
+    """
+    container = {
+        "name": "unit",
+        "image": references()["unit"],
+        "imagePullPolicy": "Never",
+        "args": ["cpu", "--units", str(units)],
+        "resources": {"requests": {"cpu": cpu}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"eclectus.dev/class": CLASS}},
+        "spec": {
+            "schedulerName": scheduler,
+            "nodeSelector": {POOL: WORKERS},
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "enableServiceLinks": False,
+            "containers": [container],
+        },
+    }

@@ -1,0 +1,37 @@
+"""What the act on real nodes does: who has which quota, before and after they change, and what is sent."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eclectus_e2e.realnodes.command import SHARES
+
+SYSTEM = "system"  # the node of the product's own pods, which takes no part
+SCHEDULERS = {"eclectus": "eclectus", "kube-scheduler": "default-scheduler"}  # and what pods call them
+
+
+def _traded() -> dict[str, float]:
+    """The fastest node and the slowest change places, and so do the two between them."""
+    slowest_first = sorted(SHARES, key=SHARES.__getitem__)
+    return {name: SHARES[other] for name, other in zip(slowest_first, reversed(slowest_first), strict=True)}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One performance. Quotas are shares of one core, told to no scheduler."""
+
+    seed: int = 1
+    quotas: Mapping[str, float] = field(default_factory=lambda: dict(SHARES))
+    changed: Mapping[str, float] = field(default_factory=_traded)
+    load: float = 0.5  # of what the nodes were seen to do when they do nothing but work
+    seconds: float = 90.0  # of each stream
+    units: int = 8  # of the benchmark in each pod and probe: about a second of a core
+
+    def arrivals(self, capacity: float) -> list[float]:
+        """Poisson: seconds from the stream's begin, the same for every stream."""
+        gaps = random.Random(self.seed)
+        at, found = gaps.expovariate(self.load * capacity), []
+        while at < self.seconds:
+            found.append(at)
+            at += gaps.expovariate(self.load * capacity)
+        return found

@@ -1,0 +1,63 @@
+"""The picture of the act on real nodes: what was believed against the quotas, and what each pod took."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from eclectus_e2e.demo.plots import COLOURS
+
+from .noted import Noted
+from .plan import Plan
+
+NODE_COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#0072b2")  # told apart by everybody, also in grey
+
+
+def draw(noted: Noted, plan: Plan, file: Path) -> None:
+    """Write the picture as PNG."""
+    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(12, 8), layout="constrained", dpi=100)
+        speeds, times = figure.subplots(2, 1, sharex=True)
+        _speeds(speeds, noted)
+        _times(times, noted)
+        times.set_xlabel("seconds")
+        figure.suptitle(f"Real containers on {len(plan.quotas)} real nodes, seed {plan.seed}")
+        figure.savefig(file)
+
+
+def _speeds(axes: Axes, noted: Noted) -> None:
+    first, again = noted.spells
+    begin, end = first.since, noted.instants[-1].at
+    moments = np.array([begin, again.since, again.since, end]) - begin
+    for node, colour in zip(first.quotas, NODE_COLOURS, strict=True):
+        quotas = [first.quotas[node], first.quotas[node], again.quotas[node], again.quotas[node]]
+        axes.plot(moments, quotas, color=colour, linestyle=(0, (5, 3)), linewidth=2.0, alpha=0.6)
+        seen = [
+            (one.at - begin, speed.learned)
+            for one in noted.instants
+            for speed in one.speeds(first.quotas if one.at < again.since else again.quotas)
+            if speed.node == node and speed.learned is not None
+        ]
+        axes.plot(*zip(*seen, strict=True), color=colour, linewidth=1.2, label=node)
+    axes.set_yscale("log", base=2)
+    ticks = sorted(first.quotas.values())
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set(title="Learned speed (lines) and hidden quota (dashes)", ylabel="share of a core")
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.legend(frameon=False, ncols=4)
+
+
+def _times(axes: Axes, noted: Noted) -> None:
+    begin = noted.spells[0].since
+    for name in noted.spells[0].streams:
+        streams = [spell.streams[name] for spell in noted.spells]
+        pods = [(one.sent[pod], at) for one in streams for pod, (_, at) in one.ended.items()]
+        sent, ended = np.array(pods).reshape(-1, 2).T
+        axes.plot(sent - begin, ended - sent, "o", markersize=4, color=COLOURS[name], label=name)
+    axes.axvline(noted.spells[1].since - begin, color="#555555", linewidth=0.8)
+    axes.set(title="Response time of each pod, by its creation", ylabel="seconds from creation to end")
+    axes.set_ylim(bottom=0)
+    axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+    axes.legend(frameon=False)

@@ -1,0 +1,93 @@
+"""From what was noted on real nodes to the numbers of build/demo/real.json. Pure."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
+
+from .noted import Instant, Noted, Spell, Stream
+from .plan import Plan
+
+
+class Node(msgspec.Struct, frozen=True):
+    """One node: what its pods may use, what was believed, on the same scale, and from how many samples."""
+
+    node: str
+    quota: float  # of one core
+    learned: float | None
+    off: float | None  # relative error: -0.1 is a tenth too slow
+    samples: int
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """One scheduler's stream. A response time ends when the pod's end is seen by a watch."""
+
+    pods: int
+    lost: int  # never came to their end
+    failed: int
+    response_seconds: Spread
+    by_node: dict[str, int]
+
+
+class Half(msgspec.Struct, frozen=True):
+    """A set of quotas: how it was learned, and how pods fared under it."""
+
+    learned_seconds: float | None  # until all nodes were within a third; None: never
+    nodes: list[Node]
+    schedulers: dict[str, Answer]
+    mean_ratio: float  # Eclectus' response time as a share of kube-scheduler's
+    p99_ratio: float
+
+
+class RealReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The file."""
+
+    seed: int
+    load: float
+    units: int
+    seconds: float
+    first: Half  # learned from nothing, by probes alone: `samples` are probes
+    again: Half  # after the quotas had changed
+
+    @property
+    def sound(self) -> bool:
+        """Whether every pod came to a good end."""
+        answers = [*self.first.schedulers.values(), *self.again.schedulers.values()]
+        return not any(one.lost or one.failed for one in answers)
+
+
+def report(noted: Noted, plan: Plan) -> RealReport:
+    """Judge the act."""
+    first, again = (_half(spell, noted.instants) for spell in noted.spells)
+    return RealReport(
+        seed=plan.seed, load=plan.load, units=plan.units, seconds=plan.seconds, first=first, again=again
+    )
+
+
+def _half(spell: Spell, instants: Sequence[Instant]) -> Half:
+    """What was believed when all was learned; if it never was, at the end."""
+    found = spell.learned or instants[-1]
+    nodes = [
+        Node(one.node, one.true, one.learned, one.error, one.samples) for one in found.speeds(spell.quotas)
+    ]
+    answers = {name: _answer(stream, list(spell.quotas)) for name, stream in spell.streams.items()}
+    ours, theirs = answers[OURS].response_seconds, answers[RIVAL].response_seconds
+    return Half(
+        learned_seconds=spell.learned.at - spell.since if spell.learned else None,
+        nodes=nodes,
+        schedulers=answers,
+        mean_ratio=ours.mean / theirs.mean,
+        p99_ratio=ours.p99 / theirs.p99,
+    )
+
+
+def _answer(stream: Stream, names: Sequence[str]) -> Answer:
+    nodes = [node for node, _ in stream.ended.values()]
+    return Answer(
+        pods=stream.planned,
+        lost=stream.planned - len(stream.ended),
+        failed=len(stream.failed),
+        response_seconds=spread([at - stream.sent[name] for name, (_, at) in stream.ended.items()]),
+        by_node={node: nodes.count(node) for node in names},
+    )

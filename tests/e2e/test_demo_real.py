@@ -1,0 +1,158 @@
+"""The demo on real nodes, as far as it is pure: its plan, what counts as learned, its report and tables."""
+
+import math
+
+import pytest
+from rich.console import Console
+
+from eclectus_e2e.demo.command import demo
+from eclectus_e2e.demo.real import command
+from eclectus_e2e.demo.real.noted import Instant, Noted, Spell, Stream
+from eclectus_e2e.demo.real.objects import node_probe, work_pod
+from eclectus_e2e.demo.real.plan import Plan
+from eclectus_e2e.demo.real.plots import draw
+from eclectus_e2e.demo.real.report import report
+from eclectus_e2e.demo.real.tables import tables
+from eclectus_e2e.demo.speeds import Cell
+
+PLAN = Plan()
+
+
+def instant(at, quotas, samples=5, **wrong):
+    """Rates in proportion to quotas, on their own scale; some wrong by a factor, by name without dash."""
+    cells = [
+        Cell(node, "unit", 0.07 * quota * wrong.get(node.replace("-", ""), 1.0), samples)
+        for node, quota in quotas.items()
+    ]
+    return Instant(at, cells)
+
+
+def stream(began, *seconds):
+    """Pods on the fastest node but for the last, which take so long."""
+    one = Stream(began, len(seconds))
+    for number, took in enumerate(seconds):
+        one.sent[str(number)] = began + number
+        node = "real-2" if number == len(seconds) - 1 else "real-3"
+        assert one.end(str(number), node, "Succeeded", began + number + took)
+    return one
+
+
+def noted():
+    """An act in which all was learned after 30 s, and again 20 s after the change at 200 s."""
+    instants = [instant(30.0, PLAN.quotas), instant(220.0, PLAN.changed, real2=1.2)]
+    spells = [
+        Spell(
+            quotas,
+            since,
+            seen,
+            {"eclectus": stream(50.0, 2.0, 6.0), "kube-scheduler": stream(99.0, 8.0, 8.0)},
+        )
+        for quotas, since, seen in zip((PLAN.quotas, PLAN.changed), (0.0, 200.0), instants, strict=True)
+    ]
+    return Noted(instants, spells)
+
+
+def test_quotas_change_places_and_their_sum_stays():
+    assert sorted(PLAN.changed.values()) == sorted(PLAN.quotas.values())
+    assert all(PLAN.changed[name] != quota for name, quota in PLAN.quotas.items())
+    assert max(PLAN.quotas, key=PLAN.quotas.get) == min(PLAN.changed, key=PLAN.changed.get)
+
+
+def test_the_stream_is_the_seeds_and_as_dense_as_the_load():
+    arrivals = Plan(seconds=10_000.0).arrivals(2.0)
+    assert arrivals == Plan(seconds=10_000.0).arrivals(2.0) != Plan(seed=2, seconds=10_000.0).arrivals(2.0)
+    assert len(arrivals) == pytest.approx(10_000, rel=0.05)
+    assert arrivals == sorted(arrivals)
+    assert arrivals[-1] < 10_000.0
+
+
+@pytest.mark.parametrize(
+    ("seen", "learned"),
+    [
+        (instant(10.0, PLAN.quotas), True),
+        (instant(10.0, PLAN.quotas, real2=1.3), True),
+        (instant(10.0, PLAN.quotas, real2=1.4), False),
+        (instant(10.0, PLAN.quotas, samples=2), False),
+        (instant(4.0, PLAN.quotas), False),
+        (Instant(10.0, instant(10.0, PLAN.quotas).cells[1:]), False),
+    ],
+    ids=["right", "nearly right", "one wrong", "few samples", "from before", "one unknown"],
+)
+def test_learned_is_when_every_node_is_within_a_third(seen, learned):
+    spell = Spell(PLAN.quotas, since=5.0)
+    assert spell.look([seen]) == learned
+    assert spell.learned is (seen if learned else None)
+
+
+def test_once_learned_the_first_moment_counts():
+    spell, first = Spell(PLAN.quotas, since=0.0), instant(10.0, PLAN.quotas)
+    assert spell.look([first])
+    assert spell.look([first, instant(20.0, PLAN.changed)])
+    assert spell.learned is first
+
+
+def test_a_pods_end_is_noted_once():
+    one = Stream(0.0, 2)
+    assert not one.end("a", "n", "Running", 1.0)
+    assert one.end("a", "n", "Failed", 2.0)
+    assert not one.end("a", "n", "Failed", 3.0)
+    assert (one.ended, one.failed) == ({"a": ("n", 2.0)}, {"a"})
+
+
+def test_the_report_says_what_was_learned_and_what_pods_took():
+    found = report(noted(), PLAN)
+    assert (found.first.learned_seconds, found.again.learned_seconds) == (30.0, 20.0)
+    assert all(abs(one.off) < 1e-9 for one in found.first.nodes)
+    assert max(one.off for one in found.again.nodes) == pytest.approx(0.2)
+    ours = found.first.schedulers["eclectus"]
+    assert (ours.pods, ours.lost, ours.failed) == (2, 0, 0)
+    assert (ours.response_seconds.mean, ours.response_seconds.p50) == (4.0, 4.0)
+    assert ours.by_node == {"real-1": 0, "real-2": 1, "real-3": 1, "real-4": 0}
+    assert found.first.mean_ratio == found.again.mean_ratio == pytest.approx(0.5)
+    assert found.sound
+
+
+def test_what_was_never_learned_and_who_never_ended_are_told():
+    act = noted()
+    act.spells[1].learned = None
+    act.spells[1].streams["kube-scheduler"].ended.clear()
+    found = report(act, PLAN)
+    assert found.again.learned_seconds is None
+    assert found.again.schedulers["kube-scheduler"].lost == 2
+    assert math.isnan(found.again.mean_ratio)
+    assert not found.sound
+
+
+def test_a_failed_pod_is_no_good_end():
+    act = noted()
+    act.spells[0].streams["eclectus"].failed.add("0")
+    assert not report(act, PLAN).sound
+
+
+def test_tables_and_picture_show_it(tmp_path):
+    act = noted()
+    act.spells[1].streams["kube-scheduler"].ended.clear()
+    console = Console(width=140, record=True)
+    for table in tables(report(act, PLAN)):
+        console.print(table)
+    text = console.export_text()
+    assert "within a third after 30 s" in text
+    row = next(line for line in text.splitlines() if " real-3 " in line)
+    assert row.split()[1:] == ["0.80", "0.80", "+0%", "5"]
+    assert "0.50 of kube-scheduler's mean" in text
+    draw(act, PLAN, tmp_path / "real.png")
+    assert (tmp_path / "real.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_probes_are_of_the_work_that_is_sent():
+    (klass,) = node_probe(15)["spec"]["classes"]
+    pod = work_pod("a", "eclectus", "2", 15)
+    (container,) = pod["spec"]["containers"]
+    assert pod["metadata"]["labels"]["eclectus.dev/class"] == klass["name"]
+    assert container["args"] == [klass["unit"]["kind"], "--units", str(klass["unit"]["units"])]
+
+
+def test_a_machine_that_cannot_is_told_why(monkeypatch):
+    monkeypatch.setattr(command.needs, "why_not", lambda: "real nodes need root")
+    with pytest.raises(command.MachineError, match="real nodes need root"):
+        demo(["--nodes", "real"])
