@@ -30,7 +30,7 @@ def test_a_swap_is_recovered_from_and_a_frozen_node_returns_by_probes_alone(tmp_
     assert found.sound
     assert found.learnt.share >= 0.95
     assert found.recovered.share >= 0.95
-    assert found.recovered.seconds is not None  # how soon depends on who else uses the machine: the demo tells
+    assert found.recovered.seconds is not None  # how soon is the demo's to tell
     assert found.frozen.last_start_seconds <= found.frozen.cut_off_seconds
     assert found.frozen.dead_seconds is not None
     assert found.frozen.starts_while_out == 0
