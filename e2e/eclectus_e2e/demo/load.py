@@ -32,14 +32,20 @@ class Sent:
     began: float  # Unix seconds
     at: dict[str, float] = field(default_factory=dict)  # pod name: Unix seconds of its creation
     late_seconds: list[float] = field(default_factory=list)
+    is_over: bool = False  # whether nothing else is to be sent
 
 
 async def send(api: Api, arrivals: Sequence[Arrival], scheduler: str, sent: Sent) -> None:
-    """Create every pod at `sent.began` + its time. Raises ApiError when the API server refuses one."""
+    """Create every pod at `sent.began` + its time, until `sent.is_over`.
+
+    Raises ApiError when the API server refuses one.
+    """
     async with asyncio.TaskGroup() as group:
         for arrival in arrivals:
             due = sent.began + arrival.at_seconds
             await asyncio.sleep(due - time.time())
+            if sent.is_over:
+                return
             group.create_task(create(api, arrival, scheduler, sent, due))
 
 

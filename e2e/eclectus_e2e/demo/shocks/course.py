@@ -87,7 +87,8 @@ class _Act:
             sending = group.create_task(load.send(api, tuple(noted.arrivals), _SCHEDULER, noted.sent))
             await prober.ask(api)
             await self._script(api)
-            sending.cancel()
+            noted.sent.is_over = True  # a request that is cut off may have created its pod, or not
+            await sending
             self.screen.say("the last pods end")
             await load.emptied(api, DRAIN_SECONDS)
             noted.marks["over"] = time.time()
