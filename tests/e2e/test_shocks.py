@@ -61,30 +61,35 @@ def test_only_what_ran_since_the_change_counts_as_samples():
     truth = Truth([change(0.0, "a", 1.0), change(100.0, "a", 8.0)])
     before = [entry(f"b{i}", "a", 10.0 + i, 90.0 + i) for i in range(8)]
     after = [entry(f"c{i}", "a", 101.0 + i, 110.0) for i in range(7)]
-    assert judged(before, truth, CLASSES, until=99.0) == {("a", "build")}
-    assert judged([*before, *after], truth, CLASSES, until=200.0) == set()
-    assert judged([*after, entry("last", "a", 120.0, 121.0)], truth, CLASSES, until=200.0) == {("a", "build")}
+    assert judged(before, truth, CLASSES, until=99.0).keys() == {("a", "build")}
+    assert judged([*before, *after], truth, CLASSES, until=200.0) == {}
+    enough_of_them = [*after, entry("last", "a", 120.0, 121.0)]
+    assert judged(enough_of_them, truth, CLASSES, until=200.0) == {("a", "build"): 8}
     killed = [entry(f"k{i}", "a", 101.0, 102.0, outcome="killed") for i in range(9)]
-    assert judged(killed, truth, CLASSES, until=200.0) == set()
+    assert judged(killed, truth, CLASSES, until=200.0) == {}
 
 
 def test_a_scale_common_to_all_is_no_error_and_silence_is_one():
     truth = Truth([change(0.0, node, speed) for node, speed in zip("abcd", SPEEDS, strict=True)])
-    pairs = [(node, "build") for node in "abcd"]
+    weights = {(node, "build"): 1 for node in "abcd"}
 
     def share(**rates):
-        return share_within_third(Instant(1.0, cells(rates)), pairs, truth)
+        return share_within_third(Instant(1.0, cells(rates)), weights, truth)
 
     assert share(a=0.1, b=0.2, c=0.4, d=0.8) == 1.0
     assert share(a=0.1, b=0.2, c=0.8, d=0.8) == 0.75
     assert share(a=0.1, b=0.2, c=0.4) == 0.75
+    weights["d", "build"] = 7
+    assert share(a=0.1, b=0.2, c=0.4) == 0.3
 
 
 def test_learned_is_when_nearly_all_are_right():
     truth = Truth([Change(0.0, node, {"build": 1.0}) for node in "ab"])
     instants = [Instant(1.0, cells({"a": 1.0})), Instant(2.0, cells({"a": 1.0, "b": 1.1}))]
-    assert first_learned(instants, [("a", "build"), ("b", "build")], truth) == 2.0
-    assert first_learned(instants[:1], [("a", "build"), ("b", "build")], truth) is None
+    both = {("a", "build"): 1, ("b", "build"): 1}
+    assert first_learned(instants, both, truth) == 2.0
+    assert first_learned(instants[:1], both, truth) is None
+    assert first_learned(instants[:1], {("a", "build"): 30, ("b", "build"): 1}, truth) == 1.0
 
 
 # -- the plan and what it promises -----------------------------------------------------------------

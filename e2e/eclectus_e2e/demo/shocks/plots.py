@@ -108,9 +108,9 @@ def _health(axes: Axes, noted: Noted, story: Story, found: ShockReport) -> None:
     began, marks = noted.sent.began, noted.marks
     spells = ((began, marks["swap"]), (marks["swap"], marks["freeze"]), (marks["freeze"], marks["over"]))
     for since, until in spells:
-        pairs = story.pairs(until)
+        cells = dict.fromkeys(story.pairs(until), 1)
         inside = [one for one in noted.instants if since <= one.at <= until]
-        share = [share_within_third(one, pairs, story.truth) for one in inside]
+        share = [share_within_third(one, cells, story.truth) for one in inside]
         axes.plot([one.at - began for one in inside], share, color=COLOURS[SPEEDS[-1]])
     axes.axhline(SHARE_WANTED, color=TRUTH_COLOUR, linewidth=0.7, linestyle=":")
     predicted = marks["swap"] - began + found.recovered.predicted_seconds

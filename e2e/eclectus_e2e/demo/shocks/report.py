@@ -111,8 +111,9 @@ def _wanted(
     learnt: Learnt, recovered: Recovered, frozen: Frozen, idle: Idle, probes: Probes
 ) -> Iterator[Wanted]:
     share = f"at least {SHARE_WANTED:.0%} within a third"
-    for what, one in (("before the swap", learnt), ("after it", recovered)):
-        found = f"{one.share:.0%} of {one.cells} cells"
+    spells = (("before the swap", learnt, learnt.seconds), ("after it", recovered, recovered.learned_seconds))
+    for what, one, seconds in spells:
+        found = f"{one.share:.0%} of {one.cells} cells, {_text(seconds)}"
         yield Wanted(f"speeds learned {what}", found, share, one.share >= SHARE_WANTED)
     limit = WANTED * recovered.predicted_seconds
     yield _within("recovered from the swap", recovered.seconds, limit, f"{WANTED:g} x predicted: ")

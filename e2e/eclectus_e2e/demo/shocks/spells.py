@@ -27,7 +27,11 @@ class Learnt(msgspec.Struct, frozen=True):
 
 
 class Recovered(msgspec.Struct, frozen=True):
-    """The same of the spell after the swap, and when no more pods waited than before it."""
+    """The same of the spell after the swap; and when the work had recovered from it.
+
+    That is when as large a share of the pods goes to cells that are right, and no more pods wait than before:
+    a node that has become fast is seldom used, so its cells are found late, and few pods suffer.
+    """
 
     cells: int
     share: float
@@ -80,14 +84,14 @@ class Story:
 
     def recovered(self, expected: Prediction) -> Recovered:
         """From the swap to the frost."""
-        marks, pairs = self._noted.marks, self.pairs(self._noted.marks["freeze"])
+        marks, pods = self._noted.marks, self.pairs(self._noted.marks["freeze"])
         cells, share, learned = self._spell(marks["swap"], marks["freeze"])
         before = [self.waiting.at(one.at) for one in self._noted.instants if one.at < marks["swap"]]
         usual = max(before[len(before) // 2 :])
         calm = [
             one for one in self._between(marks["swap"], marks["freeze"]) if self.waiting.at(one.at) <= usual
         ]
-        both = first_learned(calm, pairs, self.truth)
+        both = first_learned(calm, pods, self.truth)
         seconds = None if both is None else both - marks["swap"]
         return Recovered(cells, share, learned, seconds, expected.recovery)
 
@@ -119,14 +123,15 @@ class Story:
         probes = _ended(self.probes, IDLE, 0.0, self._noted.marks["over"])
         return Idle(node.true, node.learned, len(probes), sum(one.node == IDLE for one in self.pods))
 
-    def pairs(self, until: float) -> set[Pair]:
-        """The cells that are judged for a spell that ends then."""
+    def pairs(self, until: float) -> dict[Pair, int]:
+        """The cells that are judged for a spell that ends then, and the pods that ran there."""
         return judged(self.pods, self.truth, self._classes, until)
 
     def _spell(self, since: float, until: float) -> tuple[int, float, float | None]:
         pairs, instants = self.pairs(until), self._between(since, until)
-        first = first_learned(instants, pairs, self.truth)
-        share = share_within_third(instants[-1], pairs, self.truth)
+        cells = dict.fromkeys(pairs, 1)
+        first = first_learned(instants, cells, self.truth)
+        share = share_within_third(instants[-1], cells, self.truth)
         return len(pairs), share, None if first is None else first - since
 
     def _between(self, since: float, until: float) -> list[Instant]:

@@ -7,7 +7,7 @@ one scale (the median ratio of learned to true) is divided out.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from statistics import median
@@ -82,25 +82,33 @@ def enough(kind: WorkClass) -> int:
     return max(LEAST_SAMPLES, ceil((SURE / THIRD) ** 2 / kind.shape))
 
 
-def judged(entries: Iterable[Entry], truth: Truth, classes: Sequence[WorkClass], until: float) -> set[Pair]:
-    """Cells with enough samples at that time."""
+def judged(
+    entries: Iterable[Entry], truth: Truth, classes: Sequence[WorkClass], until: float
+) -> dict[Pair, int]:
+    """Cells with enough samples at that time, and how many those are."""
     counts: Counter[Pair] = Counter()
     for entry in entries:
         if entry.outcome == "succeeded" and entry.finished <= until:
             counts[entry.node, entry.klass] += entry.started >= truth.changed(entry.node, until).at
     needed = {kind.name: enough(kind) for kind in classes}
-    return {pair for pair, count in counts.items() if pair[1] in needed and count >= needed[pair[1]]}
+    return {pair: count for pair, count in counts.items() if pair[1] in needed and count >= needed[pair[1]]}
 
 
-def share_within_third(instant: Instant, pairs: Collection[Pair], truth: Truth) -> float:
-    """Share of these cells that are learned within a third; one of which nothing is said is not."""
+def share_within_third(instant: Instant, weights: Mapping[Pair, float], truth: Truth) -> float:
+    """Share by weight of these cells that are learned within a third; one of which nothing is said is not."""
     learned = {(cell.node, cell.workload): cell.rate for cell in instant.cells}
-    ratios: dict[str, list[float]] = defaultdict(list)
-    for pair in pairs:
+    ratios: dict[str, dict[Pair, float]] = defaultdict(dict)
+    for pair in weights:
         if pair in learned and truth.speed(pair, instant.at):
-            ratios[pair[1]].append(learned[pair] / truth.speed(pair, instant.at))
-    right = sum(abs(ratio / median(found) - 1) <= THIRD for found in ratios.values() for ratio in found)
-    return right / len(pairs) if pairs else 0.0
+            ratios[pair[1]][pair] = learned[pair] / truth.speed(pair, instant.at)
+    usual = {klass: median(found.values()) for klass, found in ratios.items()}
+    right = sum(
+        weights[pair]
+        for klass, found in ratios.items()
+        for pair, ratio in found.items()
+        if abs(ratio / usual[klass] - 1) <= THIRD
+    )
+    return right / sum(weights.values()) if weights else 0.0
 
 
 def node_speeds(instant: Instant, truth: Truth) -> list[NodeSpeed]:
@@ -109,6 +117,7 @@ def node_speeds(instant: Instant, truth: Truth) -> list[NodeSpeed]:
     return compared([cell for cell in instant.cells if cell.workload != SCAN], true)
 
 
-def first_learned(instants: Iterable[Instant], pairs: Collection[Pair], truth: Truth) -> float | None:
+def first_learned(instants: Iterable[Instant], weights: Mapping[Pair, float], truth: Truth) -> float | None:
     """When enough of these cells were first within a third; None if never."""
-    return next((one.at for one in instants if share_within_third(one, pairs, truth) >= SHARE_WANTED), None)
+    shares = ((one.at, share_within_third(one, weights, truth)) for one in instants)
+    return next((at for at, share in shares if share >= SHARE_WANTED), None)
