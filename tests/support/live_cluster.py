@@ -22,8 +22,7 @@ from eclectus.live.credentials import load
 from eclectus.live.errors import ApiError, ConflictError, NotDoneError, UnsureError
 
 WAIT_SECONDS = 180.0  # a machine that does other things beside it is slow, not broken
-# Quick, and yet not lost while a busy disk keeps etcd waiting for seconds.
-QUICK_LEASE = {"leaseDuration": "10s", "renewDeadline": "8s", "retryPeriod": "1s"}
+QUICK_LEASE = {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"}
 
 
 def wait(what: str, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
@@ -158,7 +157,7 @@ class Scheduler:
         directory.mkdir(parents=True, exist_ok=True)
         self.tape, self.log_file = directory / f"{name}.tape.gz", directory / f"{name}.log"
         election = {"resourceName": directory.name.lower().replace("_", "-"), **(lease or {})}
-        timeout = {"requestTimeout": "3s"} if lease is QUICK_LEASE else {}
+        timeout = {"requestTimeout": "2s"} if lease is QUICK_LEASE else {}
         document = {
             "apiVersion": "eclectus.dev/v1alpha1",
             "kind": "SchedulerConfiguration",
