@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import copy_context
 from math import inf
 from typing import Any
@@ -99,9 +99,9 @@ class Engine:
         """What has been learned of every node, for people; O(cells)."""
         return list(self._state.learn.learned())
 
-    def known(self) -> list[KnownNode]:
-        """What is known of every node, for another process to recall; O(cells)."""
-        return list(self._state.learn.known())
+    def known(self) -> Iterator[KnownNode]:
+        """What is known of every node, for another process to recall; O(cells), which steps may interrupt."""
+        return self._state.learn.known()
 
     def known_load(self, now: float) -> KnownLoad | None:
         """How busy all nodes are, as far as the learner says."""

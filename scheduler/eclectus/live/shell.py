@@ -8,7 +8,7 @@ import logging
 import signal
 import socket
 import uuid
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Protocol
 
 from eclectus.config.shell import Shell as Settings
@@ -51,7 +51,7 @@ class Engine(Decider, Protocol):
     def learned(self) -> Sequence[Learned]:
         """What has been learned of every node."""
 
-    def known(self) -> Sequence[KnownNode]:
+    def known(self) -> Iterator[KnownNode]:
         """The same, for another process to recall."""
 
     def known_load(self, now: float) -> KnownLoad | None:
