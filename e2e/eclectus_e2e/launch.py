@@ -21,7 +21,8 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def process_identity(pid: int) -> str | None:
     """What tells a live process from a later one of the same pid; None when it is gone.
 
-    Boot id and start time in clock ticks (proc(5), field 22). A zombie counts as gone.
+    Boot id and start time in clock ticks (proc(5), field 22). A zombie counts as gone once its last
+    thread is: a killed program's first thread may end before those that still hold its open ports.
     """
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
@@ -29,7 +30,8 @@ def process_identity(pid: int) -> str | None:
         return None
     # The second field is the program's name in brackets and may itself hold spaces and brackets.
     fields = stat.rpartition(")")[2].split()
-    if fields[0] in "ZX":
+    state, threads = fields[0], int(fields[17])
+    if state == "X" or (state == "Z" and threads <= 1):
         return None
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return f"{boot}:{fields[19]}"

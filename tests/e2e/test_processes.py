@@ -43,6 +43,26 @@ def test_a_frozen_process_is_ended_too(sleeper: processes.Process) -> None:
     assert process_identity(sleeper.pid) is None
 
 
+def test_a_program_whose_first_thread_has_ended_still_runs(tmp_path: Path) -> None:
+    """It may hold its port yet: a server started now in its place would find the address in use."""
+    code = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "ctypes.CDLL(None).pthread_exit(None)"
+    )
+    process = processes.start("headless", [sys.executable, "-c", code], tmp_path, leashed=False)
+    try:
+        assert processes.wait_for(lambda: _state(process.pid) == "Z", 10)
+        assert process.alive
+    finally:
+        process.stop()
+    assert not process.alive
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
 def test_a_pid_that_was_reused_is_left_alone(sleeper: processes.Process, tmp_path: Path) -> None:
     note = json.loads(sleeper.record.read_text())
     stale = tmp_path / "pids" / "stale.json"
