@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
 import pytest
 
-from eclectus.core.cluster import Cluster
 from eclectus.core.model import (
-    Guard,
     HostPort,
     Node,
-    Preference,
     Requirement,
     Spec,
     Taint,
@@ -23,25 +17,7 @@ from eclectus.core.model import (
 from eclectus.feasibility.classes import TaskClass
 from eclectus.feasibility.node_affinity import pinned_names
 from eclectus.feasibility.rules import STATIC_RULES, USAGE_RULES
-from eclectus.feasibility.soft import softness
-
-ROOM = (("cpu", 4000), ("memory", 2**34), ("pods", 10))
-
-
-def cluster_of(*nodes: Node) -> Cluster:
-    cluster = Cluster(rows=4)
-    for node in nodes:
-        cluster.put_node(node)
-    return cluster
-
-
-def node(name: str = "n", taints: tuple[Taint, ...] = (), unschedulable: bool = False, **labels: str) -> Node:
-    return Node(name, ROOM, tuple(sorted(labels.items())), taints, unschedulable)
-
-
-def runs_on(cluster: Cluster, spec: Spec) -> set[str]:
-    """Names of the nodes that the class may use now."""
-    return {cluster.names[row] for row in TaskClass(cluster, spec, "w").open_rows}
+from small_clusters import cluster_of, node, runs_on
 
 
 def test_the_rules_stand_in_the_order_of_kube_scheduler() -> None:
@@ -252,121 +228,8 @@ def test_ports_clash_on_overlapping_addresses(held: HostPort, wanted: HostPort, 
     assert runs_on(cluster, spec) == {"a", "b"}
 
 
-# -- what is not built, and residents' guards ------------------------------------------------------
+# -- what is not built -----------------------------------------------------------------------------
 
 
 def test_what_no_rule_can_honour_runs_nowhere() -> None:
     assert runs_on(cluster_of(node("a")), Spec(unsupported=("persistent volume claims",))) == set()
-
-
-@dataclass
-class Neighbours:
-    """Two zones; a resident in the first keeps pods labelled app=web away."""
-
-    guard = Guard("zone", (Requirement("app", "In", ("web",)),), ("shop",))
-
-    def __post_init__(self) -> None:
-        self.cluster = cluster_of(
-            node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b"), node("none")
-        )
-        self.resident = Task("u", "shop", "p", guards=(self.guard,), labels=(("app", "web"),))
-        self.cluster.hold(self.cluster.rows["a1"], self.resident)
-
-    def open_to(self, namespace: str, **labels: str) -> set[str]:
-        shunned = self.cluster.guards.matching(namespace, tuple(sorted(labels.items())))
-        return runs_on(self.cluster, Spec(shunned=shunned))
-
-
-def test_a_guarded_domain_is_closed_to_matching_pods_alone() -> None:
-    world = Neighbours()
-    everywhere = {"a1", "a2", "b1", "none"}
-    assert world.open_to("shop", app="web") == {"b1", "none"}
-    assert world.open_to("shop", app="db") == everywhere
-    assert world.open_to("bank", app="web") == everywhere
-    world.cluster.release(world.cluster.rows["a1"], world.resident)
-    assert world.open_to("shop", app="web") == everywhere
-
-
-def test_a_class_hears_of_guards_on_other_nodes_of_the_domain() -> None:
-    world = Neighbours()
-    task_class = TaskClass(world.cluster, Spec(shunned=(world.guard,)), "w")
-    a2 = world.cluster.rows["a2"]
-    assert not task_class.open[a2]
-    world.cluster.release(world.cluster.rows["a1"], world.resident)
-    task_class.refresh()
-    assert task_class.open[a2]
-    world.cluster.hold(world.cluster.rows["a1"], world.resident)
-    task_class.refresh()
-    assert not task_class.open[a2]
-    world.cluster.put_node(node("a1", zone="b"))  # the resident's node moves to the other zone
-    task_class.refresh()
-    assert set(task_class.open_rows) == {a2, world.cluster.rows["none"]}
-
-
-@pytest.mark.parametrize(
-    ("requirement", "labels", "matches"),
-    [
-        (Requirement("app", "In", ("web", "db")), {"app": "db"}, True),
-        (Requirement("app", "In", ("web",)), {}, False),
-        (Requirement("app", "NotIn", ("web",)), {}, True),
-        (Requirement("app", "NotIn", ("web",)), {"app": "web"}, False),
-        (Requirement("app", "Exists"), {"app": ""}, True),
-        (Requirement("app", "Exists"), {}, False),
-        (Requirement("app", "DoesNotExist"), {}, True),
-        (Requirement("app", "DoesNotExist"), {"app": "web"}, False),
-    ],
-)
-def test_which_pods_a_guard_means(requirement: Requirement, labels: dict[str, str], matches: bool) -> None:
-    cluster = cluster_of(node("a"))
-    guard = Guard("zone", (requirement,))
-    cluster.hold(0, Task("u", "n", "p", guards=(guard,)))
-    assert cluster.guards.matching("any", tuple(labels.items())) == ((guard,) if matches else ())
-
-
-def test_arrivals_count_kinds_of_guards_and_not_residents() -> None:
-    cluster = cluster_of(node("a"))
-    tasks = [Task(str(i), "n", "p", guards=(Guard("zone"),)) for i in range(3)]
-    for task in tasks:
-        cluster.hold(0, task)
-    assert (len(cluster.guards), cluster.guards.arrivals) == (1, 1)
-    for task in tasks:
-        cluster.release(0, task)
-    assert (len(cluster.guards), cluster.guards.arrivals) == (0, 1)
-    cluster.hold(0, tasks[0])
-    assert cluster.guards.arrivals == 2
-
-
-# -- wishes ----------------------------------------------------------------------------------------
-
-
-def soft(cluster: Cluster, spec: Spec) -> list[float]:
-    return softness(cluster, spec, np.arange(len(cluster))).tolist()
-
-
-def test_nothing_asked_is_met_everywhere() -> None:
-    assert soft(cluster_of(node("a"), node("b")), Spec()) == [1.0, 1.0]
-
-
-def test_soft_taints_make_a_node_less_welcome_one_by_one() -> None:
-    one, two = Taint("k", effect="PreferNoSchedule"), Taint("j", effect="PreferNoSchedule")
-    cluster = cluster_of(node("a"), node("b", taints=(one,)), node("c", taints=(one, two, Taint("hard"))))
-    assert soft(cluster, Spec()) == [1.0, 1 / 2, 1 / 3]
-    assert soft(cluster, Spec(tolerations=(Toleration("k", "Exists"),))) == [1.0, 1.0, 1 / 2]
-    only_hard = Toleration("k", "Exists", effect="NoSchedule")
-    assert soft(cluster, Spec(tolerations=(only_hard,))) == [1.0, 1 / 2, 1 / 3]
-
-
-def test_preferences_count_by_weight_beside_taints() -> None:
-    wishes = (
-        Preference(30, Term((Requirement("zone", "In", ("z1",)),))),
-        Preference(10, Term((Requirement("gpu", "Exists"),))),
-    )
-    cluster = cluster_of(
-        node("a", zone="z1", gpu=""),
-        node("b", zone="z1"),
-        node("c"),
-        node("d", (Taint("k", effect="PreferNoSchedule"),), gpu=""),
-    )
-    assert soft(cluster, Spec(preferences=wishes)) == pytest.approx(
-        [1.0, 0.6 + 0.4 * 0.75, 0.6, 0.6 / 2 + 0.4 * 0.25]
-    )

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from eclectus.core.cluster import PODS, Cluster
+from eclectus.core.books import PODS
+from eclectus.core.cluster import Cluster
 from eclectus.core.model import Amounts, Task
 
 Fault = Callable[[str], None]

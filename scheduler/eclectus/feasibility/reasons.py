@@ -19,7 +19,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from eclectus.core.cluster import PODS, Cluster
+from eclectus.core.books import PODS
+from eclectus.core.cluster import Cluster
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec
 from eclectus.feasibility import node_affinity, unsupported

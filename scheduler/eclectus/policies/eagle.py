@@ -15,7 +15,7 @@ partition, it waits behind long work after all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Annotated
@@ -24,47 +24,33 @@ import numpy as np
 
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, View
+from eclectus.core.seam import Batch, View
 from eclectus.core.settings import Setting
-from eclectus.feasibility.classes import TaskClass
-from eclectus.policies.backlog import Backlog
-from eclectus.policies.jobwise import Jobwise
-from eclectus.policies.partition import Partition
-from eclectus.policies.reservations import Distinct, Ratio, draw
+from eclectus.policies.hybrid import Hybrid
+from eclectus.policies.reservations import draw
 
 
 @dataclass(eq=False)
-class Eagle(Partition, Jobwise):
+class Eagle(Hybrid):
     """Divide, and stick to your probes."""
 
-    ratio: Ratio = 2.0
-    distinct: Distinct = False
     least_probes: Annotated[int, Setting("probes a short job has at least", why="the paper's", least=1)] = 20
 
-    def __post_init__(self) -> None:
-        self._long = Backlog(self.is_long)
-
-    def place_job(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
-    ) -> Iterator[Action]:
-        """Long tasks one by one, short ones behind probes."""
-        if self.is_long(tasks[0]):
-            rows = self.rows_for_long(view, rows)
-            yield from self._long.join_least_wait(view, tasks, task_class, rows)
-        else:
-            self._long.refresh(view)
-            yield Batch(tuple(tasks), self._probed(view, rows, len(tasks)), sticky=True)
+    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> Batch:
+        """Probes that keep away from long work, and stay."""
+        self.long.refresh(view)
+        return Batch(tuple(tasks), self._probed(view, rows, len(tasks)), sticky=True)
 
     def _probed(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
         """Nodes for the probes of a job of `count` tasks."""
         # 1. Probes go anywhere.
         probes = max(self.least_probes, ceil(self.ratio * count))
         drawn = np.array(draw(view.rng, rows, probes, self.distinct))
-        refused = self._long.any_at(drawn)
+        refused = self.long.any_at(drawn)
         if not refused.any():
             return tuple(drawn.tolist())
         # 2. Those refused are drawn again by the map that came with the refusals.
-        free = rows[~self._long.any_at(rows)]
+        free = rows[~self.long.any_at(rows)]
         # 3. Where every node has long work, what is left are the nodes that will never take more of it.
         others = free if len(free) else self.rows_for_short_alone(view, rows)
         again = draw(view.rng, others if len(others) else rows, int(refused.sum()), self.distinct)

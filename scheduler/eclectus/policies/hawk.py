@@ -21,34 +21,20 @@ from typing import Annotated
 from eclectus.core.claim import Claim
 from eclectus.core.journal import Rows
 from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, Line, View
+from eclectus.core.seam import Batch, Line, View
 from eclectus.core.settings import Setting
-from eclectus.feasibility.classes import TaskClass
-from eclectus.policies.backlog import Backlog
-from eclectus.policies.jobwise import Jobwise
+from eclectus.policies.hybrid import Hybrid
 from eclectus.policies.partition import Partition
-from eclectus.policies.reservations import Distinct, Ratio, draw
+from eclectus.policies.reservations import draw
 
 
 @dataclass(eq=False)
-class Hawk(Partition, Jobwise):
+class Hawk(Hybrid):
     """Central for long jobs, Sparrow for short ones."""
 
-    ratio: Ratio = 2.0
-    distinct: Distinct = False
-
-    def __post_init__(self) -> None:
-        self._long = Backlog(self.is_long)
-
-    def place_job(
-        self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
-    ) -> Iterator[Action]:
-        """Long tasks one by one, short ones behind reservations."""
-        if self.is_long(tasks[0]):
-            rows = self.rows_for_long(view, rows)
-            yield from self._long.join_least_wait(view, tasks, task_class, rows)
-        else:
-            yield Batch(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
+    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> Batch:
+        """So many a task, anywhere."""
+        return Batch(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
 
 
 @dataclass(eq=False)

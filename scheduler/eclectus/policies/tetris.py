@@ -29,7 +29,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from eclectus.core.cluster import PODS
+from eclectus.core.books import PODS
 from eclectus.core.journal import Rows
 from eclectus.core.model import Spec, Task
 from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, Turns, View

@@ -1,4 +1,4 @@
-"""The world: a heap of what will happen, machines that run tasks, and an engine that decides.
+"""The world: an agenda of what will happen, machines that run tasks, and an engine that decides.
 
 The engine is the live scheduler's, and is told what a watch would tell it: pods that appear, binds that
 are answered, pods that have ended with the times of their containers. Sizes and speeds it never sees.
@@ -8,10 +8,7 @@ An answer to a bind goes with the next word that is told, since by itself it cha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
-from typing import Any
 
 from eclectus.core.commands import Bind, Command, Fault
 from eclectus.core.engine import Engine
@@ -25,6 +22,7 @@ from eclectus.core.events import (
     TaskGone,
     TaskSeen,
 )
+from eclectus.sim.agenda import Agenda
 from eclectus.sim.errors import StuckError
 from eclectus.sim.invariants import check_conserving, check_end, check_moment
 from eclectus.sim.jobs import Jobs, seen_over, seen_running
@@ -37,11 +35,6 @@ from eclectus.sim.work import Arrival
 
 IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
 LOOK_EVERY = 1024  # steps between two looks at whether to stop, and until what has ended is summed up
-
-Planned = tuple[float, int, Callable[[Any], None], Any]
-"""When, a serial number, and what happens to what: at one moment, what was planned first happens first."""
-
-NEVER: Planned = (inf, -1, lambda nothing: None, None)  # always the last one: so there is always a next
 
 
 class World:
@@ -75,8 +68,8 @@ class World:
         self._judge = Judge()
         self.probing = probing
         self._waiting: dict[str, Running] = {}
-        self._heap: list[Planned] = [NEVER]
-        self._serials = count()
+        self._agenda = Agenda()
+        self._plan = self._agenda.plan
         self._words: list[Event] = []  # for the engine's next step
         self._idle_wakes = 0
         # Every word between engine and machines takes a hop, where there is one.
@@ -118,8 +111,7 @@ class World:
 
     def _move_on(self) -> None:
         """To what happens next, or to when the engine wants to look again."""
-        heap, wake = self._heap, self.engine.next_wake()
-        at = heap[0][0]
+        at, wake = self._agenda.next_at, self.engine.next_wake()
         if at == inf or (wake is not None and wake < at):
             at = self._woken(wake)
         else:
@@ -127,16 +119,13 @@ class World:
         if at > self.now:
             self.now = at
             self.ledger.clock(at)
-        now = self.now
-        while heap[0][0] <= now:
-            _, _, action, what = heappop(heap)
-            action(what)
+        self._agenda.happen(self.now)
 
     def _woken(self, wake: float | None) -> float:
         """When the engine looks again, with nothing else to come before; often in vain, but not for ever."""
         if wake is None or self._idle_wakes == IDLE_WAKES_MOST:
             raise StuckError(self._stuck())
-        self._idle_wakes += self._heap[0] is NEVER
+        self._idle_wakes += self._agenda.next_at == inf
         return wake
 
     def _decide(self) -> None:
@@ -252,9 +241,6 @@ class World:
             self.ledger.close()
         else:
             self._plan(numbered[1].at, self._arrive, numbered)
-
-    def _plan(self, at: float, action: Callable[[Any], None], what: object) -> None:
-        heappush(self._heap, (at, next(self._serials), action, what))
 
     def _tell_later(self, event: Event) -> None:
         self._plan(self.now + self._hop, self._words.append, event)

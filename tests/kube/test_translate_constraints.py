@@ -1,0 +1,174 @@
+"""Where a pod of the API may run, whom it keeps away, and what it asks for that no rule can honour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eclectus.core import model
+from eclectus.core.errors import MalformedError
+from eclectus.core.model import Guard, HostPort, Preference, Requirement, Term
+from pod_objects import PAUSE, task
+
+# -- where it may run ------------------------------------------------------------------------------
+
+
+def test_node_constraints() -> None:
+    affinity = {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                    {
+                        "matchExpressions": [{"key": "nic", "operator": "Gt", "values": ["10"]}],
+                        "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}],
+                    },
+                    {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]},
+                ]
+            },
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "weight": 5,
+                    "preference": {"matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}]},
+                },
+                {"weight": 9, "preference": {}},
+            ],
+        }
+    }
+    spec = task({"affinity": affinity, "nodeSelector": {"z": "1", "a": "2"}}).spec
+    assert spec.node_selector == (("a", "2"), ("z", "1"))
+    assert spec.affinity == (
+        Term((Requirement("nic", "Gt", ("10",)),), (Requirement("metadata.name", "In", ("n1",)),)),
+        Term((Requirement("gpu", "Exists"),)),
+    )
+    assert spec.preferences == (Preference(5, Term((Requirement("a", "NotIn", ("b",)),))),)
+    assert not spec.unsupported
+
+
+def test_required_affinity_without_terms_is_not_the_same_as_none() -> None:
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    assert task({"affinity": {"nodeAffinity": required}}).spec.affinity == ()
+    assert task({"affinity": {"nodeAffinity": {}}}).spec.affinity is None
+
+
+def test_an_unknown_operator_of_node_affinity_is_refused_by_name() -> None:
+    term = {"matchExpressions": [{"key": "k", "operator": "Near", "values": ["v"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    with pytest.raises(
+        MalformedError, match="matchExpressions k: operator 'Near' is unknown; it is one of In, NotIn"
+    ):
+        task({"affinity": {"nodeAffinity": required}})
+
+
+def test_tolerations() -> None:
+    written = [
+        {"operator": "Exists"},
+        {"key": "a", "value": "b", "effect": "NoSchedule"},
+        {"key": "speed", "operator": "Gt", "value": "3"},
+        {"key": "speed", "operator": "Roughly", "value": "3"},
+    ]
+    assert task({"tolerations": written}).spec.tolerations == (
+        model.Toleration(op="Exists"),
+        model.Toleration("a", "Equal", "b", "NoSchedule"),
+        model.Toleration("speed", "Gt", "3"),
+    )
+
+
+def test_host_ports_of_apps_and_sidecars() -> None:
+    port = {"containerPort": 80, "hostPort": 8080, "hostIP": "10.0.0.1", "protocol": "UDP"}
+    sidecar = {"name": "s", "restartPolicy": "Always", "ports": [{"containerPort": 1, "hostPort": 9}]}
+    init = {"name": "i", "ports": [{"containerPort": 1, "hostPort": 10}]}
+    app = {**PAUSE, "ports": [port, {"containerPort": 81}]}
+    spec = task({"containers": [app], "initContainers": [init, sidecar]}).spec
+    assert spec.host_ports == (HostPort(8080, "UDP", "10.0.0.1"), HostPort(9))
+
+
+# -- what is not built yet -------------------------------------------------------------------------
+
+TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}
+PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"affinity": {"podAffinity": REQUIRED}}, "required pod affinity"),
+        ({"affinity": {"podAntiAffinity": REQUIRED}}, "required pod anti-affinity"),
+        (
+            {"topologySpreadConstraints": [{"topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
+            "topology spread with DoNotSchedule",
+        ),
+        ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
+        ({"schedulingGroup": {"podGroupName": "g"}}, "pod groups"),
+        ({"hostNetwork": True, "hostUsers": False}, "user namespaces on the host network"),
+        (
+            {"containers": [{**PAUSE, "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            "restart rules with RestartAllContainers",
+        ),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
+            "persistent volume claims",
+        ),
+        ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}, "generic ephemeral volumes"),
+        (
+            {"volumes": [{"name": "v", "awsElasticBlockStore": {"volumeID": "d"}}]},
+            "awsElasticBlockStore volumes",
+        ),
+        ({"volumes": [{"name": "v", "azureDisk": {}}]}, "azureDisk volumes"),
+        ({"volumes": [{"name": "v", "azureFile": {}}]}, "azureFile volumes"),
+        ({"volumes": [{"name": "v", "cinder": {}}]}, "cinder volumes"),
+        ({"volumes": [{"name": "v", "gcePersistentDisk": {"pdName": "d"}}]}, "gcePersistentDisk volumes"),
+        ({"volumes": [{"name": "v", "iscsi": {}}]}, "iscsi volumes"),
+        ({"volumes": [{"name": "v", "portworxVolume": {}}]}, "portworxVolume volumes"),
+        ({"volumes": [{"name": "v", "rbd": {}}]}, "rbd volumes"),
+        ({"volumes": [{"name": "v", "vsphereVolume": {}}]}, "vsphereVolume volumes"),
+    ],
+)
+def test_features_without_a_rule_are_named(spec: dict[str, Any], words: str) -> None:
+    assert task(spec).spec.unsupported == (words,)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"affinity": {"podAffinity": PREFERRED, "podAntiAffinity": PREFERRED}},
+        {"topologySpreadConstraints": [{"topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}]},
+        {
+            "volumes": [
+                {"name": "v", "emptyDir": {}},
+                {"name": "c", "configMap": {"name": "m"}},
+                {"name": "i", "csi": {"driver": "d"}},
+            ]
+        },
+        {"hostNetwork": True},
+        {"hostUsers": False},
+    ],
+)
+def test_wishes_and_harmless_parts_are_supported(spec: dict[str, Any]) -> None:
+    assert not task(spec).spec.unsupported
+
+
+# -- whom it keeps away ----------------------------------------------------------------------------
+
+
+def guards(**term: Any) -> tuple[Guard, ...]:
+    rules = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", **term}]}
+    return task({"nodeName": "n", "affinity": {"podAntiAffinity": rules}}).guards
+
+
+def test_required_anti_affinity_guards_the_pods_own_namespace() -> None:
+    selector = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}
+    want = (Requirement("app", "In", ("web",)), Requirement("x", "Exists"))
+    assert guards(labelSelector=selector) == (Guard("zone", want, ("shop",)),)
+
+
+def test_named_namespaces_and_chosen_ones() -> None:
+    assert guards(labelSelector={}, namespaces=["b", "a"]) == (Guard("zone", (), ("a", "b")),)
+    assert guards(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (Guard("zone", (), None),)
+    chosen = {"matchLabels": {"team": "x"}}  # namespaces are not watched: counted as all, the safe side
+    assert guards(labelSelector={}, namespaceSelector=chosen) == (Guard("zone", (), None),)
+
+
+def test_a_term_without_a_selector_guards_nothing() -> None:
+    assert guards() == ()

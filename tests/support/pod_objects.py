@@ -1,0 +1,30 @@
+"""Pods as the API server writes them, and as the core sees them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from eclectus.core.model import Task
+from eclectus.kube.decoding import (
+    decode_pod,
+)
+from eclectus.kube.translate import task_from
+
+PAUSE = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
+
+
+def raw(spec: Any = None, status: Any = None, **metadata: Any) -> bytes:
+    """A pod's JSON."""
+    body = {
+        "metadata": {"name": "web-0", "namespace": "shop", "uid": "uid-1", **metadata},
+        "spec": {"containers": [PAUSE], **(spec or {})},
+        "status": status or {},
+    }
+    return msgspec.json.encode(body)
+
+
+def task(spec: Any = None, status: Any = None, **metadata: Any) -> Task:
+    """What the core sees of it."""
+    return task_from(decode_pod(raw(spec, status, **metadata)))

@@ -1,0 +1,31 @@
+"""A few nodes, and which of them a class may use."""
+
+from __future__ import annotations
+
+from eclectus.core.cluster import Cluster
+from eclectus.core.model import (
+    Node,
+    Spec,
+    Taint,
+)
+from eclectus.feasibility.classes import TaskClass
+
+ROOM = (("cpu", 4000), ("memory", 2**34), ("pods", 10))
+
+
+def cluster_of(*nodes: Node) -> Cluster:
+    """A cluster of these."""
+    cluster = Cluster(rows=4)
+    for node in nodes:
+        cluster.put_node(node)
+    return cluster
+
+
+def node(name: str = "n", taints: tuple[Taint, ...] = (), unschedulable: bool = False, **labels: str) -> Node:
+    """A node with room for a few."""
+    return Node(name, ROOM, tuple(sorted(labels.items())), taints, unschedulable)
+
+
+def runs_on(cluster: Cluster, spec: Spec) -> set[str]:
+    """Names of the nodes that the class may use now."""
+    return {cluster.names[row] for row in TaskClass(cluster, spec, "w").open_rows}
