@@ -7,7 +7,7 @@ import pytest
 from eclectus.config.configuration import API_VERSION, KIND, Configuration, parse
 from eclectus.core.errors import SettingsError
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from eclectus.policies.rosella.learn import NO_CAP
+from eclectus.policies.rosella.learn_settings import NO_CAP
 from eclectus.policies.unlearned import Unlearned
 
 HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"

@@ -56,6 +56,6 @@ def test_the_shipped_ablations_take_away_one_part_each() -> None:
     assert whole.probes is not None
     assert contestants["no-probes"].probes is None
     assert contestants["no-probes"].learn == whole.learn
-    for name in ("no-alarm", "one-rate"):
+    for name in ("no-alarm", "no-doubt", "one-rate"):
         assert contestants[name].probes == whole.probes
         assert len(contestants[name].learn.items() - whole.learn.items()) == 1

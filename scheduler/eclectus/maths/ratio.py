@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
 SWEEPS = 3  # alternations a refresh; they start from the last refresh and so need no more
 TRACE = 1e-6  # of a sample: less than that is none
 ENOUGH = 1.0 / 3.0  # error of a rate that placement bears at any load (rosella.md 4.4)
@@ -39,9 +40,10 @@ class RatioMatrix:
         self.size: Floats = np.zeros(0)  # m, reference seconds
         self.factor: Floats = np.ones(rows)  # f
         self.rate: Floats = np.zeros((0, rows))
+        self.tried: Marks = np.zeros((0, rows), dtype=bool)  # whether a cell has ever had a sample
         self.samples: Floats = np.zeros(rows)  # of all work
         self._spent: Floats = np.zeros(rows)  # sum over workloads of seconds over size
-        self._is_sized: list[bool] = []  # whether a workload's samples have ever said its size
+        self.is_sized: list[bool] = []  # whether a workload's samples have ever said its size
         self._weighed_at = 0.0  # the time at which samples weigh what count and seconds say
 
     def open_rows(self, rows: int) -> None:
@@ -50,6 +52,7 @@ class RatioMatrix:
         if missing > 0:
             self.count = np.pad(self.count, ((0, 0), (0, missing)))
             self.seconds = np.pad(self.seconds, ((0, 0), (0, missing)))
+            self.tried = np.pad(self.tried, ((0, 0), (0, missing)))
             self.factor = np.pad(self.factor, (0, missing), constant_values=1.0)
             self.samples = np.pad(self.samples, (0, missing))
             self._spent = np.pad(self._spent, (0, missing))
@@ -60,9 +63,10 @@ class RatioMatrix:
         """A workload nothing is known of, of the size of a typical one; returns its index."""
         self.count = np.pad(self.count, ((0, 1), (0, 0)))
         self.seconds = np.pad(self.seconds, ((0, 1), (0, 0)))
+        self.tried = np.pad(self.tried, ((0, 1), (0, 0)))
         self.size = np.append(self.size, self._typical_size())
         self.rate = np.vstack([self.rate, self.factor / self.size[-1]])
-        self._is_sized.append(False)
+        self.is_sized.append(False)
         return len(self.size) - 1
 
     def clear_workload(self, workload: int) -> None:
@@ -70,12 +74,14 @@ class RatioMatrix:
         self.samples -= self.count[workload]
         self._spent -= self.seconds[workload] / self.size[workload]
         self.count[workload] = self.seconds[workload] = 0
-        self._is_sized[workload] = False
+        self.tried[workload] = False
+        self.is_sized[workload] = False
         self.rate[workload] = self.factor / self.size[workload]
 
     def clear_row(self, row: int) -> None:
         """Forget what was learned of a row."""
         self.count[:, row] = self.seconds[:, row] = 0
+        self.tried[:, row] = False
         self.samples[row] = self._spent[row] = 0
         self.factor[row] = 1.0
         self.rate[:, row] = 1.0 / self.size
@@ -90,12 +96,13 @@ class RatioMatrix:
 
         The first samples of a workload say its size, which mends its rates on every row: then True.
         """
-        is_first = not self._is_sized[workload]
+        is_first = not self.is_sized[workload]
         if is_first:  # its size is what it took here
             self.size[workload] = seconds / count * self.factor.item(row)
-            self._is_sized[workload] = True
+            self.is_sized[workload] = True
         # Plain floats: numpy's own take several times as long over each of these.
         size, k = self.size.item(workload), self.prior_samples
+        self.tried[workload, row] = True
         self.count[workload, row] = mine = max(0.0, self.count.item(workload, row) + count)
         self.seconds[workload, row] = took = max(0.0, self.seconds.item(workload, row) + seconds)
         self.samples[row] = samples = max(0.0, self.samples.item(row) + count)
@@ -137,7 +144,7 @@ class RatioMatrix:
         self.rate = self._rated(self.count, self.size[:, None], self.seconds)
 
     def _typical_size(self) -> float:
-        sized = self.size[self._is_sized]
+        sized = self.size[self.is_sized]
         return float(np.exp(np.log(sized).mean())) if len(sized) else 1.0
 
     def _rated(self, count: Floats, size: Floats | float, seconds: Floats) -> Floats:

@@ -28,7 +28,15 @@ class Size:
     """The law of one kind of work."""
 
     law: Annotated[
-        Literal["exponential", "deterministic", "hyperexponential", "pareto", "bounded-pareto", "empirical"],
+        Literal[
+            "exponential",
+            "deterministic",
+            "gamma",
+            "hyperexponential",
+            "pareto",
+            "bounded-pareto",
+            "empirical",
+        ],
         Setting("the service law", why="the law that most closed forms are for"),
     ] = "exponential"
     mean: Annotated[
@@ -52,8 +60,9 @@ class Size:
     shape: Annotated[
         float,
         Setting(
-            "pareto laws: the tail falls as size to the power -shape",
-            why="finite mean, infinite variance",
+            "pareto laws: the tail falls as size to the power -shape; gamma: one over the squared "
+            "coefficient of variation",
+            why="pareto: finite mean, infinite variance",
             least=1.01,
             most=100,
         ),
@@ -100,8 +109,8 @@ class Size:
     def _unit(self, chance: np.random.Generator, count: int) -> NDArray[np.float64]:
         """Sizes of mean 1."""
         match self.law:
-            case "exponential":
-                return chance.exponential(1.0, count)
+            case "exponential" | "gamma":
+                return chance.standard_gamma(self._phases, count) / self._phases
             case "deterministic":
                 return np.ones(count)
             case "hyperexponential":
@@ -117,6 +126,11 @@ class Size:
             case "empirical":
                 return chance.choice(np.array(self.values), count) / fmean(self.values)
 
+    @property
+    def _phases(self) -> float:
+        """The shape of the gamma distribution, of which the exponential is that of one phase."""
+        return self.shape if self.law == "gamma" else 1.0
+
     def _bounded_moment(self, power: int) -> float:
         """E[X^power] of a bounded Pareto on 1..ratio."""
         a, h = self.shape, self.ratio
@@ -128,8 +142,8 @@ class Size:
     def squared_variation(self) -> float:
         """Variance over squared mean."""
         match self.law:
-            case "exponential":
-                return 1.0
+            case "exponential" | "gamma":
+                return 1.0 / self._phases
             case "deterministic":
                 return 0.0
             case "hyperexponential":

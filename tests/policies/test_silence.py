@@ -1,0 +1,210 @@
+"""Rosella's learner: what it believes of nodes on which nothing ends, and what brings them back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from school import School
+
+
+def frozen(slots: int = 4, **settings_: float) -> School:
+    """Ten nodes that have been learned; then n0 is busy in all slots, and nothing ends there."""
+    school = School(**settings_)
+    school.teach(64)
+    for _ in range(slots):
+        school.begin(0)
+    return school
+
+
+def until_dead(school: School, row: int = 0, most: float = 1e5) -> float:
+    """Time passes, others go on working, until the row counts as dead; how long that took."""
+    began = school.now
+    while school.state(row) != "dead":
+        for other in range(1, len(school.speed)):
+            school.run(other, 1.0)
+        school.wait(10.0)
+        assert school.now - began < most, "it never dies"
+    return school.now - began
+
+
+def test_a_worker_with_rate_zero_revives_by_probes_only() -> None:
+    """T2: after the first it is tried; eight, of tasks begun since it died, bring it back at their speed."""
+    school = frozen()
+    until_dead(school)
+    assert school.rate()[0] == 0.0
+    assert (school.rate()[1:] > 0).all()
+    for _ in range(20):
+        school.teach(1, rows=list(range(1, 10)))
+    assert (school.state(0), school.rate()[0]) == ("dead", 0.0)
+    for probe in range(8):
+        assert school.state(0) == ("suspect" if probe else "dead"), probe
+        assert school.ratio(0) < 0.5
+        school.run(0, 0.25)
+    assert school.state(0) == "live"
+    assert school.ratio(0) == pytest.approx(4.0, rel=0.3)
+
+
+def test_what_stood_still_with_a_dead_node_says_nothing_of_its_speed() -> None:
+    school = frozen(slots=0)
+    stuck = [school.begin(0) for _ in range(12)]
+    dead_after = until_dead(school)
+    for uid in stuck:
+        school.finish(uid, 0, dead_after + 640.0)
+        assert school.state(0) == "suspect"
+        assert school.ratio(0) == pytest.approx(0.125, rel=0.35)
+    for _ in range(8):
+        school.run(0, 1.0)
+    assert school.ratio(0) == pytest.approx(1.0, rel=0.35)
+
+
+def test_one_that_stands_still_again_dies_again() -> None:
+    school = frozen(slots=0)
+    stuck = [school.begin(0) for _ in range(4)]
+    school.finish(stuck[0], 0, until_dead(school))
+    assert school.state(0) == "suspect"
+    until_dead(school)
+    assert school.rate()[0] == 0.0
+
+
+def test_a_silent_node_is_believed_ever_slower_before_it_is_dead() -> None:
+    school = frozen()
+    known, seen = school.rate()[0], []
+    for _ in range(12):
+        school.wait(4.0)
+        seen.append((school.state(0), school.rate()[0]))
+    assert seen[0] == ("live", pytest.approx(known, rel=0.1))
+    doubted = [rate for state, rate in seen if state == "suspect"]
+    assert doubted == sorted(doubted, reverse=True)
+    assert doubted[-1] < 0.25 * known
+
+
+def test_one_task_that_ends_clears_a_suspect() -> None:
+    school = frozen()
+    [uid] = [school.begin(0)]
+    school.wait(40.0)
+    assert school.state(0) == "suspect"
+    doubted = school.rate()[0]
+    school.finish(uid, 0, 1.0)
+    assert school.rate()[0] > 2 * doubted
+    assert school.state(0) == "live"
+
+
+def test_an_idle_node_never_dies() -> None:
+    """The paper's cut-off would kill it: no benchmark comes, so none ends. Here nothing was to end."""
+    school = School()
+    school.teach(64)
+    for _ in range(300):
+        school.teach(1, rows=list(range(1, 10)))
+        school.wait(300.0)
+    assert school.state(0) != "dead"
+    assert school.rate()[0] > 0
+
+
+def test_one_hung_task_does_not_condemn_a_node_that_goes_on_working() -> None:
+    school = frozen(slots=1)
+    for _ in range(1000):
+        school.run(0, 1.0)
+    assert school.state(0) == "live"
+    assert school.ratio(0) == pytest.approx(1.0, rel=0.4)
+
+
+def test_of_one_hung_task_alone_a_node_is_long_not_even_suspect() -> None:
+    school = frozen(slots=1)
+    school.wait(300.0)
+    assert school.state(0) == "live"
+
+
+def test_a_node_that_is_slow_but_works_is_not_dead() -> None:
+    """Ten times slower than it was, in all slots at once."""
+    school = frozen(slots=0)
+    for _ in range(40):
+        uids = [school.begin(0) for _ in range(4)]
+        for uid in uids:
+            school.wait(2.5)
+            school.finish(uid, 0, 10.0)
+        assert school.state(0) != "dead"
+    assert school.ratio(0) == pytest.approx(0.1, rel=0.35)
+
+
+def test_a_node_slower_than_the_cut_off_over_its_window_is_dead_though_it_works() -> None:
+    """mu*: at the least load, c0 (1 - .05) of a mean node's speed; and within the margin it is not judged."""
+    found = {}
+    for speed in (0.2, 0.02):
+        school = School(half_life=1e9, capacity=1e6)
+        school.draw = lambda: 1.0
+        school.speed[0] = speed
+        school.teach(200)
+        found[speed] = school.state(0)
+    assert found == {0.2: "live", 0.02: "dead"}
+
+
+def test_a_dead_node_on_which_nothing_runs_is_forgiven_after_a_half_life() -> None:
+    school = frozen(slots=0, half_life=1800.0)
+    stuck = [school.begin(0) for _ in range(4)]
+    until_dead(school)
+    for _ in range(3):
+        school.wait(1800.0)
+    assert school.state(0) == "dead"
+    for uid in stuck:
+        school.learn.left(uid, school.now)
+    school.wait(1700.0)
+    assert school.state(0) == "dead"
+    school.wait(200.0)
+    assert school.state(0) == "unknown"
+    assert school.rate()[0] > 0
+
+
+def test_when_all_have_died_there_is_something_wrong_with_us() -> None:
+    school = School(rows=3)
+    school.teach(64)
+    for row in range(3):
+        for _ in range(20):
+            school.begin(row)
+    for _ in range(100):
+        school.wait(1000.0)
+        assert school.rate().max() > 0
+
+
+def test_a_slow_start_of_new_work_accuses_nobody() -> None:
+    """Its first tasks to end are its shortest, so that all others seem overdue. Exponential, 40 slots."""
+    school = School()
+    running = [
+        (float(school.chance.exponential(100.0)), row, school.begin(row)) for row in list(range(10)) * 4
+    ]
+    began = school.now
+    for seconds, row, uid in sorted(running):
+        school.now = began + seconds
+        school.finish(uid, row, seconds)
+        school.learn.arrived("w", school.now)
+        assert [school.state(each) for each in range(10)].count("suspect") <= 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.floats(0.1, 1e4)), max_size=80))
+@settings(deadline=None)
+def test_whatever_runs_and_leaves_the_books_agree(deeds: list[tuple[int, int, float]]) -> None:
+    """Tasks told running twice, leaving twice, nodes that come and go: rates stay finite, not all 0."""
+    school, running = School(rows=4), set()
+    for row, deed, passed in deeds:
+        uid = f"{row}{deed % 3}"
+        school.now += passed
+        if deed < 3:
+            school.learn.started(uid, row, "w", school.now)
+            running.add((uid, row))
+        elif deed == 3:
+            school.end(row, passed)
+        elif deed == 4:
+            school.learn.left(uid, school.now)
+            running = {each for each in running if each[0] != uid}
+        else:
+            school.learn.unseat(row)
+            school.learn.seat(row, f"n{row}", 4)
+            running = {each for each in running if each[1] != row}
+        rate = school.rate()
+        assert np.isfinite(rate).all()
+        assert (rate >= 0).all()
+        assert rate.max() > 0
+        slots = school.learn.watch._running
+        assert slots == [sum(at == each for _, at in running) for each in range(4)]

@@ -1,0 +1,94 @@
+"""Rosella's learner: what it believes of nodes at work they have never done."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import pytest
+
+from eclectus.sim.reading import load
+from eclectus.sim.shipped import shipped
+from school import School
+from simulated import runs
+
+
+def taught(**settings: float) -> School:
+    """Ten nodes that are alike: all have done `a`, only the first five of them `b`; and one that is new."""
+    school = School(rows=11, **settings)
+    school.draw = lambda: 1.0
+    school.teach(40, {"a": 2.0}, list(range(10)))
+    school.teach(40, {"b": 6.0}, list(range(5)))
+    school.wait(2.0)
+    return school
+
+
+def test_a_known_node_is_believed_half_as_good_at_work_it_has_never_done() -> None:
+    """And one of which nothing is known is typical at all work."""
+    rate = taught().rate("b")
+    assert rate[:5] == pytest.approx(1 / 6, rel=0.01)
+    assert rate[5:10] == pytest.approx(0.5 / 6, rel=0.01)
+    assert rate[10] == pytest.approx(1 / 6, rel=0.01)
+    assert taught().rate("a") == pytest.approx(0.5, rel=0.01)
+
+
+def test_one_task_ends_the_guess() -> None:
+    school = taught()
+    school.end(7, 6.0, "b")
+    assert school.rate("b")[7] == pytest.approx(1 / 6, rel=0.01)
+    assert school.rate("b")[8] == pytest.approx(0.5 / 6, rel=0.01)
+
+
+def test_silence_weighs_beside_it() -> None:
+    """What a node that stands still is believed to have left is a share of the guess."""
+    school = taught()
+    for _ in range(4):
+        school.begin(7, "a")
+    for _ in range(30):
+        school.wait(2.0)
+        school.run(0, 2.0, "a")
+    share = school.rate("a")[7] / school.rate("a")[8]
+    assert 0 < share < 0.9
+    assert school.rate("b")[7] / school.rate("b")[8] == pytest.approx(share)
+
+
+def test_work_that_nobody_has_done_is_new_to_all_alike() -> None:
+    assert taught().rate("c") == pytest.approx(1.0, rel=0.01)
+
+
+def test_what_was_tried_and_is_forgotten_counts_as_typical() -> None:
+    """It was not bad at it before, and who knows what it has become."""
+    school = taught(half_life=60.0)
+    for _ in range(300):
+        school.end(0, 6.0, "b", after=1.0)
+        for row in range(10):
+            school.end(row, 2.0, "a")
+    rate = school.rate("b")
+    assert rate[1:5] == pytest.approx(1 / 6, rel=0.05)
+    assert rate[5:10] == pytest.approx(0.5 / 6, rel=0.05)
+
+
+def test_a_row_that_begins_anew_has_tried_nothing() -> None:
+    school = taught()
+    school.learn.unseat(1)
+    school.learn.seat(1, "another", 11)
+    school.end(1, 2.0, "a")
+    school.wait(2.0)
+    assert school.rate("b")[1] == pytest.approx(0.5 / 6, rel=0.01)
+
+
+def test_it_can_be_left_out() -> None:
+    assert taught(untried_share=1.0).rate("b") == pytest.approx(1 / 6, rel=0.01)
+
+
+def test_where_kinds_of_work_rank_nodes_differently_fewer_tasks_run_long() -> None:
+    """From nothing learned, on the nodes of the live comparison."""
+
+    def p99(share: float) -> float:
+        asked = load(shipped()["mixed"], changes=(f"profiles=[{_profile(share)}]",))
+        return fmean(one.response.p99 for one in runs(asked, (1, 2, 3)))
+
+    assert p99(0.5) < 0.8 * p99(1.0)
+
+
+def _profile(share: float) -> str:
+    return f"{{schedulerName: it, learn: {{policy: rosella, untriedShare: {share}}}}}"
