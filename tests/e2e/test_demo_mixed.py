@@ -1,9 +1,15 @@
 """The cluster in which one kind of work ranks the nodes differently."""
 
-import pytest
+from collections import Counter
 
+import pytest
+import yaml
+
+from eclectus.sim.shipped import shipped
+from eclectus_e2e.demo.comparison import EACH, SIZE, WANTED
 from eclectus_e2e.demo.mixed import CLASSES, SCAN, SPEEDS, best_capacity, mix, mixed_nodes, traded
 from eclectus_e2e.demo.stream import capacity, stream
+from eclectus_e2e.kubelet.quantities import amount
 
 NODES = mixed_nodes(3, seed=1)
 
@@ -16,6 +22,22 @@ def test_each_group_is_as_good_at_scanning_as_its_opposite_is_at_computing():
 def test_neither_name_nor_label_tells_the_speed():
     assert len({tuple(sorted(node.labels)) for node in NODES}) == 1
     assert [node.speed for node in NODES] != sorted(node.speed for node in NODES)
+
+
+def test_the_scenario_of_that_name_is_the_comparison_at_its_lowest_load():
+    asked = yaml.safe_load(shipped()["mixed"].read_text())
+    nodes, work = mixed_nodes(EACH, seed=1), mix(SIZE)
+    groups = {}
+    for one in asked["cluster"]["groups"]:
+        groups[one["speed"], one["speeds"][SCAN], *map(str, one["resources"].values())] = one["count"]
+    there = [node.allocatable[name] for node in nodes[:1] for name in ("cpu", "memory", "pods")]
+    assert groups == Counter((node.speed, node.speed * node.class_factors[SCAN], *there) for node in nodes)
+    stream_of = asked["workload"]["poisson"]
+    assert stream_of["rate"] == pytest.approx(min(WANTED) * capacity(nodes, work), rel=0.01)
+    for one, kind in zip(stream_of["classes"], work.classes, strict=True):
+        assert (one["name"], one["share"] / 100, one["size"]["shape"]) == (kind.name, kind.share, kind.shape)
+        assert one["size"]["mean"] == f"{kind.work_seconds:g}s"
+        assert amount("cpu", str(one["requests"]["cpu"])) == kind.cpu_millicores
 
 
 def test_after_the_trade_the_fast_half_is_the_slow_one():

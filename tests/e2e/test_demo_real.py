@@ -33,7 +33,7 @@ def stream(began, *seconds):
     for number, took in enumerate(seconds):
         one.sent[str(number)] = began + number
         node = "real-2" if number == len(seconds) - 1 else "real-3"
-        assert one.end(str(number), node, "Succeeded", began + number + took)
+        assert one.see(str(number), node, "Succeeded", began + number + took)
     return one
 
 
@@ -93,9 +93,9 @@ def test_once_learned_the_first_moment_counts():
 
 def test_a_pods_end_is_noted_once():
     one = Stream(0.0, 2)
-    assert not one.end("a", "n", "Running", 1.0)
-    assert one.end("a", "n", "Failed", 2.0)
-    assert not one.end("a", "n", "Failed", 3.0)
+    assert not one.see("a", "n", "Running", 1.0)
+    assert one.see("a", "n", "Failed", 2.0)
+    assert not one.see("a", "n", "Failed", 3.0)
     assert (one.ended, one.failed) == ({"a": ("n", 2.0)}, {"a"})
 
 
@@ -121,6 +121,42 @@ def test_what_was_never_learned_and_who_never_ended_are_told():
     assert found.again.schedulers["kube-scheduler"].lost == 2
     assert math.isnan(found.again.mean_ratio)
     assert not found.sound
+
+
+def test_learning_again_is_predicted_by_the_pace_of_the_node_that_had_the_quota_before():
+    """Four samples for an alarm, and the probe under way: five of the slowest node's, of ten seconds each."""
+    act = noted()
+    act.instants = [
+        Instant(
+            at, [Cell(node, "unit", quota, int(at / 10 * (1 + quota))) for node, quota in PLAN.quotas.items()]
+        )
+        for at in (10.0, 20.0, 30.0)
+    ]
+    act.spells[0].learned = act.instants[-1]
+    assert report(act, PLAN).again.predicted_seconds == pytest.approx(50.0)
+    assert report(act, PLAN).first.predicted_seconds is None
+    act.spells[0].learned = None
+    assert report(act, PLAN).again.predicted_seconds is None
+
+
+def test_what_probes_took_and_whom_they_kept_waiting():
+    """Pods of 2 and 6 s from 50 s on: the second ran from 53 s, behind a probe that had the node before."""
+    act = noted()
+    first = act.spells[0].streams["eclectus"]
+    first.started.update({"0": 50.0, "1": 53.0})
+    act.see_probe("long-gone", "real-2", "Running", 10.0)
+    act.see_probe("long-gone", "real-2", "", 49.0)
+    act.see_probe("beside", "real-2", "Pending", 49.0)
+    act.see_probe("beside", "real-2", "Running", 49.5)
+    act.see_probe("beside", "real-2", "Succeeded", 53.0)
+    act.see_probe("beside", "real-2", "", 54.0)
+    found = report(act, PLAN).first.schedulers
+    took = found["eclectus"].probes
+    assert (took.ended, took.held_up_pods) == (1, 1)
+    assert took.held_up_seconds == pytest.approx(2.0)  # it was sent at 51 s
+    seconds = 57.0 - 50.0
+    assert took.spare_share == pytest.approx(3.0 / (4 * seconds - 2.0 - 4.0))
+    assert found["kube-scheduler"].probes.ended == 0
 
 
 def test_a_failed_pod_is_no_good_end():

@@ -24,9 +24,9 @@ from eclectus_e2e.demo.shocks.truth import (
     judged,
     share_within_third,
 )
-from eclectus_e2e.demo.shocks.waits import Stay, Waiting, held_up_seconds
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.waits import Stay, Waiting, held_up_seconds
 from eclectus_e2e.kubelet.journal import Entry
 
 BUILD = CLASSES[1]

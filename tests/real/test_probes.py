@@ -13,13 +13,13 @@ import sys
 import pytest
 
 from eclectus_e2e.chart import NAMESPACE
+from eclectus_e2e.realnodes.pace import timed_units
 from live_cluster import wait
 from real_release import SHARES, pod
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
 FROZEN = "real-40"
 CHANGED = {**SHARES, "real-10": 0.4, "real-80": 0.2}
-UNITS = 6  # more than half a second of a core: the API server's times have whole seconds
 LEARN_SECONDS = 1200.0  # a probe on a fifth of a core takes ten seconds, most of it to start the container
 # No deadline of a probe is in the way of a machine that is slow.
 PATIENT = {f"{stage}Seconds": 600 for stage in ("scheduling", "pulling", "starting", "running")}
@@ -42,8 +42,8 @@ def probe(name, work, deadlines=PATIENT, **limits):
     }
 
 
-def unit(units=UNITS):
-    return {"unit": {"kind": "cpu", "units": units}}
+def unit(units=None):
+    return {"unit": {"kind": "cpu", "units": units or timed_units()}}
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from simulated import document, scenario
 LAWS = [
     Size("exponential", 3.0),
     Size("deterministic", 3.0),
+    Size("gamma", 3.0, shape=4.0),
     Size("hyperexponential", 3.0, scv=4.0),
     Size("pareto", 3.0, shape=3.5),
     Size("bounded-pareto", 3.0, shape=1.5, ratio=100.0),

@@ -224,8 +224,12 @@ class Scheduler:
 
     def wait_deciding(self, runs: int = 1) -> Self:
         """Wait until it leads and knows the cluster, for the `runs`-th time."""
-        wait(f"{self.log_file.name} decides", lambda: len(self.lines("deciding")) >= runs)
+        wait(f"{self.log_file.name} decides", lambda: self._lives() and len(self.lines("deciding")) >= runs)
         return self
+
+    def _lives(self) -> bool:
+        assert self.code is None, f"it ended with code {self.code}: {self.log_file.read_text()[-2000:]}"
+        return True
 
     @property
     def address(self) -> str:

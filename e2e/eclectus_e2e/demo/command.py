@@ -113,7 +113,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         "--loads", type=_loads, default=[0.5, 0.9], help="more loads, shorter (0.5,0.9); '' for none"
     )
     parser.add_argument(
-        "--seconds", type=_seconds, help="length of each stream, after the warm-up (90; --comparison 120)"
+        "--seconds",
+        type=_seconds,
+        help="length of each stream, after the warm-up (90); with --comparison at load 0.9 (120)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the stream (1)")
     parser.add_argument("--schedulers", type=_names, help=f"of {', '.join(CONTESTANTS)} (the first three)")

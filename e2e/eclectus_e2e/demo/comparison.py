@@ -4,7 +4,8 @@ The same stream to each, one after another, at three loads, from nothing learned
 too that came before anything was known. Beside it stands what is left without the first quarter minute, in
 which everybody places blindly: in a stream so short those pods alone are the last hundredth. A load is a
 share of what the nodes do when each is given the same mix, which is what a scheduler can do that knows no
-speeds: so all can bear it.
+speeds: so all can bear it. A stream is the longer the lower its load, so that as many pods come in
+each: it is pods that teach, and the last hundredths are then of as many.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ from .stream import capacity
 WANTED = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
 EACH, QUICK_EACH = 15, 2  # nodes of each of the four groups
 SIZE, QUICK_SIZE = 1.7, 0.4  # of the work of mixed.py: 29 pods a second at load 0.9; 9 at load 0.5
-SECONDS = 120.0  # so that what is learned is used for longer than it was learned
+SECONDS = 120.0  # at the highest load, so that what is learned is used for longer than it was learned
 BLIND_SECONDS, QUICK_BLIND_SECONDS = 15.0, 4.0
 
 
@@ -37,7 +38,7 @@ def comparison(
     """Play it; writes comparison.json into the folder and prints the table."""
     nodes, work = mixed_nodes(QUICK_EACH if quick else EACH, seed), mix(QUICK_SIZE if quick else SIZE)
     loads = sorted(WANTED)[: 1 if quick else None]
-    legs = [Leg(load, seconds, 0.0, schedulers) for load in loads]
+    legs = [Leg(load, seconds * loads[-1] / load, 0.0, schedulers) for load in loads]
     can, could = capacity(nodes, work), best_capacity(nodes, work)
     with screen.opened(console) as shown:
         shown.say(f"starting a control plane, {len(nodes)} nodes and the chart")

@@ -9,12 +9,13 @@ import msgspec
 
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.kubelet.api import Api
-from eclectus_e2e.kubelet.objects import Pod
+from eclectus_e2e.kubelet.objects import Metadata, Pod
 
 from .objects import NAMESPACE, pod_name, pod_object
 from .stream import Arrival
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
+NODE_PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
 _AT_ONCE = {"gracePeriodSeconds": 0}
 CLEAR_SECONDS = 60.0
 _ASK_EVERY_SECONDS = 0.5
@@ -22,6 +23,14 @@ _ASK_EVERY_SECONDS = 0.5
 
 class _Pods(msgspec.Struct, frozen=True):
     items: list[Pod]
+
+
+class _Object(msgspec.Struct, frozen=True):
+    metadata: Metadata
+
+
+class _Named(msgspec.Struct, frozen=True):
+    items: list[_Object]
 
 
 @dataclass
@@ -69,6 +78,13 @@ async def clear(api: Api) -> None:
             left = {"synced": names, "written": left | names, "deleted": left - names}[change.kind]
             if not left:
                 return
+
+
+async def forget(api: Api) -> None:
+    """Delete what was learned of nodes: a scheduler that starts recalls it."""
+    found = msgspec.json.decode(await api.request("GET", NODE_PROFILES), type=_Named)
+    for one in found.items:
+        await api.request("DELETE", f"{NODE_PROFILES}/{one.metadata.name}")
 
 
 async def give_up(api: Api, node: str) -> list[str]:

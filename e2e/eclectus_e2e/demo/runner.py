@@ -13,7 +13,7 @@ from eclectus_e2e.kubelet.api import Api, read_access
 from . import contestants
 from .contestants import CONTESTANTS
 from .ground import Ground
-from .load import Sent, clear, send, sweep
+from .load import Sent, clear, forget, send, sweep
 from .objects import NAMESPACE
 from .report import Run
 from .scene import Contest, look
@@ -65,7 +65,7 @@ def _run(
     # 2. What do the nodes say? (Before anything is deleted that has not ended.)
     entries = [entry for entry in ground.kubelet.journal() if entry.namespace == NAMESPACE]
     counters = ground.kubelet.counters()
-    # 3. The next contest begins on empty nodes.
+    # 3. The next contest begins on empty nodes, of which nothing is known.
     uvloop.run(_reset(ground))
     return Run(
         scheduler=contest.scheduler,
@@ -113,6 +113,7 @@ async def _follow(ground: Ground, contest: Contest, sent: Sent, screen: Screen, 
 async def _reset(ground: Ground) -> None:
     async with _api(ground) as api:
         await clear(api)
+        await forget(api)
 
 
 def _api(ground: Ground) -> Api:

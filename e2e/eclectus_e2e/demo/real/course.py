@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from eclectus_e2e import chart
 from eclectus_e2e.demo.load import PODS
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.kubelet.api import MERGE, Api
@@ -19,6 +20,7 @@ from .plan import SCHEDULERS, Plan
 LEARN_MOST_SECONDS = 600.0
 DRAIN_MOST_SECONDS = 300.0  # after the last arrival; who has not ended then is lost
 _LOOK_EVERY_SECONDS = 1.0
+PROBES = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
 _API = "/apis/eclectus.dev/v1alpha1"
 _AT_ONCE = {"gracePeriodSeconds": 0}
 
@@ -56,7 +58,7 @@ class Act:
     async def play(self) -> Noted:
         """All of it."""
         async with asyncio.TaskGroup() as group:
-            looking = group.create_task(self._look())
+            watching = [group.create_task(self._look()), group.create_task(self._watch_probes())]
             await self.api.request("POST", f"{_API}/nodeprobes", node_probe(self.plan.units))
             self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, from nothing")
             first = await self._learn(self.plan.quotas)
@@ -65,7 +67,8 @@ class Act:
             self.say("the quotas change places, and probes learn them again")
             again = await self._learn(self.plan.changed)
             await self._streams(again, arrivals)
-            looking.cancel()
+            for task in watching:
+                task.cancel()
         return self.noted
 
     async def _look(self) -> None:
@@ -80,6 +83,13 @@ class Act:
             ]
             self.noted.instants.append(Instant(time.time(), cells))
             await asyncio.sleep(_LOOK_EVERY_SECONDS)
+
+    async def _watch_probes(self) -> None:
+        """Note when each ran, for ever."""
+        async for seen in self.api.changes(PROBES, Pod, "labelSelector=eclectus.dev/probe"):
+            for pod in seen.items:
+                phase = "" if seen.kind == "deleted" else pod.status.phase
+                self.noted.see_probe(pod.metadata.name, pod.node, phase, time.time())
 
     async def _learn(self, quotas: Mapping[str, float]) -> Spell:
         """Put these in force, and let probes learn them until they have, or the patience is over."""
@@ -115,10 +125,10 @@ class Act:
             reaping.cancel()
 
     async def _reap(self, stream: Stream) -> None:
-        """Note each pod that ends, and delete it, as a job's controller would."""
+        """Note each pod that starts or ends, and delete who has ended, as a job's controller would."""
         async for seen in self.api.changes(PODS, Pod):
             for pod in seen.items if seen.kind != "deleted" else ():
-                if stream.end(pod.metadata.name, pod.node, pod.status.phase, time.time()):
+                if stream.see(pod.metadata.name, pod.node, pod.status.phase, time.time()):
                     await self.api.request("DELETE", f"{PODS}/{pod.metadata.name}", _AT_ONCE)
 
 

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared
+from eclectus_e2e.demo.waits import Stay
 
 SAMPLES_LEAST = 3  # of each node: one lucky probe is no knowledge
+WHOLE_NODE = 1000  # millicores of a node, say: a real pod asks for all of one, and a probe is in its way
 
 
 @dataclass(frozen=True)
@@ -19,25 +22,54 @@ class Instant:
         """Each node against its quota; the one scale that fits best is divided out."""
         return compared(self.cells, quotas)
 
+    def samples(self, node: str) -> int:
+        """How many there were of a node."""
+        return sum(cell.samples for cell in self.cells if cell.node == node)
+
 
 @dataclass
 class Stream:
-    """One scheduler's pods by name: when each was sent; where and when it ended."""
+    """One scheduler's pods by name: when each was sent; where and when it began to run, and ended."""
 
     began: float
     planned: int
     sent: dict[str, float] = field(default_factory=dict)
+    started: dict[str, float] = field(default_factory=dict)
     ended: dict[str, tuple[str, float]] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
 
-    def end(self, name: str, node: str, phase: str, at: float) -> bool:
+    def see(self, name: str, node: str, phase: str, at: float) -> bool:
         """A pod was seen in this phase; whether that is the first sight of its end."""
-        if phase not in ("Succeeded", "Failed") or name in self.ended:
+        if phase not in ("Running", "Succeeded", "Failed") or name in self.ended:
+            return False
+        self.started.setdefault(name, at)
+        if phase == "Running":
             return False
         self.ended[name] = node, at
         if phase == "Failed":
             self.failed.add(name)
         return True
+
+    @property
+    def over(self) -> float:
+        """When the last pod had ended."""
+        return max((at for _, at in self.ended.values()), default=self.began)
+
+    def stays(self) -> list[Stay]:
+        """Each pod that ended, on its node."""
+        return [
+            Stay(node, self.sent[name], self.started[name], at, WHOLE_NODE)
+            for name, (node, at) in self.ended.items()
+        ]
+
+
+@dataclass
+class Probe:
+    """One probe, on its node; it has not ended before `ended` is set."""
+
+    node: str
+    started: float
+    ended: float = inf
 
 
 @dataclass
@@ -64,3 +96,19 @@ class Noted:
 
     instants: list[Instant] = field(default_factory=list)
     spells: list[Spell] = field(default_factory=list)
+    probes: dict[str, Probe] = field(default_factory=dict)  # by name
+
+    def see_probe(self, name: str, node: str, phase: str, at: float) -> None:
+        """A probe was seen in this phase; an empty one if it is gone."""
+        if phase == "Running":
+            self.probes.setdefault(name, Probe(node, at))
+        elif phase != "Pending" and name in self.probes:
+            self.probes[name].ended = min(self.probes[name].ended, at)
+
+    def probes_beside(self, stream: Stream) -> list[Stay]:
+        """What ran beside a stream, as far as it did."""
+        spans = (
+            (probe.node, max(probe.started, stream.began), min(probe.ended, stream.over))
+            for probe in self.probes.values()
+        )
+        return [Stay(node, since, since, until, WHOLE_NODE) for node, since, until in spans if since < until]

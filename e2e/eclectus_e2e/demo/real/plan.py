@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eclectus_e2e.realnodes.command import SHARES
+from eclectus_e2e.realnodes.pace import timed_units
 
 SYSTEM = "system"  # the node of the product's own pods, which takes no part
 SCHEDULERS = {"eclectus": "eclectus", "kube-scheduler": "default-scheduler"}  # and what pods call them
@@ -25,7 +26,7 @@ class Plan:
     changed: Mapping[str, float] = field(default_factory=_traded)
     load: float = 0.5  # of what the nodes were seen to do when they do nothing but work
     seconds: float = 90.0  # of each stream
-    units: int = 8  # of the benchmark in each pod and probe: about a second of a core
+    units: int = field(default_factory=timed_units)  # of the benchmark in each pod and probe
 
     def arrivals(self, capacity: float) -> list[float]:
         """Poisson: seconds from the stream's begin, the same for every stream."""

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
+from eclectus_e2e.demo.waits import Probes, taken
 
-from .noted import Instant, Noted, Spell, Stream
+from .noted import WHOLE_NODE, Noted, Spell, Stream
 from .plan import Plan
+from .prediction import predicted_seconds
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -28,12 +30,14 @@ class Answer(msgspec.Struct, frozen=True):
     failed: int
     response_seconds: Spread
     by_node: dict[str, int]
+    probes: Probes | None  # beside it; a node is one core here, whatever its quota. None: no pod has ended
 
 
 class Half(msgspec.Struct, frozen=True):
     """A set of quotas: how it was learned, and how pods fared under it."""
 
     learned_seconds: float | None  # until all nodes were within a third; None: never
+    predicted_seconds: float | None  # of those; None: from nothing, or the first were never learned
     nodes: list[Node]
     schedulers: dict[str, Answer]
     mean_ratio: float  # Eclectus' response time as a share of kube-scheduler's
@@ -59,22 +63,26 @@ class RealReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def report(noted: Noted, plan: Plan) -> RealReport:
     """Judge the act."""
-    first, again = (_half(spell, noted.instants) for spell in noted.spells)
+    predicted = predicted_seconds(noted.instants, noted.spells[0], plan.changed)
+    first, again = (
+        _half(spell, noted, seconds) for spell, seconds in zip(noted.spells, (None, predicted), strict=True)
+    )
     return RealReport(
         seed=plan.seed, load=plan.load, units=plan.units, seconds=plan.seconds, first=first, again=again
     )
 
 
-def _half(spell: Spell, instants: Sequence[Instant]) -> Half:
+def _half(spell: Spell, noted: Noted, predicted: float | None) -> Half:
     """What was believed when all was learned; if it never was, at the end."""
-    found = spell.learned or instants[-1]
+    found = spell.learned or noted.instants[-1]
     nodes = [
         Node(one.node, one.true, one.learned, one.error, one.samples) for one in found.speeds(spell.quotas)
     ]
-    answers = {name: _answer(stream, list(spell.quotas)) for name, stream in spell.streams.items()}
+    answers = {name: _answer(stream, noted, list(spell.quotas)) for name, stream in spell.streams.items()}
     ours, theirs = answers[OURS].response_seconds, answers[RIVAL].response_seconds
     return Half(
         learned_seconds=spell.learned.at - spell.since if spell.learned else None,
+        predicted_seconds=predicted,
         nodes=nodes,
         schedulers=answers,
         mean_ratio=ours.mean / theirs.mean,
@@ -82,7 +90,7 @@ def _half(spell: Spell, instants: Sequence[Instant]) -> Half:
     )
 
 
-def _answer(stream: Stream, names: Sequence[str]) -> Answer:
+def _answer(stream: Stream, noted: Noted, names: Sequence[str]) -> Answer:
     nodes = [node for node, _ in stream.ended.values()]
     return Answer(
         pods=stream.planned,
@@ -90,4 +98,11 @@ def _answer(stream: Stream, names: Sequence[str]) -> Answer:
         failed=len(stream.failed),
         response_seconds=spread([at - stream.sent[name] for name, (_, at) in stream.ended.items()]),
         by_node={node: nodes.count(node) for node in names},
+        probes=_beside(stream, noted, names),
     )
+
+
+def _beside(stream: Stream, noted: Noted, names: Sequence[str]) -> Probes | None:
+    room = dict.fromkeys(names, WHOLE_NODE)
+    seconds = stream.over - stream.began
+    return taken(stream.stays(), noted.probes_beside(stream), room, seconds) if stream.ended else None

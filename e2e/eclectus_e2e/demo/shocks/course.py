@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import uvloop
 
 from eclectus_e2e.demo import contestants, load
+from eclectus_e2e.demo.alarm import WANTED
 from eclectus_e2e.demo.contestants import CONTESTANTS
 from eclectus_e2e.demo.ground import Ground
 from eclectus_e2e.demo.load import Sent
@@ -25,7 +26,7 @@ from eclectus_e2e.processes import log_tail
 
 from . import prober
 from .plan import Cast, Plan
-from .prediction import WANTED, Prediction
+from .prediction import Prediction
 from .truth import Change, Instant, change
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival

@@ -1,9 +1,8 @@
 """How long learning, recovery and the verdict on a frozen node should take, from settings alone. Pure.
 
-Learning after a change (rosella.md 5.5: learning time + backlog / spare capacity). A shift of more than two
-spreads adds 2 - slack to the CUSUM with each sample, so
+Learning after a change (rosella.md 5.5: learning time + backlog / spare capacity), D samples being what the
+alarm takes (demo/alarm.py):
 
-    D = ceil((threshold + ln(kinds)) / (2 - slack))      samples until the alarm over all of a node's work
     learning = t (1 + D / c)                             t: seconds of the longest work on the slowest node
                                                          that is believed fast, c: its slots
     recovery = learning + learning * a / (1 - a) = learning / (1 - a)
@@ -20,18 +19,16 @@ say so, and the biggest are fewest, so with w the longest work, and j the bigges
 """
 
 from dataclasses import dataclass
-from math import ceil, exp, log
+from math import exp
 from statistics import mean
 
-from eclectus.maths.cusum import CLIP
 from eclectus.maths.window import unlikelihood
 from eclectus.policies.rosella import RosellaLearn
+from eclectus_e2e.demo.alarm import samples_until_alarm
 from eclectus_e2e.demo.mixed import SPEEDS
 from eclectus_e2e.kubelet.quantities import amount
 
 from .plan import Cast, Plan
-
-WANTED = 1.5  # times the prediction
 
 
 @dataclass(frozen=True)
@@ -49,8 +46,7 @@ def predict(plan: Plan, cast: Cast) -> Prediction:
     work, biggest = max(kind.work_seconds for kind in classes), max(kind.cpu_millicores for kind in classes)
     cores = amount("cpu", cast.nodes[0].allocatable["cpu"])  # all nodes are of one size
     slots = cores / sum(kind.share * kind.cpu_millicores for kind in classes)
-    samples = ceil((learn.alarm_threshold + log(len(classes))) / (CLIP - learn.alarm_slack))
-    learning = work / SPEEDS[0] * (1 + samples / slots)
+    learning = work / SPEEDS[0] * (1 + samples_until_alarm(learn, len(classes)) / slots)
     silence = exp(unlikelihood(len(cast.nodes), learn.certainty) / (cores // biggest))
     limit = learn.spare_share * (1 - plan.load) * mean(node.speed for node in cast.workers)
     return Prediction(learning, learning / (1 - plan.load), silence * work / limit)

@@ -5,30 +5,20 @@ from collections.abc import Iterator
 
 import msgspec
 
+from eclectus_e2e.demo.alarm import WANTED
 from eclectus_e2e.demo.audit import overcommitted_moments
 from eclectus_e2e.demo.objects import pod_name
+from eclectus_e2e.demo.waits import SPARE_MOST, Probes, stays, taken
 from eclectus_e2e.kubelet.quantities import amount
 
 from .course import Noted
 from .plan import Cast, Plan
-from .prediction import WANTED, Prediction
+from .prediction import Prediction
 from .prober import MILLICORES
 from .spells import Frozen, Idle, Learnt, Recovered, Story
 from .truth import SHARE_WANTED
-from .waits import core_seconds, held_up_seconds, stays
 
-SPARE_MOST = 0.1  # of the spare capacity, for probes
 MAKES_WAY_SECONDS = 1.0  # in which a probe must be gone once a real pod needs its room
-
-
-class Probes(msgspec.Struct, frozen=True):
-    """What probes took."""
-
-    ended: int
-    capacity_share: float  # of all core-seconds
-    spare_share: float  # of those that real pods left
-    held_up_pods: int  # real ones that waited for their node while a probe held the room they needed
-    held_up_seconds: float  # the longest of these waits
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -96,15 +86,7 @@ def _probes(noted: Noted, cast: Cast) -> Probes:
     millicores = {pod_name(one): one.kind.cpu_millicores for one in noted.arrivals}
     pods, probes = stays(noted.entries, noted.sent.at, millicores, MILLICORES)
     room = {node.name: amount("cpu", node.allocatable["cpu"]) for node in cast.nodes}
-    capacity = sum(room.values()) / 1000 * (noted.marks["over"] - noted.sent.began)
-    took, held = core_seconds(probes), held_up_seconds(pods, probes, room)
-    return Probes(
-        ended=len(probes),
-        capacity_share=took / capacity,
-        spare_share=took / (capacity - core_seconds(pods)),
-        held_up_pods=len(held),
-        held_up_seconds=max(held, default=0.0),
-    )
+    return taken(pods, probes, room, noted.marks["over"] - noted.sent.began)
 
 
 def _wanted(

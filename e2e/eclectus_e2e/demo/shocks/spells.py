@@ -9,13 +9,13 @@ import msgspec
 
 from eclectus_e2e.demo.speeds import THIRD
 from eclectus_e2e.demo.stream import WorkClass
+from eclectus_e2e.demo.waits import Waiting
 from eclectus_e2e.kubelet.journal import Entry
 
 from .course import Noted
 from .plan import IDLE, Cast
 from .prediction import Prediction
 from .truth import Instant, Pair, Truth, first_learned, judged, node_speeds, share_within_third
-from .waits import Waiting
 
 
 class Learnt(msgspec.Struct, frozen=True):

@@ -5,7 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import msgspec
+
 from eclectus_e2e.kubelet.journal import Entry
+
+SPARE_MOST = 0.1  # of the spare capacity, wanted for probes at most
 
 
 class Waiting:
@@ -28,6 +32,29 @@ class Stay:
     started: float
     ended: float
     millicores: int
+
+
+class Probes(msgspec.Struct, frozen=True):
+    """What probes took."""
+
+    ended: int
+    capacity_share: float  # of all core-seconds
+    spare_share: float  # of those that real pods left
+    held_up_pods: int  # real ones that waited for their node while a probe held the room they needed
+    held_up_seconds: float  # the longest of these waits
+
+
+def taken(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float) -> Probes:
+    """What probes took of so many seconds. `room`: millicores of each node."""
+    capacity, took = sum(room.values()) / 1000 * seconds, core_seconds(probes)
+    held = held_up_seconds(pods, probes, room)
+    return Probes(
+        ended=len(probes),
+        capacity_share=took / capacity,
+        spare_share=took / (capacity - core_seconds(pods)),
+        held_up_pods=len(held),
+        held_up_seconds=max(held, default=0.0),
+    )
 
 
 def stays(
