@@ -36,7 +36,7 @@ test-slow: venv ## the long tests, oracles among them: simulations, state machin
 test-fast: venv ## the pure tests alone: seconds
 	@$(BIN)/python -m pytest -m "not live and not slow" $(PYTEST)
 
-oracles: venv ## the simulator against closed forms and laws, with a table: twenty-five minutes on two cores
+oracles: venv ## the simulator against closed forms and laws, with a table: six minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
 report: venv ## bench/report.md: the simulator beside the figures of others, twenty minutes on two cores
