@@ -24,11 +24,15 @@ def test_without_root_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> Non
     assert "need root" in (needs.why_not() or "")
 
 
-def test_a_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_one_command_names_all_packages_that_are_missing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(needs, "_lacking_capabilities", lambda status: [])
     monkeypatch.setattr(needs, "SYSTEM_PATH", str(tmp_path))
-    assert needs.why_not() == "real nodes need the program ip: apt-get install iproute2"
+    monkeypatch.setattr(needs, "CNI_PLUGINS", tmp_path)
+    packages = "iproute2 iptables runc mount containernetworking-plugins"
+    assert needs.why_not() == f"real nodes need `apt-get install {packages}`"
 
 
 def test_a_container_without_privileges_is_no_place() -> None:

@@ -29,11 +29,8 @@ def why_not() -> str | None:
     status = Path("/proc/self/status").read_text()
     if lacking := _lacking_capabilities(status):
         return f"real nodes need {lacking[0]}: this container was started without it"
-    for name, package in PROGRAMS.items():
-        if shutil.which(name, path=SYSTEM_PATH) is None:
-            return f"real nodes need the program {name}: apt-get install {package}"
-    if not (CNI_PLUGINS / "bridge").exists():
-        return f"real nodes need CNI plugins in {CNI_PLUGINS}: apt-get install containernetworking-plugins"
+    if packages := _lacking_packages():
+        return f"real nodes need `apt-get install {' '.join(packages)}`"
     if "\toverlay\n" not in Path("/proc/filesystems").read_text():
         return "real nodes need overlayfs, which this kernel does not list in /proc/filesystems"
     return cgroups.why_not() or _why_no_iptables()
@@ -56,6 +53,13 @@ def program(name: str) -> str:
 def _lacking_capabilities(status: str) -> list[str]:
     effective = int(status.partition("CapEff:")[2].split()[0], 16)
     return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
+
+
+def _lacking_packages() -> list[str]:
+    lacking = [package for name, package in PROGRAMS.items() if not shutil.which(name, path=SYSTEM_PATH)]
+    if not (CNI_PLUGINS / "bridge").exists():
+        lacking.append("containernetworking-plugins")
+    return list(dict.fromkeys(lacking))
 
 
 def _why_no_iptables() -> str | None:
