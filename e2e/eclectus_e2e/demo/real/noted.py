@@ -8,7 +8,6 @@ from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared
 from eclectus_e2e.demo.waits import Stay
 
 SAMPLES_LEAST = 3  # of each node: one lucky probe is no knowledge
-WHOLE_NODE = 1000  # millicores of a node, say: a real pod asks for all of one, and a probe is in its way
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ class Stream:
         """When the last pod had ended."""
         return max((at for _, at in self.ended.values()), default=self.began)
 
-    def stays(self) -> list[Stay]:
-        """Each pod that ended, on its node."""
+    def stays(self, room: Mapping[str, int]) -> list[Stay]:
+        """Each pod that ended, on its node, of which it had all: `room` in millicores."""
         return [
-            Stay(node, self.sent[name], self.started[name], at, WHOLE_NODE)
+            Stay(node, self.sent[name], self.started[name], at, room[node])
             for name, (node, at) in self.ended.items()
         ]
 
@@ -105,10 +104,10 @@ class Noted:
         elif phase != "Pending" and name in self.probes:
             self.probes[name].ended = min(self.probes[name].ended, at)
 
-    def probes_beside(self, stream: Stream) -> list[Stay]:
-        """What ran beside a stream, as far as it did."""
+    def probes_beside(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
+        """What ran beside a stream, as far as it did; each held the `room` that a pod has."""
         spans = (
             (probe.node, max(probe.started, stream.began), min(probe.ended, stream.over))
             for probe in self.probes.values()
         )
-        return [Stay(node, since, since, until, WHOLE_NODE) for node, since, until in spans if since < until]
+        return [Stay(node, since, since, until, room[node]) for node, since, until in spans if since < until]

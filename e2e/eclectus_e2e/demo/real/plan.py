@@ -12,9 +12,10 @@ SCHEDULERS = {"eclectus": "eclectus", "kube-scheduler": "default-scheduler"}  # 
 
 
 def _traded() -> dict[str, float]:
-    """The fastest node and the slowest change places, and so do the two between them."""
-    slowest_first = sorted(SHARES, key=SHARES.__getitem__)
-    return {name: SHARES[other] for name, other in zip(slowest_first, reversed(slowest_first), strict=True)}
+    """Each fast node changes places with a slow one: four times as fast, or as slow, which alarms find."""
+    slowest, slow, fast, fastest = sorted(SHARES, key=SHARES.__getitem__)
+    pairs = {slowest: fast, fast: slowest, slow: fastest, fastest: slow}
+    return {name: SHARES[other] for name, other in pairs.items()}
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """How long probes should take to learn changed quotas, from settings and the pace of probes. Pure.
 
-An alarm takes D samples of a node (demo/alarm.py). The probe under way when the quota changes is of both, and
-D more begin after it. Probes of a node come one after another, and the sooner the faster it is; so it comes
-by them at the pace of the node that had its quota before, T seconds a probe while the first were learned:
+An alarm takes D samples of a node that became four times as fast or slow (demo/alarm.py). The probe under
+way when the quota changes is of both, and D more begin after it. Probes of a node come one after another, and
+the sooner the faster it is; so it comes by them at the pace of the node that had its quota before, T seconds
+a probe while the first were learned:
 
     recovery = max over nodes of T (1 + D)
 """

@@ -1,13 +1,13 @@
 """From what was noted on real nodes to the numbers of build/demo/real.json. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
 import msgspec
 
 from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
 from eclectus_e2e.demo.waits import Probes, taken
 
-from .noted import WHOLE_NODE, Noted, Spell, Stream
+from .noted import Noted, Spell, Stream
 from .plan import Plan
 from .prediction import predicted_seconds
 
@@ -30,7 +30,7 @@ class Answer(msgspec.Struct, frozen=True):
     failed: int
     response_seconds: Spread
     by_node: dict[str, int]
-    probes: Probes | None  # beside it; a node is one core here, whatever its quota. None: no pod has ended
+    probes: Probes | None  # beside it; a node has as many cores as its quota. None: no pod has ended
 
 
 class Half(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ def _half(spell: Spell, noted: Noted, predicted: float | None) -> Half:
     nodes = [
         Node(one.node, one.true, one.learned, one.error, one.samples) for one in found.speeds(spell.quotas)
     ]
-    answers = {name: _answer(stream, noted, list(spell.quotas)) for name, stream in spell.streams.items()}
+    answers = {name: _answer(stream, noted, spell.quotas) for name, stream in spell.streams.items()}
     ours, theirs = answers[OURS].response_seconds, answers[RIVAL].response_seconds
     return Half(
         learned_seconds=spell.learned.at - spell.since if spell.learned else None,
@@ -90,19 +90,21 @@ def _half(spell: Spell, noted: Noted, predicted: float | None) -> Half:
     )
 
 
-def _answer(stream: Stream, noted: Noted, names: Sequence[str]) -> Answer:
+def _answer(stream: Stream, noted: Noted, quotas: Mapping[str, float]) -> Answer:
     nodes = [node for node, _ in stream.ended.values()]
     return Answer(
         pods=stream.planned,
         lost=stream.planned - len(stream.ended),
         failed=len(stream.failed),
         response_seconds=spread([at - stream.sent[name] for name, (_, at) in stream.ended.items()]),
-        by_node={node: nodes.count(node) for node in names},
-        probes=_beside(stream, noted, names),
+        by_node={node: nodes.count(node) for node in quotas},
+        probes=_beside(stream, noted, quotas),
     )
 
 
-def _beside(stream: Stream, noted: Noted, names: Sequence[str]) -> Probes | None:
-    room = dict.fromkeys(names, WHOLE_NODE)
+def _beside(stream: Stream, noted: Noted, quotas: Mapping[str, float]) -> Probes | None:
+    if not stream.ended:
+        return None
+    room = {node: round(1000 * quota) for node, quota in quotas.items()}
     seconds = stream.over - stream.began
-    return taken(stream.stays(), noted.probes_beside(stream), room, seconds) if stream.ended else None
+    return taken(stream.stays(room), noted.probes_beside(stream, room), room, seconds)
