@@ -1,12 +1,14 @@
 """The built-in benchmark: the same work everywhere, said in one line."""
 
 import json
+import signal
 import subprocess
 import sys
 import zlib
 
 import pytest
 
+from eclectus_e2e.processes import wait_for
 from eclectus_operator import unit
 from eclectus_operator.objects import read
 from eclectus_operator.observed import Ended
@@ -64,6 +66,17 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     assert done.returncode == 1
     assert str(tmp_path / "none") in done.stderr
     assert done.stdout == ""
+
+
+def test_told_to_stop_it_does_and_leaves_no_file(tmp_path):
+    """With an exit of its own, not by the signal: a container's first process would live through that."""
+    command = [sys.executable, "-I", PROGRAM, "disk", "--units", "1000000"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        assert wait_for(lambda: list(tmp_path.iterdir()), 30), "it never began"
+        process.terminate()
+        said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (128 + signal.SIGTERM, b"")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("arguments", [["gpu"], ["cpu", "--units", "0"], ["cpu", "--units", "many"], []])

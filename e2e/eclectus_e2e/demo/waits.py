@@ -38,6 +38,8 @@ class Probes(msgspec.Struct, frozen=True):
     """What probes took."""
 
     ended: int
+    core_seconds: float
+    spare_core_seconds: float  # what real pods left
     capacity_share: float  # of all core-seconds
     spare_share: float  # of those that real pods left
     held_up_pods: int  # real ones that waited for their node while a probe held the room they needed
@@ -47,11 +49,14 @@ class Probes(msgspec.Struct, frozen=True):
 def taken(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float) -> Probes:
     """What probes took of so many seconds. `room`: millicores of each node."""
     capacity, took = sum(room.values()) / 1000 * seconds, core_seconds(probes)
+    spare = capacity - core_seconds(pods)
     held = held_up_seconds(pods, probes, room)
     return Probes(
         ended=len(probes),
+        core_seconds=took,
+        spare_core_seconds=spare,
         capacity_share=took / capacity,
-        spare_share=took / (capacity - core_seconds(pods)),
+        spare_share=took / spare,
         held_up_pods=len(held),
         held_up_seconds=max(held, default=0.0),
     )

@@ -16,9 +16,10 @@ VALUES: Json = {
     "operator": {"enabled": True, **_ON_SYSTEM},
     "config": {"nodeProfiles": {"interval": "1s"}},
 }
-# To learn, a probe wherever there is room for one; beside real work one in half a minute.
+# To learn, a probe wherever there is room for one; beside real work one in 45 s, or fewer where
+# that is more than the operator's share of what real work leaves.
 EAGER = {"perHour": 3600, "leastPerHour": 3600, "running": 4, "nodeIntervalSeconds": 0}
-MODEST = {"perHour": 120, "leastPerHour": 120, "running": 1, "nodeIntervalSeconds": 0}
+MODEST = {"perHour": 80, "leastPerHour": 6, "running": 1, "nodeIntervalSeconds": 0}
 
 
 def node_probe(units: int) -> Json:

@@ -1,12 +1,12 @@
 """What the act on real nodes shows at its end."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.waits import SPARE_MOST
+from eclectus_e2e.demo.waits import SPARE_MOST, Probes
 
 from .report import Half, RealReport
 
@@ -19,8 +19,8 @@ def tables(report: RealReport) -> Iterator[Table | str]:
         yield _nodes(half, counted)
         yield "[bold]Response time[/] of pods in real containers, and how many each node ran"
         yield _times(half)
-        yield from _probes(half)
         yield f"Eclectus: {half.mean_ratio:.2f} of kube-scheduler's mean, {half.p99_ratio:.2f} of its p99"
+    yield from _probes([one.probes for half in halves for one in half[-1].schedulers.values() if one.probes])
 
 
 def _after(half: Half) -> str:
@@ -42,15 +42,15 @@ def _nodes(half: Half, counted: str) -> Table:
     return table
 
 
-def _probes(half: Half) -> Iterator[str]:
-    """Beside the streams in which they took most."""
-    beside = [one.probes for one in half.schedulers.values() if one.probes is not None]
+def _probes(beside: Sequence[Probes]) -> Iterator[str]:
+    """Beside all streams together: in one of them are too few to say what their share is."""
     if not beside:
         return
-    share, held = max(one.spare_share for one in beside), max(one.held_up_seconds for one in beside)
+    share = sum(one.core_seconds for one in beside) / sum(one.spare_core_seconds for one in beside)
+    held, count = max(one.held_up_seconds for one in beside), sum(one.held_up_pods for one in beside)
     yield (
-        f"Probes took {share:.1%} of what real pods left (wanted: at most {SPARE_MOST:.0%}); the "
-        f"longest that one kept a real pod waiting is {held:.1f} s"
+        f"[bold]Probes[/] beside real pods took {share:.1%} of what those left, wanted at most "
+        f"{SPARE_MOST:.0%}; {count} waited for one to make way, {held:.1f} s at most"
     )
 
 
