@@ -10,6 +10,7 @@ from eclectus_e2e.demo.mixed import CLASSES, mixed_nodes
 from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.report import Run, report
 from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.errors import UsageError
 from eclectus_e2e.kubelet.journal import Counters, Entry
 
 NODES = mixed_nodes(1, seed=1)
@@ -47,6 +48,11 @@ def test_eclectus_is_held_to_what_is_wanted_and_the_others_are_beside_it(seconds
 def test_what_is_wanted_loosens_with_the_load():
     assert list(WANTED) == sorted(WANTED)
     assert list(WANTED.values()) == sorted(WANTED.values())
+
+
+def test_a_load_at_which_nothing_is_wanted_is_refused():
+    with pytest.raises(UsageError, match=r"wanted at loads 0.5, 0.8, 0.9, not at 0.7"):
+        demo(["--comparison", "--loads", "0.7,0.8"])
 
 
 def test_an_act_that_there_is_not_is_refused(capsys):

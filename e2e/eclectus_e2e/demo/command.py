@@ -17,6 +17,7 @@ from eclectus_e2e.processes import recorded
 from eclectus_e2e.up import ENVIRONMENT_FILE, REAL
 
 from . import screen
+from .comparison import LOADS as COMPARED_LOADS
 from .comparison import SECONDS as COMPARED_SECONDS
 from .comparison import comparison
 from .contestants import CONTESTANTS, USUAL
@@ -36,6 +37,7 @@ ACTS = ("1", "2")
 PLAIN_WIDTH = 120  # of tables in a file or pipe
 MAIN_SECONDS, QUICK_SECONDS, QUICK_COMPARED_SECONDS = 90.0, 12.0, 8.0
 WARM_SECONDS = 15.0
+SIDE_LOADS = [0.5, 0.9]
 SIDE_SHARE = 0.45  # of the main load's length: enough to see the ratio, and the whole stays under 12 minutes
 
 
@@ -57,6 +59,7 @@ def demo(arguments: list[str]) -> int:
             seconds=options.seconds,
             seed=options.seed,
             schedulers=names,
+            loads=options.loads,
             quick=options.quick,
         )
         sound = [found.sound]
@@ -110,7 +113,9 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("eclectus_e2e demo", description=demo.__doc__)
     parser.add_argument("--load", type=_load, default=0.8, help="of the nodes' true capacity (0.8)")
     parser.add_argument(
-        "--loads", type=_loads, default=[0.5, 0.9], help="more loads, shorter (0.5,0.9); '' for none"
+        "--loads",
+        type=_loads,
+        help="more loads, shorter (0.5,0.9); '' for none; with --comparison which of its own (all three)",
     )
     parser.add_argument(
         "--seconds",
@@ -121,7 +126,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--schedulers", type=_names, help=f"of {', '.join(CONTESTANTS)} (the first three)")
     parser.add_argument("--acts", type=_acts, help="1: the contest, 2: the shocks (1,2; with --quick 1)")
     parser.add_argument(
-        "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 40 minutes"
+        "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 50 minutes"
     )
     parser.add_argument(
         "--nodes",
@@ -135,9 +140,14 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.seconds = QUICK_COMPARED_SECONDS if options.comparison else QUICK_SECONDS
-        options.loads = []
+        options.loads = options.loads or ([COMPARED_LOADS[0]] if options.comparison else [])
     elif options.seconds is None:
         options.seconds = COMPARED_SECONDS if options.comparison else MAIN_SECONDS
+    if options.loads is None:
+        options.loads = COMPARED_LOADS if options.comparison else SIDE_LOADS
+    if options.comparison and (strange := set(options.loads) - set(COMPARED_LOADS)):
+        known = ", ".join(map(str, COMPARED_LOADS))
+        raise UsageError(f"--comparison knows what is wanted at loads {known}, not at {min(strange):g}")
     options.acts = options.acts or (["1"] if options.quick else list(ACTS))
     if options.keep and any(process.alive for process in recorded(CLUSTER_DIRECTORY)):
         raise UsageError("--keep needs the place where a cluster runs already: `make down` ends that one")

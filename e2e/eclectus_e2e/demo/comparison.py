@@ -26,6 +26,7 @@ from .stream import capacity
 
 # Load: mean and 99th percentile of Eclectus' response times wanted, as shares of kube-scheduler's.
 WANTED = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
+LOADS = sorted(WANTED)
 EACH, QUICK_EACH = 15, 2  # nodes of each of the four groups
 SIZE, QUICK_SIZE = 1.7, 0.4  # of the work of mixed.py: 29 pods a second at load 0.9; 9 at load 0.5
 SECONDS = 120.0  # at the highest load, so that what is learned is used for longer than it was learned
@@ -33,12 +34,18 @@ BLIND_SECONDS, QUICK_BLIND_SECONDS = 15.0, 4.0
 
 
 def comparison(
-    folder: Path, console: Console, *, seconds: float, seed: int, schedulers: Sequence[str], quick: bool
+    folder: Path,
+    console: Console,
+    *,
+    seconds: float,
+    seed: int,
+    schedulers: Sequence[str],
+    loads: Sequence[float],
+    quick: bool,
 ) -> Report:
-    """Play it; writes comparison.json into the folder and prints the table."""
+    """Play it at these of LOADS; writes comparison.json into the folder and prints the table."""
     nodes, work = mixed_nodes(QUICK_EACH if quick else EACH, seed), mix(QUICK_SIZE if quick else SIZE)
-    loads = sorted(WANTED)[: 1 if quick else None]
-    legs = [Leg(load, seconds * loads[-1] / load, 0.0, schedulers) for load in loads]
+    legs = [Leg(load, seconds * LOADS[-1] / load, 0.0, schedulers) for load in loads]
     can, could = capacity(nodes, work), best_capacity(nodes, work)
     with screen.opened(console) as shown:
         shown.say(f"starting a control plane, {len(nodes)} nodes and the chart")
