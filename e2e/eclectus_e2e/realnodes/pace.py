@@ -15,8 +15,8 @@ _TRIAL_UNITS = 3
 
 
 @cache
-def timed_units() -> int:
-    """Units of kind cpu that take `CORE_SECONDS` of one of this machine's cores, by this process' Python."""
+def timed_units(core_seconds: float = CORE_SECONDS) -> int:
+    """Units of kind cpu that take so long on one of this machine's cores, by this process' Python."""
     began = time.process_time()
     cpu(_TRIAL_UNITS)
-    return ceil(CORE_SECONDS * _TRIAL_UNITS / (time.process_time() - began))
+    return ceil(core_seconds * _TRIAL_UNITS / (time.process_time() - began))

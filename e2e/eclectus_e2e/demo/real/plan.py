@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from eclectus_e2e.realnodes.command import SHARES
 from eclectus_e2e.realnodes.pace import timed_units
 
+CORE_SECONDS = 2.0  # of a pod and of a probe
 SYSTEM = "system"  # the node of the product's own pods, which takes no part
 SCHEDULERS = {"eclectus": "eclectus", "kube-scheduler": "default-scheduler"}  # and what pods call them
 
@@ -27,7 +28,9 @@ class Plan:
     changed: Mapping[str, float] = field(default_factory=_traded)
     load: float = 0.5  # of what the nodes were seen to do when they do nothing but work
     seconds: float = 90.0  # of each stream
-    units: int = field(default_factory=timed_units)  # of the benchmark in each pod and probe
+    # Of the benchmark in each pod and probe: much beside the half second in which a container starts and its
+    # end is told, which no quota shortens.
+    units: int = field(default_factory=lambda: timed_units(CORE_SECONDS))
 
     def arrivals(self, capacity: float) -> list[float]:
         """Poisson: seconds from the stream's begin, the same for every stream."""
