@@ -50,9 +50,10 @@ def test_what_is_wanted_loosens_with_the_load():
     assert list(WANTED.values()) == sorted(WANTED.values())
 
 
-def test_a_load_at_which_nothing_is_wanted_is_refused():
-    with pytest.raises(UsageError, match=r"wanted at loads 0.5, 0.8, 0.9, not at 0.7"):
-        demo(["--comparison", "--loads", "0.7,0.8"])
+@pytest.mark.parametrize(("given", "told"), [("0.7,0.8", "was given 0.7, 0.8"), ("", "was given none")])
+def test_a_load_at_which_nothing_is_wanted_is_refused(given, told):
+    with pytest.raises(UsageError, match=rf"wanted at loads 0.5, 0.8, 0.9; it {told}"):
+        demo(["--comparison", "--loads", given])
 
 
 def test_an_act_that_there_is_not_is_refused(capsys):

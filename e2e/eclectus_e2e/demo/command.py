@@ -140,14 +140,16 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.quick:
         options.seconds = QUICK_COMPARED_SECONDS if options.comparison else QUICK_SECONDS
-        options.loads = options.loads or ([COMPARED_LOADS[0]] if options.comparison else [])
     elif options.seconds is None:
         options.seconds = COMPARED_SECONDS if options.comparison else MAIN_SECONDS
     if options.loads is None:
-        options.loads = COMPARED_LOADS if options.comparison else SIDE_LOADS
-    if options.comparison and (strange := set(options.loads) - set(COMPARED_LOADS)):
-        known = ", ".join(map(str, COMPARED_LOADS))
-        raise UsageError(f"--comparison knows what is wanted at loads {known}, not at {min(strange):g}")
+        loads, quick_loads = (COMPARED_LOADS, COMPARED_LOADS[:1]) if options.comparison else (SIDE_LOADS, [])
+        options.loads = quick_loads if options.quick else loads
+    if options.comparison and not (options.loads and set(options.loads) <= set(COMPARED_LOADS)):
+        known, given = (", ".join(f"{one:g}" for one in loads) for loads in (COMPARED_LOADS, options.loads))
+        raise UsageError(
+            f"--comparison knows what is wanted at loads {known}; it was given {given or 'none'}"
+        )
     options.acts = options.acts or (["1"] if options.quick else list(ACTS))
     if options.keep and any(process.alive for process in recorded(CLUSTER_DIRECTORY)):
         raise UsageError("--keep needs the place where a cluster runs already: `make down` ends that one")

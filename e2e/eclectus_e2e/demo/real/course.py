@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from eclectus_e2e import chart
-from eclectus_e2e.demo.load import PODS
+from eclectus_e2e.demo.load import NODE_PROFILES, PODS
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.kubelet.api import MERGE, Api
 from eclectus_e2e.kubelet.objects import Metadata, Pod
@@ -74,7 +74,7 @@ class Act:
     async def _look(self) -> None:
         """Note what is believed, for ever."""
         while True:
-            found = msgspec.json.decode(await self.api.request("GET", f"{_API}/nodeprofiles"), type=_Profiles)
+            found = msgspec.json.decode(await self.api.request("GET", NODE_PROFILES), type=_Profiles)
             cells = [
                 Cell(profile.metadata.name, one.name, one.rate, one.samples)
                 for profile in found.items
