@@ -7,11 +7,15 @@ wait, over the dead.
 
 from __future__ import annotations
 
-from . import dispatch, objects, report, waiting
+from eclectus.kube.requests import FieldError
+
+from . import dispatch, neighbours, objects, report, waiting
 from .api import MissingError, listed
 from .dispatch import Cell, Held
 from .objects import NodeProbe
 from .observed import Node, Pod, Profile
+from .pods import stands_for
+from .room import lacking, left
 from .scene import Means, Scene, write
 from .settling import create
 
@@ -23,7 +27,7 @@ async def begin(means: Means, scene: Scene, probe: NodeProbe) -> None:
     held = _at_limit(means, scene, probe)
     chosen = held or await _drawn(means, scene, probe, await _crowded(means))
     if isinstance(chosen, Cell):
-        chosen = await _starting(means, chosen.node) or chosen
+        chosen = await _occupied(means, probe, chosen) or chosen
     now = means.now()
     if isinstance(chosen, Held):
         await write(means, scene, probe, report.probing(probe, probe.status, chosen, now))
@@ -84,21 +88,28 @@ async def _unfit(means: Means, probe: NodeProbe, name: str, *, is_crowded: bool)
 
 
 async def _crowded(means: Means) -> Held | None:
-    pod = waiting.first_waiting(await _pending(means, ""))
+    found = await listed(means.api, waiting.PODS, waiting.pending())
+    pod = waiting.first_waiting(objects.read(each, Pod) for each in found)
     return Held("RealPodsWait", f"real pods wait for room, such as {_named(pod)}") if pod else None
 
 
-async def _starting(means: Means, node: str) -> Held | None:
-    pod = waiting.first_real(await _pending(means, node))
-    if pod is None:
-        return None
-    return Held("RealPodStarts", f"a real pod is about to start on the node that was drawn: {_named(pod)}")
-
-
-async def _pending(means: Means, node: str) -> list[Pod]:
-    """The real pods that are bound to a node, or to none, and have not started."""
-    found = await listed(means.api, waiting.PODS, waiting.pending(node))
-    return [objects.read(each, Pod) for each in found]
+async def _occupied(means: Means, probe: NodeProbe, cell: Cell) -> Held | None:
+    """What on the node that was drawn is against the probe; it is dropped then, or idle nodes got more."""
+    try:
+        there = await neighbours.on(means, cell.node)
+        short = lacking(stands_for(probe, cell.work, means.settings), left(there.node, there.pods))
+    except MissingError:
+        return Held("NoNodeNow", f"the node that was drawn, {cell.node}, is gone")
+    except FieldError as error:
+        return Held("RoomUnknown", f"the room of the node that was drawn, {cell.node}, is not known: {error}")
+    if there.starting is not None:
+        found = _named(there.starting)
+        return Held("RealPodStarts", f"a real pod is about to start on the node that was drawn: {found}")
+    if short:
+        return Held(
+            "NoRoom", f"the node that was drawn, {cell.node}, has not enough left of {', '.join(short)}"
+        )
+    return None
 
 
 def _named(pod: Pod) -> str:

@@ -9,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from eclectus.kube.requests import FieldError
+
+from .borrowing import room
 from .images import ImageError, parsed
-from .objects import ProbeSpec, Work
+from .objects import ProbeSpec, ShapeError, Work
+from .pods import given
 from .settings import Settings
+from .shapes import misshapen
 
 # What the operator says itself of every probe pod.
 OURS = (
@@ -49,8 +54,18 @@ def _of_work(work: Work, settings: Settings) -> Iterator[str]:
         if work.run.shell and (len(work.run.command or ()) != 1 or work.run.args is not None):
             yield "run: shell takes one command, the line for /bin/sh -c, and no args"
         yield from _of_image("run.image", work.run.image)
+        yield from _of_requests("run", work, settings)
     if work.template is not None:
-        yield from _of_template(work.template.get("spec", {}))
+        wrong = misshapen(work.template)
+        yield from [f"template: {wrong}"] if wrong else _of_template(work.template["spec"])
+        yield from () if wrong else _of_requests("template.spec", work, settings)
+
+
+def _of_requests(path: str, work: Work, settings: Settings) -> Iterator[str]:
+    try:
+        room(given(work, settings)["spec"])
+    except (FieldError, ShapeError) as error:
+        yield f"{path}: {error}"
 
 
 def _of_template(spec: Object) -> Iterator[str]:

@@ -99,6 +99,7 @@ class ProbeSpec(Struct, frozen=True, rename="camel"):
     classes: tuple[Work, ...]
     suspend: bool = False
     scheduler_name: str = "eclectus"
+    reserve_room: bool = False
     tolerations: tuple[Toleration, ...] = ()
     limits: Limits = Limits()
     deadlines: Deadlines = Deadlines()

@@ -19,6 +19,7 @@ class PodMeta(Struct, frozen=True, rename="camel"):
     namespace: str = ""
     uid: str = ""
     labels: Mapping[str, str] | None = None
+    annotations: Mapping[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
 

@@ -1,8 +1,8 @@
 """From a run to its pod.
 
 The pod goes through the scheduler, pinned to its node by a required affinity, instead of being bound here:
-so it waits for room like any other, its room is accounted for, taints and ports are respected, and real
-pods, which all rank above it, go first. It meets the `restricted` Pod Security standard, has no
+so taints are respected, and what it holds is accounted for. As a rule that is nothing but a place among the
+node's pods (borrowing.py). It meets the `restricted` Pod Security standard, has no
 ServiceAccount token, and is owned by its NodeProbe, so that Kubernetes removes it with it.
 """
 
@@ -12,7 +12,11 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from eclectus.core.model import Amounts
+from eclectus.kube import probe_room
+
 from . import objects
+from .borrowing import borrowed, room
 from .naming import ProbeId
 from .objects import Deadlines, NodeProbe, OneContainer, Run, Unit, Work
 from .settings import Settings
@@ -22,7 +26,7 @@ PROBE = "eclectus.dev/probe"
 NODE = "eclectus.dev/node"
 Object = dict[str, Any]
 
-# A core to itself where there is one to spare: a share of one would measure the share.
+# What it stands for: a core to itself, since a share of one would measure the share.
 UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
     "cpu": {"cpu": "1", "memory": "64Mi"},
     "memory": {"cpu": "1", "memory": "320Mi"},
@@ -51,8 +55,12 @@ def identity(probe: NodeProbe, run: Run, instance: str) -> ProbeId:
 
 def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
     """The pod of a run, ready to be created."""
-    given = _given(work, settings)
-    metadata, spec = given.get("metadata", {}), given["spec"]
+    template = given(work, settings)
+    metadata, spec = template.get("metadata", {}), template["spec"]
+    annotations = {**metadata.get("annotations", {}), NODE: run.node}
+    if not probe.spec.reserve_room:
+        annotations[probe_room.ROOM] = probe_room.written(room(spec))
+        spec = borrowed(spec)
     one = identity(probe, run, settings.instance)
     labels = {**metadata.get("labels", {}), **one.labels, CLASS: work.name, PROBE: probe.metadata.name}
     body: Object = {
@@ -62,7 +70,7 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
             "name": one.name,
             "namespace": settings.namespace,
             "labels": labels,
-            "annotations": {**metadata.get("annotations", {}), NODE: run.node},
+            "annotations": annotations,
             "ownerReferences": [_owner(probe)],
         },
         "spec": {
@@ -88,12 +96,17 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
     return body
 
 
+def stands_for(probe: NodeProbe, work: Work, settings: Settings) -> Amounts:
+    """What must be left on a node for a probe that holds no room; nothing for one that reserves it."""
+    return () if probe.spec.reserve_room else room(given(work, settings)["spec"])
+
+
 def last_net_seconds(deadlines: Deadlines) -> int:
     """For the kubelet, should the operator be away: all that a pod may take on its node."""
     return int(deadlines.pulling_seconds + deadlines.starting_seconds + deadlines.running_seconds)
 
 
-def _given(work: Work, settings: Settings) -> Object:
+def given(work: Work, settings: Settings) -> Object:
     """What a class asks for, as a pod template."""
     if work.unit is not None:
         return {"spec": _unit(work.unit, settings.unit_image)}

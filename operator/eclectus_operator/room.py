@@ -20,16 +20,28 @@ def hinders(probe_uid: str, node: Node, on_it: Iterable[Pod], wanting: Iterable[
     Of what else a pod may ask of its node only the node selector is looked at. Raises FieldError where the
     node or a pod on it cannot be read.
     """
-    holders = {pod.metadata.uid: pod for pod in on_it if pod.status.phase not in ("Succeeded", "Failed")}
+    holders = {pod.metadata.uid: pod for pod in on_it}
     if probe_uid not in holders:
         return False
-    beside = dict(amounts(parsed(node.status.allocatable, _FIELD), _FIELD))
-    for pod in holders.values():
-        beside = _sum(beside, _with_place(held(pod)), -1)
+    beside = left(node, holders.values())
     without = _sum(beside, _with_place(held(holders[probe_uid])), 1)
     labels = node.metadata.labels.items()
     asked = [_asked(pod) for pod in wanting if pod.spec.node_selector.items() <= labels]
     return any(each and _fits(each, without) and not _fits(each, beside) for each in asked)
+
+
+def left(node: Node, on_it: Iterable[Pod]) -> Room:
+    """What the pods leave of a node, below 0 where it is over-full. Raises FieldError, as above."""
+    room: Room = dict(amounts(parsed(node.status.allocatable, _FIELD), _FIELD))
+    for pod in on_it:
+        if pod.status.phase not in ("Succeeded", "Failed"):
+            room = _sum(room, _with_place(held(pod)), -1)
+    return room
+
+
+def lacking(wanted: Amounts, room: Room) -> list[str]:
+    """Of which resources less is left than wanted."""
+    return [name for name, amount in wanted if amount > room.get(name, 0)]
 
 
 def _asked(pod: Pod) -> Room:
@@ -50,4 +62,4 @@ def _sum(one: Room, other: Room, sign: int) -> dict[str, int]:
 
 
 def _fits(asked: Room, room: Room) -> bool:
-    return all(amount <= room.get(name, 0) for name, amount in asked.items())
+    return not lacking(tuple(asked.items()), room)

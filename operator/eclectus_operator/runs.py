@@ -94,7 +94,7 @@ def with_pod(
 ) -> Step:
     """The step for a run and its pod.
 
-    `measured`: it is the built-in benchmark; `hinders`: it holds room that a real pod waits for.
+    `measured`: it is the built-in benchmark; `hinders`: real pods need its room.
     """
     late = stages.overdue(seen, deadlines, now)
     if run.outcome is not None:

@@ -42,7 +42,7 @@ class Scene:
     probes: dict[str, NodeProbe] = field(default_factory=dict)
     invalid: set[str] = field(default_factory=set)  # uids of those that can be read but not obeyed
     unreadable: set[str] = field(default_factory=set)  # run ids of those whose runs nobody knows
-    in_the_way: set[str] = field(default_factory=set)  # names of pods that hold room real pods wait for
+    in_the_way: set[str] = field(default_factory=set)  # names of pods whose room real pods need
     wake: float = float("inf")  # when something falls due, seconds since the epoch
 
     def wake_by(self, moment: float) -> None:

@@ -133,8 +133,8 @@ def ended_by_us(pod: Pod, seen: Sight, deadlines: Deadlines, now: float) -> Outc
 
 
 def made_way(pod: Pod, now: float) -> Outcome:
-    """The outcome of a pod that the operator ends because a real one waits for its room."""
-    message = f"pod {pod.metadata.name}: ended, because a real pod waits for its room on {pod.spec.node_name}"
+    """The outcome of a pod that the operator ends because real ones need its room."""
+    message = f"pod {pod.metadata.name}: ended, because real pods need its room on {pod.spec.node_name}"
     return Outcome(False, Stage.RUNNING, MADE_WAY, message, "Operator", times.text(now))
 
 

@@ -17,9 +17,9 @@ SHORTAGES = ("Insufficient ", "Too many pods", "didn't have free ports")
 PODS = "/api/v1/pods"
 
 
-def pending(node: str = "") -> dict[str, str]:
-    """The query for real pods that are bound to this node, or to none, and have not started."""
-    return {"fieldSelector": f"spec.nodeName={node},status.phase=Pending", "labelSelector": f"!{RUN}"}
+def pending() -> dict[str, str]:
+    """The query for real pods that are bound to no node."""
+    return {"fieldSelector": "spec.nodeName=,status.phase=Pending", "labelSelector": f"!{RUN}"}
 
 
 def first_waiting(pods: Iterable[Pod]) -> Pod | None:

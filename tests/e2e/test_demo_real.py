@@ -139,8 +139,8 @@ def test_learning_again_is_predicted_by_the_pace_of_the_node_that_had_the_quota_
     assert report(act, PLAN).again.predicted_seconds is None
 
 
-def test_what_probes_took_and_whom_they_kept_waiting():
-    """Pods of 2 and 6 s from 50 s on: the second ran from 53 s, behind a probe that had the node before."""
+def test_what_probes_took_and_whom_they_met():
+    """Pods of 2 and 6 s from 50 s on: the second ran from 53 s, on a node on which a probe ran till then."""
     act = noted()
     first = act.spells[0].streams["eclectus"]
     first.started.update({"0": 50.0, "1": 53.0})
@@ -152,8 +152,9 @@ def test_what_probes_took_and_whom_they_kept_waiting():
     act.see_probe("beside", "real-2", "", 54.0)
     found = report(act, PLAN).first.schedulers
     took = found["eclectus"].probes
-    assert (took.ended, took.held_up_pods) == (1, 1)
-    assert took.held_up_seconds == pytest.approx(2.0)  # it was sent at 51 s
+    assert (took.ended, took.met.pods, took.unmet.pods) == (1, 1, 1)
+    assert took.met.most_seconds == pytest.approx(2.0)  # it was sent at 51 s
+    assert not took.delay_nobody
     cores, fast, slow = 1.5, 0.8, 0.1
     left = cores * (57.0 - 50.0) - fast * 2.0 - slow * 4.0
     assert took.spare_share == pytest.approx(slow * 3.0 / left)

@@ -26,7 +26,7 @@ from eclectus_e2e.demo.shocks.truth import (
 )
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import Arrival
-from eclectus_e2e.demo.waits import Stay, Waiting, held_up_seconds
+from eclectus_e2e.demo.waits import Starts, Stay, Waiting, starts, taken
 from eclectus_e2e.kubelet.journal import Entry
 
 BUILD = CLASSES[1]
@@ -129,21 +129,33 @@ def stay(sent, started, ended, millicores=1000):
     return Stay("a", sent, started, ended, millicores)
 
 
+PROBE = stay(2.0, 2.0, 5.0)
+
+
 @pytest.mark.parametrize(
-    ("pods", "seconds"),
+    ("pod", "others", "room", "met", "unmet"),
     [
-        ([stay(0.0, 6.0, 7.0)], [3.0]),  # alone with the probe on a node of one core
-        ([stay(0.0, 6.0, 7.0), stay(0.0, 0.0, 4.0)], [1.0]),  # the other held it too until 4
-        ([stay(0.0, 6.0, 7.0), stay(0.0, 0.0, 5.5)], []),  # it would have waited anyway
-        ([stay(5.5, 6.0, 7.0)], []),  # came when the probe had gone
+        (stay(3.0, 3.5, 7.0), [], 1000, [0.5], []),  # alone with the probe on a node of one core
+        (stay(0.0, 6.0, 7.0), [], 1000, [6.0], []),  # held up by it, one might think
+        (stay(1.0, 2.5, 7.0), [], 1000, [1.5], []),  # the probe came while it started
+        (stay(3.0, 3.5, 7.0), [], 2000, [], [0.5]),  # there is room for both
+        (stay(5.5, 6.0, 7.0), [], 1000, [], [0.5]),  # it came when the probe had gone
+        (stay(3.0, 4.5, 7.0), [stay(0.0, 0.0, 4.0)], 1000, [], []),  # another was in its way
+        (stay(3.0, 3.5, 7.0), [stay(0.0, 0.0, 4.0)], 2000, [0.5], []),  # three, and room for two
     ],
 )
-def test_a_probe_holds_up_whom_its_room_would_have_let_run(pods, seconds):
-    assert held_up_seconds(pods, [stay(2.0, 2.0, 5.0)], {"a": 1000}) == seconds
+def test_who_meets_a_probe_is_who_comes_while_one_runs_in_its_room(pod, others, room, met, unmet):
+    found = starts([pod, *others], [PROBE], {"a": room})
+    alone = [one.started - one.sent for one in others if one.started <= 0.0 and one.ended <= 4.0]
+    assert found == (Starts.of(met), Starts.of([*unmet, *alone]))
 
 
-def test_where_there_is_room_for_both_a_probe_holds_up_nobody():
-    assert held_up_seconds([stay(0.0, 6.0, 7.0)], [stay(2.0, 2.0, 5.0)], {"a": 2000}) == []
+def test_nobody_is_delayed_if_none_who_met_a_probe_started_later_than_others():
+    pods = [stay(0.0, 0.9, 1.0), stay(3.0, 3.5, 7.0)]
+    assert taken(pods, [PROBE], {"a": 1000}, 10.0).delay_nobody
+    assert not taken(pods[1:], [PROBE], {"a": 1000}, 10.0).delay_nobody, "with whom should it be compared?"
+    assert not taken([pods[0], stay(3.0, 5.0, 7.0)], [PROBE], {"a": 1000}, 10.0).delay_nobody
+    assert taken(pods, [], {"a": 1000}, 10.0).delay_nobody
 
 
 # -- the whole report ------------------------------------------------------------------------------

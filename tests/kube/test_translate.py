@@ -8,7 +8,8 @@ import pytest
 
 from eclectus.core import model
 from eclectus.core.errors import MalformedError
-from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, JOB_WORK, PATH
+from eclectus.kube.probe_room import ROOM, written
+from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, JOB_WORK, PATH, PROBE_LABEL
 from pod_objects import task
 
 # -- who it is -------------------------------------------------------------------------------------
@@ -38,6 +39,26 @@ def test_what_is_no_time_is_named(annotation: str, text: str) -> None:
 def test_a_path_of_more_than_thirty_years_is_a_slip() -> None:
     with pytest.raises(MalformedError, match=r"path-seconds\].*at most 1e\+09"):
         task(annotations={PATH: "1e10"})
+
+
+def test_a_probe_stands_for_the_room_that_is_written_on_it() -> None:
+    room = (("cpu", 1500), ("memory", 64 * 2**20))
+    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: written(room)}).stands_for == room
+    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: '{"cpu": 2}'}).stands_for == (("cpu", 2000),)
+    assert task(labels={PROBE_LABEL: "7"}).stands_for == ()
+
+
+def test_what_any_other_pod_says_of_its_room_is_not_looked_at() -> None:
+    assert task(annotations={ROOM: "much"}).stands_for == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "much", "[]", '{"cpu": "fast"}', '{"cpu": "-1"}', '{"cpu": [1]}', '{"gpu": 1}', '{"pods": 9}'],
+)
+def test_what_is_no_room_is_named(text: str) -> None:
+    with pytest.raises(MalformedError, match=r"eclectus.dev/room"):
+        task(labels={PROBE_LABEL: "7"}, annotations={ROOM: text})
 
 
 def test_what_stands_in_the_way_of_scheduling_is_carried() -> None:

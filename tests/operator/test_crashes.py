@@ -10,6 +10,7 @@ from probe_world import REAL, ProbeWorld, node_probe, real
 LIMIT = 2
 PROBING_SECONDS, QUIET_SECONDS = 45.0, 90.0  # the latter: for the last run to end
 CROWDED_SECONDS = 15.0, 30.0  # from the first moment on
+NODE_NAMES = ("n0", "n1", "n2")
 
 
 class Watchdog:
@@ -40,16 +41,19 @@ class Watchdog:
         return run
 
 
-def life(crash_at: tuple[int, bool] | None, crowded: bool = False) -> tuple[ProbeWorld, Watchdog]:
+def life(crash_at: tuple[int, bool] | None, crowded: str = "") -> tuple[ProbeWorld, Watchdog]:
     """Probes for a while, then none; an operator that dies is followed by a new one at the next look.
 
-    `crowded`: in between a real pod waits for the room of any probe, until the probes have made way.
+    `crowded`: in between a real pod waits for the room of any probe that holds some ("held"), or real pods
+    run on all nodes in the room that probes stand for ("borrowed").
     """
     world = ProbeWorld()
-    for number in range(3):
-        world.api.touch(f"{NODES}/n{number}")["status"]["allocatable"] = {"cpu": "1", "pods": "9"}
+    for name in NODE_NAMES:
+        world.api.touch(f"{NODES}/{name}")["status"]["allocatable"]["cpu"] = "1"
     watchdog = Watchdog(world)
-    world.api.put(PROBES, node_probe(limits={"running": LIMIT}))
+    world.api.put(PROBES, node_probe(limits={"running": LIMIT}, reserveRoom=crowded == "held"))
+    crowd = [real(f"late-{name}", "1", on=name) for name in NODE_NAMES]
+    crowd = crowd if crowded == "borrowed" else [real("late", "1")]
     world.api.crash_at = crash_at
     suspended = False
     begin = world.api.now
@@ -59,9 +63,11 @@ def life(crash_at: tuple[int, bool] | None, crowded: bool = False) -> tuple[Prob
             world.suspend()
             suspended = True
         if crowded and world.api.now == begin + CROWDED_SECONDS[0]:
-            world.api.put(REAL, real("late", "1"))
+            for pod in crowd:
+                world.api.put(REAL, pod)
         if crowded and world.api.now == begin + CROWDED_SECONDS[1]:
-            world.api.remove(f"{REAL}/late")
+            for pod in crowd:
+                world.api.remove(f"{REAL}/{pod['metadata']['name']}")
         world.cluster_step()
         try:
             world.look()
@@ -71,12 +77,12 @@ def life(crash_at: tuple[int, bool] | None, crowded: bool = False) -> tuple[Prob
     return world, watchdog
 
 
-def calls_of_a_life(crowded: bool) -> int:
+def calls_of_a_life(crowded: str = "") -> int:
     world, _ = life(None, crowded)
     return len(world.api.calls)
 
 
-CALLS, CALLS_CROWDED = calls_of_a_life(False), calls_of_a_life(True)
+CALLS = calls_of_a_life()
 
 
 def test_a_quiet_life_is_long_enough_to_die_in():
@@ -84,8 +90,9 @@ def test_a_quiet_life_is_long_enough_to_die_in():
     methods = {(method, path.rpartition("/")[2][:8]) for method, path in world.api.calls}
     assert {("POST", "pods"), ("PATCH", "status"), ("POST", "nodeprof")} <= methods
     assert world.status()["succeeded"] >= 3
-    world, _ = life(None, crowded=True)
-    assert world.status()["failed"] >= 1, "in a crowded life probes make way"
+    for crowded in ("held", "borrowed"):
+        world, _ = life(None, crowded)
+        assert world.status()["failed"] >= 1, "in a crowded life probes make way"
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -107,10 +114,11 @@ def test_whatever_request_it_dies_at_nothing_leaks_and_no_probe_runs_twice(after
         assert len(profiles) >= 2, f"call {call}: the nodes' profiles were not told"
 
 
+@pytest.mark.parametrize("crowded", ["held", "borrowed"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_the_same_holds_when_probes_make_way(after):
-    for call in range(CALLS_CROWDED):
-        world, watchdog = life((call, after), crowded=True)
+def test_the_same_holds_when_probes_make_way(after, crowded):
+    for call in range(calls_of_a_life(crowded)):
+        world, watchdog = life((call, after), crowded)
         status = world.status()
         assert set(watchdog.pods_ever.values()) <= {1}, f"call {call}: a probe ran twice"
         assert world.api.pods() == {}, f"call {call}: a pod is left"

@@ -1,24 +1,36 @@
-"""Probes make way for real pods: at once, for those that it helps, and never on a node believed dead."""
+"""Probes make way for real pods: at once, for those that it helps, and never on a node believed dead.
+
+Most hold no room, and make way for who has come into the room that they stand for; some do, and make way for
+who waits for it.
+"""
 
 from __future__ import annotations
 
 import pytest
 
 from fake_api import NODES, PODS, PROFILES
-from probe_world import REAL, ProbeWorld, node, real, running_pod, world_with
+from probe_world import REAL, ProbeWorld, node, node_probe, real, running_pod, world_with
+
+
+def probed(reserve_room: bool) -> ProbeWorld:
+    """One node of four cores, two of them used by a real pod, and a probe that stands for one runs there."""
+    world = world_with(node_probe(reserveRoom=reserve_room), nodes=0)
+    world.api.put(NODES, node("n0"))
+    world.api.put(REAL, real("resident", "2", on="n0"))
+    running_pod(world)
+    return world
 
 
 @pytest.fixture
 def world() -> ProbeWorld:
-    """One node of four cores, two of them used by a real pod and one by a probe that runs."""
-    world = world_with(nodes=0)
-    room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
-    there = node("n0")
-    there["status"]["allocatable"] = room
-    world.api.put(NODES, there)
-    world.api.put(REAL, real("resident", "2", on="n0"))
-    running_pod(world)
-    return world
+    """The probe holds its room."""
+    return probed(reserve_room=True)
+
+
+@pytest.fixture
+def borrowing() -> ProbeWorld:
+    """It holds none."""
+    return probed(reserve_room=False)
 
 
 def ends(world: ProbeWorld) -> bool:
@@ -35,7 +47,7 @@ def test_the_room_that_a_real_pod_waits_for_is_given_up_at_once(world):
     assert world.api.pods()[name]["spec"]["terminationGracePeriodSeconds"] == 1
     outcome = world.status()["runs"][0]["outcome"]
     assert (outcome["succeeded"], outcome["reason"], outcome["endedBy"]) == (False, "MadeWay", "Operator")
-    assert "a real pod waits for its room on n0" in outcome["message"]
+    assert "real pods need its room on n0" in outcome["message"]
     world.api.remove(f"{PODS}/{name}")
     world.look()
     assert world.status()["running"] == 0
@@ -58,6 +70,29 @@ def test_the_room_that_a_real_pod_waits_for_is_given_up_at_once(world):
 def test_nobody_gives_way_in_vain(world, waiting):
     world.api.put(REAL, waiting)
     assert not ends(world)
+
+
+def test_for_room_that_a_probe_does_not_hold_nobody_waits(borrowing):
+    borrowing.api.put(REAL, real("late", "2"))
+    assert not ends(borrowing)
+
+
+@pytest.mark.parametrize(("cpu", "makes_way"), [("1", False), ("1001m", True)])
+def test_a_probe_ends_once_a_real_pod_has_come_into_the_room_that_it_stands_for(borrowing, cpu, makes_way):
+    borrowing.api.put(REAL, real("late", cpu, on="n0"))
+    assert ends(borrowing) is makes_way
+
+
+def test_on_a_node_believed_dead_it_stays(borrowing):
+    borrowing.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": "Dead"}})
+    borrowing.api.put(REAL, real("late", "2", on="n0"))
+    assert not ends(borrowing)
+
+
+def test_a_place_among_the_pods_is_held_by_every_probe(borrowing):
+    borrowing.api.touch(f"{NODES}/n0")["status"]["allocatable"]["pods"] = "2"
+    borrowing.api.put(REAL, real("late", "500m"))
+    assert ends(borrowing)
 
 
 def test_the_places_of_pods_are_room_too(world):

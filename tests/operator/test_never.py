@@ -6,6 +6,7 @@ from eclectus_operator.pods import CLASS, PROBE
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PROBES, PROFILES
 from probe_world import SETTINGS, ProbeWorld, driven, made, node, node_probe, world_with
+from probe_world import real as resident
 
 REAL = "/api/v1/namespaces/default/pods"
 
@@ -84,6 +85,21 @@ def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, held):
         world.api.remove(f"{REAL}/real")
         world.play(20)
         assert len(made(world)) == 1, "and goes on when it waits no more"
+
+
+@pytest.mark.parametrize(
+    ("taken", "reserve", "held"),
+    [("3001m", False, "NoRoom"), ("3", False, ""), ("4", True, ""), ("much", False, "RoomUnknown")],
+    ids=["too much", "just enough", "it waits for its room", "nobody knows"],
+)
+def test_never_where_the_room_that_it_stands_for_is_taken(taken, reserve, held):
+    world = world_with(node_probe(reserveRoom=reserve), nodes=1)
+    world.api.put(REAL, resident("resident", taken, on="n0"))
+    world.play(20)
+    assert len(made(world)) == (0 if held else 1)
+    if held:
+        assert world.condition("Probing")["reason"] == held
+        assert "n0" in world.condition("Probing")["message"]
 
 
 @pytest.mark.parametrize(("state", "probed"), [("Dead", ["n1"]), ("Suspect", []), ("Live", [])])

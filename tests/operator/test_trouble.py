@@ -25,6 +25,36 @@ def test_a_bad_node_probe_says_so_once_and_stops_nobody():
     assert world.status("good")["nextNumber"] >= 1
 
 
+ONE = {"name": "c", "image": "i"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "where"),
+    [
+        ({"containers": [{**ONE, "securityContext": "none"}]}, "$.spec.containers[0].securityContext"),
+        ({"containers": [{**ONE, "env": [1]}]}, "$.spec.containers[0].env[0]"),
+        ({"containers": [{**ONE, "resources": {"requests": ["cpu"]}}]}, "resources.requests"),
+        ({"containers": [ONE], "initContainers": [3]}, "$.spec.initContainers[0]"),
+        ({"containers": [ONE], "volumes": "abc"}, "$.spec.volumes"),
+        ({"containers": [ONE], "tolerations": None}, "$.spec.tolerations"),
+        ({"containers": [ONE], "securityContext": 5}, "$.spec.securityContext"),
+        ({"containers": [ONE], "topologySpreadConstraints": 5}, "$.spec.topologySpreadConstraints"),
+        (
+            {"containers": [{**ONE, "resources": {"limits": {"cpu": "fast"}}}]},
+            "resources.requests.cpu: 'fast'",
+        ),
+    ],
+)
+def test_a_template_that_is_no_pod_s_says_where_and_stops_nobody(spec, where):
+    world = ProbeWorld()
+    world.api.put(PROBES, node_probe("bad", classes=[{"name": "w", "template": {"spec": spec}}]))
+    world.api.put(PROBES, node_probe("good"))
+    world.play(60)
+    assert world.condition("Ready", "bad")["reason"] == "InvalidSpec"
+    assert where in world.condition("Ready", "bad")["message"]
+    assert world.status("good")["nextNumber"] >= 1
+
+
 def test_runs_of_one_that_has_become_bad_still_end_and_of_one_unreadable_are_left_alone():
     world = world_with(node_probe(limits={"running": 1}), nodes=1)
     while not world.api.pods():

@@ -106,7 +106,7 @@ def ranked(kubectl):
 
 def last_reasons(kubectl):
     """How the last probe of each batch node ended."""
-    return {profiles(kubectl)[name].get("lastProbe", {}).get("reason") for name in SHARES}
+    return {last_reason(kubectl, name) for name in SHARES}
 
 
 def test_quotas_changed_under_load_are_found(probing, kubectl, real):
@@ -145,6 +145,32 @@ def running(kubectl):
 
 def nodeprobe(kubectl, name):
     return kubectl.get("nodeprobe", name).get("status", {})
+
+
+def test_real_work_is_bound_beside_a_probe_and_then_the_probe_ends(probing, kubectl):
+    """A pod that asks for every core of a node does not wait until the probe there is gone."""
+    probing("beside", unit(5000), running=1)
+    wait("one runs", lambda: running(kubectl), LEARN_SECONDS)
+    ((node, _),) = running(kubectl)
+    kubectl("patch", "nodeprobe", "beside", "--type=merge", '--patch={"spec": {"suspend": true}}')
+    cores = kubectl.get("node", node)["status"]["allocatable"]["cpu"]
+    samples = bench(profiles(kubectl)[node]).get("samples")
+    selector = {"kubernetes.io/hostname": node}
+    kubectl("create", "-f", "-", given=pod("whole", "sleep", "1", cpu=cores, nodeSelector=selector))
+    wait("the probe has ended", lambda: last_reason(kubectl, node) == "MadeWay", LEARN_SECONDS)
+    wait("the pod has run", lambda: finished(kubectl) == 1, LEARN_SECONDS)
+    (bound,) = (
+        one["lastTransitionTime"]
+        for one in kubectl.get("pod", "whole")["status"]["conditions"]
+        if one["type"] == "PodScheduled"
+    )
+    assert bound <= profiles(kubectl)[node]["lastProbe"]["endedTime"]
+    assert bench(profiles(kubectl)[node]).get("samples") == samples
+    kubectl("delete", "pod", "whole", "--force", "--grace-period=0")
+
+
+def last_reason(kubectl, node):
+    return profiles(kubectl)[node].get("lastProbe", {}).get("reason")
 
 
 def test_a_missing_image_is_told_with_its_stage_and_node(probing, kubectl):

@@ -27,7 +27,10 @@ def node(name: str, **fields: Any) -> Object:
     return {
         "metadata": {"name": name, "labels": fields.get("labels", {"pool": "batch"})},
         "spec": {"unschedulable": fields.get("unschedulable", False), "taints": fields.get("taints", [])},
-        "status": {"conditions": [{"type": "Ready", "status": ready}]},
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10", "ephemeral-storage": "10Gi"},
+            "conditions": [{"type": "Ready", "status": ready}],
+        },
     }
 
 

@@ -1,11 +1,13 @@
-"""Who waited, when, and whether it was a probe that kept a real pod from its node. Pure."""
+"""Who waited, when, and whether those who met a probe on their node started later than others. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from math import nan
+from typing import Self
 
 import msgspec
+import numpy as np
 
 from eclectus_e2e.kubelet.journal import Entry
 
@@ -34,31 +36,53 @@ class Stay:
     millicores: int
 
 
+class Starts(msgspec.Struct, frozen=True):
+    """How long pods took from being sent to running, seconds; nan of none."""
+
+    pods: int
+    mean_seconds: float
+    p99_seconds: float
+    most_seconds: float
+
+    @classmethod
+    def of(cls, seconds: Sequence[float]) -> Self:
+        """Of these times."""
+        if not seconds:
+            return cls(0, nan, nan, nan)
+        p99 = float(np.quantile(seconds, 0.99))
+        return cls(len(seconds), sum(seconds) / len(seconds), p99, max(seconds))
+
+
 class Probes(msgspec.Struct, frozen=True):
-    """What probes took."""
+    """What probes took, and whom they met."""
 
     ended: int
-    core_seconds: float
+    core_seconds: float  # of the room that they stood for
     spare_core_seconds: float  # what real pods left
     capacity_share: float  # of all core-seconds
     spare_share: float  # of those that real pods left
-    held_up_pods: int  # real ones that waited for their node while a probe held the room they needed
-    held_up_seconds: float  # the longest of these waits
+    met: Starts  # real pods that came while a probe ran in their room
+    unmet: Starts  # and those that found it empty
+
+    @property
+    def delay_nobody(self) -> bool:
+        """Whether all who met a probe started as soon as others do."""
+        return not self.met.pods or self.met.most_seconds <= self.unmet.most_seconds
 
 
 def taken(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float) -> Probes:
     """What probes took of so many seconds. `room`: millicores of each node."""
     capacity, took = sum(room.values()) / 1000 * seconds, core_seconds(probes)
     spare = capacity - core_seconds(pods)
-    held = held_up_seconds(pods, probes, room)
+    met, unmet = starts(pods, probes, room)
     return Probes(
         ended=len(probes),
         core_seconds=took,
         spare_core_seconds=spare,
         capacity_share=took / capacity,
         spare_share=took / spare,
-        held_up_pods=len(held),
-        held_up_seconds=max(held, default=0.0),
+        met=met,
+        unmet=unmet,
     )
 
 
@@ -81,28 +105,35 @@ def core_seconds(stays: Iterable[Stay]) -> float:
     return sum((stay.ended - stay.started) * stay.millicores / 1000 for stay in stays)
 
 
-def held_up_seconds(pods: Sequence[Stay], probes: Iterable[Stay], room: Mapping[str, int]) -> list[float]:
-    """For how long pods waited for the node they got while a probe held the room they needed.
+def starts(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int]) -> tuple[Starts, Starts]:
+    """How long pods took to start: those who met a probe, and those who met none.
 
-    That is: while the node was too full for it, and without the probe would not have been. `room`:
-    millicores of each node.
+    Only pods are looked at for which the other pods of their node left enough from the moment they were sent:
+    they waited for nobody. One meets a probe that runs before it starts, beside which there is not enough for
+    it. `room`: millicores of each node.
     """
-    found = []
-    for probe in probes:
-        there = [pod for pod in pods if pod.node == probe.node and pod.started > probe.started]
-        for pod in there:
-            begin, end = max(pod.sent, probe.started), min(pod.started, probe.ended)
-            if begin < end:
-                others = [one for one in pods if one.node == probe.node and one is not pod]
-                found.append(_held(begin, end, others, room[probe.node] - pod.millicores, probe))
-    return [seconds for seconds in found if seconds > 0]
+    met: list[float] = []
+    unmet: list[float] = []
+    for pod in pods:
+        here = [one for one in pods if one.node == pod.node and one is not pod]
+        left = room[pod.node] - pod.millicores - _most_used(here, pod.sent, pod.started)
+        if left < 0:
+            continue
+        theirs = [one for one in probes if one.node == pod.node]
+        is_met = left < _most_used(theirs, pod.sent, pod.started)
+        (met if is_met else unmet).append(pod.started - pod.sent)
+    return Starts.of(met), Starts.of(unmet)
 
 
-def _held(begin: float, end: float, others: Sequence[Stay], left: int, probe: Stay) -> float:
-    """For how long the others had left enough, and the probe had not."""
-    inside = [at for one in others for at in (one.started, one.ended) if begin < at < end]
-    held = 0.0
-    for since, until in pairwise(sorted([begin, end, *inside])):
-        used = sum(one.millicores for one in others if one.started <= since < one.ended)
-        held += until - since if left - probe.millicores < used <= left else 0.0
-    return held
+def starts_text(found: Starts) -> str:
+    """For a table."""
+    if not found.pods:
+        return "none"
+    return f"{found.mean_seconds:.2f} s, {found.most_seconds:.2f} s at most ({found.pods} pods)"
+
+
+def _most_used(stays: Sequence[Stay], since: float, until: float) -> int:
+    """The most that was used at a time from `since` to `until`, millicores."""
+    there = [one for one in stays if one.started < until and one.ended > since]
+    moments = [since, *(one.started for one in there if one.started > since)]
+    return max(sum(one.millicores for one in there if one.started <= at < one.ended) for at in moments)

@@ -124,6 +124,7 @@ class Task(Struct, frozen=True, gc=False):
     estimate: float | None = None  # how long it will run, as whoever submitted it believes, seconds
     path: float | None = None  # critical path from its start to the end of its job, likewise, seconds
     job_work: float | None = None  # of its job, not begun when it was submitted, itself included, seconds
+    stands_for: Amounts = ()  # of a probe that holds no room: what must be left beside it for it to count
     devices: tuple[int, ...] = ()  # those it has been given on its node: whole ones, then that of its share
 
     @property

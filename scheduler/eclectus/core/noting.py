@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
+from eclectus.core.crowding import Crowding
 from eclectus.core.events import (
     BindConfirmed,
     BindRefused,
@@ -37,6 +38,7 @@ class Noting:
         self._arrived = _heeded(state.learn, "arrived")
         self._started = _heeded(state.learn, "started")
         self._left = _heeded(state.learn, "left")
+        self._crowding = Crowding(state.cluster)
         self._elsewhere: set[str] = set()  # uids of pods that wait for another scheduler
         self._graves: set[str] = set()  # uids of the newest pods that ended or went…
         self._buried: deque[str] = deque()  # …oldest first
@@ -107,17 +109,29 @@ class Noting:
                 self._elsewhere.remove(task.uid)
                 self._came(task)
             state.residents.put(task, task.node, state.now)
-            if self._started is not None and task.phase == "Running" and not task.spec.lasting:
-                row = state.cluster.rows.get(task.node)
-                if row is not None:
-                    self._teach(self._started, task.uid, row, task.workload, state.now)
+            for uid in self._crowding.seen(task):
+                self._leave(uid)
+            self._running(task)
         elif task.profile not in state.profiles:
             self._foreign(task)
         else:
             self._pending(task)
 
+    def _running(self, task: Task) -> None:
+        if (
+            self._started is None
+            or task.phase != "Running"
+            or task.spec.lasting
+            or task.uid in self._crowding
+        ):
+            return
+        row = self._state.cluster.rows.get(task.node)
+        if row is not None:
+            self._teach(self._started, task.uid, row, task.workload, self._state.now)
+
     def _ended(self, task: Task) -> None:
-        if task.phase == "Succeeded" and task.started is not None and task.finished is not None:
+        tells = task.phase == "Succeeded" and task.uid not in self._crowding
+        if tells and task.started is not None and task.finished is not None:
             state, seconds = self._state, task.finished - task.started
             row = state.cluster.rows.get(state.residents.node_of(task.uid))
             if row is not None and seconds > 0:
@@ -185,11 +199,15 @@ class Noting:
         state = self._state
         self._bury(uid)
         self._elsewhere.discard(uid)
-        if self._left is not None:
-            self._teach(self._left, uid, state.now)
+        self._crowding.gone(uid)
+        self._leave(uid)
         state.forget(uid)
         state.residents.confirm(uid)
         state.residents.drop(uid)
+
+    def _leave(self, uid: str) -> None:
+        if self._left is not None:
+            self._teach(self._left, uid, self._state.now)
 
     def _bury(self, uid: str) -> None:
         graves, buried = self._graves, self._buried

@@ -15,7 +15,7 @@ from typing import Any, cast
 from eclectus.core import model
 from eclectus.core.errors import MalformedError
 from eclectus.core.model import Spec, Task
-from eclectus.kube import constraints, objects
+from eclectus.kube import constraints, objects, probe_room
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
@@ -101,6 +101,7 @@ def _task(pod: Pod, asked: Spec) -> Task:
         estimate=_seconds_said(meta, ESTIMATE),
         path=_seconds_said(meta, PATH),
         job_work=_seconds_said(meta, JOB_WORK, _WORK_MOST),
+        stands_for=probe_room.said(meta.annotations) if asked.probe else (),
     )
 
 

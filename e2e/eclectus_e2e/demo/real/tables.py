@@ -1,12 +1,12 @@
 """What the act on real nodes shows at its end."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.waits import SPARE_MOST, Probes
+from eclectus_e2e.demo.waits import SPARE_MOST, Probes, Starts
 
 from .report import Half, RealReport
 
@@ -42,16 +42,31 @@ def _nodes(half: Half, counted: str) -> Table:
     return table
 
 
-def _probes(beside: Sequence[Probes]) -> Iterator[str]:
+def _probes(beside: Sequence[Probes]) -> Iterator[Table | str]:
     """Beside all streams together: in one of them are too few to say what their share is."""
     if not beside:
         return
     share = sum(one.core_seconds for one in beside) / sum(one.spare_core_seconds for one in beside)
-    held, count = max(one.held_up_seconds for one in beside), sum(one.held_up_pods for one in beside)
     yield (
         f"[bold]Probes[/] beside real pods took {share:.1%} of what those left, wanted at most "
-        f"{SPARE_MOST:.0%}; {count} waited for one to make way, {held:.1f} s at most"
+        f"{SPARE_MOST:.0%}. Of real pods for which there was room, from being sent to running:"
     )
+    yield _starts({"met a probe": [one.met for one in beside], "met none": [one.unmet for one in beside]})
+
+
+def _starts(kinds: Mapping[str, Sequence[Starts]]) -> Table:
+    table = Table("", box=SIMPLE)
+    for name in ("pods", "mean", "at most"):
+        table.add_column(name, justify="right")
+    for name, streams in kinds.items():
+        some = [one for one in streams if one.pods]
+        count = sum(one.pods for one in some)
+        if count:
+            mean = sum(one.mean_seconds * one.pods for one in some) / count
+            table.add_row(name, str(count), f"{mean:.2f} s", f"{max(one.most_seconds for one in some):.2f} s")
+        else:
+            table.add_row(name, "0", "-", "-")
+    return table
 
 
 def _times(half: Half) -> Table:

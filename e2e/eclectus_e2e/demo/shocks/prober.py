@@ -16,7 +16,7 @@ from .plan import BENCH, PROBED, RESERVED
 
 PATH = "/apis/eclectus.dev/v1alpha1/nodeprobes"
 UNITS = 30  # of the benchmark in a probe: about three seconds at speed 1
-MILLICORES = 1000  # that its pod takes
+MILLICORES = 1000  # that it stands for
 PER_HOUR = 3600  # the most that one NodeProbe may ask for…
 COUNT = 3  # …and so many ask, because the act is short
 _PROCESS = "operator"

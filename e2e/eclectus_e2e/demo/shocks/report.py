@@ -8,7 +8,7 @@ import msgspec
 from eclectus_e2e.demo.alarm import WANTED
 from eclectus_e2e.demo.audit import overcommitted_moments
 from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.waits import SPARE_MOST, Probes, stays, taken
+from eclectus_e2e.demo.waits import SPARE_MOST, Probes, starts_text, stays, taken
 from eclectus_e2e.kubelet.quantities import amount
 
 from .course import Noted
@@ -17,8 +17,6 @@ from .prediction import Prediction
 from .prober import MILLICORES
 from .spells import Frozen, Idle, Learnt, Recovered, Story
 from .truth import SHARE_WANTED
-
-MAKES_WAY_SECONDS = 1.0  # in which a probe must be gone once a real pod needs its room
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -112,9 +110,8 @@ def _wanted(
     )
     spare = f"{probes.spare_share:.1%} of spare, {probes.capacity_share:.1%} of all"
     yield Wanted("probes take", spare, f"at most {SPARE_MOST:.0%} of spare", probes.spare_share <= SPARE_MOST)
-    held = f"{probes.held_up_seconds:.2f} s, {probes.held_up_pods} pods"
-    makes_way = probes.held_up_seconds <= MAKES_WAY_SECONDS
-    yield Wanted("longest wait behind a probe", held, f"it makes way in {MAKES_WAY_SECONDS:g} s", makes_way)
+    found = f"{starts_text(probes.met)}; {starts_text(probes.unmet)} of others"
+    yield Wanted("pods that met a probe started after", found, "none later than others", probes.delay_nobody)
 
 
 def _within(what: str, seconds: float | None, most: float, words: str) -> Wanted:
