@@ -161,6 +161,31 @@ def test_what_probes_took_and_whom_they_met():
     assert found["kube-scheduler"].probes.ended == 0
 
 
+def test_who_met_a_probe_is_held_against_who_met_none():
+    act = noted()
+    act.beside, act.alone = stream(300.0, 3.0, 4.0, 9.0), stream(400.0, 2.0, 2.0, 8.0)
+    act.beside.started |= {"0": 301.0, "1": 301.5, "2": 303.0}
+    act.alone.started |= {"0": 400.5, "1": 401.5, "2": 403.0}
+    for name, node, began, until in (("met", "real-3", 290, 301.2), ("not", "real-2", 303, 304)):
+        act.see_probe(name, node, "Running", began)
+        act.see_probe(name, node, "", until)
+    found = {one.node: one for one in report(act, PLAN).meetings}
+    beside, alone = found["real-3"].beside, found["real-3"].alone
+    assert (beside.pods, beside.start_seconds, beside.start_most_seconds, beside.run_seconds) == (
+        2,
+        0.75,
+        1.0,
+        2.75,
+    )
+    assert (alone.pods, alone.start_seconds, alone.run_seconds) == (2, 0.5, 1.5)
+    assert found["real-2"].beside is None, "its probe came after it"
+    assert found["real-2"].alone.pods == 1
+    assert (found["real-1"].beside, found["real-1"].alone) == (None, None)
+    assert report(act, PLAN).sound
+    act.alone.planned = 4
+    assert not report(act, PLAN).sound
+
+
 def test_a_failed_pod_is_no_good_end():
     act = noted()
     act.spells[0].streams["eclectus"].failed.add("0")

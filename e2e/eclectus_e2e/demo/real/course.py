@@ -2,19 +2,24 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import msgspec
 
 from eclectus_e2e import chart
 from eclectus_e2e.demo.load import NODE_PROFILES, PODS
+from eclectus_e2e.demo.report import OURS
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.kubelet.api import MERGE, Api
 from eclectus_e2e.kubelet.objects import Metadata, Pod
 
+from .meetings import CLASS as CLASS_MET
+from .meetings import LONG, ROUNDS, SHARE
 from .noted import Instant, Noted, Spell, Stream
-from .objects import CLASS, EAGER, MODEST, node_probe, work_pod
+from .objects import CLASS, EAGER, MODEST, Json, classes, node_probe, work_pod
 from .plan import SCHEDULERS, Plan
 
 LEARN_MOST_SECONDS = 600.0
@@ -67,6 +72,7 @@ class Act:
             self.say("the quotas change places, and probes learn them again")
             again = await self._learn(self.plan.changed)
             await self._streams(again, arrivals)
+            await self._meetings()
             for task in watching:
                 task.cancel()
         return self.noted
@@ -103,7 +109,10 @@ class Act:
         return spell
 
     async def _limit(self, limits: Mapping[str, int]) -> None:
-        await self.api.request("PATCH", f"{_API}/nodeprobes/demo", {"spec": {"limits": limits}}, MERGE)
+        await self._change(limits=limits)
+
+    async def _change(self, **spec: object) -> None:
+        await self.api.request("PATCH", f"{_API}/nodeprobes/demo", {"spec": spec}, MERGE)
 
     async def _streams(self, spell: Spell, arrivals: Sequence[float]) -> None:
         for name in SCHEDULERS:
@@ -114,14 +123,49 @@ class Act:
         """Send it, and wait for its last pod."""
         stream = spell.streams[name] = Stream(time.time(), len(arrivals))
         prefix = f"{name}-{len(self.noted.spells)}"
-        async with asyncio.TaskGroup() as group:
-            reaping = group.create_task(self._reap(stream))
+        async with self._reaped(stream):
             for number, at in enumerate(arrivals):
                 await asyncio.sleep(stream.began + at - time.time())
                 pod = work_pod(f"{prefix}-{number:03d}", SCHEDULERS[name], self.cpu, self.plan.units)
-                stream.sent[pod["metadata"]["name"]] = time.time()
-                await self.api.request("POST", PODS, pod)
+                await self._send(stream, pod)
             await _until(lambda: len(stream.ended) == stream.planned, DRAIN_MOST_SECONDS)
+
+    async def _meetings(self) -> None:
+        """The same pods to each node, while a probe runs there and while none does."""
+        self.say(f"{ROUNDS} pods to each node while a probe runs there, and {ROUNDS} while none does")
+        await self._change(classes=classes(CLASS_MET, round(LONG * self.plan.units)), limits=EAGER)
+        self.noted.beside = await self._visit_all("beside", self.noted.is_probed)
+        await self._change(suspend=True)
+        self.noted.alone = await self._visit_all("alone", lambda node: not self.noted.is_probed(node))
+
+    async def _visit_all(self, prefix: str, is_time: Callable[[str], bool]) -> Stream:
+        stream = Stream(time.time(), ROUNDS * len(self.plan.quotas))
+        async with self._reaped(stream), asyncio.TaskGroup() as group:
+            for node in self.plan.quotas:
+                group.create_task(self._visit(stream, f"{prefix}-{node}", node, is_time))
+        return stream
+
+    async def _visit(self, stream: Stream, prefix: str, node: str, is_time: Callable[[str], bool]) -> None:
+        """One pod after another to this node, each when it is time."""
+        units = max(1, round(SHARE * self.plan.units))
+        for number in range(ROUNDS):
+            await _until(lambda: is_time(node), LEARN_MOST_SECONDS)
+            pod = work_pod(
+                f"{prefix}-{number}", SCHEDULERS[OURS], self.cpu, units, klass=CLASS_MET, node=node
+            )
+            await self._send(stream, pod)
+            await _until(partial(stream.ended.__contains__, pod["metadata"]["name"]), DRAIN_MOST_SECONDS)
+
+    async def _send(self, stream: Stream, pod: Json) -> None:
+        stream.sent[pod["metadata"]["name"]] = time.time()
+        await self.api.request("POST", PODS, pod)
+
+    @asynccontextmanager
+    async def _reaped(self, stream: Stream) -> AsyncIterator[None]:
+        """What starts and ends meanwhile is noted."""
+        async with asyncio.TaskGroup() as group:
+            reaping = group.create_task(self._reap(stream))
+            yield
             reaping.cancel()
 
     async def _reap(self, stream: Stream) -> None:

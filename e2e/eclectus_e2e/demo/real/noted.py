@@ -50,6 +50,11 @@ class Stream:
         return True
 
     @property
+    def strays(self) -> int:
+        """Pods that were lost or failed."""
+        return self.planned - len(self.ended) + len(self.failed)
+
+    @property
     def over(self) -> float:
         """When the last pod had ended."""
         return max((at for _, at in self.ended.values()), default=self.began)
@@ -96,6 +101,8 @@ class Noted:
     instants: list[Instant] = field(default_factory=list)
     spells: list[Spell] = field(default_factory=list)
     probes: dict[str, Probe] = field(default_factory=dict)  # by name
+    beside: Stream = field(default_factory=lambda: Stream(0.0, 0))  # pods that were to meet a probe…
+    alone: Stream = field(default_factory=lambda: Stream(0.0, 0))  # …and the same without one
 
     def see_probe(self, name: str, node: str, phase: str, at: float) -> None:
         """A probe was seen in this phase; an empty one if it is gone."""
@@ -103,6 +110,10 @@ class Noted:
             self.probes.setdefault(name, Probe(node, at))
         elif phase != "Pending" and name in self.probes:
             self.probes[name].ended = min(self.probes[name].ended, at)
+
+    def is_probed(self, node: str) -> bool:
+        """Whether a probe runs there."""
+        return any(one.node == node and one.ended == inf for one in self.probes.values())
 
     def probes_beside(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
         """What ran beside a stream, as far as it did; each held the `room` that a pod has."""

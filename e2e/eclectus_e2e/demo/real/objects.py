@@ -30,13 +30,18 @@ def node_probe(units: int) -> Json:
         "metadata": {"name": "demo"},
         "spec": {
             "nodeSelector": {POOL: WORKERS},
-            "classes": [{"name": CLASS, "unit": {"kind": "cpu", "units": units}}],
+            "classes": classes(CLASS, units),
             "limits": EAGER,
         },
     }
 
 
-def work_pod(name: str, scheduler: str, cpu: str, units: int) -> Json:
+def classes(name: str, units: int) -> list[Json]:
+    """Of a NodeProbe: one class, of so much of the built-in benchmark."""
+    return [{"name": name, "unit": {"kind": "cpu", "units": units}}]
+
+
+def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CLASS, node: str = "") -> Json:
     """The built-in benchmark as a pod that anybody might send; it asks for a node's every core.
 
     So one runs on a node at a time, and how long it takes is the node's quota alone, under every scheduler.
@@ -51,10 +56,10 @@ def work_pod(name: str, scheduler: str, cpu: str, units: int) -> Json:
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"eclectus.dev/class": CLASS}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"eclectus.dev/class": klass}},
         "spec": {
             "schedulerName": scheduler,
-            "nodeSelector": {POOL: WORKERS},
+            "nodeSelector": {POOL: WORKERS, **({"kubernetes.io/hostname": node} if node else {})},
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,

@@ -7,6 +7,7 @@ import msgspec
 from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
 from eclectus_e2e.demo.waits import Probes, taken
 
+from .meetings import Meeting, meetings
 from .noted import Noted, Spell, Stream
 from .plan import Plan
 from .prediction import predicted_seconds
@@ -53,12 +54,14 @@ class RealReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     first: Half  # learned from nothing, by probes alone: `samples` are probes
     again: Half  # after the quotas had changed
+    meetings: list[Meeting]  # do probes delay anybody?
+    strays: int  # pods of the meetings that were lost or failed
 
     @property
     def sound(self) -> bool:
         """Whether every pod came to a good end."""
         answers = [*self.first.schedulers.values(), *self.again.schedulers.values()]
-        return not any(one.lost or one.failed for one in answers)
+        return not self.strays and not any(one.lost or one.failed for one in answers)
 
 
 def report(noted: Noted, plan: Plan) -> RealReport:
@@ -68,7 +71,14 @@ def report(noted: Noted, plan: Plan) -> RealReport:
         _half(spell, noted, seconds) for spell, seconds in zip(noted.spells, (None, predicted), strict=True)
     )
     return RealReport(
-        seed=plan.seed, load=plan.load, units=plan.units, seconds=plan.seconds, first=first, again=again
+        seed=plan.seed,
+        load=plan.load,
+        units=plan.units,
+        seconds=plan.seconds,
+        first=first,
+        again=again,
+        meetings=meetings(noted, plan.changed),
+        strays=noted.beside.strays + noted.alone.strays,
     )
 
 

@@ -1,13 +1,14 @@
 """What the act on real nodes shows at its end."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.waits import SPARE_MOST, Probes, Starts
+from eclectus_e2e.demo.waits import SPARE_MOST, Probes
 
+from .meetings import Meeting
 from .report import Half, RealReport
 
 
@@ -21,6 +22,8 @@ def tables(report: RealReport) -> Iterator[Table | str]:
         yield _times(half)
         yield f"Eclectus: {half.mean_ratio:.2f} of kube-scheduler's mean, {half.p99_ratio:.2f} of its p99"
     yield from _probes([one.probes for half in halves for one in half[-1].schedulers.values() if one.probes])
+    yield "[bold]Who meets a probe[/]: the same pods, each asking for every core of its node"
+    yield _meetings(report.meetings)
 
 
 def _after(half: Half) -> str:
@@ -42,30 +45,29 @@ def _nodes(half: Half, counted: str) -> Table:
     return table
 
 
-def _probes(beside: Sequence[Probes]) -> Iterator[Table | str]:
+def _probes(beside: Sequence[Probes]) -> Iterator[str]:
     """Beside all streams together: in one of them are too few to say what their share is."""
     if not beside:
         return
     share = sum(one.core_seconds for one in beside) / sum(one.spare_core_seconds for one in beside)
+    met, unmet = sum(one.met.pods for one in beside), sum(one.unmet.pods for one in beside)
     yield (
         f"[bold]Probes[/] beside real pods took {share:.1%} of what those left, wanted at most "
-        f"{SPARE_MOST:.0%}. Of real pods for which there was room, from being sent to running:"
+        f"{SPARE_MOST:.0%}. Of {met + unmet} pods for which there was room, {met} met a probe"
     )
-    yield _starts({"met a probe": [one.met for one in beside], "met none": [one.unmet for one in beside]})
 
 
-def _starts(kinds: Mapping[str, Sequence[Starts]]) -> Table:
-    table = Table("", box=SIMPLE)
-    for name in ("pods", "mean", "at most"):
+def _meetings(found: Sequence[Meeting]) -> Table:
+    table = Table("node", box=SIMPLE)
+    heads = ("quota (hidden)", "met a probe", "met none", "until running", "without", "then ran", "without")
+    for name in heads:
         table.add_column(name, justify="right")
-    for name, streams in kinds.items():
-        some = [one for one in streams if one.pods]
-        count = sum(one.pods for one in some)
-        if count:
-            mean = sum(one.mean_seconds * one.pods for one in some) / count
-            table.add_row(name, str(count), f"{mean:.2f} s", f"{max(one.most_seconds for one in some):.2f} s")
-        else:
-            table.add_row(name, "0", "-", "-")
+    for one in found:
+        both = (one.beside, one.alone)
+        pods = (str(each.pods) if each else "0" for each in both)
+        starts = (f"{each.start_seconds:.2f} s" if each else "-" for each in both)
+        runs = (f"{each.run_seconds:.2f} s" if each else "-" for each in both)
+        table.add_row(one.node, f"{one.quota:.2f}", *pods, *starts, *runs)
     return table
 
 
