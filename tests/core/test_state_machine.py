@@ -45,6 +45,7 @@ KINDS = st.sampled_from(
         {"cpu": 1, "gpus": 1},
         {"cpu": 0, "host_ports": (HostPort(80),)},
         {"cpu": 1, "lasting": True},
+        {"cpu": 0, "stands_for": amounts(1)},
         {"cpu": 9},
     ]
 )

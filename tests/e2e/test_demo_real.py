@@ -208,7 +208,7 @@ def test_tables_and_picture_show_it(tmp_path):
 
 
 def test_probes_are_of_the_work_that_is_sent():
-    (klass,) = node_probe(15)["spec"]["classes"]
+    (klass,) = node_probe("demo", "unit", 15)["spec"]["classes"]
     pod = work_pod("a", "eclectus", "2", 15)
     (container,) = pod["spec"]["containers"]
     assert pod["metadata"]["labels"]["eclectus.dev/class"] == klass["name"]

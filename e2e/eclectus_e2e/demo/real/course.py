@@ -19,7 +19,7 @@ from eclectus_e2e.kubelet.objects import Metadata, Pod
 from .meetings import CLASS as CLASS_MET
 from .meetings import LONG, ROUNDS, SHARE
 from .noted import Instant, Noted, Spell, Stream
-from .objects import CLASS, EAGER, MODEST, Json, classes, node_probe, work_pod
+from .objects import CLASS, EAGER, MODEST, Json, node_probe, work_pod
 from .plan import SCHEDULERS, Plan
 
 LEARN_MOST_SECONDS = 600.0
@@ -64,7 +64,7 @@ class Act:
         """All of it."""
         async with asyncio.TaskGroup() as group:
             watching = [group.create_task(self._look()), group.create_task(self._watch_probes())]
-            await self.api.request("POST", f"{_API}/nodeprobes", node_probe(self.plan.units))
+            await self.api.request("POST", f"{_API}/nodeprobes", node_probe("demo", CLASS, self.plan.units))
             self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, from nothing")
             first = await self._learn(self.plan.quotas)
             arrivals = self.plan.arrivals(sum(cell.rate for cell in self.noted.instants[-1].cells))
@@ -131,48 +131,48 @@ class Act:
             await _until(lambda: len(stream.ended) == stream.planned, DRAIN_MOST_SECONDS)
 
     async def _meetings(self) -> None:
-        """The same pods to each node, while a probe runs there and while none does."""
+        """The same pods to each node while a probe runs there, and nowhere else, and while none does."""
         self.say(f"{ROUNDS} pods to each node while a probe runs there, and {ROUNDS} while none does")
-        await self._change(classes=classes(CLASS_MET, round(LONG * self.plan.units)), limits=EAGER)
-        self.noted.beside = await self._visit_all("beside", self.noted.is_probed)
-        await self._change(suspend=True)
-        self.noted.alone = await self._visit_all("alone", lambda node: not self.noted.is_probed(node))
-
-    async def _visit_all(self, prefix: str, is_time: Callable[[str], bool]) -> Stream:
-        stream = Stream(time.time(), ROUNDS * len(self.plan.quotas))
-        async with self._reaped(stream), asyncio.TaskGroup() as group:
+        noted, planned = self.noted, ROUNDS * len(self.plan.quotas)
+        noted.beside, noted.alone = Stream(time.time(), planned), Stream(time.time(), planned)
+        await self._change(suspend=True, limits=EAGER)
+        async with self._reaped(noted.beside, noted.alone):
             for node in self.plan.quotas:
-                group.create_task(self._visit(stream, f"{prefix}-{node}", node, is_time))
-        return stream
+                await self._visit(noted.alone, "alone", node)
+                probe = node_probe("meeting", CLASS_MET, round(LONG * self.plan.units), node)
+                await self.api.request("POST", f"{_API}/nodeprobes", probe)
+                await self._visit(noted.beside, "beside", node, is_probed=True)
+                await self.api.request("DELETE", f"{_API}/nodeprobes/meeting")  # and with it goes its pod
 
-    async def _visit(self, stream: Stream, prefix: str, node: str, is_time: Callable[[str], bool]) -> None:
-        """One pod after another to this node, each when it is time."""
+    async def _visit(self, stream: Stream, prefix: str, node: str, *, is_probed: bool = False) -> None:
+        """One pod after another to this node, each once a probe runs there, or once none does."""
         units = max(1, round(SHARE * self.plan.units))
         for number in range(ROUNDS):
-            await _until(lambda: is_time(node), LEARN_MOST_SECONDS)
-            pod = work_pod(
-                f"{prefix}-{number}", SCHEDULERS[OURS], self.cpu, units, klass=CLASS_MET, node=node
-            )
+            await _until(lambda: self.noted.is_probed() is is_probed, LEARN_MOST_SECONDS)
+            name = f"{prefix}-{node}-{number}"
+            pod = work_pod(name, SCHEDULERS[OURS], self.cpu, units, klass=CLASS_MET, node=node)
             await self._send(stream, pod)
-            await _until(partial(stream.ended.__contains__, pod["metadata"]["name"]), DRAIN_MOST_SECONDS)
+            await _until(partial(stream.ended.__contains__, name), DRAIN_MOST_SECONDS)
 
     async def _send(self, stream: Stream, pod: Json) -> None:
         stream.sent[pod["metadata"]["name"]] = time.time()
         await self.api.request("POST", PODS, pod)
 
     @asynccontextmanager
-    async def _reaped(self, stream: Stream) -> AsyncIterator[None]:
+    async def _reaped(self, *streams: Stream) -> AsyncIterator[None]:
         """What starts and ends meanwhile is noted."""
         async with asyncio.TaskGroup() as group:
-            reaping = group.create_task(self._reap(stream))
+            reaping = group.create_task(self._reap(streams))
             yield
             reaping.cancel()
 
-    async def _reap(self, stream: Stream) -> None:
+    async def _reap(self, streams: Sequence[Stream]) -> None:
         """Note each pod that starts or ends, and delete who has ended, as a job's controller would."""
         async for seen in self.api.changes(PODS, Pod):
             for pod in seen.items if seen.kind != "deleted" else ():
-                if stream.see(pod.metadata.name, pod.node, pod.status.phase, time.time()):
+                name = pod.metadata.name
+                stream = next((one for one in streams if name in one.sent), None)
+                if stream is not None and stream.see(name, pod.node, pod.status.phase, time.time()):
                     await self.api.request("DELETE", f"{PODS}/{pod.metadata.name}", _AT_ONCE)
 
 

@@ -111,9 +111,9 @@ class Noted:
         elif phase != "Pending" and name in self.probes:
             self.probes[name].ended = min(self.probes[name].ended, at)
 
-    def is_probed(self, node: str) -> bool:
-        """Whether a probe runs there."""
-        return any(one.node == node and one.ended == inf for one in self.probes.values())
+    def is_probed(self) -> bool:
+        """Whether a probe runs anywhere."""
+        return any(one.ended == inf for one in self.probes.values())
 
     def probes_beside(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
         """What ran beside a stream, as far as it did; each held the `room` that a pod has."""

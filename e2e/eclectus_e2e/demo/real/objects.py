@@ -22,23 +22,22 @@ EAGER = {"perHour": 3600, "leastPerHour": 3600, "running": 4, "nodeIntervalSecon
 MODEST = {"perHour": 80, "leastPerHour": 6, "running": 1, "nodeIntervalSeconds": 0}
 
 
-def node_probe(units: int) -> Json:
-    """Probes of the very work that is sent, so that what they show is a sample of it."""
+def node_probe(name: str, klass: str, units: int, node: str = "") -> Json:
+    """Probes of the very work that is sent, so that they are samples of it; of one node or of all."""
     return {
         "apiVersion": "eclectus.dev/v1alpha1",
         "kind": "NodeProbe",
-        "metadata": {"name": "demo"},
+        "metadata": {"name": name},
         "spec": {
-            "nodeSelector": {POOL: WORKERS},
-            "classes": classes(CLASS, units),
+            "nodeSelector": _selector(node),
+            "classes": [{"name": klass, "unit": {"kind": "cpu", "units": units}}],
             "limits": EAGER,
         },
     }
 
 
-def classes(name: str, units: int) -> list[Json]:
-    """Of a NodeProbe: one class, of so much of the built-in benchmark."""
-    return [{"name": name, "unit": {"kind": "cpu", "units": units}}]
+def _selector(node: str) -> Json:
+    return {POOL: WORKERS, **({"kubernetes.io/hostname": node} if node else {})}
 
 
 def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CLASS, node: str = "") -> Json:
@@ -59,7 +58,7 @@ def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CL
         "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"eclectus.dev/class": klass}},
         "spec": {
             "schedulerName": scheduler,
-            "nodeSelector": {POOL: WORKERS, **({"kubernetes.io/hostname": node} if node else {})},
+            "nodeSelector": _selector(node),
             "restartPolicy": "Never",
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
