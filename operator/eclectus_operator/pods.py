@@ -2,8 +2,8 @@
 
 The pod goes through the scheduler, pinned to its node by a required affinity, instead of being bound here:
 so taints are respected, and what it holds is accounted for. As a rule that is nothing but a place among the
-node's pods (borrowing.py). It meets the `restricted` Pod Security standard, has no
-ServiceAccount token, and is owned by its NodeProbe, so that Kubernetes removes it with it.
+node's pods (borrowing.py). It meets the `restricted` Pod Security standard, has no ServiceAccount token, and is
+owned by its NodeProbe, so that Kubernetes removes it with it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
     "disk": {"cpu": "500m", "memory": "128Mi", "ephemeral-storage": "256Mi"},
 }
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
-GRACE_SECONDS = 1  # a benchmark has nothing to save, and whoever waits for its room has waited enough
+GRACE_SECONDS = 1  # a benchmark has nothing to save, and is ended when real pods need its room
 UNPRIVILEGED: Object = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},

@@ -8,8 +8,8 @@ probe runs already.
 
 A probe delays nobody. It asks for nothing but a place for a pod, and every machine has one more of those
 for it: so the scheduler takes its slot for free, and as soon as a real task starts for which the slot is
-needed the probe is killed and teaches nothing. On a cluster it teaches nothing from then on (core/crowding.py)
-and is killed within a second (docs/operator.md).
+needed the probe is killed and teaches nothing. On a cluster it teaches nothing from then on
+(core/crowding.py), and is killed within a second (docs/operator.md).
 
 The stream is drawn at its highest rate and thinned, which gives a rate that changes exactly its law.
 """
