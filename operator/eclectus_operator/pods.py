@@ -2,8 +2,8 @@
 
 The pod goes through the scheduler, pinned to its node by a required affinity, instead of being bound here:
 so taints are respected, and what it holds is accounted for. As a rule that is nothing but a place among the
-node's pods (borrowing.py). It meets the `restricted` Pod Security standard, has no ServiceAccount token, and is
-owned by its NodeProbe, so that Kubernetes removes it with it.
+node's pods (borrowing.py). It meets the `restricted` Pod Security standard, has no ServiceAccount token, and
+is owned by its NodeProbe, so that Kubernetes removes it with it.
 """
 
 from __future__ import annotations
