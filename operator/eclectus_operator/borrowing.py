@@ -10,7 +10,7 @@ What cannot be had without asking, such as devices and huge pages, a probe holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
 from eclectus.core.model import Amounts
@@ -21,6 +21,8 @@ from eclectus.kube.requests import requested
 from . import objects
 
 Object = dict[str, Any]
+Change = Callable[[Object], Object]
+"""From the resources of a container or a pod to the requests that it is to have."""
 _CONTAINERS = ("initContainers", "containers")
 
 
@@ -35,23 +37,23 @@ def borrowed(spec: Object) -> Object:
     return _each(spec, _nothing)
 
 
-def _each(spec: Object, change: Any) -> Object:
+def _each(spec: Object, change: Change) -> Object:
     """A pod's spec with the requests of each container, and of the pod if it has any, changed."""
     changed = {field: [_with(one, change) for one in spec[field]] for field in _CONTAINERS if field in spec}
     return {**(_with(spec, change) if "resources" in spec else spec), **changed}
 
 
-def _with(one: Object, change: Any) -> Object:
+def _with(one: Object, change: Change) -> Object:
     resources = one.get("resources") or {}
     return {**one, "resources": {**resources, "requests": change(resources)}}
 
 
-def _asked(resources: Mapping[str, Mapping[str, Any]]) -> Object:
+def _asked(resources: Object) -> Object:
     """As the API server fills it in: who gives a limit alone asks for as much."""
     return {**resources.get("limits", {}), **resources.get("requests", {})}
 
 
-def _nothing(resources: Mapping[str, Mapping[str, Any]]) -> Object:
+def _nothing(resources: Object) -> Object:
     """Nothing, in so many words: what is left out, a limit or the namespace's default would fill in."""
     asked = _asked(resources)
     named = {name for name in asked if name in SHARED} | {"cpu", "memory"}
