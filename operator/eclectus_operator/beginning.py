@@ -2,7 +2,7 @@
 
 The order is: ask whether pods wait, draw a node, ask about it, write the run down, create its pod. A node
 that may not be probed is put aside and another drawn, so the draw is uniform over those that may: while pods
-wait, over the dead.
+wait, over the dead. One that may, but is taken just now, is not: the probe is dropped.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ async def _crowded(means: Means) -> Held | None:
 
 
 async def _occupied(means: Means, probe: NodeProbe, cell: Cell) -> Held | None:
-    """What on the node that was drawn is against the probe; it is dropped then, or idle nodes got more."""
+    """What on the node that was drawn is against the probe: it is dropped, or idle nodes got more."""
     try:
         there = await neighbours.on(means, cell.node)
         short = lacking(stands_for(probe, cell.work, means.settings), left(there.node, there.pods))

@@ -50,8 +50,10 @@ async def _is_in_the_way(means: Means, probe: Pod, wanting: Sequence[kube.Pod]) 
     if await _believed_dead(means, name):
         return False
     try:
-        lost = lacking(probe_room.said(annotations), left(there.node, there.pods))
-        return bool(lost) or hinders(probe.metadata.uid, there.node, there.pods, wanting)
+        pods = there.pods
+        if lacking(probe_room.said(annotations), left(there.node, pods)):
+            return True
+        return bool(wanting) and hinders(probe.metadata.uid, there.node, pods, wanting)
     except FieldError as error:
         _log.warning(
             "the room of node %s is not known, and probes there make way for nobody: %s", name, error

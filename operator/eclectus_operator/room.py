@@ -20,7 +20,7 @@ def hinders(probe_uid: str, node: Node, on_it: Iterable[Pod], wanting: Iterable[
     Of what else a pod may ask of its node only the node selector is looked at. Raises FieldError where the
     node or a pod on it cannot be read.
     """
-    holders = {pod.metadata.uid: pod for pod in on_it}
+    holders = {pod.metadata.uid: pod for pod in on_it if not _has_ended(pod)}
     if probe_uid not in holders:
         return False
     beside = left(node, holders.values())
@@ -34,7 +34,7 @@ def left(node: Node, on_it: Iterable[Pod]) -> Room:
     """What the pods leave of a node, below 0 where it is over-full. Raises FieldError, as above."""
     room: Room = dict(amounts(parsed(node.status.allocatable, _FIELD), _FIELD))
     for pod in on_it:
-        if pod.status.phase not in ("Succeeded", "Failed"):
+        if not _has_ended(pod):
             room = _sum(room, _with_place(held(pod)), -1)
     return room
 
@@ -42,6 +42,10 @@ def left(node: Node, on_it: Iterable[Pod]) -> Room:
 def lacking(wanted: Amounts, room: Room) -> list[str]:
     """Of which resources less is left than wanted."""
     return [name for name, amount in wanted if amount > room.get(name, 0)]
+
+
+def _has_ended(pod: Pod) -> bool:
+    return pod.status.phase in ("Succeeded", "Failed")
 
 
 def _asked(pod: Pod) -> Room:

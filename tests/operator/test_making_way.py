@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from eclectus.kube import objects as kube
+from eclectus_operator.objects import read
+from eclectus_operator.room import hinders
 from fake_api import NODES, PODS, PROFILES
 from probe_world import REAL, ProbeWorld, node, node_probe, real, running_pod, world_with
 
@@ -114,6 +117,14 @@ def test_a_node_believed_dead_goes_on_being_probed(world, state, given_up):
     world.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": state}})
     world.api.put(REAL, real("late", "2"))
     assert ends(world) is given_up
+
+
+def test_a_probe_that_has_ended_meanwhile_is_in_nobodys_way():
+    asks = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}
+    there = read(node("n0"), kube.Node)
+    probe = read({"metadata": {"uid": "p"}, "spec": asks, "status": {"phase": "Succeeded"}}, kube.Pod)
+    late = read(real("late", "5"), kube.Pod)
+    assert not hinders("p", there, [probe], [late]), "its room was given back already"
 
 
 def test_a_node_that_is_gone_is_no_trouble(world):

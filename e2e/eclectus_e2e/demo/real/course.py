@@ -103,13 +103,10 @@ class Act:
             self.set_quota(node, quota)
         spell = Spell(quotas, time.time())
         self.noted.spells.append(spell)
-        await self._limit(EAGER)
+        await self._change(limits=EAGER)
         await _until(lambda: spell.look(self.noted.instants), LEARN_MOST_SECONDS)
-        await self._limit(MODEST)
+        await self._change(limits=MODEST)
         return spell
-
-    async def _limit(self, limits: Mapping[str, int]) -> None:
-        await self._change(limits=limits)
 
     async def _change(self, **spec: object) -> None:
         await self.api.request("PATCH", f"{_API}/nodeprobes/demo", {"spec": spec}, MERGE)
@@ -135,7 +132,7 @@ class Act:
         self.say(f"{ROUNDS} pods to each node while a probe runs there, and {ROUNDS} while none does")
         noted, planned = self.noted, ROUNDS * len(self.plan.quotas)
         noted.beside, noted.alone = Stream(time.time(), planned), Stream(time.time(), planned)
-        await self._change(suspend=True, limits=EAGER)
+        await self._change(suspend=True)
         async with self._reaped(noted.beside, noted.alone):
             for node in self.plan.quotas:
                 await self._visit(noted.alone, "alone", node)
