@@ -47,7 +47,7 @@ lint: venv ## format, rules, types, import contract; and a hint about sizes
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --cache-dir build/import-linter
-	@$(BIN)/python -m eclectus_e2e sizes
+	@$(BIN)/python -m eclectus_hack sizes
 
 bench: venv ## pace, side by side with kube-scheduler
 	@$(BIN)/python -m eclectus_bench $(BENCH)
@@ -56,10 +56,10 @@ e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane bu
 	@$(BIN)/python -m pytest -m live $(PYTEST)
 
 manifests: venv ## render manifests/ from the chart, and the Dockerfiles from e2e/images.yaml
-	@$(BIN)/python -m eclectus_e2e manifests
+	@$(BIN)/python -m eclectus_hack manifests
 
 images: venv ## the images without Docker, as archives in build/images/ (root; Debian or Ubuntu)
-	@$(BIN)/python -m eclectus_e2e images $(IMAGES)
+	@$(BIN)/python -m eclectus_hack images $(IMAGES)
 
 lock: venv ## resolve the newest allowed versions into requirements/
 	$(BIN)/pip install --quiet uv

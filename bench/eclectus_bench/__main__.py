@@ -7,14 +7,13 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
+from eclectus_bench import decisions, match, simulator
+from eclectus_bench.decisions import DecisionCost
+from eclectus_bench.match import OUTPUT, Course
+from eclectus_bench.report import compare, comparison_table, decisions_table, report
+from eclectus_bench.simulator import SimulatorCost
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
-
-from . import decisions, match, simulator
-from .decisions import DecisionCost
-from .match import OUTPUT, Course
-from .report import compare, comparison_table, decisions_table, report
-from .simulator import SimulatorCost
 
 SIZES, QUICK_SIZES = (500, 5_000, 15_000), (500, 5_000)
 FULL = Course(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)

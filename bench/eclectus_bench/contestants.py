@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from eclectus_e2e import chart, processes
-from eclectus_e2e.controlplane import ControlPlane, free_ports
+from eclectus_e2e.testbed import chart, processes
+from eclectus_e2e.testbed.controlplane import ControlPlane, free_ports
 
 QPS = 5000.0  # kube-scheduler's client limit; with its default of 50 nothing else would be measured
 KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"

@@ -24,16 +24,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from eclectus.core.commands import Bind
-from eclectus.core.engine import Engine
-from eclectus.core.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
-from eclectus.core.model import Node, Spec, Task
-from eclectus.core.seam import Profile
-from eclectus.policies.fifo import FifoLine, FifoOrder
+from eclectus.engine.engine import Engine
+from eclectus.framework import Profile
+from eclectus.model.commands import Bind
+from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
+from eclectus.model.objects import Node, Spec, Task
+from eclectus.policies.order.fifo import FifoLine, FifoOrder
 from eclectus.policies.rosella import RosellaLearn
 from eclectus.policies.table import PLACE
-
-from .usage import peak_mebibytes
+from eclectus_bench.usage import peak_mebibytes
 
 Workload = Literal["burst", "single", "mixed"]
 WORKLOADS: tuple[Workload, ...] = ("burst", "single", "mixed")

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from .contestants import Contestant
-from .load import Binds, Load
-from .usage import Reading, peak_mebibytes, read, strangers
+from eclectus_bench.contestants import Contestant
+from eclectus_bench.load import Binds, Load
+from eclectus_bench.usage import Reading, peak_mebibytes, read, strangers
 
 Say = Callable[[str], None]
 EVENTS_SETTLED_SECONDS = 2.0  # no new event for so long: the rest was dropped or never meant to come

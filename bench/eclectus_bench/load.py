@@ -8,11 +8,10 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from eclectus_bench.objects import node, pod
 from eclectus_e2e.errors import StartError
-from eclectus_e2e.kubelet.api import Api
-from eclectus_e2e.launch import process_identity
-
-from .objects import node, pod
+from eclectus_e2e.testbed.kubelet.api import Api
+from eclectus_e2e.testbed.launch import process_identity
 
 IN_FLIGHT = 64  # requests at once: saturates a 2-core API server without queueing there for seconds
 STALL_SECONDS = 60.0  # no bind for so long: the scheduler does not work

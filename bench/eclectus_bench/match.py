@@ -9,15 +9,14 @@ from statistics import median
 
 import uvloop
 
-from eclectus_e2e.controlplane import ControlPlane, PlaneOptions
-from eclectus_e2e.kubelet.api import Api, read_access
+from eclectus_bench.contestants import Contestant, eclectus, kube_scheduler
+from eclectus_bench.drain import Drain, drain
+from eclectus_bench.load import Load
+from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
-
-from .contestants import Contestant, eclectus, kube_scheduler
-from .drain import Drain, drain
-from .load import Load
-from .stream import Stream, stream
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"
 QUIET_CORES = 0.2  # what a machine does by itself

@@ -17,9 +17,8 @@ import numpy as np
 import pytest
 
 from eclectus import __version__
+from eclectus_bench.oracle_page import Comparison, Facts, Section, page
 from eclectus_e2e.paths import CHECKOUT
-
-from .oracle_page import Comparison, Facts, Section, page
 
 FILE = CHECKOUT / "bench" / "report.md"
 ORACLES = CHECKOUT / "tests" / "oracles"

@@ -7,14 +7,13 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, TypeVar
 
-from eclectus_e2e.build import KUBERNETES_VERSION
-
-from .contestants import ECLECTUS, KUBE_SCHEDULER
-from .decisions import DecisionCost
-from .drain import Drain
-from .match import Course, Result
-from .simulator import SimulatorCost
-from .stream import Stream
+from eclectus_bench.contestants import ECLECTUS, KUBE_SCHEDULER
+from eclectus_bench.decisions import DecisionCost
+from eclectus_bench.drain import Drain
+from eclectus_bench.match import Course, Result
+from eclectus_bench.simulator import SimulatorCost
+from eclectus_bench.stream import Stream
+from eclectus_e2e.testbed.build import KUBERNETES_VERSION
 
 FLAT_MOST = 1.3  # cost of a decision on the largest cluster over the smallest
 Run = TypeVar("Run", Drain, Stream)

@@ -15,13 +15,12 @@ from pathlib import Path
 
 import yaml
 
-from eclectus.sim.ledger import Ledger
-from eclectus.sim.reading import parse
 from eclectus.sim.run import build
-from eclectus.sim.world import World
-
-from .bytecodes import count
-from .usage import peak_mebibytes
+from eclectus.sim.scenario.reading import parse
+from eclectus.sim.world.ledger import Ledger
+from eclectus.sim.world.world import World
+from eclectus_bench.bytecodes import count
+from eclectus_bench.usage import peak_mebibytes
 
 SECONDS_MOST = 60.0  # of CPU for a million tasks
 PROFILED_TASKS = 50_000

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from eclectus.sim.asking import Question, Stop, answer
-from eclectus.sim.reading import parse
-from eclectus.sim.results import Failure, Run
-from eclectus.sim.shipped import shipped
+from eclectus.sim.base.results import Failure, Run
+from eclectus.sim.batch import Question, Stop, answer
+from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.reading import parse
 
 TASKS = {1: 3000, 4: 5000}  # by slots: more are to be filled first
 LOADS = (0.5, 0.8, 0.9)

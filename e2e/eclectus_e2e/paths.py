@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from .errors import UsageError
+from eclectus_e2e.errors import UsageError
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CLUSTER_DIRECTORY = CHECKOUT / "build" / "cluster"

@@ -13,11 +13,10 @@ from typing import Any, get_type_hints
 import click
 import kopf
 
-from eclectus.core.settings import Setting
-
-from .lease import LeaseSettings
-from .program import ServerSettings, run
-from .settings import Settings
+from eclectus.model.settings import Setting
+from eclectus_operator.lease import LeaseSettings
+from eclectus_operator.program import ServerSettings, run
+from eclectus_operator.settings import Settings
 
 PARTS: tuple[type[Any], ...] = (Settings, LeaseSettings, ServerSettings)
 

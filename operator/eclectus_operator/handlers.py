@@ -18,16 +18,16 @@ from typing import Any
 
 import kopf
 
-from .api import ApiError, MissingError, NotLeadingError
-from .http import connected, login
-from .keeper import AGAIN_SECONDS, Keeper
-from .lease import REQUEST_SECONDS, Gated
-from .metrics import Metrics
-from .naming import selector
-from .objects import GROUP, VERSION, ShapeError
-from .pool import Pool
-from .scene import Means
-from .settings import Settings
+from eclectus_operator.api import ApiError, MissingError, NotLeadingError
+from eclectus_operator.control.context import Means
+from eclectus_operator.control.controller import AGAIN_SECONDS, Keeper
+from eclectus_operator.control.node_pool import Pool
+from eclectus_operator.decide.metrics import Metrics
+from eclectus_operator.http import connected, login
+from eclectus_operator.lease import REQUEST_SECONDS, Gated
+from eclectus_operator.objects.names import selector
+from eclectus_operator.objects.resources import GROUP, VERSION, ShapeError
+from eclectus_operator.settings import Settings
 
 # The API server closes a watch after this, and a connection that is silent for longer than bookmarks take is
 # taken for dead: without either, an operator can be deaf for hours. Whole numbers: kopf puts the first into

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from aiohttp import web
 
-from .metrics import Metrics
+from eclectus_operator.decide.metrics import Metrics
 
 Check = Callable[[], str]
 """What is wrong, in words; empty when nothing is."""

@@ -16,7 +16,15 @@ import aiohttp
 import kopf
 import msgspec
 
-from .api import ApiError, ConflictError, MissingError, Object, Query, RefusedError, UnsureError
+from eclectus_operator.api import (
+    ApiError,
+    ConflictError,
+    MissingError,
+    Object,
+    Query,
+    RefusedError,
+    UnsureError,
+)
 
 Login = Callable[[], kopf.ConnectionInfo]
 TOKEN_SECONDS = 60.0  # a ServiceAccount's token is renewed on disk long before it ends

@@ -1,4 +1,4 @@
-"""Which replica works: one Lease, by the arithmetic of `eclectus.core.election`.
+"""Which replica works: one Lease, by the arithmetic of `eclectus.kubeclient.election`.
 
 kopf's own peering is not enough: of two operators of one priority it stops both.
 """
@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from random import Random
 from typing import Annotated
 
-from eclectus.core.election import Election, Lease, lease_body, lease_from
-from eclectus.core.settings import Setting
-
-from .api import Api, ApiError, ConflictError, MissingError, NotLeadingError, Object, Query
+from eclectus.kubeclient.election import Election, Lease, lease_body, lease_from
+from eclectus.model.settings import Setting
+from eclectus_operator.api import Api, ApiError, ConflictError, MissingError, NotLeadingError, Object, Query
 
 REQUEST_SECONDS = 4.0  # until a request of the leader's is given up
 HUNG_SECONDS = 20.0  # beyond the Lease's own time, until a silent elector counts as hung

@@ -19,14 +19,13 @@ from typing import Annotated, Any, cast
 
 import kopf
 
-from eclectus.core.settings import Setting
-
-from . import health
-from .handlers import Work
-from .http import connected, login
-from .lease import Elector, LeaseSettings
-from .metrics import Metrics
-from .settings import Settings
+from eclectus.model.settings import Setting
+from eclectus_operator import health
+from eclectus_operator.decide.metrics import Metrics
+from eclectus_operator.handlers import Work
+from eclectus_operator.http import connected, login
+from eclectus_operator.lease import Elector, LeaseSettings
+from eclectus_operator.settings import Settings
 
 _log = logging.getLogger(__name__)
 

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from eclectus.core.settings import Setting
-
-from .naming import ProbeId
+from eclectus.model.settings import Setting
+from eclectus_operator.objects.names import ProbeId
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from zlib import error as ZlibError  # noqa: N812 — the class, by its module's
 import msgspec
 from msgspec import Struct
 
-from eclectus.core.commands import Command
-from eclectus.core.errors import EclectusError
-from eclectus.core.events import Event
+from eclectus.model.commands import Command
+from eclectus.model.errors import EclectusError
+from eclectus.model.events import Event
 
 FORMAT: Final = 1
 BUFFER_BYTES = 1 << 18  # what a crash may lose at most, and what a slow disk is asked to take at once

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eclectus.core.events import TaskSeen
+from eclectus.model.events import TaskSeen
 from eclectus.policies.table import PLACE
 from eclectus_bench import decisions
 

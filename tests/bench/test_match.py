@@ -7,8 +7,8 @@ import pytest
 from eclectus_bench import match
 from eclectus_bench.load import Binds
 from eclectus_bench.match import Course, play
-from eclectus_e2e import clusters
 from eclectus_e2e.errors import StartError
+from eclectus_e2e.testbed import clusters
 
 
 def test_a_scheduler_that_has_died_is_not_waited_for():

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from eclectus_e2e.chart import render
 from eclectus_e2e.paths import CHART
+from eclectus_e2e.testbed.chart import render
 
 FILES = sorted((CHART / "files" / "crds").glob("*.yaml"))
 

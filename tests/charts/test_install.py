@@ -11,11 +11,11 @@ from kubernetes.client import (
 )
 from kubernetes.config import load_kube_config
 
-from eclectus_e2e import chart, clusters
-from eclectus_e2e.components import audit_log
-from eclectus_e2e.controlplane import ControlPlane, PlaneOptions
 from eclectus_e2e.errors import UsageError
-from eclectus_e2e.permissions import Permission, forbidden, granted, requests
+from eclectus_e2e.testbed import chart, clusters
+from eclectus_e2e.testbed.components import audit_log
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_hack.permissions import Permission, forbidden, granted, requests
 
 pytestmark = pytest.mark.live
 NAMESPACE = chart.NAMESPACE

@@ -6,13 +6,13 @@ import pytest
 import yaml
 
 from eclectus.config.configuration import parse
-from eclectus_e2e import manifests
-from eclectus_e2e.chart import configuration, render
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
-from eclectus_e2e.values_table import Value, described, inserted
-from eclectus_operator import objects
-from eclectus_operator.checking import problems
+from eclectus_e2e.testbed.chart import configuration, render
+from eclectus_hack import manifests
+from eclectus_hack.values_table import Value, described, inserted
+from eclectus_operator.objects import resources
+from eclectus_operator.objects.validation import problems
 from eclectus_operator.settings import Settings
 
 OPERATOR = Settings(instance="a", namespace="b", unit_image="eclectus-unit:1")
@@ -66,7 +66,7 @@ def test_examples_are_valid(path):
             parse(path.read_text())
         elif each["kind"] == "NodeProbe":
             jsonschema.validate(each, _schema("nodeprobes"))
-            assert problems(objects.read(each["spec"], objects.ProbeSpec), OPERATOR) == []
+            assert problems(resources.read(each["spec"], resources.ProbeSpec), OPERATOR) == []
         else:
             kubernetes_validate.validate(each, "1.36", strict=True)
 

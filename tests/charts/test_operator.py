@@ -5,10 +5,10 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from eclectus_e2e.chart import NAMESPACE, deployment, render
-from eclectus_e2e.manifests import operator_yaml
 from eclectus_e2e.paths import CHART
-from eclectus_e2e.permissions import Permission, granted
+from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
+from eclectus_hack.manifests import operator_yaml
+from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
 from eclectus_operator.lease import LeaseSettings
 from eclectus_operator.settings import Settings

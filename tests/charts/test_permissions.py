@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from eclectus_e2e.chart import NAMESPACE, render
-from eclectus_e2e.permissions import Permission, forbidden, granted, requests, superfluous
+from eclectus_e2e.testbed.chart import NAMESPACE, render
+from eclectus_hack.permissions import Permission, forbidden, granted, requests, superfluous
 
 TABLE = {
     Permission("", "nodes", "list"),

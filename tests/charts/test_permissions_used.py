@@ -16,11 +16,11 @@ import pytest
 from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjectsApi
 from kubernetes.config import load_kube_config
 
-from eclectus_e2e import chart, clusters
-from eclectus_e2e.components import audit_log
-from eclectus_e2e.controlplane import ControlPlane, PlaneOptions, free_ports
-from eclectus_e2e.permissions import forbidden, granted, requests, superfluous
-from eclectus_e2e.processes import wait_for
+from eclectus_e2e.testbed import chart, clusters
+from eclectus_e2e.testbed.components import audit_log
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.testbed.processes import wait_for
+from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 
 pytestmark = pytest.mark.live
 OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited=chart.NAMESPACE)

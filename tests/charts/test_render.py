@@ -7,8 +7,8 @@ import yaml
 
 from eclectus.cli.main import program
 from eclectus.config.configuration import parse
-from eclectus_e2e.chart import RELEASE, configuration, deployment, render
 from eclectus_e2e.paths import CHART
+from eclectus_e2e.testbed.chart import RELEASE, configuration, deployment, render
 
 OLDEST, NEWEST = "1.29", "1.37"
 CASES = ["defaults", *sorted(path.name for path in (CHART / "ci").glob("*-values.yaml"))]

@@ -5,9 +5,9 @@ import json
 import pytest
 import yaml
 
-from eclectus_e2e.chart import render
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART
+from eclectus_e2e.testbed.chart import render
 
 REFUSED = [
     ({"replicas": 3}, "additional properties 'replicas' not allowed"),

@@ -10,11 +10,11 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from eclectus.api.node_profile import Profile, decode_page, status_of
 from eclectus.cli import speeds as command
+from eclectus.cli import speeds_table as view
 from eclectus.cli.main import program
-from eclectus.core.known import KnownNode, KnownWork
-from eclectus.kube import speeds as view
-from eclectus.kube.node_profile import Profile, decode_page, status_of
+from eclectus.model.learned import KnownNode, KnownWork
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -9,12 +9,12 @@ import pytest
 
 from eclectus.config import Configuration, load, parse
 from eclectus.config.reading import settings_of
-from eclectus.core.errors import SettingsError
+from eclectus.model.errors import SettingsError
 from eclectus.policies import table
-from eclectus.policies.allocation import LeastAllocated
-from eclectus.policies.random_choice import Uniform
+from eclectus.policies.learn.none import Unlearned
+from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from eclectus.policies.unlearned import Unlearned
 from ways import ROLES
 
 HEAD = "apiVersion: eclectus.dev/v1alpha1\nkind: SchedulerConfiguration\n"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from eclectus.config.configuration import API_VERSION, KIND, Configuration, parse
-from eclectus.core.errors import SettingsError
+from eclectus.model.errors import SettingsError
+from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from eclectus.policies.rosella.learn_settings import NO_CAP
-from eclectus.policies.unlearned import Unlearned
+from eclectus.policies.rosella.learn.settings import NO_CAP
 
 HEAD = f"apiVersion: {API_VERSION}\nkind: {KIND}\n"
 PAPER = "{schedulerName: a, place: {policy: rosella, mode: paper}}"

@@ -3,8 +3,8 @@
 import io
 import re
 
-from eclectus_e2e.processes import wait_for
 from eclectus_e2e.progress import Progress
+from eclectus_e2e.testbed.processes import wait_for
 
 
 def test_lines_say_what_how_long_and_how_far() -> None:

@@ -12,12 +12,22 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.core.cluster import Cluster
-from eclectus.core.model import HostPort, Node, Preference, Requirement, Spec, Taint, Task, Term, Toleration
-from eclectus.feasibility import node_affinity, node_name, ports, taints, unschedulable
-from eclectus.feasibility.classes import TaskClass
-from eclectus.feasibility.rule import Rule
-from eclectus.feasibility.soft import softness
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.preferences import softness
+from eclectus.feasibility.rules import node_affinity, node_name, node_ports, node_unschedulable, taints
+from eclectus.feasibility.rules.rule import Rule
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import (
+    HostPort,
+    Node,
+    Preference,
+    Requirement,
+    Spec,
+    Taint,
+    Task,
+    Term,
+    Toleration,
+)
 
 # -- the twin --------------------------------------------------------------------------------------
 
@@ -213,7 +223,7 @@ def test_taints(world: list[Node], spec: Spec) -> None:
 
 @given(nodes(), SPECS)
 def test_cordons(world: list[Node], spec: Spec) -> None:
-    assert answers(unschedulable.RULE, build(world), spec, world) == [
+    assert answers(node_unschedulable.RULE, build(world), spec, world) == [
         cordon_true(spec, node) for node in world
     ]
 
@@ -233,7 +243,7 @@ def test_ports(world: list[Node], spec: Spec, residents: list[tuple[int, HostPor
         cluster.hold(
             cluster.rows[world[at % len(world)].name], Task("u", "n", "p", spec=Spec(host_ports=(port,)))
         )
-    assert answers(ports.RULE, cluster, spec, world) == [ports_true(spec, each) for each in held]
+    assert answers(node_ports.RULE, cluster, spec, world) == [ports_true(spec, each) for each in held]
 
 
 @given(nodes(), SPECS)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from eclectus.core.cluster import Cluster
-from eclectus.core.model import (
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import (
     Guard,
     HostPort,
     Node,
@@ -23,7 +24,6 @@ from eclectus.core.model import (
     Term,
     Toleration,
 )
-from eclectus.feasibility.classes import TaskClass
 
 GUARD = Guard("zone", (Requirement("app", "In", ("web",)),))
 ZONE = Term((Requirement("zone", "In", ("z1",)),))

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.core.model import (
-    HostPort,
-    Node,
-    Requirement,
-    Spec,
-    Taint,
-    Task,
-    Term,
-    Toleration,
-)
-from eclectus.feasibility.classes import TaskClass
-from eclectus.feasibility.node_affinity import pinned_names
-from eclectus.feasibility.rules import STATIC_RULES, USAGE_RULES
+from eclectus.feasibility.rules.node_affinity import pinned_names
+from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Task, Term, Toleration
 from small_clusters import cluster_of, node, runs_on
 
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.core.errors import MalformedError
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.objects import Pod
 from eclectus.kube.requests import counted, held, requested
 from eclectus.kube.translate import task_from
+from eclectus.model.errors import MalformedError
 
 MI = 2**20
 GI = 2**30

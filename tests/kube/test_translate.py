@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from eclectus.core import model
-from eclectus.core.errors import MalformedError
 from eclectus.kube.probe_room import ROOM, written
 from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, JOB_WORK, PATH, PROBE_LABEL
+from eclectus.model import objects as model
+from eclectus.model.errors import MalformedError
 from pod_objects import task
 
 # -- who it is -------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from eclectus.core import model
-from eclectus.core.errors import MalformedError
-from eclectus.core.model import Guard, HostPort, Preference, Requirement, Term
+from eclectus.model import objects as model
+from eclectus.model.errors import MalformedError
+from eclectus.model.objects import Guard, HostPort, Preference, Requirement, Term
 from pod_objects import PAUSE, task
 
 # -- where it may run ------------------------------------------------------------------------------

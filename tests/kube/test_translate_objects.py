@@ -7,8 +7,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from eclectus.core import model
-from eclectus.core.errors import MalformedError
 from eclectus.kube.decoding import (
     decode_event,
     decode_head,
@@ -18,6 +16,8 @@ from eclectus.kube.decoding import (
     decode_status,
 )
 from eclectus.kube.translate import node_from, task_from
+from eclectus.model import objects as model
+from eclectus.model.errors import MalformedError
 from pod_objects import raw, task
 
 # -- nodes -----------------------------------------------------------------------------------------

@@ -1,73 +1,146 @@
-"""Tapes of the live scheduler: the same decisions, in the live engine and in the simulator's.
-
-The tapes of the first two are kept: `scenarios/tapes/two-speeds.tape.gz`, `tests/sim/tapes/lines.tape.gz`.
-When decisions change on purpose, `pytest -m live tests/live/test_tape.py --basetemp=DIR` leaves new ones
-in DIR.
-"""
-
-from typing import Any
+import gzip
 
 import pytest
 from click.testing import CliRunner
 
+from eclectus import tape
 from eclectus.cli.main import program
-from live_cluster import pod, wait
-from taped import first_difference, scenario_of
-
-pytestmark = pytest.mark.live
-
-FAST = [f"n{at:02}" for at in range(6, 12)]
-WAVES, SHORT, LONG = 3, 40, 20  # pods a wave
-
-
-@pytest.fixture
-def two_speeds(kubelet):
-    """Half of the nodes, `n06` and above, are four times as fast as the others."""
-    kubelet.set_speed(4.0, nodes=FAST)
-    yield
-    kubelet.set_speed(1.0, nodes=FAST)
-
-
-def wave(number: int) -> list[Any]:
-    """Short pods and long ones, some of which are bound to one half of the nodes."""
-    short = [kind(pod(f"short-{number}-{at}", cpu="500m", work=4.0), "short") for at in range(SHORT)]
-    halves = [{"nodeSelector": {"half": "a"}} if at % 4 == 0 else {} for at in range(LONG)]
-    return short + [
-        kind(pod(f"long-{number}-{at}", cpu="1", work=16.0, **half), "long") for at, half in enumerate(halves)
-    ]
-
-
-def kind(body: Any, name: str) -> Any:
-    body["metadata"]["labels"] = {"eclectus.dev/class": name}
-    return body
-
-
-@pytest.mark.parametrize(
-    "engine",
-    [
-        {"profiles": [{"schedulerName": "eclectus", "place": {"policy": "least-allocated"}}]},
-        {
-            "profiles": [{"schedulerName": "eclectus", "place": {"policy": "uniform", "queue": "lines"}}],
-            "seed": 7,
-        },
-        {"profiles": [{"schedulerName": "eclectus"}]},
-    ],
-    ids=["least-allocated", "uniform lines", "rosella"],
+from eclectus.model.commands import Bind, Fault, Report
+from eclectus.model.events import (
+    BindConfirmed,
+    BindRefused,
+    NodeGone,
+    NodeSeen,
+    Paused,
+    Resumed,
+    TaskGone,
+    TaskSeen,
 )
-def test_a_tape_replays_live_and_simulated(engine: dict[str, Any], admin, two_speeds, scheduler):
-    running = scheduler(**engine).wait_deciding()
-    service = kind(pod("service", work=1e6, restartPolicy="Always"), "service")
-    admin.create([kind(pod("huge", cpu="64"), "huge"), service])
-    for number in range(WAVES):
-        admin.create(wave(number))
-        wait("room is scarce or gone", lambda: admin.phases().get("Pending", 0) < SHORT)
-    wait("huge says why", lambda: admin.condition("huge"))
-    admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/huge")
-    admin.wait_succeeded(WAVES * (SHORT + LONG))
-    assert running.stop() == 0
+from eclectus.model.objects import (
+    HostPort,
+    Node,
+    Preference,
+    Requirement,
+    Spec,
+    Taint,
+    Task,
+    Term,
+    Toleration,
+)
 
-    replayed = CliRunner().invoke(program, ["replay", str(running.tape)])
-    assert replayed.exit_code == 0, replayed.output
-    assert first_difference(running.tape) == ""
-    plan = scenario_of(running.tape, speeds={"n0[6-9]": 4, "n1?": 4}).plan
-    assert plan.tasks == WAVES * (SHORT + LONG) + 1
+CONFIGURATION = """
+apiVersion: eclectus.dev/v1alpha1
+kind: SchedulerConfiguration
+profiles: [{schedulerName: eclectus, place: {policy: pot}}]
+seed: 7
+"""
+HEADER = tape.Header("0", CONFIGURATION, 7)
+TERM = Term((Requirement("k", "In", ("v",)),), (Requirement("metadata.name", "In", ("n",)),))
+SPEC = Spec(
+    requests=(("cpu", 100),),
+    node_selector=(("a", "b"),),
+    affinity=(TERM,),
+    preferences=(Preference(5, TERM),),
+    tolerations=(Toleration("k", "Exists"),),
+    host_ports=(HostPort(80),),
+)
+TASK = Task("u", "d", "p", spec=SPEC, created=0.1 + 0.2, started=1 / 3, held=(("cpu", 1),))
+STEPS = [
+    tape.Step(
+        1 / 3,
+        (
+            NodeSeen(Node("n", (("cpu", 4000), ("pods", 10)), (("l", "v"),), (Taint("t"),), True)),
+            NodeGone("n"),
+            TaskSeen(TASK),
+            TaskGone("u"),
+            BindConfirmed("u", "n"),
+            BindRefused("u", "n", "why"),
+            Resumed(),
+            Paused(),
+        ),
+        (Bind("u", "d", "p", "n", "e"), Report("u", "d", "p", "e", "Unschedulable", "é\n"), Fault("x", "y")),
+    ),
+    tape.Step(1e9 + 1e-6, (), ()),
+]
+
+
+def write(path, steps=STEPS):
+    with tape.Recorder(path, HEADER) as recorder:
+        for step in steps:
+            recorder.step(step.now, step.events, step.commands)
+
+
+@pytest.mark.parametrize("name", ["t.tape", "t.tape.gz"])
+def test_a_tape_gives_back_what_was_recorded_to_the_last_bit(tmp_path, name):
+    write(tmp_path / name)
+    header, steps = tape.read(tmp_path / name)
+    assert header == HEADER
+    assert list(steps) == STEPS
+
+
+@pytest.mark.parametrize("name", ["t.tape", "t.tape.gz"])
+def test_the_tape_of_a_killed_scheduler_is_good_up_to_where_it_was_killed(tmp_path, name):
+    path = tmp_path / name
+    write(path, STEPS * 2000)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    steps = list(tape.read(path)[1])
+    assert 0 < len(steps) < 4000
+    assert steps == (STEPS * 2000)[: len(steps)]
+
+
+@pytest.mark.parametrize("content", [b"", b"apiVersion: v1\n", b'{"format":2}\n'])
+def test_what_is_no_tape_is_named(tmp_path, content):
+    (tmp_path / "t").write_bytes(content)
+    with pytest.raises(tape.TapeError, match="is no tape"):
+        tape.read(tmp_path / "t")
+
+
+def test_a_broken_line_is_named_by_its_number(tmp_path):
+    write(tmp_path / "t")
+    with (tmp_path / "t").open("ab") as file:
+        file.write(b'{"now": "noon"}\n')
+    with pytest.raises(tape.TapeError, match="line 4"):
+        list(tape.read(tmp_path / "t")[1])
+
+
+def recorded(path, alter=lambda commands: commands):
+    """The tape of a real engine that places ten pods on three nodes; `alter` forges its answers."""
+    from eclectus.config import parse
+
+    engine = parse(CONFIGURATION).engine()
+    room = (("cpu", 4000), ("memory", 2**30), ("pods", 10))
+    nodes = [NodeSeen(Node(f"n{i}", room)) for i in range(3)]
+    tasks = [TaskSeen(Task(f"u{i}", "d", f"p{i}")) for i in range(10)]
+    with tape.Recorder(path, HEADER) as recorder:
+        for now, events in ((1.0, [*nodes, Resumed()]), (2.0, tasks)):
+            commands = engine.step(events, now)
+            recorder.step(now, events, alter(commands) if commands else [])
+    return commands
+
+
+def test_replay_finds_the_same_decisions(tmp_path):
+    commands = recorded(tmp_path / "t")
+    assert len(commands) == 10
+    result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
+    assert result.exit_code == 0, result.output
+    assert "2 steps, 10 commands, all equal" in result.output
+
+
+def test_replay_shows_the_first_difference_with_both_sides(tmp_path):
+    recorded(tmp_path / "t", lambda commands: [*commands[:3], Fault("x", "forged"), *commands[4:]])
+    result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
+    assert result.exit_code == 1
+    assert "command 4 differs" in result.output
+    assert "forged" in result.output
+
+
+def test_replay_counts_a_missing_command_as_a_difference(tmp_path):
+    recorded(tmp_path / "t", lambda commands: commands[:-1])
+    result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
+    assert result.exit_code == 1
+    assert "(nothing more)" in result.output
+
+
+def test_a_compressed_tape_is_gzip(tmp_path):
+    write(tmp_path / "t.gz")
+    assert gzip.decompress((tmp_path / "t.gz").read_bytes()).count(b"\n") == 3

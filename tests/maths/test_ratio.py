@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.core.seam import Completion
+from eclectus.framework import Completion
 from eclectus.maths.ratio import SWEEPS, RatioMatrix, confidence, confidences, relative_error
 from eclectus.policies.rosella import RosellaLearn
 

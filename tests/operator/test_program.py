@@ -5,7 +5,7 @@ import getpass
 import kopf
 
 from eclectus_operator import handlers
-from eclectus_operator.metrics import Metrics
+from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.program import Operator
 from eclectus_operator.settings import Settings
 

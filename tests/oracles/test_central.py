@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from clusters import doubling
-from eclectus.sim.results import Run
+from eclectus.sim.base.results import Run
 from simulated import agree, place, poisson, runs, scenario
 
 TOLD: dict[str, Any] = {"learn": "truth"}

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from eclectus.sim.base.work import Arrival, Dag
 from eclectus.sim.run import build
-from eclectus.sim.scenario import Scenario
-from eclectus.sim.work import Arrival, Dag
+from eclectus.sim.scenario.scenario import Scenario
 from published import published
 from simulated import near, scenario
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from clusters import halves, means
-from eclectus.sim.results import Run
+from eclectus.sim.base.results import Run
 from simulated import agree, poisson, runs, scenario
 
 slow = pytest.mark.slow

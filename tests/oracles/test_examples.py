@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from clusters import EXAMPLE_1, example_3, means
-from eclectus.core.commands import Bind
+from eclectus.model.commands import Bind
 from eclectus.sim.run import build
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
 TWO_BY_DELAY = place("rosella", learn="truth", view="sample", compare="sed")

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from eclectus.sim.gavel import JOB_TYPES, MEAN_SECONDS
-from eclectus.sim.machine import Machine
-from eclectus.sim.scenario import Scenario
-from eclectus.sim.work import Arrival
+from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.work import Arrival
+from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.workloads.gavel import JOB_TYPES, MEAN_SECONDS
 from published import published
 from simulated import near, place, runs, scenario
 

@@ -17,9 +17,9 @@ import pytest
 
 from clusters import halves, means
 from eclectus.policies import table
-from eclectus.policies.random_choice import PowerOfTwo
+from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.sim.run import build
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
 slow = pytest.mark.slow

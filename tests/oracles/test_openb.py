@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 import yaml
 
-from eclectus.core.model import DEVICE_MILLI, amount_of
-from eclectus.sim.allocation import offered
-from eclectus.sim.reading import parse
+from eclectus.model.objects import DEVICE_MILLI, amount_of
 from eclectus.sim.run import run
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario.scenario import Scenario
+from eclectus.sim.world.allocation import offered
 from published import published
 from simulated import document, near, place
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace as replaced
 
-from eclectus.core.commands import Command
-from eclectus.core.events import Event, TaskSeen
+from eclectus.model.commands import Command
+from eclectus.model.events import Event, TaskSeen
+from eclectus.sim.base.work import Arrival
 from eclectus.sim.run import build
-from eclectus.sim.scenario import Scenario
-from eclectus.sim.work import Arrival
+from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, poisson, runs, scenario
 
 SMALL, LARGE = 0.5, 2.0  # mean sizes, seconds

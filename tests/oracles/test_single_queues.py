@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.sim.histogram import ZERO
-from eclectus.sim.results import Run
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.base.histogram import ZERO
+from eclectus.sim.base.results import Run
+from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
 DET: dict[str, Any] = {"law": "deterministic"}

@@ -12,10 +12,10 @@ from math import comb
 import pytest
 
 from builders import make_engine, make_task
-from eclectus.core.events import TaskGone
-from eclectus.core.seam import PlacePolicy
-from eclectus.policies.random_choice import PowerOfTwo, Uniform
-from eclectus.policies.sparrow import Sparrow
+from eclectus.framework import PlacePolicy
+from eclectus.model.events import TaskGone
+from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
+from eclectus.policies.place.sparrow import Sparrow
 from simulated import agree
 from worlds import World, small_world
 

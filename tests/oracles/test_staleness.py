@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from clusters import halves, means
-from eclectus.sim.results import Run
+from eclectus.sim.base.results import Run
 from simulated import agree, near, place, poisson, runs, scenario
 
 SAMPLE: dict[str, Any] = {"learn": "truth", "view": "sample", "compare": "wait"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from eclectus.sim.reading import load
-from eclectus.sim.shipped import shipped
+from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.reading import load
 from school import School
 from simulated import runs, scenario
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.core.seam import PlacePolicy
-from eclectus.policies.allocation import LeastAllocated
+from eclectus.framework import PlacePolicy
+from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella
 from queueing import simulate
 

@@ -7,10 +7,10 @@ from collections import Counter
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.policies.fit import BestFit, WorstFit
-from eclectus.policies.join_idle import JoinIdle
-from eclectus.policies.proportional import Proportional
-from eclectus.policies.round_robin import RoundRobin
+from eclectus.policies.place.fit import BestFit, WorstFit
+from eclectus.policies.place.jiq import JoinIdle
+from eclectus.policies.place.pss import Proportional
+from eclectus.policies.place.round_robin import RoundRobin
 from worlds import World, numbered, small_world
 
 

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.core.commands import Bind, Fault, Report
-from eclectus.core.engine import Engine
-from eclectus.core.events import BindRefused, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, Place, PlacePolicy, Refuse, View, Why
+from eclectus.engine.engine import Engine
+from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View, Why
+from eclectus.model.commands import Bind, Fault, Report
+from eclectus.model.events import BindRefused, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
+from eclectus.model.objects import Task
 from eclectus.policies import table
-from eclectus.policies.allocation import LeastAllocated
+from eclectus.policies.place.allocation import LeastAllocated
 from judge import refusal
 from stories import Story, digest
 from tamper import bent, watch

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.core.seam import PlacePolicy
-from eclectus.policies.allocation import LeastAllocated
+from eclectus.framework import PlacePolicy
+from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella
-from eclectus.sim.chance import engine_seed
+from eclectus.sim.base.random_streams import engine_seed
 from eclectus.sim.run import build
 from simulated import poisson, scenario
 from worlds import World, numbered

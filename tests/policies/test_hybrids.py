@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_task
-from eclectus.core.claim import Claim
-from eclectus.core.engine import Engine
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, PlacePolicy, View
+from eclectus.engine.engine import Engine
+from eclectus.framework import Action, Join, PlacePolicy, View
+from eclectus.model.objects import Task
+from eclectus.model.reservation import Claim
 from eclectus.policies import table
-from eclectus.policies.least_wait import CentralLeastWait, DistributedLeastWait
-from eclectus.sim.results import Run
+from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
+from eclectus.sim.base.results import Run
 from eclectus.sim.run import build
 from eclectus.sim.run import run as simulate
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.scenario.scenario import Scenario
 from simulated import scenario
 from worlds import numbered, small_world
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.core.known import KnownNode, KnownWork
+from eclectus.model.learned import KnownNode, KnownWork
 from school import School
 
 # -- how busy it is ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.core.seam import Completion, Learn
+from eclectus.framework import Completion, Learn
 from eclectus.policies import table
 
 LEARNERS = pytest.mark.parametrize("name", list(table.LEARN))

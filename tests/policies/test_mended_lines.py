@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
-from eclectus.core.lines import Lines
-from eclectus.core.seam import Line
-from eclectus.policies.fifo import FifoLine
-from eclectus.policies.rosella import Rosella, RosellaLine, lines
+from eclectus.engine.node_queues import Lines
+from eclectus.framework import Line
+from eclectus.policies.order.fifo import FifoLine
+from eclectus.policies.rosella import Rosella, RosellaLine, line
 from simulated import poisson, runs, scenario
 from worlds import World, numbered
 
@@ -75,12 +75,12 @@ def test_a_node_asks_no_more_lines_than_it_may(monkeypatch: pytest.MonkeyPatch) 
     """And of each no more than a few places, however long it is."""
     world = crowded(RosellaLine(), {f"n{at}": 1.0 for at in range(40)}, waiting=1000)
     looks = []
-    gain = lines._gain
-    monkeypatch.setattr(lines, "_gain", lambda *asked: looks.append(asked) or gain(*asked))
+    gain = line._gain
+    monkeypatch.setattr(line, "_gain", lambda *asked: looks.append(asked) or gain(*asked))
     world.add(*numbered(400, "more"))
     looks.clear()
     next(RosellaLine(looks=5).steal(world.engine._state.view, world.engine._state.cluster.rows["n0"]), None)
-    assert 5 <= len(looks) <= 5 * lines.PLACES
+    assert 5 <= len(looks) <= 5 * line.PLACES
 
 
 def test_nobody_moves_twice(monkeypatch: pytest.MonkeyPatch) -> None:

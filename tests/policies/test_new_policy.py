@@ -10,10 +10,10 @@ import pytest
 
 from builders import make_node, make_task
 from eclectus.config import parse
-from eclectus.core.errors import SettingsError
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Place, PlacePolicy, Refuse, View
-from eclectus.core.settings import Setting
+from eclectus.framework import Action, Place, PlacePolicy, Refuse, View
+from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Task
+from eclectus.model.settings import Setting
 from eclectus.policies import table
 from ways import every_way
 from worlds import World

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.config import parse
-from eclectus.core.errors import SettingsError
-from eclectus.core.model import Task
-from eclectus.core.seam import Order
-from eclectus.policies.allocation import LeastAllocated
-from eclectus.policies.drf import DominantShare
-from eclectus.policies.sjf import ShortestJob
-from eclectus.policies.srtf import LeastWorkLeft
+from eclectus.framework import Order
+from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Task
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.sjf import ShortestJob
+from eclectus.policies.order.srtf import LeastWorkLeft
+from eclectus.policies.place.allocation import LeastAllocated
 from worlds import World
 
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Plan, Turns, View
-from eclectus.policies.rosella import Rosella, replan
+from eclectus.framework import Action, Plan, Turns, View
+from eclectus.model.objects import Task
+from eclectus.policies.rosella import Rosella
+from eclectus.policies.rosella.place import replan
 from queueing import simulate
 from worlds import World, numbered
 

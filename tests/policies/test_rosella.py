@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from builders import ExactSpeeds, make_cluster, make_engine, make_node, make_spec, make_task
-from eclectus.core.errors import SettingsError
-from eclectus.core.events import NodeSeen, Resumed
-from eclectus.core.model import Preference, Requirement, Task, Term
-from eclectus.core.seam import Action, Join, PlacePolicy
-from eclectus.feasibility.classes import TaskClass
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Action, Join, PlacePolicy
 from eclectus.maths import numbers
+from eclectus.model.errors import SettingsError
+from eclectus.model.events import NodeSeen, Resumed
+from eclectus.model.objects import Preference, Requirement, Task, Term
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.compare import KEYS
+from eclectus.policies.rosella.place.compare import KEYS
 from worlds import World
 
 ROW = np.array([0])

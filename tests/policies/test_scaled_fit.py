@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.core.model import Node, Task
-from eclectus.core.seam import PlacePolicy
-from eclectus.policies.scaled_fit import DotProduct, ScaledBestFit
+from eclectus.framework import PlacePolicy
+from eclectus.model.objects import Node, Task
+from eclectus.policies.place.scaled_fit import DotProduct, ScaledBestFit
 from worlds import World
 
 

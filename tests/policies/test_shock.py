@@ -8,9 +8,9 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from eclectus.sim.reading import load
-from eclectus.sim.results import Run
+from eclectus.sim.base.results import Run
 from eclectus.sim.run import run
+from eclectus.sim.scenario.reading import load
 
 SHOCK = Path(__file__).parents[2] / "scenarios" / "shock.yaml"
 SEEDS = (1, 2)

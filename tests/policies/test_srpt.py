@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_engine, make_task
-from eclectus.core.claim import Claim
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Batch, Line, PlacePolicy, View
-from eclectus.policies.jobwise import jobs
-from eclectus.policies.srpt import ShortestRemaining
+from eclectus.framework import Action, Batch, Line, PlacePolicy, View
+from eclectus.model.objects import Task
+from eclectus.model.reservation import Claim
+from eclectus.policies.line.srpt import ShortestRemaining
+from eclectus.policies.shared.jobwise import jobs
 from worlds import World, small_world
 
 LONG = 200.0  # above the cut-off of 90 s

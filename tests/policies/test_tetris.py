@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.core.model import Node, Preference, Requirement, Task, Term
-from eclectus.core.seam import Order, PlacePolicy
-from eclectus.policies.allocation import LeastAllocated
-from eclectus.policies.fifo import FifoOrder
-from eclectus.policies.fit import WorstFit
-from eclectus.policies.tetris import Tetris, alignment
+from eclectus.framework import Order, PlacePolicy
+from eclectus.model.objects import Node, Preference, Requirement, Task, Term
+from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.fit import WorstFit
+from eclectus.policies.place.tetris import Tetris, alignment
 from worlds import World
 
 PACKING = {"shortness": 0.0, "fairness": 0.0}

@@ -7,7 +7,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node
 from eclectus.maths.deferring import weight_of_waiting
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.weight import MEMORY, Weight
+from eclectus.policies.rosella.place.weight import MEMORY, Weight
 from queueing import simulate
 from worlds import World, numbered
 

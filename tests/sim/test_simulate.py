@@ -21,15 +21,15 @@ from click.testing import CliRunner, Result
 
 from eclectus.cli import progress
 from eclectus.cli.main import program
-from eclectus.core.errors import SettingsError
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, View
-from eclectus.feasibility.classes import TaskClass
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Action, View
+from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Task
 from eclectus.policies import table
-from eclectus.sim import asking
-from eclectus.sim.results import Report, Run
-from eclectus.sim.scenario import Contestant, Scenario
-from eclectus.sim.shipped import shipped
+from eclectus.sim import batch
+from eclectus.sim.base.results import Report, Run
+from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.scenario import Contestant, Scenario
 from eclectus_e2e.paths import CHECKOUT
 from rules import OneByOne
 from simulated import document, poisson
@@ -133,12 +133,12 @@ def test_a_run_that_fails_is_told_of_and_ends_no_other(
 
 
 def test_a_defect_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = asking.run
+    real = batch.run
 
     def run(scenario: Scenario, contestant: Contestant, seed: int, **more: Any) -> Run:
         return real(scenario, contestant, 1 // (seed - 2), **more)
 
-    monkeypatch.setattr(asking, "run", run)
+    monkeypatch.setattr(batch, "run", run)
     said = say("simulate", file, "--profile", "learning", "--seed", 2, "--seed", 3, code=1)
     assert "error: profile learning, seed 2: a defect: ZeroDivisionError: " in said.stderr
     assert "in run\n" in said.stderr

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.core.cluster import Cluster
-from eclectus.core.engine import Engine
-from eclectus.core.model import Amounts, Node, Spec, Task
-from eclectus.core.seam import Completion, Learn, Learned, PlacePolicy, Profile, Speeds
-from eclectus.policies.fifo import FifoLine, FifoOrder
+from eclectus.cluster.nodes import Cluster
+from eclectus.engine.engine import Engine
+from eclectus.framework import Completion, Learn, Learned, PlacePolicy, Profile, Speeds
+from eclectus.model.objects import Amounts, Node, Spec, Task
+from eclectus.policies.learn.none import Unlearned
+from eclectus.policies.order.fifo import FifoLine, FifoOrder
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.unlearned import Unlearned
 
 GIB = 2**30
 

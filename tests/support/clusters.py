@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.sim.results import Run
+from eclectus.sim.base.results import Run
 
 EXAMPLE_1: dict[str, Any] = {"groups": [{"name": "slow", "count": 9}, {"name": "fast", "speed": 6}]}
 

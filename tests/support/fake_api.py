@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from eclectus_operator import times
 from eclectus_operator.api import ConflictError, MissingError
+from eclectus_operator.objects import times
 
 Object = dict[str, Any]
 PODS = "/api/v1/namespaces/probes/pods"

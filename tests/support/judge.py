@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import permutations
 
-from eclectus.core.model import Amounts, HostPort, Node, Spec, Taint, Task, Toleration
+from eclectus.model.objects import Amounts, HostPort, Node, Spec, Taint, Task, Toleration
 
 
 def refusal(task: Task, node: Node | None, residents: Iterable[Task]) -> str:

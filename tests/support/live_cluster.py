@@ -17,9 +17,9 @@ import orjson
 import requests
 import yaml
 
-from eclectus.live.client import STRATEGIC_MERGE, ApiClient, connected
-from eclectus.live.credentials import load
-from eclectus.live.errors import ApiError, ConflictError, NotDoneError, UnsureError
+from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
+from eclectus.kubeclient.credentials import load
+from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
 
 WAIT_SECONDS = 180.0  # a machine that does other things beside it is slow, not broken
 QUICK_LEASE = {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"}

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
-from eclectus_e2e import chart
-from eclectus_e2e.chart import Installed
+from eclectus_e2e.testbed import chart
+from eclectus_e2e.testbed.chart import Installed
 from live_cluster import wait
 
 QUICK = ["--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5"]

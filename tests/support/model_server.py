@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from eclectus.core.commands import Bind, Command, Fault, Report
-from eclectus.core.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, TaskGone, TaskSeen
-from eclectus.core.model import Node, Task
+from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.model.objects import Node, Task
 from judge import crowded, refusal
 
 

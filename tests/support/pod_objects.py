@@ -6,11 +6,9 @@ from typing import Any
 
 import msgspec
 
-from eclectus.core.model import Task
-from eclectus.kube.decoding import (
-    decode_pod,
-)
+from eclectus.kube.decoding import decode_pod
 from eclectus.kube.translate import task_from
+from eclectus.model.objects import Task
 
 PAUSE = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from eclectus_operator import times
-from eclectus_operator.keeper import Keeper
-from eclectus_operator.pool import Pool
-from eclectus_operator.scene import Means
+from eclectus_operator.control.context import Means
+from eclectus_operator.control.controller import Keeper
+from eclectus_operator.control.node_pool import Pool
+from eclectus_operator.objects import times
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PODS, PROBES, FakeApi, Object
 

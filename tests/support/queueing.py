@@ -10,9 +10,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.core.commands import Bind, Fault
-from eclectus.core.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
-from eclectus.core.seam import PlacePolicy
+from eclectus.framework import PlacePolicy
+from eclectus.model.commands import Bind, Fault
+from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
 
 GROUPS = [1.0] * 8 + [2.0] * 8 + [4.0] * 7 + [8.0] * 7  # 30 nodes, 1 : 2 : 4 : 8
 

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eclectus_e2e.chart import NAMESPACE
-from eclectus_e2e.kubectl import Kubectl
-from eclectus_e2e.release import Release
+from eclectus_e2e.testbed.chart import NAMESPACE
+from eclectus_e2e.testbed.kubectl import Kubectl
+from eclectus_e2e.testbed.release import Release
 
 # All that is measured together takes one and a half cores: two bear it, and the control plane beside it.
 SHARES = {"real-10": 0.1, "real-20": 0.2, "real-40": 0.4, "real-80": 0.8}

@@ -4,8 +4,8 @@ import json
 import subprocess
 from pathlib import Path
 
-from eclectus_e2e.realnodes import cgroups, needs, rules
-from eclectus_e2e.realnodes.place import HOME
+from eclectus_e2e.testbed.realnodes import cgroups, needs, rules
+from eclectus_e2e.testbed.realnodes.place import HOME
 
 
 def remains() -> list[str]:

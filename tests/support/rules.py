@@ -13,11 +13,11 @@ from typing import Literal
 
 import numpy as np
 
-from eclectus.core.journal import Rows
-from eclectus.core.model import Task
-from eclectus.core.seam import Action, Join, Place, PlacePolicy, Refuse, View
-from eclectus.feasibility.classes import Floats, TaskClass
+from eclectus.cluster.changelog import Rows
+from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View
 from eclectus.maths.sampling import draw_proportional
+from eclectus.model.objects import Task
 
 
 class OneByOne(PlacePolicy):

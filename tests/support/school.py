@@ -7,7 +7,7 @@ from itertools import count
 
 import numpy as np
 
-from eclectus.core.seam import Completion
+from eclectus.framework import Completion
 from eclectus.policies.rosella import RosellaLearn
 
 

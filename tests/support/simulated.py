@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from eclectus.maths.student import half_width
-from eclectus.sim.reading import parse
-from eclectus.sim.results import Run
+from eclectus.sim.base.results import Run
 from eclectus.sim.run import run
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario.scenario import Scenario
 
 PLAIN: dict[str, Any] = {
     "apiVersion": "eclectus.dev/v1alpha1",

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from eclectus.core.cluster import Cluster
-from eclectus.core.model import (
-    Node,
-    Spec,
-    Taint,
-)
-from eclectus.feasibility.classes import TaskClass
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Node, Spec, Taint
 
 ROOM = (("cpu", 4000), ("memory", 2**34), ("pods", 10))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from builders import make_spec
-from eclectus.sim.dag import Draft
-from eclectus.sim.work import Kind
+from eclectus.sim.base.dag import Draft
+from eclectus.sim.base.work import Kind
 
 KIND = Kind("work", make_spec())
 

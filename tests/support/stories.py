@@ -15,9 +15,9 @@ import msgspec
 from msgspec.structs import replace
 
 from builders import make_node, make_task
-from eclectus.core.commands import Bind
-from eclectus.core.engine import Engine
-from eclectus.core.events import (
+from eclectus.engine.engine import Engine
+from eclectus.model.commands import Bind
+from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
     Event,
@@ -27,7 +27,7 @@ from eclectus.core.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.core.model import HostPort, Node, Preference, Requirement, Taint, Task, Term, Toleration
+from eclectus.model.objects import HostPort, Node, Preference, Requirement, Taint, Task, Term, Toleration
 from judge import devices_left, refusal
 
 FAST = Term((Requirement("speed", "In", ("fast",)),))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.core.engine import Engine
-from eclectus.core.seam import Action, PlacePolicy, View
-from eclectus.feasibility.classes import TaskClass
+from eclectus.engine.engine import Engine
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Action, PlacePolicy, View
 
 OF_CLUSTER = (
     "ledger",

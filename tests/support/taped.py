@@ -11,11 +11,11 @@ import yaml
 from eclectus.cli.replay import difference
 from eclectus.config.document import read_yaml
 from eclectus.config.reading import read_mapping
-from eclectus.core.events import NodeSeen
-from eclectus.core.model import Node
-from eclectus.sim.reading import parse
+from eclectus.model.events import NodeSeen
+from eclectus.model.objects import Node
 from eclectus.sim.run import build
-from eclectus.sim.scenario import Scenario
+from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario.scenario import Scenario
 from eclectus.tape import read
 from simulated import document
 

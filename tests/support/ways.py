@@ -10,9 +10,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from builders import make_profile
 from eclectus.config.reading import settings_of
-from eclectus.core.engine import Engine
-from eclectus.core.errors import SettingsError
-from eclectus.policies.random_choice import Uniform
+from eclectus.engine.engine import Engine
+from eclectus.model.errors import SettingsError
+from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import RosellaLearn
 from eclectus.policies.table import ROLES
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from builders import make_node, make_task
-from eclectus.core.commands import Bind, Command, Fault, Report
-from eclectus.core.engine import Engine
-from eclectus.core.events import (
+from eclectus.engine.engine import Engine
+from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
     Event,
@@ -23,7 +23,7 @@ from eclectus.core.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.core.model import Node, Task
+from eclectus.model.objects import Node, Task
 
 
 class World:

@@ -7,11 +7,10 @@ be made three times to pass.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from eclectus_e2e.kubelet.journal import Entry
-from eclectus_e2e.kubelet.nodes import NodeSpec
-from eclectus_e2e.kubelet.quantities import amount
-
-from .stream import Arrival
+from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
 def overcommitted_moments(

@@ -9,28 +9,27 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from eclectus_e2e.controlplane import environment_text
+from eclectus_e2e.demo import screen
+from eclectus_e2e.demo.comparison import LOADS as COMPARED_LOADS
+from eclectus_e2e.demo.comparison import SECONDS as COMPARED_SECONDS
+from eclectus_e2e.demo.comparison import comparison
+from eclectus_e2e.demo.contestants import CONTESTANTS, USUAL
+from eclectus_e2e.demo.environment import laid
+from eclectus_e2e.demo.perturbations.command import act_two
+from eclectus_e2e.demo.perturbations.plan import Plan
+from eclectus_e2e.demo.plots import draw
+from eclectus_e2e.demo.real.command import act_on_real_nodes
+from eclectus_e2e.demo.real.plan import Plan as RealPlan
+from eclectus_e2e.demo.report import OURS, RIVAL, Run, report
+from eclectus_e2e.demo.runner import Leg, runs
+from eclectus_e2e.demo.stream import capacity
+from eclectus_e2e.demo.tables import tables
 from eclectus_e2e.errors import UsageError
-from eclectus_e2e.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.paths import CHECKOUT, CLUSTER_DIRECTORY
-from eclectus_e2e.processes import recorded
-from eclectus_e2e.up import ENVIRONMENT_FILE, REAL
-
-from . import screen
-from .comparison import LOADS as COMPARED_LOADS
-from .comparison import SECONDS as COMPARED_SECONDS
-from .comparison import comparison
-from .contestants import CONTESTANTS, USUAL
-from .ground import laid
-from .plots import draw
-from .real.command import act_on_real_nodes
-from .real.plan import Plan as RealPlan
-from .report import OURS, RIVAL, Run, report
-from .runner import Leg, runs
-from .shocks.command import act_two
-from .shocks.plan import Plan
-from .stream import capacity
-from .tables import tables
+from eclectus_e2e.testbed.controlplane import environment_text
+from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
+from eclectus_e2e.testbed.processes import recorded
+from eclectus_e2e.testbed.up import ENVIRONMENT_FILE, REAL
 
 FOLDER = CHECKOUT / "build" / "demo"
 ACTS = ("1", "2")

@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 import yaml
 
+from eclectus_e2e.demo.environment import Ground
+from eclectus_e2e.demo.report import OURS, RIVAL
+from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.errors import StartError
-from eclectus_e2e.processes import log_tail, start, wait_for
-
-from .ground import Ground
-from .report import OURS, RIVAL
-from .speeds import Cell
+from eclectus_e2e.testbed.processes import log_tail, start, wait_for
 
 READY_SECONDS = 60.0
 PROCESS = "eclectus"

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from eclectus_e2e.demo.objects import NAMESPACE, pod_name, pod_object
+from eclectus_e2e.demo.stream import Arrival
 from eclectus_e2e.errors import ApiError
-from eclectus_e2e.kubelet.api import Api
-from eclectus_e2e.kubelet.objects import Metadata, Pod
-
-from .objects import NAMESPACE, pod_name, pod_object
-from .stream import Arrival
+from eclectus_e2e.testbed.kubelet.api import Api
+from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 NODE_PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"

@@ -10,10 +10,9 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from eclectus_e2e.kubelet.nodes import ALLOCATABLE, NodeSpec
-from eclectus_e2e.kubelet.quantities import amount
-
-from .stream import Mix, WorkClass, capacity
+from eclectus_e2e.demo.stream import Mix, WorkClass, capacity
+from eclectus_e2e.testbed.kubelet.nodes import ALLOCATABLE, NodeSpec
+from eclectus_e2e.testbed.kubelet.quantities import amount
 
 SPEEDS = (1.0, 2.0, 4.0, 8.0)
 SCAN = "scan"

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from eclectus_e2e.kubelet.nodes import CLASS_KEY
-from eclectus_e2e.kubelet.objects import WORK_KEY
-
-from .stream import Arrival, Wish
+from eclectus_e2e.demo.stream import Arrival, Wish
+from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY
+from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
 
 Json = dict[str, Any]
 NAMESPACE = "default"  # it is there from the start, with the account that every pod must have

@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from eclectus_e2e.kubelet.nodes import NodeSpec
-
-from .objects import pod_name
-from .report import OURS, RIVAL, Report, Run
-from .speeds import THIRD
+from eclectus_e2e.demo.objects import pod_name
+from eclectus_e2e.demo.report import OURS, RIVAL, Report, Run
+from eclectus_e2e.demo.speeds import THIRD
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 COLOURS = {  # told apart by everybody
     OURS: "#0072b2",

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from eclectus_e2e.kubelet.journal import Counters, Entry
-from eclectus_e2e.kubelet.nodes import NodeSpec
-
-from .audit import overcommitted_moments, violated
-from .objects import pod_name
-from .speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
-from .stream import Arrival
+from eclectus_e2e.demo.audit import overcommitted_moments, violated
+from eclectus_e2e.demo.objects import pod_name
+from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
+from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 RIVAL = "kube-scheduler"
 OURS = "eclectus"

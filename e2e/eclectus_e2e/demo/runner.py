@@ -8,17 +8,16 @@ from dataclasses import dataclass
 
 import uvloop
 
-from eclectus_e2e.kubelet.api import Api, read_access
-
-from . import contestants
-from .contestants import CONTESTANTS
-from .ground import Ground
-from .load import Sent, clear, forget, send, sweep
-from .objects import NAMESPACE
-from .report import Run
-from .scene import Contest, look
-from .screen import Screen
-from .stream import MAIN, Arrival, Mix, capacity, stream
+from eclectus_e2e.demo import contestants
+from eclectus_e2e.demo.contestants import CONTESTANTS
+from eclectus_e2e.demo.environment import Ground
+from eclectus_e2e.demo.load import Sent, clear, forget, send, sweep
+from eclectus_e2e.demo.objects import NAMESPACE
+from eclectus_e2e.demo.report import Run
+from eclectus_e2e.demo.screen import Screen
+from eclectus_e2e.demo.snapshot import Contest, look
+from eclectus_e2e.demo.stream import MAIN, Arrival, Mix, capacity, stream
+from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival, so that the sweeper's watch stands
 DRAIN_SECONDS = 120.0  # after the last arrival; who has not ended then is lost

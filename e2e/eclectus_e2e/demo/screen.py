@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .scene import Contest, Scene
+from eclectus_e2e.demo.snapshot import Contest, Scene
 
 LINE_EVERY_SECONDS = 10.0
 _TABLES = 2  # side by side, so that thirty nodes fit a terminal

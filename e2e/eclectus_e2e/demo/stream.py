@@ -9,8 +9,8 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from eclectus_e2e.kubelet.nodes import ARCHITECTURES, ZONES, NodeSpec
-from eclectus_e2e.kubelet.quantities import amount
+from eclectus_e2e.testbed.kubelet.nodes import ARCHITECTURES, ZONES, NodeSpec
+from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from eclectus.cli.replay import replay
 from eclectus.cli.scheduler import scheduler
 from eclectus.cli.simulate import scenarios, simulate
 from eclectus.cli.speeds import speeds
-from eclectus.core.errors import EclectusError, SettingsError
+from eclectus.model.errors import EclectusError, SettingsError
 
 COMMANDS = [scheduler, speeds, check_config, policies, simulate, scenarios, replay]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args, get_origin
 import click
 
 from eclectus.config.reading import nearest, settings_of
-from eclectus.core.settings import Setting
+from eclectus.model.settings import Setting
 from eclectus.policies.table import ROLES
 
 

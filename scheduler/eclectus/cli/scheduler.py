@@ -54,7 +54,8 @@ def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
     SIGTERM lets what is decided go out, gives the Lease back and exits with 0. A lost Lease exits
     with 1, to be started anew as a standby.
     """
-    from eclectus.live import credentials, logs, shell
+    from eclectus.kubeclient import credentials
+    from eclectus.live import logs, scheduler
 
     logs.configure(log_format, verbosity)
     configuration = load(config)
@@ -62,7 +63,9 @@ def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
     ours = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
         witnesses = _witnesses(stack, configuration, record)
-        work = shell.run(configuration.engine(), ours.__contains__, configuration.shell, access, witnesses)
+        work = scheduler.run(
+            configuration.engine(), ours.__contains__, configuration.shell, access, witnesses
+        )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
     sys.exit(code)

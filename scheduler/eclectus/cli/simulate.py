@@ -12,15 +12,15 @@ import msgspec
 from eclectus import __version__
 from eclectus.cli.progress import Bar
 from eclectus.config.reading import nearest
-from eclectus.core.errors import SettingsError
-from eclectus.sim.asking import Question, Stop, answer
-from eclectus.sim.compare import summarise
-from eclectus.sim.drawing import draw, require
-from eclectus.sim.reading import parse, read_text
-from eclectus.sim.results import Failure, Report, Run
-from eclectus.sim.scenario import Contestant, Scenario
-from eclectus.sim.shipped import sentence, shipped
-from eclectus.sim.table import lines
+from eclectus.model.errors import SettingsError
+from eclectus.sim.base.results import Failure, Report, Run
+from eclectus.sim.batch import Question, Stop, answer
+from eclectus.sim.report.compare import summarise
+from eclectus.sim.report.drawing import draw, require
+from eclectus.sim.report.table import lines
+from eclectus.sim.scenario.builtin import sentence, shipped
+from eclectus.sim.scenario.reading import parse, read_text
+from eclectus.sim.scenario.scenario import Contestant, Scenario
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 INTERRUPTED = 130  # what a shell expects after Ctrl-C

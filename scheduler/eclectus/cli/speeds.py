@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 import yaml
 
+from eclectus.cli import speeds_table as view
 from eclectus.config.reading import nearest
-from eclectus.kube import speeds as view
 
 if TYPE_CHECKING:
-    from eclectus.kube.node_profile import Profile
-    from eclectus.live.client import ApiClient
-    from eclectus.live.credentials import Credentials
+    from eclectus.api.node_profile import Profile
+    from eclectus.kubeclient.client import ApiClient
+    from eclectus.kubeclient.credentials import Credentials
 
 REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 2.0
@@ -42,7 +42,7 @@ def speeds(
     SPEED is over all work, and under each class stands the speed at that class alone; 1.00 is a typical node
     of this cluster. CONFIDENCE is the chance that the rate is within a third of the truth.
     """
-    from eclectus.live import credentials
+    from eclectus.kubeclient import credentials
 
     access = credentials.load(kubeconfig, context)
     try:
@@ -52,7 +52,7 @@ def speeds(
 
 
 async def _show(access: Credentials, output: Output, only_class: str, watch: bool) -> None:
-    from eclectus.live.client import connected
+    from eclectus.kubeclient.client import connected
 
     shown = ""
     async with connected(access, REQUEST_SECONDS) as client:
@@ -68,8 +68,8 @@ async def _show(access: Credentials, output: Output, only_class: str, watch: boo
 
 
 async def _listed(client: ApiClient) -> list[Profile]:
-    from eclectus.kube.node_profile import PATH, decode_page
-    from eclectus.live.errors import MissingError
+    from eclectus.api.node_profile import PATH, decode_page
+    from eclectus.kubeclient.errors import MissingError
 
     query = {"limit": "500"}
     found: list[Profile] = []

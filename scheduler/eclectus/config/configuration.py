@@ -9,9 +9,9 @@ from eclectus.config.document import read_yaml
 from eclectus.config.profiles import read_learner, read_mode, read_profiles
 from eclectus.config.reading import join, nearest, read, read_mapping, show
 from eclectus.config.shell import Shell
-from eclectus.core.engine import Engine
-from eclectus.core.errors import SettingsError
-from eclectus.core.seam import Learn, Profile
+from eclectus.engine.engine import Engine
+from eclectus.framework import Learn, Profile
+from eclectus.model.errors import SettingsError
 
 API_VERSION = "eclectus.dev/v1alpha1"
 KIND = "SchedulerConfiguration"

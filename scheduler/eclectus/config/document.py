@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from eclectus.core.errors import SettingsError
+from eclectus.model.errors import SettingsError
 
 
 class _StrictLoader(yaml.SafeLoader):

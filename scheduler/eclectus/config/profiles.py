@@ -6,8 +6,8 @@ import re
 from typing import Any, TypeVar
 
 from eclectus.config.reading import join, nearest, read, read_list, read_mapping, show
-from eclectus.core.errors import SettingsError
-from eclectus.core.seam import Hold, Learn, Profile
+from eclectus.framework import Hold, Learn, Profile
+from eclectus.model.errors import SettingsError
 from eclectus.policies import table
 from eclectus.policies.rosella import Rosella
 

@@ -14,8 +14,8 @@ from reprlib import Repr
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from eclectus.core.errors import SettingsError
-from eclectus.core.settings import Setting, fixed
+from eclectus.model.errors import SettingsError
+from eclectus.model.settings import Setting, fixed
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from eclectus.core.errors import SettingsError
-from eclectus.core.settings import Setting
+from eclectus.model.errors import SettingsError
+from eclectus.model.settings import Setting
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from eclectus.core import model
-from eclectus.core.model import Guard, HostPort, Pairs, Preference, Requirement, Term
 from eclectus.kube.objects import Node, Pod, PodSpec
 from eclectus.kube.placement import Expression, LabelSelector, NodeSelectorTerm, PodAffinityTerm
 from eclectus.kube.requests import FieldError
+from eclectus.model import objects as model
+from eclectus.model.objects import Guard, HostPort, Pairs, Preference, Requirement, Term
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")

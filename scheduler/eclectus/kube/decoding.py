@@ -7,10 +7,10 @@ from typing import TypeVar
 from msgspec import DecodeError, Raw, ValidationError
 from msgspec.json import Decoder
 
-from eclectus.core.errors import MalformedError
 from eclectus.kube.envelopes import Head, ObjectList, Status, WatchEvent
 from eclectus.kube.objects import Node, Pod, full_name
 from eclectus.kube.placement import ApiObject
+from eclectus.model.errors import MalformedError
 
 _T = TypeVar("_T")
 

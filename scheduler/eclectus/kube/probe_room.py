@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from eclectus.core.model import Amounts
 from eclectus.kube.requests import FieldError, amounts, parsed
+from eclectus.model.objects import Amounts
 
 ROOM = "eclectus.dev/room"
 SHARED = ("cpu", "memory", "ephemeral-storage")

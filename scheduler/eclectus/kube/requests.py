@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from eclectus.core.model import Amounts
 from eclectus.kube.objects import Container, Pod, PodSpec, Resources
 from eclectus.kube.quantity import MOST, thousandths, units
+from eclectus.model.objects import Amounts
 
 Total = dict[str, int]
 """Resource name -> thousandths."""

@@ -12,13 +12,13 @@ from datetime import datetime
 from math import nan
 from typing import Any, cast
 
-from eclectus.core import model
-from eclectus.core.errors import MalformedError
-from eclectus.core.model import Spec, Task
 from eclectus.kube import constraints, objects, probe_room
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
+from eclectus.model import objects as model
+from eclectus.model.errors import MalformedError
+from eclectus.model.objects import Spec, Task
 
 CLASS_LABEL = "eclectus.dev/class"
 PROBE_LABEL = "eclectus.dev/run-id"  # the operator's, on the pods of its probes

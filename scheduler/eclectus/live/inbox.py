@@ -11,7 +11,7 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from eclectus.core.events import Event
+from eclectus.model.events import Event
 
 MOST_WAITING = 20_000  # events; a list of 10,000 pods goes through without a pause
 MOST_AT_ONCE = 2_000  # events a step, so that answers are looked at between the steps of a long list

@@ -7,11 +7,11 @@ from typing import Protocol
 
 from prometheus_client import Histogram
 
-from eclectus.core.commands import Command
-from eclectus.core.events import Event
-from eclectus.live.clock import elapsed
+from eclectus.kubeclient.clock import elapsed
 from eclectus.live.inbox import Inbox
-from eclectus.live.outbox import Outbox
+from eclectus.live.write.outbox import Outbox
+from eclectus.model.commands import Command
+from eclectus.model.events import Event
 
 IDLE_SECONDS = 5.0  # the longest sleep: a sign of life for the probe
 HUNG_SECONDS = 60.0  # a loop that has not come round for so long is taken for dead

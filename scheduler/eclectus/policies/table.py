@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.core.seam import Hold, Learn, Line, Order, PlacePolicy, Relieve
-from eclectus.policies.allocation import LeastAllocated, MostAllocated
-from eclectus.policies.drf import DominantShare
-from eclectus.policies.eagle import Eagle
-from eclectus.policies.fifo import FifoLine, FifoOrder
-from eclectus.policies.fit import BestFit, WorstFit
-from eclectus.policies.hawk import Hawk, Stealing
-from eclectus.policies.join_idle import JoinIdle
-from eclectus.policies.least_wait import CentralLeastWait, DistributedLeastWait
-from eclectus.policies.proportional import Proportional
-from eclectus.policies.random_choice import PowerOfTwo, Uniform
+from eclectus.framework import Hold, Learn, Line, Order, PlacePolicy, Relieve
+from eclectus.policies.learn.none import Unlearned
+from eclectus.policies.line.srpt import ShortestRemaining
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.fifo import FifoLine, FifoOrder
+from eclectus.policies.order.sjf import ShortestJob
+from eclectus.policies.order.srtf import LeastWorkLeft
+from eclectus.policies.place.allocation import LeastAllocated, MostAllocated
+from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
+from eclectus.policies.place.eagle import Eagle
+from eclectus.policies.place.fit import BestFit, WorstFit
+from eclectus.policies.place.hawk import Hawk, Stealing
+from eclectus.policies.place.jiq import JoinIdle
+from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
+from eclectus.policies.place.pss import Proportional
+from eclectus.policies.place.round_robin import RoundRobin
+from eclectus.policies.place.scaled_fit import DotProduct, ScaledBestFit
+from eclectus.policies.place.sparrow import Sparrow
+from eclectus.policies.place.tetris import Tetris
 from eclectus.policies.rosella import Rosella, RosellaLearn, RosellaLine
-from eclectus.policies.round_robin import RoundRobin
-from eclectus.policies.scaled_fit import DotProduct, ScaledBestFit
-from eclectus.policies.sjf import ShortestJob
-from eclectus.policies.sparrow import Sparrow
-from eclectus.policies.srpt import ShortestRemaining
-from eclectus.policies.srtf import LeastWorkLeft
-from eclectus.policies.tetris import Tetris
-from eclectus.policies.unlearned import Unlearned
 
 LEARN: dict[str, type[Learn]] = {
     "rosella": RosellaLearn,

@@ -11,22 +11,22 @@ from typing import Any
 
 from eclectus import __version__
 from eclectus.config import parse
-from eclectus.core.commands import Command
-from eclectus.core.engine import Engine
-from eclectus.core.events import Event
-from eclectus.sim.allocation import Allocation
-from eclectus.sim.chance import engine_seed
-from eclectus.sim.groups import Cell as GroupCell
-from eclectus.sim.groups import Groups, in_order
-from eclectus.sim.histogram import Histogram
-from eclectus.sim.kinds import slots
-from eclectus.sim.ledger import Ledger, Mark, Tally
-from eclectus.sim.lessons import Lessons
-from eclectus.sim.probes import Probing
-from eclectus.sim.results import Group, Point, Run, Times
-from eclectus.sim.scenario import Contestant, Scenario
-from eclectus.sim.told import Told
-from eclectus.sim.world import World
+from eclectus.engine.engine import Engine
+from eclectus.model.commands import Command
+from eclectus.model.events import Event
+from eclectus.sim.base.histogram import Histogram
+from eclectus.sim.base.random_streams import engine_seed
+from eclectus.sim.base.result_labels import Cell as GroupCell
+from eclectus.sim.base.result_labels import Groups, in_order
+from eclectus.sim.base.results import Group, Point, Run, Times
+from eclectus.sim.scenario.scenario import Contestant, Scenario
+from eclectus.sim.workloads.work_classes import slots
+from eclectus.sim.world.allocation import Allocation
+from eclectus.sim.world.learning_error import Lessons
+from eclectus.sim.world.ledger import Ledger, Mark, Tally
+from eclectus.sim.world.oracle_learner import Told
+from eclectus.sim.world.probes import Probing
+from eclectus.sim.world.world import World
 from eclectus.tape import Header, Recorder
 
 

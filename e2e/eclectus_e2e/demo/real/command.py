@@ -6,24 +6,23 @@ import msgspec
 import uvloop
 from rich.console import Console
 
-from eclectus_e2e.chart import NAMESPACE
+from eclectus_e2e.demo.real.objects import POOL, VALUES, WORKERS
+from eclectus_e2e.demo.real.observations import Noted
+from eclectus_e2e.demo.real.plan import SYSTEM, Plan
+from eclectus_e2e.demo.real.plots import draw
+from eclectus_e2e.demo.real.report import RealReport, report
+from eclectus_e2e.demo.real.run import Act
+from eclectus_e2e.demo.real.tables import tables
 from eclectus_e2e.demo.screen import Lines
 from eclectus_e2e.errors import MachineError
-from eclectus_e2e.images import archives
-from eclectus_e2e.kubectl import Kubectl
-from eclectus_e2e.kubelet.api import Api, read_access
-from eclectus_e2e.realnodes import needs, nodes
-from eclectus_e2e.realnodes.nodes import RealNodes
-from eclectus_e2e.realnodes.place import NodeSpec
-from eclectus_e2e.release import Release
-
-from .course import Act
-from .noted import Noted
-from .objects import POOL, VALUES, WORKERS
-from .plan import SYSTEM, Plan
-from .plots import draw
-from .report import RealReport, report
-from .tables import tables
+from eclectus_e2e.testbed.chart import NAMESPACE
+from eclectus_e2e.testbed.images import archives
+from eclectus_e2e.testbed.kubectl import Kubectl
+from eclectus_e2e.testbed.kubelet.api import Api, read_access
+from eclectus_e2e.testbed.realnodes import needs, nodes
+from eclectus_e2e.testbed.realnodes.nodes import RealNodes
+from eclectus_e2e.testbed.realnodes.place import NodeSpec
+from eclectus_e2e.testbed.release import Release
 
 IMAGES = ("pause", "scheduler", "operator", "unit")
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from eclectus_e2e.demo.objects import NAMESPACE
-from eclectus_e2e.images.archives import references
+from eclectus_e2e.testbed.images.archives import references
 
 Json = dict[str, Any]
 CLASS = "unit"

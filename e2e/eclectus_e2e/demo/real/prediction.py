@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.alarm import samples_until_alarm
-
-from .noted import Instant, Spell
+from eclectus_e2e.demo.real.observations import Instant, Spell
 
 
 def predicted_seconds(

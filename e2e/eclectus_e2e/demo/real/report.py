@@ -4,13 +4,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from eclectus_e2e.demo.pod_waits import Probes, taken
+from eclectus_e2e.demo.real.colocation import Meeting, meetings
+from eclectus_e2e.demo.real.observations import Noted, Spell, Stream
+from eclectus_e2e.demo.real.plan import Plan
+from eclectus_e2e.demo.real.prediction import predicted_seconds
 from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
-from eclectus_e2e.demo.waits import Probes, taken
-
-from .meetings import Meeting, meetings
-from .noted import Noted, Spell, Stream
-from .plan import Plan
-from .prediction import predicted_seconds
 
 
 class Node(msgspec.Struct, frozen=True):

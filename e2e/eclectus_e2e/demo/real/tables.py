@@ -6,10 +6,9 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.waits import SPARE_MOST, Probes
-
-from .meetings import Meeting
-from .report import Half, RealReport
+from eclectus_e2e.demo.pod_waits import SPARE_MOST, Probes
+from eclectus_e2e.demo.real.colocation import Meeting
+from eclectus_e2e.demo.real.report import Half, RealReport
 
 
 def tables(report: RealReport) -> Iterator[Table | str]:

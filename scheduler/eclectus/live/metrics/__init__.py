@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 
-from eclectus.live.metrics.deciding import Deciding
-from eclectus.live.metrics.talking import Talking
+from eclectus.live.metrics.api import Talking
+from eclectus.live.metrics.scheduling import Deciding
 
 __all__ = ["Metrics"]
 

@@ -9,10 +9,10 @@ from typing import get_args
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from eclectus.cluster.node_groups import OTHER
 from eclectus.config.shell import Metrics as Settings
-from eclectus.core.groups import OTHER
-from eclectus.core.known import Digest, KnownGroup, NodeState
 from eclectus.live.metrics.families import counter, gauge
+from eclectus.model.learned import Digest, KnownGroup, NodeState
 
 Ask = Callable[[str, int, float], tuple[list[str], Digest | None]]
 """(label, most groups, now) -> names of groups and what is known of them: Engine.digest."""

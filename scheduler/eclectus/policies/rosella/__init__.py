@@ -3,8 +3,8 @@
 Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous Clusters", 2020.
 """
 
-from eclectus.policies.rosella.learn import RosellaLearn
-from eclectus.policies.rosella.lines import RosellaLine
-from eclectus.policies.rosella.place import Rosella
+from eclectus.policies.rosella.learn.learn import RosellaLearn
+from eclectus.policies.rosella.line import RosellaLine
+from eclectus.policies.rosella.place.place import Rosella
 
 __all__ = ["Rosella", "RosellaLearn", "RosellaLine"]

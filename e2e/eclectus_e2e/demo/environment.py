@@ -1,0 +1,52 @@
+"""The ground every scheduler stands on: control plane, fake nodes, the chart, and its account's token."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eclectus_e2e.testbed import chart
+from eclectus_e2e.testbed.chart import Installed
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.testbed.kubelet import handle
+from eclectus_e2e.testbed.kubelet.handle import KubeletControl
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a run needs."""
+
+    plane: ControlPlane
+    kubelet: KubeletControl
+    nodes: Sequence[NodeSpec]
+    installed: Installed
+    account: Path  # kubeconfig whose only credential is the chart's ServiceAccount token
+    address: str  # of the scheduler's probes, metrics and learned speeds
+
+
+@contextmanager
+def laid(
+    directory: Path, nodes: Sequence[NodeSpec], *, keep: bool = False, values: Mapping[str, Any] | None = None
+) -> Iterator[Ground]:
+    """Lay the ground; it is gone after the block, unless it is to be kept and the block succeeded.
+
+    `values` are the chart's, `config.server` excepted.
+    """
+    plane = ControlPlane.start(directory, PlaneOptions(leashed=not keep))
+    with ExitStack() as stack:
+        stack.callback(plane.stop)
+        kubelet, _ = handle.start(directory, plane.kubeconfig, nodes, leashed=not keep)
+        (port,) = free_ports(1)
+        # A process beside the cluster: on loopback and a port of its own, not where a pod would listen.
+        server = {"address": "127.0.0.1", "port": port}
+        given = dict(values or {})
+        given["config"] = {**given.get("config", {}), "server": server}
+        installed = chart.install(plane.kubeconfig, values=given)
+        account = chart.service_account_kubeconfig(
+            plane.kubeconfig, directory, installed.namespace, installed.service_account
+        )
+        yield Ground(plane, kubelet, nodes, installed, account, f"http://127.0.0.1:{port}")
+        if keep:
+            stack.pop_all()

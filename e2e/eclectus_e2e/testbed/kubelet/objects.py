@@ -1,0 +1,189 @@
+"""What the fake kubelet reads from the API server and what it writes there: pure translation."""
+
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY, NodeSpec
+
+Json = dict[str, Any]
+WORK_KEY = "e2e.eclectus.dev/work-seconds"
+UNIT_WORK_SECONDS = 0.1  # of the built-in benchmark: a hundred are about ten seconds of a core
+LEASE_SECONDS = 40
+VERSION = "v1.36.3"
+
+
+class Metadata(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of an object's metadata that a kubelet looks at."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+
+
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """The part of a pod's status that a kubelet looks at when it meets the pod."""
+
+    phase: str = "Pending"
+    start_time: str | None = None
+
+
+class Pod(msgspec.Struct, frozen=True):
+    """A pod."""
+
+    metadata: Metadata
+    spec: Json = {}
+    status: PodStatus = PodStatus()
+
+    @property
+    def node(self) -> str:
+        """The node it is bound to."""
+        return str(self.spec.get("nodeName", ""))
+
+    @property
+    def klass(self) -> str:
+        """The class of its work; empty when it names none."""
+        meta = self.metadata
+        return meta.labels.get(CLASS_KEY) or meta.annotations.get(CLASS_KEY, "")
+
+    def work_seconds(self) -> float | None:
+        """Seconds it takes at speed 1; None: for ever. ValueError for a text that is no such number."""
+        text = self.metadata.annotations.get(WORK_KEY)
+        if text is None:
+            return _benchmark_seconds(self.spec)
+        seconds = float(text)
+        if not 0 <= seconds < float("inf"):
+            raise ValueError(f"{WORK_KEY}: {text!r} is not a number of seconds")
+        return seconds
+
+
+def _benchmark_seconds(spec: Json) -> float | None:
+    """What the operator's built-in benchmark takes at speed 1; None for any other pod."""
+    arguments = spec.get("containers", [{}])[0].get("args", [])
+    if "--units" not in arguments:
+        return None
+    return UNIT_WORK_SECONDS * int(arguments[arguments.index("--units") + 1])
+
+
+class NodeStatus(msgspec.Struct, frozen=True):
+    """A node's status as others may have changed it."""
+
+    allocatable: dict[str, str] = {}
+    conditions: list[Json] = []
+
+
+class NodeFields(msgspec.Struct, frozen=True):
+    """A node's spec."""
+
+    taints: list[Json] = []
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node."""
+
+    metadata: Metadata
+    spec: NodeFields = NodeFields()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the API server's copy says Ready."""
+        return any(one["type"] == "Ready" and one["status"] == "True" for one in self.status.conditions)
+
+
+def timestamp(unix_seconds: float) -> str:
+    """Kubernetes' Time: whole seconds, UTC."""
+    return _second(int(unix_seconds))
+
+
+@lru_cache(maxsize=64)  # one status names the same second six times, and strftime is slow
+def _second(unix_seconds: int) -> str:
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_timestamp(unix_seconds: float) -> str:
+    """Kubernetes' MicroTime, as Leases have it."""
+    return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def unix_seconds(text: str) -> float:
+    """The inverse of `timestamp`."""
+    return datetime.fromisoformat(text).timestamp()
+
+
+def node_object(spec: NodeSpec, address: str, now: float) -> Json:
+    """A node with its status filled in, for one POST."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": spec.name, "labels": spec.labels},
+        "spec": {"taints": spec.taints} if spec.taints else {},
+        "status": {
+            "capacity": spec.allocatable,
+            "allocatable": spec.allocatable,
+            "addresses": [
+                {"type": "InternalIP", "address": address},
+                {"type": "Hostname", "address": spec.name},
+            ],
+            "conditions": node_conditions(now),
+            "nodeInfo": {
+                "architecture": spec.labels.get("kubernetes.io/arch", "amd64"),
+                "operatingSystem": "linux",
+                "kernelVersion": spec.labels.get("eclectus.dev/kernel", ""),
+                "osImage": "fake",
+                "containerRuntimeVersion": "fake://1",
+                "kubeletVersion": VERSION,
+                "kubeProxyVersion": "",
+                "machineID": "",
+                "systemUUID": "",
+                "bootID": "",
+            },
+        },
+    }
+
+
+def node_conditions(now: float) -> list[Json]:
+    """Ready, and none of the pressures. A strategic patch merges them by type."""
+    stamp = timestamp(now)
+    ready = ("Ready", "True", "KubeletReady", "the fake kubelet is posting ready status")
+    pressures = [
+        (f"{kind}Pressure", "False", f"KubeletHasNo{kind}Pressure", "") for kind in ("Memory", "Disk", "PID")
+    ]
+    return [
+        {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": stamp,
+            "lastTransitionTime": stamp,
+        }
+        for kind, status, reason, message in [ready, *pressures]
+    ]
+
+
+def lease_object(node: str, node_uid: str, now: float) -> Json:
+    """A node's heartbeat Lease, owned by the node so that it goes with it."""
+    owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node_uid}
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": node, "namespace": "kube-node-lease", "ownerReferences": [owner]},
+        "spec": lease_spec(node, now),
+    }
+
+
+def lease_spec(node: str, now: float) -> Json:
+    """A heartbeat."""
+    return {
+        "holderIdentity": node,
+        "leaseDurationSeconds": LEASE_SECONDS,
+        "renewTime": micro_timestamp(now),
+    }

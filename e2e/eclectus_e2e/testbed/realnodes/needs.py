@@ -1,0 +1,70 @@
+"""Whether this machine can run real nodes; if not, the first reason, in words that say what to do."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from eclectus_e2e.errors import MachineError
+from eclectus_e2e.paths import SYSTEM_PATH
+from eclectus_e2e.testbed.realnodes import cgroups
+
+# Program: the Debian package that has it.
+PROGRAMS = {
+    "ip": "iproute2",
+    "iptables": "iptables",
+    "iptables-restore": "iptables",
+    "runc": "runc",
+    "umount": "mount",
+}
+CNI_PLUGINS = Path("/usr/lib/cni")
+_CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}  # linux/capability.h
+
+
+def why_not() -> str | None:
+    """Why no real nodes can run here; None when they can."""
+    if os.geteuid() != 0:
+        return "real nodes need root: containers, bridges and cgroups are made"
+    status = Path("/proc/self/status").read_text()
+    if lacking := _lacking_capabilities(status):
+        return f"real nodes need {lacking[0]}: this container was started without it"
+    if packages := _lacking_packages():
+        return f"real nodes need `apt-get install {' '.join(packages)}`"
+    if "\toverlay\n" not in Path("/proc/filesystems").read_text():
+        return "real nodes need overlayfs, which this kernel does not list in /proc/filesystems"
+    return cgroups.why_not() or _why_no_iptables()
+
+
+def require() -> None:
+    """Raise MachineError with the reason when no real nodes can run here."""
+    if reason := why_not():
+        raise MachineError(reason)
+
+
+def program(name: str) -> str:
+    """The path of one of PROGRAMS."""
+    found = shutil.which(name, path=SYSTEM_PATH)
+    if found is None:
+        raise MachineError(f"real nodes need the program {name}: apt-get install {PROGRAMS[name]}")
+    return found
+
+
+def _lacking_capabilities(status: str) -> list[str]:
+    effective = int(status.partition("CapEff:")[2].split()[0], 16)
+    return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
+
+
+def _lacking_packages() -> list[str]:
+    lacking = [package for name, package in PROGRAMS.items() if not shutil.which(name, path=SYSTEM_PATH)]
+    if not (CNI_PLUGINS / "bridge").exists():
+        lacking.append("containernetworking-plugins")
+    return list(dict.fromkeys(lacking))
+
+
+def _why_no_iptables() -> str | None:
+    asked = subprocess.run(
+        [program("iptables"), "-t", "nat", "-S"], capture_output=True, text=True, check=False
+    )
+    if asked.returncode:
+        return f"real nodes need iptables to work, but `iptables -t nat -S` says: {asked.stderr.strip()}"
+    return None

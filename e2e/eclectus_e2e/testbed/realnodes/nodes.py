@@ -1,0 +1,143 @@
+"""Real nodes beside a control plane of their own: start, slow down, freeze, hurt, end."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from eclectus_e2e.errors import StartError
+from eclectus_e2e.testbed import processes
+from eclectus_e2e.testbed.controlplane import USUAL, ControlPlane, PlaneOptions, remove
+from eclectus_e2e.testbed.kubectl import Kubectl
+from eclectus_e2e.testbed.processes import log_tail, wait_for
+from eclectus_e2e.testbed.realnodes import cgroups, containerd, home, kubelet, network
+from eclectus_e2e.testbed.realnodes.needs import require
+from eclectus_e2e.testbed.realnodes.place import HOME, PLANE_ADDRESS, NodeSpec, Place
+from eclectus_e2e.testbed.realnodes.programs import Programs, node_programs
+
+READY_SECONDS = 300.0  # four nodes take 15 s on an idle machine
+_ASK_EVERY_SECONDS = 0.5  # kubectl costs a tenth of that in CPU time
+
+
+@dataclass(frozen=True)
+class RealNodes:
+    """A running control plane with its real nodes."""
+
+    plane: ControlPlane
+    specs: Sequence[NodeSpec]
+
+    def set_quota(self, node: str, share: float) -> None:
+        """Give a node's pods another share of one core, also while they run."""
+        cgroups.set_quota(node, share)
+
+    def freeze(self, node: str) -> None:
+        """Stop a node at once, as a hung machine does: kubelet, containerd and every container."""
+        cgroups.freeze(node)
+
+    def thaw(self, node: str) -> None:
+        """Let it go on where it stood."""
+        cgroups.thaw(node)
+
+    def kill_container(self, node: str, container: str) -> None:
+        """Kill a container's processes; `container` is its `containerID` in the pod's status."""
+        cgroups.kill_container(node, container.rpartition("/")[2])
+
+
+@contextmanager
+def started(
+    directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
+) -> Iterator[RealNodes]:
+    """Run a control plane in `directory` and real nodes for the length of a `with` block.
+
+    `images` are archives that every node gets. Raises MachineError where `needs.why_not()` has a
+    reason, UsageError when real nodes run already, StartError or BuildError.
+    """
+    nodes = start(directory, specs, images, options)
+    with ExitStack() as stack:
+        stack.callback(end, lambda: remove(nodes.plane.directory))
+        yield nodes
+
+
+def end(end_cluster: Callable[[], list[str]]) -> list[str]:
+    """End the nodes' programs, their control plane by `end_cluster`, then remove all else; what ran.
+
+    In this order: an API server waits for its clients, and for itself when its address has gone.
+    """
+    with ExitStack() as stack:
+        stack.callback(home.release)
+        halted = home.halt()
+        return halted + end_cluster()
+
+
+def start(
+    directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
+) -> RealNodes:
+    """Start them; `end` ends them."""
+    require()
+    programs = node_programs()
+    with ExitStack() as undo:
+        home.claim(directory)
+        undo.callback(home.release)
+        places = [Place(number, spec.name) for number, spec in enumerate(specs)]
+        network.raise_bridges(places)
+        shared = containerd.import_images(programs.containerd, images)
+        plane = ControlPlane.start(directory, replace(options, address=PLANE_ADDRESS))
+        undo.callback(plane.stop)
+        plane.start_kube_scheduler()  # for what may not wait for a scheduler under test
+        for place, spec in zip(places, specs, strict=True):
+            _start_node(plane, programs, shared, place, spec)
+        cgroups.prefer(plane.pids.values())
+        _start_proxy(plane, programs)
+        _wait_ready(plane, {spec.name for spec in specs})
+        undo.pop_all()
+    return RealNodes(plane, specs)
+
+
+def _start_node(plane: ControlPlane, programs: Programs, shared: Path, place: Place, spec: NodeSpec) -> None:
+    place.directory.mkdir()
+    cgroups.make(spec.name)
+    cgroups.set_quota(spec.name, spec.share)
+    network.write_cni(place)
+    containerd.copy_root(shared, place)
+    runtime = containerd.start(place, programs.containerd, leashed=plane.options.leashed)
+    cgroups.take(spec.name, runtime.pid)
+    user = plane.clients.kubeconfig(spec.name, f"system:node:{spec.name}", "system:nodes")
+    arguments = kubelet.arguments(place, spec, user, plane.clients.authority.certificate)
+    agent = _run(f"kubelet-{spec.name}", [str(programs.kubelet), *arguments], plane)
+    cgroups.take(spec.name, agent.pid)
+
+
+def _start_proxy(plane: ControlPlane, programs: Programs) -> None:
+    user = plane.clients.kubeconfig("kube-proxy", "system:kube-proxy")
+    _run("kube-proxy", [str(programs.kube_proxy), *kubelet.proxy_arguments(HOME, user)], plane)
+
+
+def _run(name: str, command: list[str], plane: ControlPlane) -> processes.Process:
+    return processes.start(name, command, HOME, leashed=plane.options.leashed)
+
+
+def _wait_ready(plane: ControlPlane, names: set[str]) -> None:
+    kubectl = Kubectl(plane.binaries, plane.kubeconfig)
+
+    def settled() -> bool:
+        return bool(_dead()) or names <= _ready(kubectl.get("nodes"))
+
+    in_time = wait_for(settled, READY_SECONDS, _ASK_EVERY_SECONDS)
+    culprits = _dead() or [f"kubelet-{name}" for name in names - _ready(kubectl.get("nodes"))]
+    if not in_time or culprits:
+        tails = "\n".join(log_tail(HOME, name) for name in culprits)
+        raise StartError(f"not ready after {READY_SECONDS:.0f} s, or ended: {', '.join(culprits)}\n{tails}")
+
+
+def _dead() -> list[str]:
+    return [process.name for process in processes.recorded(HOME) if not process.alive]
+
+
+def _ready(nodes: list[Any]) -> set[str]:
+    return {
+        node["metadata"]["name"]
+        for node in nodes
+        for condition in node["status"]["conditions"]
+        if (condition["type"], condition["status"]) == ("Ready", "True")
+    }

@@ -1,0 +1,1 @@
+"""Tools for contributors: images, manifests, the chart's values table, permissions, sizes."""

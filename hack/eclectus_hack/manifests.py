@@ -1,0 +1,124 @@
+"""`manifests`: write what is derived, from the chart and from the list of images.
+
+manifests/eclectus.yaml        the chart with its default values, for `kubectl apply` without helm
+manifests/operator.yaml        what `operator.enabled` adds to it
+charts/eclectus/README.md      its table of values, between the two marks
+scheduler/, operator/          the Dockerfiles, from e2e/images.yaml
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
+from eclectus_e2e.testbed.chart import NAMESPACE, Object, render
+from eclectus_hack import dockerfiles, values_table
+
+HEADER = """\
+# {what}. `make manifests` writes this file: change charts/eclectus.
+#   kubectl apply --server-side -f manifests/{file}
+"""
+# Each object may need those before it.
+KINDS = (
+    "CustomResourceDefinition",
+    "Namespace",
+    "PriorityClass",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "ResourceQuota",
+    "NetworkPolicy",
+    "ServiceAccount",
+    "ConfigMap",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "Service",
+    "PodDisruptionBudget",
+    "Deployment",
+)
+# True of a helm release alone.
+HELM_LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by")
+HELM_KEEP = "helm.sh/resource-policy"
+
+
+class _Readable(yaml.SafeDumper):
+    """Texts of several lines as blocks, so that the configuration can be read and edited."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
+_Readable.add_representer(str, _text)
+
+
+def manifests(arguments: list[str]) -> int:
+    """Write the derived files again."""
+    argparse.ArgumentParser("eclectus_e2e manifests", description=manifests.__doc__).parse_args(arguments)
+    for path, text in derived().items():
+        changed = not path.exists() or path.read_text() != text
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        print(f"{'written  ' if changed else 'unchanged'} {path.relative_to(CHECKOUT)}", file=sys.stderr)
+    return 0
+
+
+def derived() -> Mapping[Path, str]:
+    """Every derived file with the text it should have."""
+    readme = CHART / "README.md"
+    return {
+        MANIFESTS / "eclectus.yaml": eclectus_yaml(),
+        MANIFESTS / "operator.yaml": operator_yaml(),
+        **dockerfiles.rendered(),
+        readme: values_table.inserted(readme.read_text(), (CHART / "values.yaml").read_text()),
+    }
+
+
+def eclectus_yaml() -> str:
+    """The chart's objects in an order in which they can be applied, without what only helm needs."""
+    header = HEADER.format(what="Eclectus with the chart's default values", file="eclectus.yaml")
+    return header + _documents([namespace(), *render()])
+
+
+def operator_yaml() -> str:
+    """The objects that the operator adds."""
+    header = HEADER.format(what="Eclectus' operator, in addition to eclectus.yaml", file="operator.yaml")
+    there = {_identity(each) for each in render()}
+    added = [each for each in render({"operator": {"enabled": True}}) if _identity(each) not in there]
+    return header + _documents(added)
+
+
+def _documents(objects: list[Object]) -> str:
+    kept = [each for each in objects if not _is_hook(each)]
+    kept.sort(key=lambda each: KINDS.index(each["kind"]))
+    texts = [yaml.dump(_without_helm(each), Dumper=_Readable, sort_keys=False, width=110) for each in kept]
+    return "".join(f"---\n{text}" for text in texts)
+
+
+def _identity(one: Object) -> tuple[str, str, str]:
+    return one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]
+
+
+def namespace() -> Object:
+    """The namespace, which admits nothing less than restricted pods."""
+    labels = {"pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
+
+
+def _is_hook(one: Object) -> bool:
+    return "helm.sh/hook" in one["metadata"].get("annotations", {})
+
+
+def _without_helm(one: Object) -> Object:
+    one["metadata"].get("annotations", {}).pop(HELM_KEEP, None)
+    if one["metadata"].get("annotations") == {}:
+        del one["metadata"]["annotations"]
+    pod = one.get("spec", {}).get("template", {})
+    for metadata in (one["metadata"], pod.get("metadata", {})):
+        for label in HELM_LABELS:
+            metadata.get("labels", {}).pop(label, None)
+    return one

@@ -1,0 +1,1 @@
+"""Pure decisions: observed state in, next steps and status out."""

@@ -1,0 +1,106 @@
+"""What stands in a NodeProbe's status and in a NodeProfile after each step. Pure: values in, values out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from eclectus_operator.decide.dispatch import Held
+from eclectus_operator.objects import resources, times
+from eclectus_operator.objects.observed import Node
+from eclectus_operator.objects.resources import Condition, NodeProbe, Outcome, ProbeStatus, Run
+
+READY, PROBING = "Ready", "Probing"
+_MESSAGE = 2000  # characters of a condition's message: an author reads no more
+
+
+def begun(status: ProbeStatus, node: str, class_name: str, now: float) -> tuple[ProbeStatus, Run]:
+    """A new run is written down, under the next number."""
+    run = Run(status.next_number, node, class_name, times.text(now))
+    after = replace(
+        status,
+        next_number=run.number + 1,
+        runs=(*status.runs, run),
+        running=len(status.runs) + 1,
+        last_run_time=run.begun_time,
+    )
+    return after, run
+
+
+def noted(status: ProbeStatus, run: Run, uid: str) -> ProbeStatus:
+    """The pod of a run was seen."""
+    return _with_run(status, replace(run, pod_uid=uid))
+
+
+def ended(status: ProbeStatus, run: Run, outcome: Outcome) -> ProbeStatus:
+    """A run has ended."""
+    return _with_run(status, replace(run, outcome=outcome))
+
+
+def forgotten(status: ProbeStatus, run: Run) -> ProbeStatus:
+    """A run that has ended, and whose pod is gone, is counted and taken out."""
+    left = tuple(each for each in status.runs if each.number != run.number)
+    succeeded = run.outcome is not None and run.outcome.succeeded
+    return replace(
+        status,
+        runs=left,
+        running=len(left),
+        succeeded=status.succeeded + succeeded,
+        failed=status.failed + (not succeeded),
+    )
+
+
+def accepted(probe: NodeProbe, now: float) -> ProbeStatus:
+    """The spec is understood and obeyed."""
+    words = "no more probes are started" if probe.spec.suspend else "probes are started as the limits allow"
+    reason = "Suspended" if probe.spec.suspend else "Accepted"
+    ready = Condition(READY, "True", reason, times.text(now), words, probe.metadata.generation)
+    return replace(told(probe.status, ready), observed_generation=probe.metadata.generation)
+
+
+def rejected(status: ProbeStatus, generation: int, problems: Iterable[str], now: float) -> ProbeStatus:
+    """The spec cannot be obeyed."""
+    words = "; ".join(problems)[:_MESSAGE]
+    ready = Condition(READY, "False", "InvalidSpec", times.text(now), words, generation)
+    return replace(told(status, ready), observed_generation=generation)
+
+
+def probing(probe: NodeProbe, status: ProbeStatus, held: Held | None, now: float) -> ProbeStatus:
+    """Whether the probe that was due was started."""
+    generation, moment = probe.metadata.generation, times.text(now)
+    if held is None:
+        return told(status, Condition(PROBING, "True", "Started", moment, "the last one due was", generation))
+    return told(status, Condition(PROBING, "False", held.reason, moment, held.message, generation))
+
+
+def told(status: ProbeStatus, new: Condition) -> ProbeStatus:
+    """A condition is as given. Other words for the same reason and generation are not worth a write."""
+    old = next((each for each in status.conditions if each.type == new.type), None)
+    if old and old.status == new.status:
+        if (old.reason, old.observed_generation) == (new.reason, new.observed_generation):
+            return status
+        new = replace(new, last_transition_time=old.last_transition_time)
+    others = tuple(each for each in status.conditions if each.type != new.type)
+    return replace(status, conditions=tuple(sorted((*others, new), key=lambda each: each.type)))
+
+
+def new_profile(node: Node) -> dict[str, Any]:
+    """A NodeProfile without content, owned by its node so that it goes with it."""
+    name, uid = node.metadata.name, node.metadata.uid
+    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+    metadata = {"name": name, "ownerReferences": [owner]}
+    return {"apiVersion": resources.API_VERSION, "kind": "NodeProfile", "metadata": metadata}
+
+
+def profile_patch(probe: str, run: Run) -> dict[str, Any]:
+    """A merge patch of a NodeProfile's status: how the last run on its node ended."""
+    outcome = resources.written(run.outcome) if run.outcome else {}
+    head = {"probe": probe, "number": run.number, "class": run.class_name, "begunTime": run.begun_time}
+    empty = {"seconds": None, "rate": None}  # of the run before, which a merge would leave
+    return {"status": {"lastProbe": {**empty, **head, **outcome}}}
+
+
+def _with_run(status: ProbeStatus, run: Run) -> ProbeStatus:
+    return replace(status, runs=tuple(run if each.number == run.number else each for each in status.runs))

@@ -1,0 +1,1 @@
+"""The Kubernetes objects that the operator reads and writes."""

@@ -1,0 +1,72 @@
+"""The shape a pod template must have, as far as the operator looks into it or adds to it.
+
+The definition leaves templates open, so that they may hold whatever a pod may. What is of another shape
+than a pod's is refused before anything else is asked of it; the rest is judged when the pod is created.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from eclectus_operator.objects import resources
+
+Open = dict[str, Any]
+Quantities = dict[str, str | int | float]
+
+
+class _Resources(Struct, frozen=True):
+    requests: Quantities = {}
+    limits: Quantities = {}
+
+
+class _Capabilities(Struct, frozen=True):
+    add: list[str] = []
+
+
+class _Security(Struct, frozen=True, rename="camel"):
+    privileged: bool = False
+    allow_privilege_escalation: bool = False
+    capabilities: _Capabilities = _Capabilities()
+
+
+class _Variable(Struct, frozen=True, rename="camel"):
+    value_from: Open = {}
+
+
+class _Container(Struct, frozen=True, rename="camel"):
+    name: str = ""
+    image: str = ""
+    ports: list[Open] = []
+    env: list[_Variable] = []
+    resources: _Resources = _Resources()
+    security_context: _Security = _Security()
+
+
+class _Spec(Struct, frozen=True, rename="camel"):
+    containers: list[_Container] = []
+    init_containers: list[_Container] = []
+    volumes: list[Open] = []
+    tolerations: list[Open] = []
+    security_context: Open = {}
+    resources: _Resources = _Resources()
+
+
+class _Metadata(Struct, frozen=True):
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+
+
+class _Template(Struct, frozen=True):
+    spec: _Spec
+    metadata: _Metadata = _Metadata()
+
+
+def misshapen(template: Open) -> str:
+    """What is not of a pod template's shape, and where; empty if nothing is."""
+    try:
+        resources.read(template, _Template)
+    except resources.ShapeError as error:
+        return str(error)
+    return ""

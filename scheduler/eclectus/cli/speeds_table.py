@@ -1,0 +1,116 @@
+"""A table of what is known of nodes, for people: speeds relative to the cluster, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from statistics import median
+from typing import Any
+
+from eclectus.api.node_profile import Probe, Profile
+
+NOTHING = "-"
+CLASSES_SHOWN = 4  # columns of a plain table; the others with -o wide
+
+Row = dict[str, Any]
+
+
+def rows(profiles: Sequence[Profile], only_class: str = "") -> list[Row]:
+    """One mapping a node, the slowest first; `relative` is to the median node of the class, 1.0 = typical."""
+    middle = _medians(profiles)
+    found = [_row(profile, middle, only_class) for profile in profiles if profile.status.epoch]
+    if only_class:
+        found = [row for row in found if row["classes"]]
+    return sorted(found, key=lambda row: (_speed(row, only_class), row["node"]))
+
+
+def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
+    """Lines of columns; no trailing blanks."""
+    names = _class_names(found)
+    shown = names if wide else names[:CLASSES_SHOWN]
+    heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *shown, "LAST SEEN", "LAST PROBE"]
+    cells = [heads, *(_cells(row, shown, now) for row in found)]
+    widths = [max(len(line[at]) for line in cells) for at in range(len(heads))]
+    for line in cells:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    if len(names) > len(shown):
+        yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
+
+
+def _row(profile: Profile, middle: dict[str, float], only_class: str) -> Row:
+    status = profile.status
+    return {
+        "node": profile.metadata.name,
+        "speed": status.speed,
+        "state": status.state,
+        "confidence": status.confidence,
+        "samples": sum(each.samples for each in status.classes),
+        "observedTime": _moment(status.observed_time),
+        "lastProbe": _probe(status.last_probe),
+        "classes": {
+            each.name: {
+                "rate": each.rate,
+                "relative": each.rate / middle[each.name] if middle[each.name] else 0.0,
+                "samples": each.samples,
+                "confidence": each.confidence,
+            }
+            for each in status.classes
+            if only_class in ("", each.name)
+        },
+    }
+
+
+def _probe(last: Probe | None) -> Row | None:
+    return None if last is None else {"endedTime": _moment(last.ended_time), "reason": last.reason}
+
+
+def _medians(profiles: Sequence[Profile]) -> dict[str, float]:
+    rates: dict[str, list[float]] = {}
+    for profile in profiles:
+        for each in profile.status.classes:
+            rates.setdefault(each.name, []).append(each.rate)
+    return {name: median(found) for name, found in rates.items()}
+
+
+def _speed(row: Row, only_class: str) -> float:
+    return float(row["classes"][only_class]["relative"] if only_class else row["speed"])
+
+
+def _class_names(found: Sequence[Row]) -> list[str]:
+    """Those with most samples first."""
+    samples: dict[str, int] = {}
+    for row in found:
+        for name, each in row["classes"].items():
+            samples[name] = samples.get(name, 0) + each["samples"]
+    return sorted(samples, key=lambda name: (-samples[name], name))
+
+
+def _cells(row: Row, shown: Sequence[str], now: datetime) -> list[str]:
+    classes = row["classes"]
+    relative = [f"{classes[name]['relative']:.2f}" if name in classes else NOTHING for name in shown]
+    probe = row["lastProbe"]
+    return [
+        row["node"],
+        f"{row['speed']:.2f}",
+        row["state"],
+        f"{row['confidence']:.0%}",
+        str(row["samples"]),
+        *relative,
+        _age(row["observedTime"], now),
+        f"{_age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else NOTHING,
+    ]
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _age(moment: str | None, now: datetime) -> str:
+    """As kubectl writes it: 45s, 12m, 5h, 3d."""
+    if moment is None:
+        return NOTHING
+    seconds = max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:.0f}s"

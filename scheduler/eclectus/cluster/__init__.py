@@ -1,0 +1,1 @@
+"""The nodes of a cluster as arrays, and what is held on them, updated by deltas."""

@@ -1,0 +1,81 @@
+"""Residents' required anti-affinity: whom they keep away, and from which rows.
+
+Kubernetes calls it the symmetry of anti-affinity: a pod must not land in the topology domain of a
+resident that has said "not beside pods like this one". Such terms are few and shared by all replicas
+of a workload, so they are kept by kind; a waiting pod carries the kinds it matches in its spec
+(`Spec.shunned`), and pods that match none (nearly all) cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from eclectus.model.objects import Guard, Pairs, Requirement
+
+
+class Guards:
+    """Every kind of guard that some resident holds, and on which rows."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Guard, dict[int, int]] = {}  # guard -> row -> residents
+        self._watching: dict[str | None, dict[Guard, None]] = {}  # namespace, or None for all -> its guards
+        self.arrivals = 0  # grows when a kind appears: whoever matched pods before must match them again
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def rows(self, guard: Guard) -> Collection[int]:
+        """Rows of the residents that hold this guard."""
+        return self._rows.get(guard, {}).keys()
+
+    def hold(self, guard: Guard, row: int) -> None:
+        """A resident on this row holds the guard."""
+        if guard not in self._rows:
+            self._rows[guard] = {}
+            self.arrivals += 1
+            for namespace in guard.namespaces or (None,):
+                self._watching.setdefault(namespace, {})[guard] = None
+        holders = self._rows[guard]
+        holders[row] = holders.get(row, 0) + 1
+
+    def release(self, guard: Guard, row: int) -> None:
+        """One resident less holds it there."""
+        holders = self._rows[guard]
+        holders[row] -= 1
+        if not holders[row]:
+            del holders[row]
+        if not holders:
+            del self._rows[guard]
+            self._forget(guard)
+
+    def matching(self, namespace: str, labels: Pairs) -> tuple[Guard, ...]:
+        """The kinds that keep a pod of this namespace and these labels away, in a fixed order."""
+        if not self._watching:
+            return ()
+        watching = {**self._watching.get(namespace, {}), **self._watching.get(None, {})}
+        worn = dict(labels)
+        return tuple(sorted((guard for guard in watching if _means(guard, worn)), key=repr))
+
+    def _forget(self, guard: Guard) -> None:
+        for namespace in guard.namespaces or (None,):
+            del self._watching[namespace][guard]
+            if not self._watching[namespace]:
+                del self._watching[namespace]
+
+
+def _means(guard: Guard, labels: dict[str, str]) -> bool:
+    return all(_holds(requirement, labels.get(requirement.key)) for requirement in guard.selector)
+
+
+def _holds(requirement: Requirement, value: str | None) -> bool:
+    match requirement.op:
+        case "In":
+            return value in requirement.values
+        case "NotIn":
+            return value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt" | "Lt":
+            raise AssertionError(f"pod labels are never compared as numbers: {requirement}")

@@ -1,0 +1,78 @@
+"""Node labels as columns of small integers: a rule compares numbers, all nodes at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.model.objects import Pairs
+
+ABSENT = -1
+
+Codes = NDArray[np.int32]
+
+
+class LabelColumns:
+    """One column per label key in use: value codes over rows, `ABSENT` where a node lacks the key.
+
+    Columns are opened on the first question about a key, not on the first sight of it: nodes carry
+    dozens of labels, rules ask about a handful, and `kubernetes.io/hostname` alone has N values.
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._labels: dict[int, Pairs] = {}
+        self._columns: dict[str, Codes] = {}
+        self._codes: dict[str, dict[str, int]] = {}
+
+    def column(self, key: str) -> Codes:
+        """Value codes of `key` over all rows, shape [rows]."""
+        if key not in self._columns:
+            self._open(key)
+        return self._columns[key]
+
+    def codes(self, key: str) -> dict[str, int]:
+        """Value -> code of `key`; values that no node carries are missing."""
+        if key not in self._columns:
+            self._open(key)
+        return self._codes[key]
+
+    def put(self, row: int, labels: Pairs) -> None:
+        """The labels of a row are now these."""
+        self._labels[row] = labels
+        values = dict(labels)
+        self._close_worn_columns()
+        for key, column in self._columns.items():
+            column[row] = self._code(key, values[key]) if key in values else ABSENT
+
+    def clear(self, row: int) -> None:
+        """The row carries no labels."""
+        self._labels.pop(row, None)
+        for column in self._columns.values():
+            column[row] = ABSENT
+
+    def lengthen(self, rows: int) -> None:
+        """Make room for `rows` rows."""
+        self._rows = rows
+        for key, old in self._columns.items():
+            new = np.full(rows, ABSENT, dtype=np.int32)
+            new[: len(old)] = old
+            self._columns[key] = new
+
+    def _open(self, key: str) -> None:
+        column = np.full(self._rows, ABSENT, dtype=np.int32)
+        self._columns[key] = column
+        self._codes[key] = {}
+        for row, labels in self._labels.items():
+            for name, value in labels:
+                if name == key:
+                    column[row] = self._code(key, value)
+
+    def _close_worn_columns(self) -> None:
+        """Close columns whose codes outnumber what nodes can carry; the next question opens them afresh."""
+        for key in [key for key, codes in self._codes.items() if len(codes) > 2 * self._rows]:
+            del self._columns[key], self._codes[key]
+
+    def _code(self, key: str, value: str) -> int:
+        codes = self._codes[key]
+        return codes.setdefault(value, len(codes))

@@ -1,0 +1,1 @@
+"""One scheduling step: event handlers, queues, placement, node queues and explanations."""

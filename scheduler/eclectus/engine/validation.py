@@ -1,0 +1,117 @@
+"""Asking before committing: what an action must be before the engine takes it.
+
+A policy is a plug-in, so nothing is taken for granted, not even that an action names a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from eclectus.engine.class_queues import TaskLane
+from eclectus.engine.state import State
+from eclectus.framework import Action, Batch, Join, Place, Plan, Refuse, Why
+from eclectus.model.errors import PolicyError
+from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
+
+_INTEGERS = (int, np.integer)
+
+Offered = Mapping[str, tuple[Task, TaskLane]]
+
+
+def vet(state: State, offered: Offered, action: Action) -> None:
+    """Raise PolicyError if the action must not be taken; changes nothing."""
+    vet_kind = _VET.get(type(action))
+    if vet_kind is None:
+        raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
+    vet_kind(state, offered, action)
+
+
+def _vet_place(state: State, offered: Offered, place: Place) -> None:
+    task, row, devices = place.task, place.row, place.devices
+    _vet_task(offered, task)
+    if not state.view.task_class(task).numbers.open[_vet_row(state, task, row)]:
+        raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
+    if not isinstance(devices, tuple) or devices:
+        _vet_devices(state, task, row, devices)
+
+
+def _vet_plan(state: State, offered: Offered, plan: Plan) -> None:
+    task, row, until = plan.task, plan.row, plan.until
+    _vet_task(offered, task)
+    if not state.view.task_class(task).numbers.feasible[_vet_row(state, task, row)]:
+        raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
+    if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
+        raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
+
+
+def _vet_join(state: State, offered: Offered, join: Join) -> None:
+    _vet_task(offered, join.task)
+    _vet_wait(state, join.task, join.row)
+
+
+def _vet_refuse(state: State, offered: Offered, refuse: Refuse) -> None:
+    task, why = refuse.task, refuse.why
+    _vet_task(offered, task)
+    if not isinstance(why, Why):
+        raise PolicyError(f"{why!r} is no Why for {task}")
+    if not why.of_class and not why.message:
+        raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
+
+
+def _vet_batch(state: State, offered: Offered, batch: Batch) -> None:
+    if not batch.tasks or not batch.rows:
+        raise PolicyError(f"a batch needs tasks and rows, not {batch!r}")
+    first = batch.tasks[0]
+    for task in batch.tasks:
+        _vet_task(offered, task)
+        if (task.spec, task.workload, task.profile) != (first.spec, first.workload, first.profile):
+            raise PolicyError(f"{first} and {task} of one batch are not of one kind")
+    if len({task.uid for task in batch.tasks}) < len(batch.tasks):
+        raise PolicyError(f"a task stands twice in the batch of {first}")
+    for row in set(batch.rows):
+        _vet_wait(state, first, row)
+
+
+def _vet_task(offered: Offered, task: object) -> None:
+    if not isinstance(task, Task):
+        raise PolicyError(f"{task!r} is no task")
+    at_hand = offered.get(task.uid)
+    if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
+        raise PolicyError(f"{task} was not offered in this round, or is answered already")
+
+
+def _vet_wait(state: State, task: Task, row: int) -> None:
+    if not state.view.classes.kept((task.spec, task.workload)).may_wait(_vet_row(state, task, row)):
+        raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
+
+
+def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -> None:
+    if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
+        raise PolicyError(f"{devices!r} are no devices for {task}")
+    page, milli = state.cluster.devices, amount_of(task.spec.requests, DEVICE_MILLI)
+    if page is None or not page.admits(row, milli, devices):
+        name = state.cluster.names[row]
+        raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
+
+
+def _vet_row(state: State, task: Task, row: int) -> int:
+    if type(row) is not int:
+        if isinstance(row, bool) or not isinstance(row, _INTEGERS):
+            raise PolicyError(f"{row!r} is no row for {task}")
+        row = int(row)
+    names = state.cluster.names
+    if not 0 <= row < len(names) or not names[row]:
+        raise PolicyError(f"there is no node in row {row} for {task}")
+    return row
+
+
+_VET: dict[type, Callable[[State, Offered, Any], None]] = {
+    Place: _vet_place,
+    Plan: _vet_plan,
+    Join: _vet_join,
+    Batch: _vet_batch,
+    Refuse: _vet_refuse,
+}

@@ -1,0 +1,1 @@
+"""One Kubernetes Filter per file, and the table of all."""

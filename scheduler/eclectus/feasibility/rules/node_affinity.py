@@ -1,0 +1,118 @@
+"""NodeAffinity: nodeSelector and required node affinity, on columns of label codes.
+
+All nodeSelector pairs hold, and at least one term: all its expressions and fields. A term that is
+empty, or that cannot be read, holds nowhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.labels import ABSENT
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.rules.integers import integer
+from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.model.objects import Requirement, Spec, Term
+
+NAME_FIELD = "metadata.name"
+
+
+def term_holds(cluster: Cluster, term: Term, rows: Rows) -> Mask:
+    """Where a term holds, shape [len(rows)]."""
+    if not term.expressions and not term.fields:
+        return np.zeros(len(rows), dtype=bool)
+    holds = np.ones(len(rows), dtype=bool)
+    for requirement in term.expressions:
+        holds &= _label_holds(cluster, requirement, rows)
+    for requirement in term.fields:
+        holds &= _field_holds(cluster, requirement, rows)
+    return holds
+
+
+def _label_holds(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
+    match requirement.op:
+        case "In":
+            return _has_one(cluster, requirement, rows)
+        case "NotIn":
+            return ~_has_one(cluster, requirement, rows)
+        case "Exists":
+            return ~_absent(cluster, requirement, rows)
+        case "DoesNotExist":
+            return _absent(cluster, requirement, rows)
+        case "Gt" | "Lt":
+            return _compares(cluster, requirement, rows)
+
+
+def _absent(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
+    absent: Mask = cluster.labels.column(requirement.key)[rows] == ABSENT
+    return absent
+
+
+def _has_one(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
+    column = cluster.labels.column(requirement.key)[rows]
+    known = cluster.labels.codes(requirement.key)
+    holds = np.zeros(len(rows), dtype=bool)
+    for value in requirement.values:
+        if value in known:
+            holds |= column == known[value]
+    return holds
+
+
+def _compares(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
+    bound = integer(requirement.values[0]) if len(requirement.values) == 1 else None
+    if bound is None:
+        return np.zeros(len(rows), dtype=bool)
+    column = cluster.labels.column(requirement.key)[rows]
+    known = cluster.labels.codes(requirement.key)
+    verdicts = np.zeros(len(known) + 1, dtype=bool)  # the last one answers ABSENT, which is -1
+    for text, code in known.items():
+        number = integer(text)
+        if number is not None:
+            verdicts[code] = number > bound if requirement.op == "Gt" else number < bound
+    return verdicts[column]
+
+
+def _field_holds(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
+    """Fields know one value and two operators; what is asked beyond that holds nowhere."""
+    if requirement.key != NAME_FIELD or len(requirement.values) != 1 or requirement.op not in ("In", "NotIn"):
+        return np.zeros(len(rows), dtype=bool)
+    named: Mask = rows == cluster.rows.get(requirement.values[0], -1)
+    return named if requirement.op == "In" else ~named
+
+
+def pinned_names(spec: Spec) -> frozenset[str] | None:
+    """The only nodes that required affinity can mean, where every term names some; None where any may be.
+
+    kube-scheduler narrows its search to these before it looks at any node (the DaemonSet path), which
+    shows in its messages.
+    """
+    if not spec.affinity:
+        return None
+    names: frozenset[str] = frozenset()
+    for term in spec.affinity:
+        pins = [frozenset(r.values) for r in term.fields if r.key == NAME_FIELD and r.op == "In"]
+        if not pins:
+            return None
+        names |= frozenset.intersection(*pins)
+    return names
+
+
+def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    holds = np.ones(len(rows), dtype=bool)
+    for key, value in spec.node_selector:
+        holds &= _has_one(cluster, Requirement(key, "In", (value,)), rows)
+    if spec.affinity is not None:
+        any_term = np.zeros(len(rows), dtype=bool)
+        for term in spec.affinity:
+            any_term |= term_holds(cluster, term, rows)
+        holds &= any_term
+    return holds
+
+
+RULE = Rule(
+    plugin="NodeAffinity",
+    reason="node(s) didn't match Pod's node affinity/selector",
+    asks=lambda spec: bool(spec.node_selector) or spec.affinity is not None,
+    holds=_holds,
+)

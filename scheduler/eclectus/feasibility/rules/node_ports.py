@@ -1,0 +1,41 @@
+"""NodePorts: two pods cannot take the same port of a node on addresses that overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.model.objects import HostPort, Spec
+
+_ANY = "0.0.0.0"  # noqa: S104 — Kubernetes' word for any address, nothing is bound to it
+
+
+def _clashing(cluster: Cluster, wanted: HostPort) -> Iterator[HostPort]:
+    """Held ports that overlap with the wanted one."""
+    if wanted.ip != _ANY:
+        yield from (HostPort(wanted.port, wanted.protocol, ip) for ip in (wanted.ip, _ANY))
+        return
+    for port in cluster.port_rows:
+        if (port.port, port.protocol) == (wanted.port, wanted.protocol):
+            yield port
+
+
+def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    clashing = [port for wanted in spec.host_ports for port in _clashing(cluster, wanted)]
+    taken = [cluster.port_rows[port] for port in clashing if port in cluster.port_rows]
+    if not taken:
+        return np.ones(len(rows), dtype=bool)
+    free = (not any(row in holders for holders in taken) for row in rows.tolist())
+    return np.fromiter(free, dtype=bool, count=len(rows))  # costs the rows asked, not the ports held
+
+
+RULE = Rule(
+    plugin="NodePorts",
+    reason="node(s) didn't have free ports for the requested pod ports",
+    asks=lambda spec: bool(spec.host_ports),
+    holds=_holds,
+)

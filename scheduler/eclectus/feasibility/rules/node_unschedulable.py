@@ -1,0 +1,23 @@
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the cordon's taint."""
+
+from __future__ import annotations
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.feasibility.rules.taints import tolerated
+from eclectus.model.objects import Spec, Taint
+
+_CORDON = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+def _holds(cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
+    return ~cluster.cordoned[rows]
+
+
+RULE = Rule(
+    plugin="NodeUnschedulable",
+    reason="node(s) were unschedulable",
+    asks=lambda spec: not tolerated(_CORDON, spec.tolerations),
+    holds=_holds,
+)

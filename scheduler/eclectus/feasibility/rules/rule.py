@@ -1,0 +1,30 @@
+"""What a rule is: a question about a pod's spec that nodes answer with yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.nodes import Cluster
+from eclectus.model.objects import Spec
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One filter of kube-scheduler.
+
+    `holds(cluster, spec, rows)` answers for each of `rows`, shape [len(rows)]. It is asked only where
+    `asks(spec)` is true, so that a plain pod costs nothing.
+    """
+
+    plugin: str  # kube-scheduler's name for it
+    reason: str  # the words of its refusal, as autoscalers parse them
+    asks: Callable[[Spec], bool]
+    holds: Callable[[Cluster, Spec, Rows], Mask]
+    after_room: bool = False  # whether kube-scheduler asks it only where there is room: matters for messages

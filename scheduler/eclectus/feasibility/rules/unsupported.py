@@ -1,0 +1,29 @@
+"""Pods that ask for what no rule here can honour: refused everywhere, by the name of the feature."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.model.objects import Spec
+
+
+def _holds(_cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
+    return np.zeros(len(rows), dtype=bool)
+
+
+def message(spec: Spec) -> str:
+    """What the pod asks for in vain; spec.unsupported must not be empty."""
+    *others, last = spec.unsupported
+    features = f"{', '.join(others)} and {last}" if others else last
+    return f"pod asks for {features}, which Eclectus does not support yet"
+
+
+RULE = Rule(
+    plugin="Unsupported",  # ours alone: kube-scheduler has a plugin for each of these features
+    reason="pod asks for features that Eclectus does not support yet",
+    asks=lambda spec: bool(spec.unsupported),
+    holds=_holds,
+)

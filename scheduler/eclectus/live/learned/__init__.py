@@ -1,0 +1,1 @@
+"""What the learner exchanges with the cluster: NodeProfiles, NodeProbe load, measured node load."""

@@ -1,0 +1,1 @@
+"""List and watch: pods and nodes of the API server as events."""

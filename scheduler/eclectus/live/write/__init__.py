@@ -1,0 +1,1 @@
+"""Writes to the API server: bindings, conditions and Kubernetes events."""

@@ -1,0 +1,1 @@
+"""The values that every part exchanges: tasks, nodes, events, commands, settings and errors."""

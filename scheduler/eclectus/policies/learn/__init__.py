@@ -1,0 +1,1 @@
+"""Learn policies that are no family of their own."""

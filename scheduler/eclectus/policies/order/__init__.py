@@ -1,0 +1,1 @@
+"""Order policies: which pending task is next."""

@@ -1,0 +1,1 @@
+"""Place policies: which node a task gets."""

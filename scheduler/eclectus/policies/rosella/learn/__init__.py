@@ -1,0 +1,1 @@
+"""Rosella's learner: rates, changes of rate, and node liveness."""

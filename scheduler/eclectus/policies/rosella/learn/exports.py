@@ -1,0 +1,110 @@
+"""What has been learned, as values: for people, and for other processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.framework import Learned
+from eclectus.maths.ratio import TRACE, confidences
+from eclectus.model.learned import Digest, KnownGroup, KnownLoad, KnownNode, KnownWork, NodeState
+from eclectus.policies.rosella.learn.liveness import Watch
+from eclectus.policies.rosella.learn.load import Load
+from eclectus.policies.rosella.learn.rates import Rates
+
+
+class Accounts:
+    """Reads all, changes nothing."""
+
+    def __init__(self, rates: Rates, watch: Watch, load: Load) -> None:
+        self._rates, self._watch, self._load = rates, watch, load
+
+    def learned(self, nodes: Mapping[int, str]) -> Iterator[Learned]:
+        """Every cell with samples; of a dead node as history."""
+        rates, names = self._rates, self._names()
+        for row, node in sorted(nodes.items()):
+            state = self._state(row)
+            for workload, samples in rates.cells(row):
+                yield Learned(
+                    node=node,
+                    workload=names[workload],
+                    rate=rates.matrix.rate.item(workload, row),
+                    samples=len(samples),
+                    confidence=rates.confidence(workload, row),
+                    state=state,
+                    newest_at=samples.newest_at,
+                )
+
+    def known(self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float) -> Iterator[KnownNode]:
+        """Every node with samples. May be read on after others have come or gone: the gone are left out."""
+        for row, node in sorted(nodes.items()):
+            work = tuple(self._work(row)) if nodes.get(row) == node else ()
+            if work:
+                speed, sure = self._rates.matrix.factor.item(row), self._rates.node_confidence(row)
+                yield KnownNode(node, epochs[row], now, self._state(row), speed, sure, work)
+
+    def known_load(self, now: float) -> KnownLoad:
+        """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
+        rates = self._rates
+        recent = {workload: rates.recent.item(index) for workload, index in rates.index.items()}
+        total = sum(recent.values())
+        shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
+        return KnownLoad(self._load.surge(now), self._load.capacity, shares)
+
+    def digest(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> Digest:
+        """What is known in all, by group of nodes (by row, -1 for none)."""
+        load, rates = self._load, self._rates
+        states = Counter((groups.item(row), self._state(row)) for row in nodes)
+        return Digest(
+            arrivals=load.arrivals(now),
+            capacity=load.capacity,
+            arrived=load.count,
+            samples=rates.taken,
+            alarms=rates.alarms,
+            states=tuple((group, state, count) for (group, state), count in sorted(states.items())),
+            work=tuple(self._by_group(groups)),
+        )
+
+    def _by_group(self, groups: NDArray[np.intp]) -> Iterator[KnownGroup]:
+        matrix = self._rates.matrix
+        for workload, index in self._rates.index.items():
+            seen = np.flatnonzero((matrix.count[index] > TRACE) & (groups >= 0))
+            if not len(seen):
+                continue
+            rate, count, of = matrix.rate[index, seen], matrix.count[index, seen], groups[seen]
+            sure = confidences(self._rates.variation(index), count)
+            nodes = np.bincount(of)
+            samples, speed, confidence = (np.bincount(of, each) for each in (count, rate / rate.mean(), sure))
+            for group in np.flatnonzero(nodes).tolist():
+                each = nodes.item(group)
+                yield KnownGroup(
+                    group,
+                    workload,
+                    each,
+                    samples=samples.item(group),
+                    speed=speed.item(group) / each,
+                    confidence=confidence.item(group) / each,
+                )
+
+    def _work(self, row: int) -> Iterator[KnownWork]:
+        rates, names = self._rates, self._names()
+        for workload, _ in rates.cells(row):
+            yield KnownWork(
+                workload=names[workload],
+                rate=rates.matrix.own_rate(workload, row),
+                samples=max(1, round(rates.matrix.count.item(workload, row))),
+                confidence=rates.confidence(workload, row),
+            )
+
+    def _names(self) -> dict[int, str]:
+        return {index: workload for workload, index in self._rates.index.items()}
+
+    def _state(self, row: int) -> NodeState:
+        if self._watch.is_dead(row):
+            return "dead"
+        if self._watch.share.item(row) < 1.0:
+            return "suspect"
+        return "live" if self._rates.has_samples(row) else "unknown"

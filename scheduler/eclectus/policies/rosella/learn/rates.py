@@ -1,0 +1,188 @@
+"""Rates from samples: windows that fade, the ratio estimate over them, and alarms that cut them short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from eclectus.maths.ratio import Floats, RatioMatrix, confidence, relative_error
+from eclectus.maths.samples import Samples
+from eclectus.maths.spread import Spread
+from eclectus.maths.window import window_length
+from eclectus.policies.rosella.learn.cells import Cell, NodeCells
+
+HALF_LIVES = 4.0  # without a sample for so long, what a node has shown at a kind of work is forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """The settings of the test for changed speeds (maths/cusum.py)."""
+
+    slack: float
+    threshold: float
+
+
+class Rates:
+    """What is learned of each node (by row) at each kind of work (by index into the matrix)."""
+
+    def __init__(
+        self, prior_samples: float, half_life: float, window: int, most_workloads: int, test: Sensitivity
+    ) -> None:
+        self.matrix = RatioMatrix(prior_samples, half_life=half_life)
+        self.index: dict[str, int] = {}  # workload -> index, longest unseen first
+        self.recent: Floats = np.zeros(0)  # tasks ended of each workload, older ones counted less
+        self.taken = self.alarms = 0  # samples and changes of speed, since the start
+        self._window, self._most_workloads, self._test = window, most_workloads, test
+        self._spread: list[Spread] = []  # by index, as are…
+        self._seen: list[int] = []  # …samples ever taken,
+        self._length: list[int] = []  # …and how many are kept of each node
+        self._nodes: dict[int, NodeCells] = {}
+
+    # -- rows and workloads --------------------------------------------------------------------
+
+    def seat(self, row: int, rows: int) -> None:
+        """A row begins as unknown."""
+        self.matrix.open_rows(rows)
+        self._nodes[row] = NodeCells()
+
+    def unseat(self, row: int) -> None:
+        """What was known of the row goes."""
+        del self._nodes[row]
+        self.matrix.clear_row(row)
+
+    def clear(self, row: int) -> None:
+        """What was known of the row is forgotten."""
+        self._nodes[row] = NodeCells()
+        self.matrix.clear_row(row)
+
+    def workload(self, name: str) -> int:
+        """The index of a workload, now the newest seen; beyond the bound it takes the place of the oldest."""
+        index = self.index.pop(name, None)
+        if index is None:
+            index = self._open() if len(self.index) < self._most_workloads else self._reuse()
+        self.index[name] = index
+        return index
+
+    def _open(self) -> int:
+        self._spread.append(Spread())
+        self._seen.append(0)
+        self._length.append(self._window)
+        self.recent = np.append(self.recent, 0.0)
+        return self.matrix.open_workload()
+
+    def _reuse(self) -> int:
+        index = self.index.pop(next(iter(self.index)))
+        self.matrix.clear_workload(index)
+        self._spread[index], self._seen[index], self._length[index] = Spread(), 0, self._window
+        self.recent[index] = 0.0
+        for node in self._nodes.values():
+            node.by_workload.pop(index, None)
+        return index
+
+    # -- samples -------------------------------------------------------------------------------
+
+    def add(self, workload: int, row: int, seconds: float, at: float) -> bool:
+        """One more sample; True if it has changed more than its row, or calls for a fit to all samples."""
+        node = self._nodes[row]
+        cell = node.cell(workload)
+        score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
+        node.test(cell, score, at, self._test.slack)
+        beyond = len(cell.samples) + 1 - self._length[workload]
+        gone, took = self._oldest(cell, min(beyond, 2))  # a shorter window is reached in a while
+        cell.samples.add(at, seconds)
+        weight = self.matrix.weight(at)
+        is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
+        for stale, since in node.alarm(workload, self._test.threshold):
+            self.alarms += 1
+            self.give_up(stale, row, since)
+        self.recent[workload] += weight
+        self._seen[workload] += 1
+        self.taken += 1
+        # A workload's first samples are its smallest tasks, since those end first: its size must be
+        # fitted again each time its samples have doubled, however little time has passed.
+        return is_first or self._seen[workload].bit_count() == 1
+
+    def give_up(self, workload: int, row: int, since: float) -> None:
+        """Forget samples of one cell from before that time."""
+        samples = self._nodes[row].by_workload[workload].samples
+        self._drop(workload, row, len(samples) - samples.count_since(since))
+
+    def _drop(self, workload: int, row: int, count: int) -> None:
+        gone, took = self._oldest(self._nodes[row].by_workload[workload], count)
+        if count:
+            self.matrix.add(workload, row, -gone, -took)
+
+    def _oldest(self, cell: Cell, count: int) -> tuple[float, float]:
+        """Give up so many samples, the oldest; what they weigh, and their seconds by weight."""
+        gone = seconds = 0.0
+        for _ in range(count):
+            at, took = cell.samples.take_oldest()
+            weight = self.matrix.weight(at)
+            gone += weight
+            seconds += weight * took
+        return gone, seconds
+
+    def recall(self, workload: int, row: int, rate: float, count: int, at: float) -> None:
+        """Samples as they may have been: so many of one over the rate."""
+        samples = self._nodes[row].cell(workload).samples
+        for _ in range(min(count, self._window)):
+            samples.add(at, 1.0 / rate)
+        weight = self.matrix.weight(at) * len(samples)
+        self.matrix.add(workload, row, weight, weight / rate)
+
+    # -- time ----------------------------------------------------------------------------------
+
+    def fade(self, now: float) -> None:
+        """Samples grow older, to `now`."""
+        self.recent *= self.matrix.fade(now)
+
+    def refresh(self, nodes: int, error: float) -> None:
+        """Fit everything to all samples, and the length of windows to the relative error aimed at."""
+        self.matrix.refresh()
+        self._length = [
+            window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
+        ]
+
+    def drop_aged(self, now: float) -> None:
+        """Forget cells without a young sample: O(cells)."""
+        oldest = now - HALF_LIVES * self.matrix.half_life
+        for row, node in self._nodes.items():
+            for workload, cell in list(node.by_workload.items()):
+                if not cell.samples or cell.samples.newest_at < oldest:
+                    self._drop(workload, row, len(cell.samples))
+                    del node.by_workload[workload]
+
+    def mean_size(self) -> float | None:
+        """Reference seconds of a recent task; None before the first."""
+        total = float(self.recent.sum())
+        return float(self.recent @ self.matrix.size) / total if total > 0 else None
+
+    # -- telling -------------------------------------------------------------------------------
+
+    def cells(self, row: int) -> Iterator[tuple[int, Samples]]:
+        """The kinds of work a row has samples of."""
+        for workload, cell in sorted(self._nodes[row].by_workload.items()):
+            if cell.samples:
+                yield workload, cell.samples
+
+    def has_samples(self, row: int) -> bool:
+        """Whether anything at all has been seen of a row."""
+        return any(cell.samples for cell in self._nodes[row].by_workload.values())
+
+    def variation(self, workload: int) -> float:
+        """C^2 of the times of a workload."""
+        return self._spread[workload].variation
+
+    def confidence(self, workload: int, row: int) -> float:
+        """How sure the rate of a cell is."""
+        count = self.matrix.count.item(workload, row)
+        return confidence(relative_error(self.variation(workload), count))
+
+    def node_confidence(self, row: int) -> float:
+        """How sure the speed of a row at all work is."""
+        count = self.matrix.count[:, row]
+        samples = float(count.sum())
+        each = np.array([spread.variation for spread in self._spread])
+        return confidence(relative_error(float(count @ each) / samples, samples)) if samples else 0.0

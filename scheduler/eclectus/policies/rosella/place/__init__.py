@@ -1,0 +1,1 @@
+"""Rosella's placement: sampling, or re-planning of one central queue."""

@@ -1,0 +1,61 @@
+"""What a second of waiting weighs in re-planning: set by the user, or by load and slots of the class at hand.
+
+The load is the share of the nodes' pace in use (maths/deferring.py), averaged over the time of some five
+tasks: so nothing need be known of arrivals, and each class has the load of the nodes it may use. Nodes are
+looked at again when a good part of them has changed: a decision costs no more on many than on few.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import View
+from eclectus.maths.deferring import pace_in_use, weight_of_waiting
+
+CHANGES = 32  # looks at all nodes while all of them change once
+MEMORY = 5.0  # mean times of a task over which the load is averaged: what is so for a moment is no load
+
+
+@dataclass
+class Seen:
+    """One class at the last look."""
+
+    place: int  # where the journal stood
+    at: float  # seconds
+    load: float
+    theta: float
+
+
+class Weight:
+    """theta by class."""
+
+    def __init__(self, fixed: float | None) -> None:
+        self._fixed = fixed
+        self._seen: dict[TaskClass, Seen] = {}
+
+    def of(self, view: View, task_class: TaskClass) -> float:
+        """As it stands, or stood not long ago."""
+        if self._fixed is not None:
+            return self._fixed
+        seen, place = self._seen.get(task_class), view.cluster.usage.end
+        if seen is None:
+            if len(self._seen) >= view.classes.most:
+                self._seen.clear()
+            seen = self._seen[task_class] = self._look(view, task_class, None)
+        elif (place - seen.place) * CHANGES > len(view.cluster):
+            seen = self._seen[task_class] = self._look(view, task_class, seen)
+        return seen.theta
+
+    def _look(self, view: View, task_class: TaskClass, last: Seen | None) -> Seen:
+        rows = task_class.waitable_rows
+        slots = task_class.slots[rows]
+        rate = view.speeds(task_class).rate[rows] * task_class.idle[rows]
+        load = pace_in_use(task_class.over[rows] + slots - 1.0, slots, rate)
+        total, pace = float(slots.sum()), float(slots @ rate)
+        if last is not None and pace > 0:
+            kept = exp(-(view.now - last.at) * pace / (MEMORY * total))
+            load = kept * last.load + (1.0 - kept) * load
+        theta = weight_of_waiting(load, total / max(len(rows), 1))
+        return Seen(view.cluster.usage.end, view.now, load, theta)

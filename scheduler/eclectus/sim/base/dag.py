@@ -1,0 +1,64 @@
+"""Graphs of stages, checked, sorted, and their critical paths (Kelley, Walker, 1959)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
+
+from msgspec import Struct
+
+from eclectus.config.reading import nearest
+from eclectus.sim.base.work import Dag, Kind, Stage
+
+
+class Draft(Struct, frozen=True):
+    """A stage as a file has it: parents by name, in any order."""
+
+    name: str
+    kind: Kind
+    tasks: int
+    seconds: float
+    parents: tuple[str, ...] = ()
+
+
+def class_of(job: str, stage: str, by_stage: bool) -> str:
+    """The class of a stage's tasks where nothing else is said."""
+    return f"{job}-{stage}" if by_stage else job
+
+
+def build(name: str, drafts: Sequence[Draft], arrival: float | None = None) -> Dag:
+    """Check and sort the stages of a job. Raises ValueError naming the stage that is wrong."""
+    by_name = {draft.name: draft for draft in drafts}
+    if not drafts:
+        raise ValueError(f"job {name!r} has no stage")
+    for draft in drafts:
+        if by_name[draft.name] is not draft:
+            raise ValueError(f"job {name!r} has two stages {draft.name!r}")
+        for parent in draft.parents:
+            if parent not in by_name:
+                hint = nearest(parent, list(by_name))
+                raise ValueError(
+                    f"job {name!r}: stage {draft.name!r} has a parent {parent!r} that is no stage; {hint}"
+                )
+    try:
+        order = tuple(TopologicalSorter({draft.name: draft.parents for draft in drafts}).static_order())
+    except CycleError as error:
+        cycle = " -> ".join(reversed(error.args[1]))
+        raise ValueError(f"job {name!r}: its stages wait for one another for ever: {cycle}") from None
+    return Dag(name, _stages([by_name[each] for each in order]), arrival)
+
+
+def _stages(drafts: Sequence[Draft]) -> tuple[Stage, ...]:
+    place = {draft.name: at for at, draft in enumerate(drafts)}
+    parents = [tuple(sorted({place[parent] for parent in draft.parents})) for draft in drafts]
+    children: list[list[int]] = [[] for _ in drafts]
+    for at, above in enumerate(parents):
+        for parent in above:
+            children[parent].append(at)
+    paths = [0.0] * len(drafts)
+    for at in reversed(range(len(drafts))):
+        paths[at] = drafts[at].seconds + max((paths[child] for child in children[at]), default=0.0)
+    return tuple(
+        Stage(draft.name, draft.kind, draft.tasks, draft.seconds, parents[at], tuple(children[at]), paths[at])
+        for at, draft in enumerate(drafts)
+    )

@@ -1,0 +1,1 @@
+"""Reports of a comparison: tables, plots and the HTML page."""

@@ -1,0 +1,79 @@
+"""What the runs of each profile say together: means and 95 % intervals over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from eclectus.maths.student import half_width
+from eclectus.sim.base.result_labels import in_order
+from eclectus.sim.base.results import Figures, Group, Interval, Run, Spread, Summary, Times
+
+
+def summarise(runs: Sequence[Run]) -> list[Summary]:
+    """Each profile over its complete runs, or over what there is if none is complete."""
+    by_profile: dict[str, list[Run]] = {}
+    for each in runs:
+        by_profile.setdefault(each.profile, []).append(each)
+    return [_summary(name, [r for r in group if r.complete] or group) for name, group in by_profile.items()]
+
+
+def _summary(profile: str, runs: Sequence[Run]) -> Summary:
+    groups: dict[str, dict[str, list[Group]]] = {}
+    shares = [each.probe_share for each in runs]
+    for each in runs:
+        for name, some in each.groups.items():
+            for label, group in some.items():
+                groups.setdefault(name, {}).setdefault(label, []).append(group)
+    return Summary(
+        profile=profile,
+        runs=len(runs),
+        all=_figures(runs),
+        groups={
+            name: {label: _figures(some[label]) for label in in_order(some)} for name, some in groups.items()
+        },
+        dropped=_interval([each.dropped for each in runs]),
+        allocation=_allocation(runs),
+        in_system_mean=_interval([each.in_system_mean for each in runs]),
+        utilisation=_interval([each.utilisation for each in runs]),
+        probe_share=_interval(shares) if any(shares) else None,
+    )
+
+
+def _figures(parts: Sequence[Run] | Sequence[Group]) -> Figures:
+    """Over the runs in which there is anything."""
+    slowdowns = [each.slowdown for each in parts if each.response.count]
+    return Figures(
+        response=_spread([each.response for each in parts]),
+        wait=_spread([each.wait for each in parts]),
+        jobs=_spread([each.jobs for each in parts]),
+        slowdown=_interval(slowdowns) if slowdowns else None,
+    )
+
+
+def _spread(samples: Sequence[Times]) -> Spread | None:
+    some = [each for each in samples if each.count]
+    if not some:
+        return None
+    return Spread(
+        mean=_interval([each.mean for each in some]),
+        p50=_interval([each.p50 for each in some]),
+        p90=_interval([each.p90 for each in some]),
+        p99=_interval([each.p99 for each in some]),
+    )
+
+
+def _allocation(runs: Sequence[Run]) -> dict[int, Interval]:
+    """At every whole per cent that all runs have reached; a run that skipped it held what it held before."""
+    curves = [each.allocation for each in runs]
+    if not all(curves):
+        return {}
+    first, last = max(min(curve) for curve in curves), min(max(curve) for curve in curves)
+    return {
+        x: _interval([curve[max(known for known in curve if known <= x)] for curve in curves])
+        for x in range(first, last + 1)
+    }
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    return Interval(fmean(values), half_width(values))

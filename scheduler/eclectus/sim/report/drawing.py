@@ -1,0 +1,38 @@
+"""Files that a comparison is drawn into, by the ending of their name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eclectus.config.reading import nearest
+from eclectus.model.errors import EclectusError, SettingsError
+from eclectus.sim.base.results import Report
+from eclectus.sim.report import page
+
+PAGES = (".html",)
+PICTURES = (".png", ".svg", ".pdf")  # by matplotlib
+
+
+def require(file: Path) -> None:
+    """Raise before anything runs if it cannot be drawn in the end."""
+    known = [*PAGES, *PICTURES]
+    if file.suffix not in known:
+        raise SettingsError(
+            f"--plot {file}", f"must end in {', '.join(known)}; {nearest(file.suffix, known)}"
+        )
+    if file.suffix in PICTURES:
+        try:
+            import matplotlib  # noqa: F401
+        except ImportError as error:
+            what = f"{file.suffix} needs matplotlib: pip install 'eclectus[sim]', or draw an .html page"
+            raise EclectusError(what) from error
+
+
+def draw(report: Report, file: Path) -> None:
+    """Write it."""
+    if file.suffix in PAGES:
+        file.write_text(page.page(report), encoding="utf-8")
+        return
+    from eclectus.sim.report import plots
+
+    plots.draw(report, file)

@@ -1,0 +1,100 @@
+"""A comparison as a picture: .png, .svg or .pdf by matplotlib."""
+
+from __future__ import annotations
+
+from itertools import chain
+from math import ceil
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+from eclectus.sim.base.results import Report
+from eclectus.sim.report.curves import group_panels, panels
+from eclectus.sim.report.panels import LIGHT, Panel, style
+from eclectus.sim.report.table import subtitle
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WIDTH, HEIGHT = 5.2, 3.6  # of a panel, inches
+ALONE = 1.6  # times as large if it is the only one
+GREY = "#777777"
+
+
+def draw(report: Report, file: Path) -> None:
+    """Write the picture."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    every = [*panels(report), *group_panels(report)]
+    across = min(len(every), 3 if len(every) > 4 else 2)
+    down, size = ceil(len(every) / across), ALONE if len(every) == 1 else 1.0
+    figure = Figure(figsize=(WIDTH * across * size, HEIGHT * down * size + 1.1), layout="constrained")
+    FigureCanvasAgg(figure)
+    words = (report.about or report.scenario, subtitle(report))
+    figure.suptitle("\n".join(fill(each, int(60 * across * size)) for each in words), fontsize=11)
+    places = figure.subplots(down, across, squeeze=False).ravel().tolist()
+    for place, panel in zip(places, every, strict=False):
+        _draw(place, panel)
+    for place in places[len(every) :]:
+        place.set_axis_off()
+    handles = [
+        Line2D([], [], label=name, lw=2, color=_colour(at), linestyle=_dashes(at))
+        for at, name in enumerate(report.profiles)
+    ]
+    figure.legend(
+        handles=handles,
+        loc="outside lower center",
+        ncols=min(len(handles), int(2 * across * size)),
+        handlelength=3,
+        frameon=False,
+    )
+    figure.savefig(file, dpi=130)
+
+
+def _draw(axes: Axes, panel: Panel) -> None:
+    for line in panel.lines:
+        at = line.profile
+        axes.plot(line.x, line.y, lw=1.7, color=_colour(at), linestyle=_dashes(at))
+    for bar in panel.bars:
+        colour = _colour(bar.profile)
+        axes.plot(
+            [bar.low, bar.high], [bar.at, bar.at], color=colour, lw=2, alpha=0.6, solid_capstyle="round"
+        )
+        axes.plot([bar.middle], [bar.at], "o", color=colour, ms=5)
+    for low, high in panel.shades:
+        axes.axvspan(low, high, color=GREY, alpha=0.1, lw=0)
+    if panel.level is not None:
+        axes.axvline(panel.level, color=GREY, lw=0.9, zorder=0)
+    _frame(axes, panel)
+
+
+def _frame(axes: Axes, panel: Panel) -> None:
+    """Axes, numbers and words; what is shaded and what is left out stands below."""
+    axes.set_title(panel.title, fontsize=10, loc="left")
+    axes.set_xscale("log" if panel.x.log else "linear")
+    axes.set_yscale("log" if panel.y.log else "linear")
+    axes.set_xlim(panel.x.low, panel.x.high)
+    axes.set_ylim(panel.y.low, panel.y.high)
+    for side, ticks in ((axes.xaxis, panel.x.ticks()), (axes.yaxis, panel.y.ticks())):
+        side.set_ticks([at for at, _ in ticks], [name for _, name in ticks], fontsize=8)
+        side.set_ticks([], minor=True)
+    shaded = ["shaded: not measured"] if panel.shades else []
+    words = chain([panel.x.label], map(_wrapped, [*shaded, panel.note] if panel.note else shaded))
+    axes.set_xlabel("\n".join(words), fontsize=8)
+    axes.set_ylabel(panel.y.label, fontsize=8)
+    axes.grid(visible=True, alpha=0.25, lw=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _wrapped(words: str) -> str:
+    return fill(words, 80)
+
+
+def _colour(profile: int) -> str:
+    return LIGHT[style(profile)[0]]
+
+
+def _dashes(profile: int) -> tuple[int, tuple[int, ...]]:
+    return 0, style(profile)[1]

@@ -1,0 +1,112 @@
+"""A panel as inline SVG. Colours are classes (`c0`, `c1`, …): the page's style makes them light or dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+
+import numpy as np
+
+from eclectus.sim.report.panels import Axis, Numbers, Panel, style
+
+WIDTH, HEIGHT = 520, 300
+LEFT, RIGHT, TOP, BOTTOM = 66, 12, 10, 46
+INNER_WIDTH, INNER_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
+NEAR = 0.6  # points of a curve nearer than this to one another are one
+BEYOND = 2.0  # how far outside the frame curves are followed, in frames: the clip hides it, files stay small
+
+
+def drawing(panel: Panel) -> str:
+    """The picture; its lines carry their profile, and its axes what numbers mean, for the page's script."""
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(panel.title)}"',
+        f' data-x="{_data(panel.x)}" data-y="{_data(panel.y)}">',
+        *_shades(panel),
+        *_frame(panel),
+        f'<svg x="{LEFT}" y="{TOP}" width="{INNER_WIDTH}" height="{INNER_HEIGHT}" class="in">',
+        *_level(panel),
+        *_lines(panel),
+        *_bars(panel),
+        "</svg></svg>",
+    ]
+    return "".join(parts)
+
+
+def _data(axis: Axis) -> str:
+    """Low end, high end, whether by ratios, what stands behind a number."""
+    unit = " %" if axis.percent else f" {axis.unit}"
+    factor = 100 if axis.percent else 1
+    return escape(f"{axis.low * factor:.8g}|{axis.high * factor:.8g}|{int(axis.log)}|{unit}")
+
+
+def _across(axis: Axis, values: Numbers) -> Numbers:
+    return axis.place(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
+
+
+def _down(axis: Axis, values: Numbers) -> Numbers:
+    return (1 - axis.place(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
+
+
+def _at(place: Numbers) -> float:
+    return float(place[0])
+
+
+def _shades(panel: Panel) -> Iterator[str]:
+    for low, high in panel.shades:
+        x, end = _across(panel.x, np.array([low, high]))
+        wide = f'x="{LEFT + x:.1f}" width="{end - x:.1f}"'
+        yield f'<rect class="shade" {wide} y="{TOP}" height="{INNER_HEIGHT}"/>'
+
+
+def _frame(panel: Panel) -> Iterator[str]:
+    bottom = TOP + INNER_HEIGHT
+    for value, name in panel.x.ticks():
+        x = LEFT + _at(_across(panel.x, np.array([value])))
+        yield f'<path class="grid" d="M{x:.1f} {TOP}V{bottom}"/>'
+        yield f'<text x="{x:.1f}" y="{bottom + 17}" class="mid">{escape(name)}</text>'
+    for value, name in panel.y.ticks():
+        y = TOP + _at(_down(panel.y, np.array([value])))
+        yield f'<path class="grid" d="M{LEFT} {y:.1f}H{LEFT + INNER_WIDTH}"/>'
+        yield f'<text x="{LEFT - 7}" y="{y + 4:.1f}" class="end">{escape(name)}</text>'
+    yield f'<path class="axis" d="M{LEFT} {TOP}V{bottom}H{LEFT + INNER_WIDTH}"/>'
+    x, y = LEFT + INNER_WIDTH / 2, TOP + INNER_HEIGHT / 2
+    yield f'<text x="{x}" y="{HEIGHT - 8}" class="mid">{escape(panel.x.label)}</text>'
+    yield f'<text x="14" y="{y}" class="mid" transform="rotate(-90 14 {y})">{escape(panel.y.label)}</text>'
+
+
+def _level(panel: Panel) -> Iterator[str]:
+    if panel.level is not None:
+        x = _at(_across(panel.x, np.array([panel.level])))
+        yield f'<path class="axis" d="M{x:.1f} 0V{INNER_HEIGHT}"/>'
+
+
+def _lines(panel: Panel) -> Iterator[str]:
+    for line in panel.lines:
+        points = _thinned(_across(panel.x, line.x), _down(panel.y, line.y))
+        yield f'<polyline {_style(line.profile)} points="{points}"/>'
+
+
+def _bars(panel: Panel) -> Iterator[str]:
+    for bar in panel.bars:
+        low, middle, high = _across(panel.x, np.array([bar.low, bar.middle, bar.high]))
+        y = _at(_down(panel.y, np.array([bar.at])))
+        words = f"{bar.low:.2f} to {bar.high:.2f}, median {bar.middle:.2f}"
+        colour = f'class="c{style(bar.profile)[0]}" data-p="{bar.profile}"'
+        yield f'<g {colour}><title>{words}</title><path class="bar" d="M{low:.1f} {y:.1f}H{high:.1f}"/>'
+        yield f'<circle cx="{middle:.1f}" cy="{y:.1f}" r="4"/></g>'
+
+
+def _style(profile: int) -> str:
+    colour, dashes = style(profile)
+    dashed = f' stroke-dasharray="{" ".join(map(str, dashes))}"' if dashes else ""
+    return f'class="line c{colour}" data-p="{profile}"{dashed}'
+
+
+def _thinned(x: Numbers, y: Numbers) -> str:
+    """Corners of the curve, each some way from the one before; first and last always."""
+    kept: list[tuple[float, float]] = []
+    for here in zip(x.tolist(), y.tolist(), strict=True):
+        if not kept or abs(here[0] - kept[-1][0]) + abs(here[1] - kept[-1][1]) >= NEAR:
+            kept.append(here)
+    kept.append((float(x[-1]), float(y[-1])))
+    return " ".join(f"{a:.1f},{b:.1f}" for a, b in kept)

@@ -1,0 +1,149 @@
+"""What is drawn over simulated time: how full it is, and what has been learned by then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from statistics import fmean
+
+import numpy as np
+
+from eclectus.sim.base.results import Report, Run
+from eclectus.sim.report.panels import Axis, Bar, Line, Numbers, Panel, left_out, limit
+from eclectus.sim.report.table import unit_for
+from eclectus.sim.world.learning_error import ratios
+
+MOMENTS = 200  # of a curve
+SMOOTHED = 2  # moments to either side of one that it is averaged with: single arrivals are noise
+LEVEL_GAP = 4.0  # who is this much higher than the others leaves the picture
+END_GAP = 1.5  # who drains this much longer than the others is not waited for
+GROUPS_MOST = 12  # of machines
+
+
+def over_time(report: Report) -> Iterator[Panel]:
+    """Means over runs; who has ended has nothing in the system and uses nothing."""
+    x, scale, late = _time_axis(report)
+    moments = np.linspace(0.0, x.high, MOMENTS)
+
+    def lines(read: Callable[[Run], list[float]]) -> tuple[Line, ...]:
+        found = []
+        for profile, runs in enumerate(report.counted()):
+            curves = [_curve(_middles(run), read(run), moments * scale) for run in runs if run.series]
+            if curves:
+                found.append(Line(profile, moments, _smooth(np.mean(curves, axis=0))))
+        return tuple(found)
+
+    numbers = lines(lambda run: [point.in_system for point in run.series])
+    if not numbers:
+        return
+    peaks = {line.profile: float(line.y.max()) for line in numbers}
+    high = limit([*peaks.values()], LEVEL_GAP)
+    cut = left_out(report.profiles, {at: f"{peak:,.0f}" for at, peak in peaks.items() if peak > high})
+    shades = _unmeasured(report, x.high, scale)
+    tasks = Axis("tasks", 0.0, high * 1.05 or 1.0)
+    note = "; ".join(dict.fromkeys(filter(None, (cut, late))))
+    yield Panel("In the system, waiting or running", x, tasks, numbers, (), shades, note=note)
+    used = lines(lambda run: [point.utilisation for point in run.series])
+    most = max(1.0, *(float(line.y.max()) for line in used))
+    yield Panel("Slots in use", x, Axis("", 0.0, most, percent=True), used, (), shades, note=late)
+
+
+def _time_axis(report: Report) -> tuple[Axis, float, str]:
+    ends = {at: max(run.seconds for run in runs) for at, runs in enumerate(report.counted())}
+    high = limit([*ends.values()], END_GAP)
+    scale, unit = unit_for(high)
+    late = left_out(
+        report.profiles, {at: f"{end / scale:,.3g} {unit}" for at, end in ends.items() if end > high}
+    )
+    return Axis(f"simulated time, {unit}", 0.0, high / scale, unit=unit), scale, late
+
+
+def _middles(run: Run) -> list[float]:
+    ends = [0.0, *(point.at for point in run.series)]
+    return [(before + after) / 2 for before, after in pairwise(ends)]
+
+
+def _curve(times: Sequence[float], values: Sequence[float], moments: Numbers) -> Numbers:
+    return np.interp(moments, times, values, right=0.0)
+
+
+def _smooth(values: Numbers) -> Numbers:
+    window = np.ones(2 * SMOOTHED + 1)
+    return np.convolve(values, window, "same") / np.convolve(np.ones_like(values), window, "same")
+
+
+def _unmeasured(report: Report, high: float, scale: float) -> tuple[tuple[float, float], ...]:
+    """Before the window and after it, where most runs have begun and ended it."""
+    begin = fmean(run.measured_from for run in report.runs) / scale
+    end = fmean(run.measured_until for run in report.runs) / scale
+    return tuple((a, b) for a, b in ((0.0, begin), (end, high)) if b - a > 0.01 * high)
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+def learning(report: Report) -> Iterator[Panel]:
+    """How soon, and how well of each group of machines."""
+    x, scale, _ = _time_axis(report)
+    lines = []
+    for profile, runs in enumerate(report.counted()):
+        curves = [_errors(run) for run in runs if run.lessons]
+        if curves:
+            moments = np.linspace(min(times[0] for times, _ in curves), x.high * scale, MOMENTS)
+            means = np.mean([np.interp(moments, times, errors) for times, errors in curves], axis=0)
+            lines.append(Line(profile, moments / scale, means))
+    if not any(line.y.any() for line in lines):
+        return  # nobody learns, or all are told the truth
+    peaks = {line.profile: float(line.y.max()) for line in lines}
+    high = limit([*peaks.values()], LEVEL_GAP)
+    cut = left_out(report.profiles, {at: f"{peak:.0%}" for at, peak in peaks.items() if peak > high})
+    error = Axis("", 0.0, high * 1.05 or 0.01, percent=True)
+    shades = _unmeasured(report, x.high, scale)
+    yield Panel("Mean error of learned speeds", x, error, tuple(lines), (), shades, note=cut)
+    yield _by_machines(report)
+
+
+def _errors(run: Run) -> tuple[list[float], list[float]]:
+    """Moments, and the mean error over all that is known then."""
+    sums: dict[float, list[float]] = {}
+    for lesson in run.lessons:
+        total = sums.setdefault(lesson.at, [0.0, 0.0])
+        total[0] += lesson.error * lesson.cells
+        total[1] += lesson.cells
+    return [*sums], [wrong / cells for wrong, cells in sums.values()]
+
+
+def _by_machines(report: Report) -> Panel:
+    """Learned over true speeds of each group of machines."""
+    by_profile = []
+    for runs in report.counted():
+        found: dict[str, list[float]] = {}
+        for run in runs:
+            for group, some in ratios(run.learned).items():
+                found.setdefault(group, []).extend(some)
+        by_profile.append(found)
+    groups = list(dict.fromkeys(group for found in by_profile for group in found))
+    shown = groups[:GROUPS_MOST]
+    learners = [profile for profile, found in enumerate(by_profile) if found]
+    bars = [
+        Bar(profile, shown.index(group) + _beside(learners.index(profile), len(learners)), *_range(some))
+        for profile, found in enumerate(by_profile)
+        for group, some in found.items()
+        if group in shown
+    ]
+    far = max(2.0, *(max(bar.high, 1 / bar.low) for bar in bars)) * 1.1
+    x = Axis("1 is right; dot: median, bar: eight of ten; brought to one scale", 1 / far, far, log=True)
+    rest = f"{len(groups) - len(shown)} more groups are left out" if len(groups) > len(shown) else ""
+    y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
+    title = "Learned over true speeds, at the end"
+    return Panel(title, x, y, bars=tuple(bars), level=1.0, note=rest)
+
+
+def _range(some: list[float]) -> tuple[float, float, float]:
+    low, mid, high = np.quantile(some, (0.1, 0.5, 0.9))
+    return float(low), float(mid), float(high)
+
+
+def _beside(at: int, count: int) -> float:
+    """Profiles one below the other within the room of a group."""
+    return 0.7 * ((at + 0.5) / count - 0.5)

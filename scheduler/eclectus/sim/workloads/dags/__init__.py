@@ -1,0 +1,1 @@
+"""Jobs that are graphs of stages, from files of several formats."""

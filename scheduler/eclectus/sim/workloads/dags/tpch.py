@@ -1,0 +1,100 @@
+"""Profiles of the TPC-H queries on Spark, as the ERDOS scheduling simulator publishes them (MIT).
+
+One JSON file of measured stages by `tpch_q<query>_<size>_maxCores_<cores>`, and one YAML file of graphs. Task
+times grow with the cores that the measured cluster lent a query, so an experiment keeps to one column of
+sizes and cores: that is why both are single settings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from eclectus.config.document import read_yaml
+from eclectus.config.reading import nearest
+from eclectus.model.errors import SettingsError
+from eclectus.sim.base.dag import Draft, build, class_of
+from eclectus.sim.base.work import Dag
+from eclectus.sim.workloads.work_classes import Needs
+
+
+class _Measured(Struct, frozen=True):
+    """One stage of one profile."""
+
+    stage_id: int
+    num_tasks: Annotated[int, Meta(ge=1)]
+    average_runtime_ms: Annotated[float, Meta(gt=0, le=1e12)]
+
+
+class _Node(Struct, frozen=True):
+    """One stage of a graph."""
+
+    name: int
+    children: tuple[int, ...] = ()
+
+
+class _Query(Struct, frozen=True):
+    name: str
+    graph: tuple[_Node, ...]
+
+
+class _Graphs(Struct, frozen=True):
+    graphs: tuple[_Query, ...]
+
+
+def read_tpch(  # the two files, the queries asked for (all if none), and one column
+    profiles: bytes,
+    graphs: bytes,
+    queries: Sequence[str],
+    *,
+    size: str,
+    cores: int,
+    needs: Needs,
+    by_stage: bool,
+) -> list[Dag]:
+    """The queries of one column. Raises ValueError or SettingsError, naming what is wrong."""
+    measured = msgspec.json.decode(profiles, type=dict[str, list[_Measured]])
+    known = {query.name: query for query in msgspec.convert(read_yaml(graphs.decode()), _Graphs).graphs}
+    for at, name in enumerate(queries):
+        if name not in known:
+            raise SettingsError(f"queries[{at}]", f"{name!r} is no query; {nearest(name, list(known))}")
+    return [
+        _dag(known[name], _column(measured, name, size, cores), needs, by_stage) for name in queries or known
+    ]
+
+
+def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: int) -> list[_Measured]:
+    key = f"tpch_{query.lower()}_{size}_maxCores_{cores}"
+    if key not in measured:
+        sizes = sorted({each.split("_")[2] for each in measured if each.count("_") == 4})
+        columns = sorted({each.split("_")[4] for each in measured if each.count("_") == 4}, key=int)
+        raise SettingsError(
+            "size" if size not in sizes else "cores",
+            f"there is no profile {key}; sizes are {', '.join(sizes)}, cores {', '.join(columns)}",
+        )
+    return measured[key]
+
+
+def _dag(query: _Query, stages: Sequence[_Measured], needs: Needs, by_stage: bool) -> Dag:
+    parents: dict[int, list[str]] = {node.name: [] for node in query.graph}
+    for node in query.graph:
+        for child in node.children:
+            if child not in parents:
+                raise ValueError(f"{query.name}: stage {node.name} has a child {child} that is no stage")
+            parents[child].append(str(node.name))
+    if sorted(stage.stage_id for stage in stages) != sorted(parents):
+        raise ValueError(f"{query.name}: the profile and the graph name different stages")
+    drafts = [
+        Draft(
+            str(stage.stage_id),
+            needs.kind(class_of(query.name, str(stage.stage_id), by_stage)),
+            stage.num_tasks,
+            stage.average_runtime_ms / 1000.0,
+            tuple(parents[stage.stage_id]),
+        )
+        for stage in stages
+    ]
+    return build(query.name, drafts)

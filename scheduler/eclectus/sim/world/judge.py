@@ -1,0 +1,102 @@
+"""The judge of starts: may this task run on that machine? It is told nothing by the core.
+
+Selectors, affinity, taints and ports are read from Kubernetes' rules in the dumbest way, one task and one
+node at a time; verdicts are remembered, because few specs meet few machines.
+"""
+
+from __future__ import annotations
+
+from math import nan
+
+from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Term, Toleration
+from eclectus.sim.base.errors import InvariantError
+from eclectus.sim.base.machine import Machine, Running
+
+
+def forbidden(spec: Spec, node: Node) -> str:
+    """Why this spec must not run on that node; empty if it may. Room is not looked at."""
+    labels = dict(node.labels)
+    for key, value in spec.node_selector:
+        if labels.get(key) != value:
+            return f"its label {key} is {labels.get(key)!r}, not {value!r}"
+    if spec.affinity is not None and not any(_holds(term, labels, node.name) for term in spec.affinity):
+        return "no term of the required node affinity holds there"
+    for taint in node.taints:
+        if taint.effect != "PreferNoSchedule" and not any(_answers(each, taint) for each in spec.tolerations):
+            return f"nothing tolerates its taint {taint.key}"
+    return ""
+
+
+class Judge:
+    """Watches starts."""
+
+    def __init__(self) -> None:
+        self._allowed: set[tuple[Spec, str]] = set()  # by the name of the node, whoever runs there
+
+    def see_start(self, run: Running, machine: Machine) -> None:
+        """Raise InvariantError if the machine's constraints, or ports in use, forbid the task."""
+        spec, node = run.task.spec, machine.node
+        if (spec, node.name) in self._allowed:
+            return
+        where = f"{run.task} was bound to {node.name}"
+        why = forbidden(spec, node)
+        if why:
+            raise InvariantError(f"{where}: {why}")
+        for other in machine.running.values():
+            for port in spec.host_ports:
+                if any(_clash(port, held) for held in other.task.spec.host_ports):
+                    raise InvariantError(f"{where}: {other.task} has port {port.port} there")
+        if not spec.host_ports:
+            self._allowed.add((spec, node.name))
+
+
+def _holds(term: Term, labels: dict[str, str], name: str) -> bool:
+    asked = [*((each, labels.get(each.key)) for each in term.expressions), *((f, name) for f in term.fields)]
+    return bool(asked) and all(_meets(requirement, value) for requirement, value in asked)
+
+
+def _meets(requirement: Requirement, value: str | None) -> bool:
+    match requirement.op:
+        case "In":
+            return value in requirement.values
+        case "NotIn":
+            return value not in requirement.values
+        case "Exists":
+            return value is not None
+        case "DoesNotExist":
+            return value is None
+        case "Gt":
+            return _number(value) > _number(*requirement.values)
+        case "Lt":
+            return _number(value) < _number(*requirement.values)
+
+
+def _answers(toleration: Toleration, taint: Taint) -> bool:
+    if toleration.key not in ("", taint.key) or toleration.effect not in ("", taint.effect):
+        return False
+    match toleration.op:
+        case "Exists":
+            return True
+        case "Equal":
+            return toleration.value == taint.value
+        case "Lt":
+            return _decimal(taint.value) < _decimal(toleration.value)
+        case "Gt":
+            return _decimal(taint.value) > _decimal(toleration.value)
+
+
+def _number(text: str | None = None, *more: str) -> float:
+    """A whole number; nan, which is neither more nor less than anything, where there is none or several."""
+    plain = text is not None and not more and text.isascii() and text.lstrip("+-").isdigit()
+    return int(text) if text is not None and plain else nan
+
+
+def _decimal(text: str) -> float:
+    """The same in the one spelling that taints allow: no plus, no zeros ahead."""
+    number = _number(text)
+    return number if str(number) == text else nan
+
+
+def _clash(one: HostPort, other: HostPort) -> bool:
+    anywhere = HostPort(1).ip in (one.ip, other.ip)
+    return (one.port, one.protocol) == (other.port, other.protocol) and (anywhere or one.ip == other.ip)

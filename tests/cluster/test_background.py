@@ -1,0 +1,65 @@
+"""Load that nobody has asked room for lengthens the wait for a node, and nothing else."""
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.model.events import LoadSeen
+from eclectus.policies.rosella import Rosella
+from worlds import World, small_world
+
+
+def two_nodes(**settings: object) -> World:
+    """One core each; both run a resident and have a line of one."""
+    policy = Rosella(replan=False, **settings)  # type: ignore[arg-type]
+    world = small_world(make_engine(policy, ExactSpeeds({})), nodes=2, cpu=1)
+    world.add(*(make_task(f"t{at}", created=at) for at in range(4)))
+    return world
+
+
+def line_lengths(world: World) -> list[int]:
+    return [len(world.engine._state.lines.by_row.get(row, ())) for row in range(2)]
+
+
+def test_background_load_beyond_what_is_asked_for_lengthens_the_wait() -> None:
+    world = small_world(make_engine(Rosella(replan=False), ExactSpeeds({})), nodes=2, cpu=4)
+    world.step(LoadSeen((("n0", 0.75),)))
+    assert world.engine._state.cluster.idle[:2].tolist() == [0.25, 1.0]
+    world.add(*(make_task(f"t{at}", created=at) for at in range(13)))
+    assert line_lengths(world) == [1, 4]
+
+
+@pytest.mark.parametrize("compare", ["wait", "sed"])
+def test_load_that_pods_have_asked_for_is_no_background(compare: str) -> None:
+    world = two_nodes(compare=compare)
+    world.step(LoadSeen((("n0", 1.0), ("n1", 1.0))))
+    assert world.engine._state.cluster.idle[:2].tolist() == [1.0, 1.0]
+
+
+def test_a_node_that_is_named_no_more_has_none() -> None:
+    world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
+    world.step(LoadSeen((("n0", 0.5), ("gone", 0.5))))
+    world.step(LoadSeen(()))
+    assert world.engine._state.cluster.idle[:2].tolist() == [1.0, 1.0]
+
+
+def test_noise_re_ranks_nobody() -> None:
+    world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
+    world.step(LoadSeen((("n0", 0.5),)))
+    before = world.engine._state.cluster.usage.end
+    world.step(LoadSeen((("n0", 0.52),)))
+    assert world.engine._state.cluster.usage.end == before
+
+
+def test_a_node_however_busy_is_waited_for() -> None:
+    world = small_world(make_engine(Rosella(replan=False)), nodes=1, cpu=1)
+    world.step(LoadSeen((("n0", 1.0),)))
+    world.add(make_task("a"), make_task("b", created=1))
+    assert (world.node_of("a"), line_lengths(world)[0]) == ("n0", 1)
+
+
+def test_a_row_that_is_used_again_begins_without_load() -> None:
+    world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
+    world.step(LoadSeen((("n0", 0.5),)))
+    world.drop_node("n0")
+    world.put_node(make_node("m", cpu=4))
+    assert set(world.engine._state.cluster.idle.tolist()) == {1.0}

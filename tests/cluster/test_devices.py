@@ -1,0 +1,239 @@
+"""Shared devices: a share fits one device, whole ones are untouched, and what was taken is given back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from builders import make_cluster, make_engine, make_node, make_task
+from eclectus.cluster.devices import Devices
+from eclectus.cluster.nodes import Cluster
+from eclectus.framework import Action, Place, PlacePolicy, Refuse, View
+from eclectus.model.objects import Node, Spec, Task
+from eclectus.policies.place.power_of_two import Uniform
+from worlds import World
+
+FREE = st.lists(st.integers(0, 10).map(lambda tenth: 100 * tenth), max_size=4)
+MILLI = st.integers(1, 35).map(lambda tenths: 100 * tenths)
+
+
+def sharing(name: str, milli: int, **fields: object) -> Task:
+    """A pod that asks for so many thousandths of devices and nothing else."""
+    return make_task(name, spec=Spec(requests=(("gpu-milli", milli),)), **fields)  # type: ignore[arg-type]
+
+
+def equipped(name: str, milli: int) -> Node:
+    node = make_node(name)
+    return replace(node, allocatable=tuple(sorted((*node.allocatable, ("gpu-milli", milli)))))
+
+
+def filled(free: list[int]) -> Devices:
+    devices = Devices(1)
+    devices.free = np.array([free], dtype=float)
+    return devices
+
+
+def packs(free: list[int], milli: int) -> bool:
+    """Tried out, every device for every part: whole ones of 1000, then the rest."""
+    parts = [1000] * (milli // 1000) + ([milli % 1000] if milli % 1000 else [])
+    return any(
+        all(left >= part for left, part in zip(order, parts, strict=False))
+        for order in permutations(free)
+        if len(order) >= len(parts)
+    )
+
+
+@given(FREE, MILLI)
+def test_there_is_room_just_when_some_devices_admit_the_task(free: list[int], milli: int) -> None:
+    devices = filled(free)
+    room = bool(devices.room(np.array([0]), milli)[0])
+    assert room == packs(free, milli)
+    for rng in (None, Random(1)):
+        assert devices.admits(0, milli, devices.choose(0, milli, rng)) == room
+
+
+def test_a_share_takes_the_fullest_device_that_has_room_and_whole_ones_the_untouched() -> None:
+    devices = filled([1000, 200, 600, 1000])
+    assert devices.choose(0, 300) == (2,)
+    assert devices.choose(0, 200) == (1,)
+    assert devices.choose(0, 700) == (0,)
+    assert devices.choose(0, 2000) == (0, 3)
+    assert devices.choose(0, 1500) == (0, 2)
+
+
+def test_chance_takes_any_device_that_has_room() -> None:
+    devices, rng = filled([1000, 200, 600, 1000]), Random(1)
+    assert {devices.choose(0, 300, rng) for _ in range(50)} == {(0,), (2,), (3,)}
+    assert {devices.choose(0, 1000, rng) for _ in range(50)} == {(0,), (3,)}
+
+
+@pytest.mark.parametrize("devices", [(), (1,), (0, 0), (0, 1), (0, 4), (-1, 2), (0, 2, 3)])
+def test_devices_that_do_not_fit_are_not_admitted(devices: tuple[int, ...]) -> None:
+    page = filled([1000, 200, 600, 1000])
+    assert page.admits(0, 1500, (0, 2))
+    assert not page.admits(0, 1500, devices)
+
+
+def test_a_task_gives_back_the_very_devices_it_took() -> None:
+    cluster = make_cluster(equipped("n", 2000))
+    cluster.hold(0, sharing("named", 400, devices=(1,)))
+    cluster.hold(0, sharing("unnamed", 300))
+    assert free(cluster) == [1000, 300]
+    cluster.hold(0, sharing("large", 600))
+    cluster.release(0, sharing("unnamed", 300))
+    assert free(cluster) == [400, 600]
+    cluster.release(0, sharing("named", 400, devices=(1,)))
+    assert free(cluster) == [400, 1000]
+
+
+def test_tasks_without_devices_leave_them_alone() -> None:
+    cluster = make_cluster(equipped("n", 1000))
+    cluster.hold(0, make_task("plain"))
+    cluster.release(0, make_task("plain"))
+    assert free(cluster) == [1000]
+    assert make_cluster(make_node("n")).devices is None
+
+
+def test_a_node_may_lose_its_devices_and_get_them_back_while_they_are_held() -> None:
+    cluster = make_cluster(equipped("n", 2500))
+    assert free(cluster) == [1000, 1000, 500]
+    cluster.hold(0, sharing("a", 1200))
+    cluster.put_node(make_node("n"))
+    assert free(cluster) == [-1000, 0, -200]
+    cluster.put_node(equipped("n", 2500))
+    assert free(cluster) == [0, 1000, 300]
+    cluster.release(0, sharing("a", 1200))
+    cluster.drop_node("n")
+    assert free(cluster) == [0, 0, 0]
+
+
+def test_what_the_api_server_says_is_counted_even_where_there_is_no_room() -> None:
+    cluster = make_cluster(equipped("n", 1000))
+    for name in ("a", "b"):
+        cluster.hold(0, sharing(name, 700))
+    cluster.hold(0, sharing("far", 100, devices=(2,)))
+    cluster.hold(0, sharing("many", 4000))
+    assert free(cluster) == [-1400, -1000, -1100]
+    for name, milli in (("a", 700), ("b", 700), ("far", 100), ("many", 4000)):
+        cluster.release(0, sharing(name, milli))
+    assert free(cluster) == [1000, 0, 0]
+
+
+def test_rows_that_come_later_have_devices_too() -> None:
+    cluster = Cluster(rows=1)
+    for at in range(3):
+        cluster.put_node(equipped(f"n{at}", 1000 * at))
+    assert cluster.devices is not None
+    assert cluster.devices.free[:3].tolist() == [[0, 0], [1000, 0], [1000, 1000]]
+
+
+def free(cluster: Cluster) -> list[float]:
+    assert cluster.devices is not None
+    return cluster.devices.free[0].tolist()
+
+
+# -- in the engine -------------------------------------------------------------------------------
+
+
+class Named(PlacePolicy):
+    """Answers with the devices it was made with."""
+
+    def __init__(self, *devices: int) -> None:
+        self._devices = devices
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        for task in turns:
+            is_open = view.task_class(task).open_count
+            yield Place(task, 0, self._devices) if is_open else Refuse(task)
+
+
+def test_shares_fill_a_device_before_they_break_another() -> None:
+    world = World(make_engine(Uniform(devices="fullest")), equipped("n", 3000))
+    world.add(*(sharing(f"t{at}", 400) for at in range(3)), sharing("w", 1000))
+    assert [bind.devices for bind in world.binds] == [(0,), (0,), (1,), (2,)]
+
+
+def test_random_placement_draws_devices_too() -> None:
+    world = World(make_engine(Uniform()), equipped("n", 4000))
+    world.add(*(sharing(f"t{at}", 100) for at in range(12)))
+    drawn = [bind.devices for bind in world.binds]
+    assert set(drawn) == {(0,), (1,), (2,), (3,)}
+    assert free(world.engine._state.cluster) == [1000 - 100 * drawn.count((at,)) for at in range(4)]
+
+
+def test_a_share_waits_although_there_is_enough_in_all_and_is_told_so() -> None:
+    world = World(make_engine(Named()), equipped("n", 2000))
+    world.add(sharing("a", 600), sharing("b", 600), sharing("c", 500))
+    world.sleep(2)
+    assert world.node_of("c") == ""
+    reason = "1 node(s) had enough gpu-milli in all, but not on single devices"
+    assert world.words("c")[-1] == ("Unschedulable", f"0/1 nodes are available: {reason}.")
+    world.end("b")
+    assert world.node_of("c") == "n"
+    assert world.binds[-1].devices == (1,)
+
+
+def test_the_policy_says_which_device_and_that_is_what_is_given_back() -> None:
+    world = World(make_engine(Named(2)), equipped("n", 3000))
+    world.add(sharing("a", 600), sharing("b", 300))
+    assert [bind.devices for bind in world.binds] == [(2,), (2,)]
+    assert free(world.engine._state.cluster) == [1000, 1000, 100]
+    world.end("a")
+    assert free(world.engine._state.cluster) == [1000, 1000, 700]
+
+
+def test_a_refused_bind_gives_its_devices_back() -> None:
+    world = World(make_engine(Named(1)), equipped("n", 2000))
+    world.refuse = lambda bind: "no"
+    world.add(sharing("a", 600))
+    assert free(world.engine._state.cluster) == [1000, 1000]
+
+
+@pytest.mark.parametrize("devices", [(1,), (7,), (0, 1)])
+def test_a_policy_that_names_devices_without_room_has_erred(devices: tuple[int, ...]) -> None:
+    world = World(make_engine(Named(*devices)), equipped("n", 2000))
+    world.put(replace(sharing("held", 900, devices=(1,)), node="n", profile="other"))
+    world.add(sharing("a", 600))
+    assert world.placed() == {"held": "n"}
+    assert "have no room for the 600 of default/a" in world.faults[0].message
+
+
+@pytest.mark.parametrize("devices", [None, [0], ("0",), 0])
+def test_what_are_no_devices_is_a_fault_too(devices: Any) -> None:
+    policy = Named()
+    policy._devices = devices
+    world = World(make_engine(policy), equipped("n", 2000))
+    world.add(sharing("a", 600))
+    assert world.faults[0].message == f"{devices!r} are no devices for default/a"
+
+
+def test_a_policy_may_not_give_devices_to_who_asks_for_none() -> None:
+    world = World(make_engine(Named(0)), make_node("n"))
+    world.add(make_task("a"))
+    assert "have no room" in world.faults[0].message
+
+
+def test_a_restart_counts_the_devices_that_the_pods_name() -> None:
+    world = World(make_engine(Named()), equipped("n", 2000))
+    residents = [sharing("a", 300, devices=(1,)), sharing("b", 700, devices=(1,)), sharing("c", 100)]
+    for task in residents:
+        world.put(replace(task, node="n"))
+    assert free(world.engine._state.cluster) == [900, 0]
+    world.put(replace(sharing("a", 300, devices=(0,)), node="n"))
+    assert free(world.engine._state.cluster) == [600, 300]
+
+
+def test_devices_come_back_with_a_node_that_was_away() -> None:
+    world = World(make_engine(Named(1)), equipped("n", 2000))
+    world.add(sharing("a", 600))
+    world.drop_node("n")
+    world.put_node(equipped("n", 2000))
+    assert free(world.engine._state.cluster) == [1000, 400]

@@ -1,0 +1,64 @@
+"""Label columns: opened on the first question, worn out by passing values, opened afresh."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eclectus.cluster.labels import ABSENT, LabelColumns
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Node, Requirement, Spec, Term
+
+
+def test_a_column_opens_with_what_nodes_carry_already() -> None:
+    columns = LabelColumns(3)
+    columns.put(0, (("zone", "a"),))
+    columns.put(2, (("zone", "b"), ("x", "")))
+    assert columns.column("zone").tolist() == [0, ABSENT, 1]
+    assert columns.codes("zone") == {"a": 0, "b": 1}
+    assert columns.column("never").tolist() == [ABSENT] * 3
+
+
+def test_values_that_pass_wear_a_column_out_and_it_opens_afresh() -> None:
+    columns = LabelColumns(2)
+    columns.column("boot")
+    for i in range(100):
+        columns.put(0, (("boot", f"id-{i}"),))
+        assert len(columns.codes("boot")) <= 6  # twice the rows, and what came since the last look
+    column, codes = columns.column("boot"), columns.codes("boot")
+    assert column.tolist() == [codes["id-99"], ABSENT]
+
+
+def test_a_rule_stays_right_while_columns_wear_out() -> None:
+    cluster = Cluster(rows=1)
+    spec = Spec(affinity=(Term((Requirement("boot", "In", ("id-42",)),)),))
+    cluster.put_node(Node("n", (("pods", 1),), (("boot", "id-x"),)))
+    task_class = TaskClass(cluster, spec, "w")
+    seen = []
+    for i in range(60):
+        cluster.put_node(Node("n", (("pods", 1),), (("boot", f"id-{i}"),)))
+        task_class.refresh()
+        seen.append(bool(task_class.open[0]))
+    assert seen == [i == 42 for i in range(60)]
+
+
+LABELS = st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["", "1", "2", "3", "4", "5"]))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.one_of(st.none(), LABELS), st.booleans()), max_size=40))
+def test_columns_agree_with_the_labels_they_were_given(
+    steps: list[tuple[int, dict[str, str] | None, bool]],
+) -> None:
+    columns, rows = LabelColumns(3), [{}, {}, {}]  # type: ignore[var-annotated]
+    for row, labels, look in steps:
+        if labels is None:
+            columns.clear(row)
+        else:
+            columns.put(row, tuple(sorted(labels.items())))
+        rows[row] = labels or {}
+        if look:
+            for key in ("a", "b"):
+                texts = {code: text for text, code in columns.codes(key).items()}
+                read = [texts.get(code) for code in columns.column(key).tolist()]
+                assert read == [worn.get(key) for worn in rows]

@@ -1,0 +1,193 @@
+"""What the engine keeps account of for policies that ask: what groups hold, and what is left of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import Any
+
+import pytest
+
+from builders import make_engine, make_node, make_task
+from eclectus.framework import Order
+from eclectus.framework.job_work import JobWork
+from eclectus.model.objects import Task
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.srtf import LeastWorkLeft
+from eclectus.policies.place.allocation import LeastAllocated
+from stories import Story
+from worlds import World
+
+GIB = 2**30
+
+
+def world_of(order: Order, *nodes: Any) -> World:
+    return World(make_engine(LeastAllocated(), order=order), *(nodes or [make_node(cpu=8, memory=32)]))
+
+
+def held(world: World, group: str) -> dict[str, int]:
+    (usage,) = world.engine._state.view.usages.values()
+    return dict(usage.held(group))
+
+
+def share(world: World, group: str) -> float:
+    (usage,) = world.engine._state.view.usages.values()
+    return usage.dominant_share(group)
+
+
+# -- usage -----------------------------------------------------------------------------------------
+
+
+def test_what_nobody_asks_for_is_not_kept() -> None:
+    state = make_engine(LeastAllocated())._state
+    assert (state.view.usages, state.work) == ({}, None)
+
+
+def test_a_group_holds_what_its_pods_hold_whoever_placed_them() -> None:
+    world = world_of(DominantShare())
+    world.add(make_task("a", cpu=2, memory=8))
+    world.add(make_task("foreign", cpu=1, profile="other", node="n"))
+    assert held(world, "default") == {"cpu": 3000, "memory": 8 * GIB, "pods": 2}
+    assert share(world, "default") == 3 / 8
+    world.end("a")
+    assert held(world, "default") == {"cpu": 1000, "memory": 0, "pods": 1}
+    world.delete("foreign")
+    assert (held(world, "default"), share(world, "default")) == ({}, 0.0)
+
+
+def test_a_refused_bind_gives_its_room_back() -> None:
+    world = world_of(DominantShare())
+    world.refuse = lambda bind: "conflict"
+    world.add(make_task("a"))
+    assert held(world, "default") == {}
+
+
+def test_a_pod_counts_for_the_group_it_was_counted_for_though_its_labels_change() -> None:
+    world = world_of(DominantShare(by="label", label="team"))
+    world.add(make_task("a", labels=(("team", "x"),)))
+    world.put(make_task("a", labels=(("team", "y"),), node="n"))
+    assert (held(world, "x")["cpu"], held(world, "y")) == (1000, {})
+    world.end("a")
+    assert held(world, "x") == {}
+
+
+def test_a_share_is_of_what_all_nodes_offer_now() -> None:
+    world = world_of(DominantShare(), make_node("n0", cpu=4), make_node("n1", cpu=12))
+    world.add(make_task("a", cpu=4))
+    assert share(world, "default") == 4 / 16
+    world.drop_node("n1" if world.node_of("a") == "n0" else "n0")
+    assert share(world, "default") == (1.0 if world.node_of("a") == "n0" else 4 / 12)
+
+
+def test_what_no_node_offers_any_more_counts_for_nothing() -> None:
+    world = world_of(DominantShare(), make_node("n0", gpus=1), make_node("n1"))
+    world.add(make_task("a", cpu=0, gpus=1))
+    assert share(world, "default") == 1.0
+    world.drop_node("n0")
+    assert share(world, "default") == 1 / 110  # its pod place alone
+
+
+def test_an_order_whose_groups_fail_is_told_so_and_stops_nobody() -> None:
+    class Broken(FifoOrder):
+        @property
+        def counted_by(self) -> Callable[[Task], str]:
+            return lambda task: {}[task.name]
+
+    world = world_of(Broken())
+    world.add(make_task("a"))
+    assert world.placed() == {"a": "n"}
+    assert [fault.policy for fault in world.faults] == ["Broken"]
+    assert held(world, "")["pods"] == 1
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) -> None:
+    order = DominantShare(by="job")
+    engine = make_engine(LeastAllocated(), order=order)
+    Story(engine, seed).live(120)
+    state = engine._state
+    expected: dict[str, dict[str, int]] = {}
+    for task, _, _ in state.residents.held.values():
+        group = expected.setdefault(order.group(task), {})
+        for name, amount in (*task.holding, ("pods", 1)):
+            group[name] = group.get(name, 0) + amount
+    usage = state.view.usage(order)
+    assert {name: {k: v for k, v in usage.held(name).items() if v} for name in usage._held} == expected
+
+
+# -- work left ---------------------------------------------------------------------------------------
+
+
+class Asked(LeastWorkLeft):
+    """Remembers what it saw at each turn."""
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "seen", [])
+
+    def turns(self, view: Any, lanes: Any) -> Iterator[Any]:
+        for lane in super().turns(view, lanes):
+            self.seen.append((lane.head.name, view.work_left(lane.head)))
+            yield lane
+
+
+def test_work_left_falls_as_pods_of_the_job_begin_and_rises_again_when_a_bind_is_refused() -> None:
+    order = Asked()
+    world = world_of(order, make_node(cpu=2))
+    world.refuse = lambda bind: "conflict" if bind.name == "t1" and len(world.binds) == 2 else ""
+    world.add(*(make_task(f"t{at}", job="j", created=at, estimate=3.0, job_work=20.0) for at in range(3)))
+    assert order.seen[:3] == [("t0", 20.0), ("t1", 17.0), ("t2", 14.0)]
+    assert world.engine._state.work.left(world.tasks["t1"]) == 14.0  # t2 took its room, and it waits
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [
+        ([(1, 20.0), (2, 12.0)], 12.0),  # the youngest pod knows best
+        ([(2, 12.0), (1, 20.0)], 12.0),  # in whatever order they are seen
+        ([(1, 20.0), (1, 20.0), (5, 20.0)], 20.0),  # pods of one template
+        ([(1, 1.0), (1, 2.0)], 2.0),  # two lost at once
+        ([(1, None), (1, None)], 6.0),  # nothing but estimates
+        ([(1, 20.0), (2, None)], 20.0),  # the figure covers it
+    ],
+)
+def test_the_figure_that_counts(said: list[tuple[float, float | None]], left: float) -> None:
+    work = JobWork()
+    for at, (created, figure) in enumerate(said):
+        work.appear(make_task(f"t{at}", job="j", created=created, estimate=3.0, job_work=figure))
+    assert work.left(make_task("t0", job="j")) == left
+
+
+def test_a_figure_heard_again_does_not_undo_what_has_begun() -> None:
+    work = JobWork()
+    first, second = (
+        make_task(n, job="j", estimate=3.0, job_work=20.0, created=t) for n, t in (("a", 1), ("b", 9))
+    )
+    work.appear(first)
+    work.begin(first)
+    work.appear(second)
+    assert work.left(second) == 17.0
+
+
+def test_of_a_job_of_which_nothing_is_known_there_is_no_end() -> None:
+    work = JobWork()
+    work.appear(make_task("a", job="j"))
+    assert work.left(make_task("a", job="j")) == inf
+    assert work.left(make_task("stranger")) == inf
+
+
+def test_a_pod_that_is_adopted_leaves_the_job_it_came_with() -> None:
+    world = world_of(LeastWorkLeft(), make_node(cpu=0))
+    world.add(make_task("a", job="j", estimate=3.0))
+    world.put(make_task("a", job="k", estimate=3.0))
+    world.delete("a")
+    assert world.engine._state.work._jobs == {}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_through_all_that_may_happen_accounts_are_of_pending_pods_alone(seed: int) -> None:
+    engine = make_engine(LeastAllocated(), order=LeastWorkLeft())
+    Story(engine, seed).live(120)
+    state = engine._state
+    assert state.work is not None
+    assert sorted(state.work._job_of) == sorted(state.pending)

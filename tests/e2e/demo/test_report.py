@@ -1,0 +1,159 @@
+"""From a journal to the report: every time, every loss, every violation."""
+
+import json
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from eclectus_e2e.demo.objects import pod_name
+from eclectus_e2e.demo.report import Run, report, result
+from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.demo.stream import CLASSES, Arrival, Wish
+from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+
+NODES = [
+    NodeSpec(name="slow", group="1", speed=1.0, labels={"zone": "here"}, allocatable={"cpu": "2"}),
+    NodeSpec(name="fast", group="8", speed=8.0, labels={"zone": "there"}, allocatable={"cpu": "2"}),
+]
+BUILD, TRAIN, INFER = (
+    next(kind for kind in CLASSES if kind.name == name) for name in ("build", "train", "infer")
+)
+CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0)
+EPOCH = 1000.0
+
+
+def arrival(number, at=0.0, kind=BUILD, wish=None):
+    return Arrival(number, at, kind, 1.0, wish)
+
+
+def entry(one, node, started, finished, outcome="succeeded"):
+    return Entry(
+        "default", pod_name(one), str(one.number), node, one.kind.name, 1.0, started, finished, outcome
+    )
+
+
+def run(arrivals, entries, scheduler="eclectus", load=0.8, **more):
+    sent = {pod_name(one): EPOCH + one.at_seconds for one in arrivals}
+    given = Run(scheduler, load, 0.0, arrivals, sent, [0.0] * len(arrivals), entries, CLEAN, ())
+    return replace(given, **more)
+
+
+def test_times_run_from_creation_to_start_and_end():
+    arrivals = [arrival(0), arrival(1, at=1.0)]
+    entries = [
+        entry(arrivals[0], "fast", EPOCH + 0.5, EPOCH + 2.0),
+        entry(arrivals[1], "fast", EPOCH + 1.5, EPOCH + 5.0),
+    ]
+    found = result(run(arrivals, entries), NODES)
+    assert found.response_seconds.mean == pytest.approx((2.0 + 4.0) / 2)
+    assert found.response_seconds.p50 == pytest.approx(3.0)
+    assert found.start_seconds.mean == pytest.approx(0.5)
+    assert found.sound
+
+
+def test_the_warm_up_is_not_timed_but_is_counted():
+    arrivals = [arrival(0), arrival(1, at=1.0), arrival(2, at=12.0)]
+    entries = [
+        entry(arrivals[0], "fast", EPOCH, EPOCH + 9.0),
+        entry(arrivals[2], "fast", EPOCH + 12, EPOCH + 13),
+    ]
+    found = result(run(arrivals, entries, warm_seconds=10.0), NODES)
+    assert (found.pods, found.timed, found.lost) == (3, 1, 1)
+    assert found.response_seconds.mean == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("outcome", ["killed", "vanished", "OutOfcpu", "NodeAffinity"])
+def test_who_does_not_succeed_is_lost(outcome):
+    arrivals = [arrival(0)]
+    found = result(run(arrivals, [entry(arrivals[0], "fast", 0.0, EPOCH, outcome)]), NODES)
+    assert found.lost == 1
+    assert not found.sound
+
+
+def test_a_pod_without_a_trace_is_lost():
+    assert result(run([arrival(0)], []), NODES).lost == 1
+
+
+def test_a_pod_that_ran_on_two_nodes_is_doubled():
+    arrivals = [arrival(0)]
+    twice = [entry(arrivals[0], node, EPOCH, EPOCH + 1) for node in ("slow", "fast")]
+    found = result(run(arrivals, twice), NODES)
+    assert (found.doubled, found.lost, found.sound) == (1, 0, False)
+
+
+def test_what_kubelets_refuse_is_counted():
+    arrivals = [arrival(0)]
+    counters = msgspec.structs.replace(CLEAN, overcommitted=2, violations=1)
+    found = result(run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)], counters=counters), NODES)
+    assert (found.overcommitted, found.violations, found.sound) == (2, 1, False)
+
+
+@pytest.mark.parametrize(
+    ("second_start", "beyond"),
+    [(EPOCH + 0.99, 1), (EPOCH + 1.0, 0)],
+    ids=["begins before the other has ended", "begins as the other ends"],
+)
+def test_a_full_node_that_takes_one_more_is_found_without_its_kubelet(second_start, beyond):
+    arrivals = [arrival(0, kind=TRAIN), arrival(1, kind=BUILD)]  # two cores, then one more, of two
+    entries = [
+        entry(arrivals[0], "fast", EPOCH, EPOCH + 1.0),
+        entry(arrivals[1], "fast", second_start, EPOCH + 3.0),
+    ]
+    assert result(run(arrivals, entries), NODES).overcommitted == beyond
+
+
+def test_a_gpu_that_is_not_there_is_found():
+    arrivals = [arrival(0, kind=INFER)]
+    assert result(run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)]), NODES).overcommitted == 1
+
+
+@pytest.mark.parametrize(("node", "violations"), [("slow", 0), ("fast", 1)])
+def test_a_hard_wish_that_is_not_met_is_a_violation(node, violations):
+    arrivals = [arrival(0, wish=Wish("zone", ("here",), hard=True))]
+    found = result(run(arrivals, [entry(arrivals[0], node, EPOCH, EPOCH + 1)]), NODES)
+    assert found.violations == violations
+    assert found.preferences_met is None
+
+
+def test_a_soft_wish_that_is_not_met_is_none():
+    wish = Wish("zone", ("here",), hard=False)
+    arrivals = [arrival(0, wish=wish), arrival(1, wish=wish)]
+    entries = [entry(one, node.name, EPOCH, EPOCH + 1) for one, node in zip(arrivals, NODES, strict=True)]
+    found = result(run(arrivals, entries), NODES)
+    assert (found.violations, found.preferences_met) == (0, 0.5)
+
+
+def test_the_report_sets_every_load_beside_kube_scheduler():
+    arrivals = [arrival(0)]
+    cells = [Cell("slow", "build", 1.0, 9), Cell("fast", "build", 8.0, 9)]
+
+    def took(scheduler, load, seconds, **more):
+        return run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + seconds)], scheduler, load, **more)
+
+    runs = [
+        took("eclectus", 0.8, 1.0, cells=cells),
+        took("kube-scheduler", 0.8, 2.0),
+        took("eclectus", 0.5, 3.0),
+        took("kube-scheduler", 0.5, 4.0),
+    ]
+    found = report(runs, NODES, seed=1, main_load=0.8, capacity=20.0)
+    written = json.loads(msgspec.json.encode(found))
+    assert written["ratios"]["eclectus"]["mean"] == pytest.approx(0.5)
+    assert written["loads"]["0.5"]["ratios"]["eclectus"]["p99"] == pytest.approx(0.75)
+    assert written["loads"]["0.8"]["pods_per_second"] == pytest.approx(16.0)
+    assert written["schedulers"]["eclectus"]["response_seconds"]["p95"] == pytest.approx(1.0)
+    assert (written["learned_within_third"], written["pods"], written["sound"]) == (1.0, 4, True)
+
+
+def test_one_bad_run_makes_the_whole_report_unsound():
+    arrivals = [arrival(0)]
+    good = run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)])
+    bad = run(arrivals, [], "kube-scheduler")
+    found = report([good, bad], NODES, seed=1, main_load=0.8, capacity=20.0)
+    assert not found.sound
+    assert (
+        json.loads(msgspec.json.encode(found))["schedulers"]["kube-scheduler"]["response_seconds"]["p50"]
+        is None
+    )

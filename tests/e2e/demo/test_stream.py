@@ -1,0 +1,106 @@
+"""The stream is the same for every scheduler, and is what the report says it is."""
+
+import itertools
+from collections import Counter
+from statistics import mean, pstdev
+
+import pytest
+
+from eclectus_e2e.demo.objects import pod_object
+from eclectus_e2e.demo.stream import CLASSES, GPU_WISH, Arrival, Wish, capacity, stream
+from eclectus_e2e.testbed.kubelet.admission import Demand
+from eclectus_e2e.testbed.kubelet.matching import selects
+from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
+from eclectus_e2e.testbed.kubelet.objects import Pod
+
+NODES = default_nodes(DEFAULT_SEED)
+MANY = stream(7, 20.0, 1000.0)
+
+
+def test_the_same_seed_is_the_same_stream():
+    assert stream(3, 20.0, 30.0) == stream(3, 20.0, 30.0)
+    assert stream(3, 20.0, 30.0) != stream(4, 20.0, 30.0)
+
+
+def test_another_load_is_the_same_pods_at_another_pace():
+    slow, fast = stream(3, 10.0, 60.0), stream(3, 20.0, 30.0)
+    assert [(one.kind, one.work_seconds, one.wish) for one in slow] == [
+        (one.kind, one.work_seconds, one.wish) for one in fast
+    ]
+    assert [one.at_seconds for one in slow] == pytest.approx([2 * one.at_seconds for one in fast])
+
+
+def test_arrivals_are_poisson():
+    gaps = [later.at_seconds - one.at_seconds for one, later in itertools.pairwise(MANY)]
+    assert mean(gaps) == pytest.approx(1 / 20, rel=0.03)
+    assert pstdev(gaps) == pytest.approx(1 / 20, rel=0.05)  # an exponential's spread is its mean
+
+
+@pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.name)
+def test_each_class_has_its_share_mean_and_spread(kind):
+    works = [one.work_seconds for one in MANY if one.kind == kind]
+    assert len(works) / len(MANY) == pytest.approx(kind.share, rel=0.08)
+    assert mean(works) == pytest.approx(kind.work_seconds, rel=0.06)
+    assert pstdev(works) / mean(works) == pytest.approx(kind.shape**-0.5, rel=0.1)
+
+
+def test_a_third_has_wishes_hard_or_soft():
+    hard = sum(one.wish is not None and one.wish.hard for one in MANY) / len(MANY)
+    soft = sum(one.wish is not None and not one.wish.hard for one in MANY) / len(MANY)
+    assert hard + soft == pytest.approx(1 / 3, abs=0.02)
+    assert hard > 0.15
+    assert soft > 0.05
+
+
+def test_capacity_is_what_the_nodes_get_done():
+    """432 core-speeds; a pod needs .25 x .5 x 6 + .5 x 15 + .2 x 2 x 15 + .05 x 10 = 14.75 of them."""
+    assert capacity(NODES) == pytest.approx(432 / 14.75)
+
+
+def test_no_wish_leaves_too_few_nodes_for_those_who_have_it():
+    """Even if every pod with a hard wish ran on the nodes of its wish alone, they would have room."""
+    for wish in {one.wish for one in MANY if one.wish and one.wish.hard}:
+        allowed = [node for node in NODES if wish.met_by(node.labels)]
+        share = sum(one.wish == wish for one in MANY) / len(MANY)
+        assert share * capacity(NODES) < 0.6 * capacity(allowed)
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        Wish("kubernetes.io/arch", ("arm64",), hard=True),
+        Wish("eclectus.dev/nic-gbps", ("25", "100"), hard=True),
+        GPU_WISH,
+        Wish("topology.kubernetes.io/zone", ("zone-a",), hard=False),
+        None,
+    ],
+)
+def test_the_pod_asks_for_what_the_arrival_wishes(wish):
+    kind = next(kind for kind in CLASSES if bool(kind.gpus) == (wish == GPU_WISH))
+    pod = pod_object(Arrival(5, 0.0, kind, 2.5, wish), "some-scheduler")
+    for node in NODES:
+        may = selects(pod["spec"], node.name, node.labels)
+        assert may == (wish is None or not wish.hard or wish.met_by(node.labels))
+    preferred = "preferredDuringSchedulingIgnoredDuringExecution" in str(pod)
+    assert preferred == (wish is not None and not wish.hard)
+
+
+def test_the_kubelet_reads_the_pod_as_it_is_meant():
+    kind = CLASSES[3]
+    pod = pod_object(Arrival(5, 0.0, kind, 2.5, GPU_WISH), "some-scheduler")
+    resources = Demand.of(pod["spec"]).resources
+    assert (resources["cpu"], resources["nvidia.com/gpu"]) == (kind.cpu_millicores, 1)
+    read = Pod(metadata=_metadata(pod), spec=pod["spec"])
+    assert (read.klass, read.work_seconds()) == (kind.name, 2.5)
+    assert pod["spec"]["schedulerName"] == "some-scheduler"
+
+
+def test_every_wish_comes_up():
+    assert len(Counter(one.wish for one in MANY)) == 10  # none, GPU, 2 archs, NIC, 2 kernels, 3 zones
+
+
+def _metadata(pod):
+    from eclectus_e2e.testbed.kubelet.objects import Metadata
+
+    meta = pod["metadata"]
+    return Metadata(meta["name"], meta["namespace"], labels=meta["labels"], annotations=meta["annotations"])

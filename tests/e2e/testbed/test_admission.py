@@ -1,0 +1,180 @@
+"""The fake kubelet refuses what a real one refuses, in its words."""
+
+from typing import Any
+
+import pytest
+
+from eclectus_e2e.testbed.kubelet.admission import Demand, Room
+from eclectus_e2e.testbed.kubelet.demand import requests
+from eclectus_e2e.testbed.kubelet.quantities import amount
+
+
+def container(port: int = 0, **wanted: str) -> dict[str, Any]:
+    ports = [{"hostPort": port, "containerPort": port, "protocol": "TCP"}] if port else []
+    return {"name": "c", "resources": {"requests": wanted}, "ports": ports}
+
+
+def room(**allocatable: int) -> Room:
+    labels = {"zone": "a", "size": "12"}
+    return Room("n1", {"cpu": 4000, "memory": 1000, "pods": 3, **allocatable}, labels)
+
+
+def asked(room_: Room, spec: dict[str, Any]) -> str:
+    refusal = room_.refusal(spec, Demand.of(spec))
+    return refusal.reason if refusal else "taken"
+
+
+@pytest.mark.parametrize(
+    ("resource", "text", "units"),
+    [
+        ("cpu", "1", 1000),
+        ("cpu", "250m", 250),
+        ("cpu", "0.5", 500),
+        ("cpu", "100u", 1),  # rounded up
+        ("memory", "1Gi", 2**30),
+        ("memory", "1.5Ki", 1536),
+        ("memory", "2M", 2_000_000),
+        ("memory", "1e3", 1000),
+        ("nvidia.com/gpu", "2", 2),
+    ],
+)
+def test_quantities(resource: str, text: str, units: int) -> None:
+    assert amount(resource, text) == units
+
+
+@pytest.mark.parametrize("text", ["", "1GB", "one", "1 Gi", "Ki"])
+def test_what_is_no_quantity_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a quantity"):
+        amount("memory", text)
+
+
+def test_requests_are_containers_and_sidecars_or_the_largest_init_container() -> None:
+    sidecar = {**container(cpu="300m"), "restartPolicy": "Always"}
+    spec = {
+        "containers": [container(cpu="1", memory="10"), container(cpu="500m")],
+        "initContainers": [container(cpu="1700m"), sidecar, container(cpu="1600m", memory="50")],
+        "overhead": {"cpu": "10m"},
+    }
+    # Running: 1500 + 300. Starting: 1700 before the sidecar, 1600 + 300 beside it.
+    assert requests(spec) == {"cpu": 1900 + 10, "memory": 50}
+
+
+def test_pod_level_requests_replace_the_sum() -> None:
+    spec = {"containers": [container(cpu="1", memory="5")], "resources": {"requests": {"cpu": "700m"}}}
+    assert requests(spec) == {"cpu": 700, "memory": 5}
+
+
+def test_an_overcommitted_node_refuses_in_the_kubelets_words() -> None:
+    node = room()
+    node.take("a", Demand({"cpu": 3000}, set()))
+    spec = {"containers": [container(cpu="1001m")]}
+    refusal = node.refusal(spec, Demand.of(spec))
+    assert refusal is not None
+    assert refusal.reason == "OutOfcpu"
+    assert refusal.message == (
+        "Pod was rejected: Node didn't have enough resource: cpu, requested: 1001, used: 3000, capacity: 4000"
+    )
+
+
+def test_exactly_full_is_taken_and_freed_room_is_room_again() -> None:
+    node = room()
+    node.take("a", Demand({"cpu": 3000}, set()))
+    fits, too_much = {"containers": [container(cpu="1")]}, {"containers": [container(cpu="4")]}
+    assert asked(node, fits) == "taken"
+    assert asked(node, too_much) == "OutOfcpu"
+    node.free("a")
+    node.free("a")  # a second time gives nothing back twice
+    assert asked(node, too_much) == "taken"
+    assert node.used["cpu"] == 0
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reason"),
+    [
+        ({"memory": "1001"}, "OutOfmemory"),
+        ({"ephemeral-storage": "1"}, "OutOfephemeral-storage"),
+        ({"nvidia.com/gpu": "1"}, "OutOfnvidia.com/gpu"),
+        ({"nvidia.com/gpu": "0"}, "taken"),
+        ({}, "taken"),
+    ],
+)
+def test_every_resource_counts(wanted: dict[str, str], reason: str) -> None:
+    assert asked(room(), {"containers": [container(**wanted)]}) == reason
+
+
+def test_one_pod_too_many() -> None:
+    node = room(pods=1)
+    node.take("a", Demand({}, set()))
+    assert asked(node, {"containers": [container()]}) == "OutOfpods"
+
+
+@pytest.mark.parametrize(
+    ("operator", "key", "values", "taken"),
+    [
+        ("In", "zone", ["a", "b"], True),
+        ("In", "zone", ["b"], False),
+        ("In", "missing", ["b"], False),
+        ("NotIn", "zone", ["b"], True),
+        ("NotIn", "zone", ["a"], False),
+        ("NotIn", "missing", ["a"], True),
+        ("Exists", "zone", [], True),
+        ("Exists", "missing", [], False),
+        ("DoesNotExist", "missing", [], True),
+        ("DoesNotExist", "zone", [], False),
+        ("Gt", "size", ["11"], True),
+        ("Gt", "size", ["12"], False),
+        ("Lt", "size", ["13"], True),
+        ("Lt", "zone", ["13"], False),
+    ],
+)
+def test_required_affinity(operator: str, key: str, values: list[str], taken: bool) -> None:
+    term = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    spec = {"containers": [container()], "affinity": {"nodeAffinity": required}}
+    assert asked(room(), spec) == ("taken" if taken else "NodeAffinity")
+
+
+def test_terms_are_alternatives_and_an_empty_term_accepts_nothing() -> None:
+    good = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    bad = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}
+    for terms, reason in (([bad, good], "taken"), ([bad], "NodeAffinity"), ([{}], "NodeAffinity")):
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+        spec = {"containers": [container()], "affinity": {"nodeAffinity": required}}
+        assert asked(room(), spec) == reason
+
+
+def test_a_node_selector_must_match() -> None:
+    assert asked(room(), {"containers": [container()], "nodeSelector": {"zone": "a"}}) == "taken"
+    assert asked(room(), {"containers": [container()], "nodeSelector": {"zone": "b"}}) == "NodeAffinity"
+
+
+@pytest.mark.parametrize(
+    ("effect", "tolerations", "reason"),
+    [
+        ("NoExecute", [], "TaintToleration"),
+        ("NoSchedule", [], "taken"),  # a kubelet looks at NoExecute alone
+        ("NoExecute", [{"operator": "Exists"}], "taken"),
+        ("NoExecute", [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}], "TaintToleration"),
+        ("NoExecute", [{"key": "k", "operator": "Equal", "value": "7"}], "taken"),
+        ("NoExecute", [{"key": "k", "value": "8"}], "TaintToleration"),
+        ("NoExecute", [{"key": "k", "operator": "Gt", "value": "6"}], "taken"),
+        ("NoExecute", [{"key": "k", "operator": "Lt", "value": "6"}], "TaintToleration"),
+    ],
+)
+def test_taints(effect: str, tolerations: list[dict[str, str]], reason: str) -> None:
+    node = room()
+    node.taints = [{"key": "k", "value": "7", "effect": effect}]
+    assert asked(node, {"containers": [container()], "tolerations": tolerations}) == reason
+
+
+def test_a_host_port_is_given_once() -> None:
+    node = room()
+    first = {"containers": [container(port=80)]}
+    node.take("a", Demand.of(first))
+    assert asked(node, first) == "NodePorts"
+    assert asked(node, {"containers": [container(port=81)]}) == "taken"
+
+
+def test_room_is_told_before_constraints() -> None:
+    spec = {"containers": [container(cpu="5")], "nodeSelector": {"zone": "b"}}
+    assert asked(room(), spec) == "OutOfcpu"

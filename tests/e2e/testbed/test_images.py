@@ -1,0 +1,176 @@
+"""Image archives: the list says what they hold, their bytes tell of nothing else, none is ever half there."""
+
+import hashlib
+import io
+import json
+import os
+import tarfile
+
+import pytest
+
+from eclectus_e2e.errors import BuildError, MachineError, UsageError
+from eclectus_e2e.paths import CHECKOUT, IMAGES
+from eclectus_e2e.testbed.images import archives, layers, shell, tarball
+from eclectus_e2e.testbed.images.contents import contents, parsed
+from eclectus_hack import dockerfiles
+
+LIST = IMAGES.read_text()
+
+
+@pytest.fixture
+def small(tmp_path):
+    """An image of one file, and the folder to write its archive into."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "file").write_text("one")
+    return image_of(tree, tmp_path / "layer.tar")
+
+
+def image_of(tree, tar):
+    layer = layers.Layer(tar, layers.pack(tree, tar))
+    return tarball.Packed("example/image:1", [layer], {"Entrypoint": ["/file"]})
+
+
+def test_every_file_that_the_list_names_is_there():
+    listed = contents()
+    named = [listed.build_lock]
+    for image in listed.images.values():
+        named += [image.lock or listed.build_lock, *image.sources]
+    assert [name for name in named if not (CHECKOUT / name).exists()] == []
+    assert {"scheduler", "operator", "unit"} == listed.images.keys()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("entrypoint: [eclectus]", "entrypiont: [eclectus]", "entrypiont"),
+        ("cmd: [--help]", "cmd: --help", r"cmd"),
+        ("user:", "usre:", "usre"),
+    ],
+)
+def test_a_mistake_in_the_list_is_told_with_its_place(old, new, told):
+    with pytest.raises(UsageError, match=f"images.yaml: .*{told}"):
+        parsed(LIST.replace(old, new, 1))
+
+
+@pytest.mark.parametrize("name", contents().images)
+def test_both_ways_start_an_image_alike(name):
+    image = contents().images[name]
+    text = dockerfiles.render(image.dockerfile, contents())
+    (stage,) = [each for each in text.split("\nFROM ") if each.partition("\n")[0].endswith(f" AS {name}")]
+    start = archives.settings(image)
+    assert f"\nUSER {start['User']}\n" in stage
+    assert f"\nENTRYPOINT {json.dumps(start['Entrypoint'])}\nCMD {json.dumps(start['Cmd'])}\n" in stage
+    assert ("PATH=/venv/bin:" in start["Env"][0]) == ("ENV PATH=/venv/bin:" in stage)
+    assert all(f" {each}" in stage for each in start["Env"][1:])
+
+
+def test_a_tree_packs_to_the_same_bytes_whoever_made_it_and_when(tmp_path):
+    digests = set()
+    for umask, names in ((0o022, ("a", "b")), (0o077, ("b", "a"))):
+        before = os.umask(umask)
+        tree = tmp_path / str(umask)
+        (tree / "folder").mkdir(parents=True)
+        for name in names:
+            (tree / "folder" / name).write_text(name)
+        os.umask(before)
+        os.utime(tree / "folder" / "a", (umask, umask))
+        digests.add(layers.pack(tree, tmp_path / "packed.tar"))
+    assert len(digests) == 1
+
+
+def test_root_alone_may_write_what_is_packed(tmp_path):
+    (tmp_path / "tree" / "tmp").mkdir(parents=True)
+    (tmp_path / "tree" / "tmp").chmod(0o1777)
+    (tmp_path / "tree" / "open").mkdir(mode=0o777)
+    program = tmp_path / "tree" / "open" / "program"
+    program.write_text("")
+    program.chmod(0o4777)
+    (tmp_path / "tree" / "link").symlink_to("open/program")
+    layers.pack(tmp_path / "tree", tmp_path / "packed.tar")
+    with tarfile.open(tmp_path / "packed.tar") as tar:
+        modes = {member.name: member.mode for member in tar if not member.issym()}
+        assert {(member.uid, member.gid, member.uname) for member in tar} == {(0, 0, "")}
+        assert tar.getmember("link").linkname == "open/program"
+    assert modes == {"tmp": 0o1777, "open": 0o755, "open/program": 0o755}
+
+
+def test_an_archive_names_its_parts_by_the_hashes_of_their_bytes(small, tmp_path):
+    tarball.write(small, tmp_path / "image.tar")
+    with tarfile.open(tmp_path / "image.tar") as tar:
+        read = {member.name: tar.extractfile(member).read() for member in tar}
+    (manifest,) = json.loads(read["manifest.json"])
+    configuration = json.loads(read[manifest["Config"]])
+    assert manifest["RepoTags"] == ["example/image:1"]
+    assert manifest["Config"] == f"{hashlib.sha256(read[manifest['Config']]).hexdigest()}.json"
+    assert configuration["config"] == {"Entrypoint": ["/file"]}
+    hashes = [hashlib.sha256(read[name]).hexdigest() for name in manifest["Layers"]]
+    assert configuration["rootfs"] == {"type": "layers", "diff_ids": [f"sha256:{each}" for each in hashes]}
+    with tarfile.open(fileobj=io.BytesIO(read[manifest["Layers"][0]])) as layer:
+        assert layer.extractfile("file").read() == b"one"
+
+
+def test_an_archive_is_written_again_only_when_it_would_differ(small, tmp_path):
+    path = tmp_path / "image.tar"
+    tarball.write(small, path)
+    first = path.stat().st_ino, path.read_bytes()
+    tarball.write(small, path)
+    assert (path.stat().st_ino, path.read_bytes()) == first
+    (tmp_path / "tree" / "file").write_text("two")
+    tarball.write(image_of(tmp_path / "tree", tmp_path / "layer.tar"), path)
+    assert path.read_bytes() != first[1]
+
+
+def test_a_layer_is_filled_once_and_again_when_its_key_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    fills = []
+
+    def fill(tree):
+        fills.append(tree)
+        (tree / "file").write_text("text")
+
+    one = layers.cached("some", [b"key"], fill)
+    assert layers.cached("some", [b"key"], fill) == one
+    assert layers.cached("some", [b"ke", b"y"], fill).digest == one.digest
+    assert len(fills) == 2
+    assert one.digest == hashlib.sha256(one.tar.read_bytes()).hexdigest()
+
+
+def test_of_each_name_the_newest_layers_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    other = layers.cached("some-other", [b""], lambda _: None)
+    made = []
+    for number in range(layers.KEPT + 2):
+        made.append(layers.cached("some", [bytes([number])], lambda _: None))
+        os.utime(made[-1].tar.parent, (number, number))
+    assert [each.tar.exists() for each in made] == [False] * 2 + [True] * layers.KEPT
+    assert other.tar.exists()
+
+
+def test_a_step_that_fails_leaves_nothing_that_looks_built(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+    def fill(tree):
+        (tree / "half").write_text("")
+        shell.run("sh", "-c", "echo the disk is on fire; exit 3")
+
+    with pytest.raises(BuildError, match=r"ended with code 3:\nthe disk is on fire"):
+        layers.cached("some", [b"key"], fill)
+    with tarfile.open(layers.cached("some", [b"key"], lambda _: None).tar) as tar:
+        assert tar.getnames() == []
+    assert list((tmp_path / "eclectus" / "images").glob("building-*")) == []
+
+
+def test_a_machine_that_cannot_says_why_and_what_to_do(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(archives, "SYSTEM_PATH", "/nonexistent")
+    assert "apt-get install debootstrap apt busybox-static" in archives.why_not()
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert "needs root" in archives.why_not()
+    with pytest.raises(MachineError, match="needs root"):
+        archives.archive("unit")
+
+
+def test_an_unknown_image_is_answered_with_those_there_are():
+    with pytest.raises(UsageError, match="'sheduler'; there are scheduler, unit, operator, pause, busybox"):
+        archives.archive("sheduler")

@@ -1,0 +1,114 @@
+"""Images built without Docker, started as a container is: with their own root, user and environment."""
+
+import json
+import os
+import signal
+import subprocess
+import tarfile
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.testbed.images import archives, layers
+from eclectus_hack.images import images
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.timeout(1200),  # the first build of all fetches Debian and the locked packages
+    pytest.mark.skipif(archives.why_not() is not None, reason=str(archives.why_not())),
+]
+
+
+class Unpacked:
+    """An archive's image as a folder, and a way to run its programs in there."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        parts = folder / "parts"
+        self.root = folder / "root"
+        self.root.mkdir()
+        with tarfile.open(archives.archive(name)) as tar:
+            tar.extractall(parts, filter="data")
+        (manifest,) = json.loads((parts / "manifest.json").read_text())
+        self.start = json.loads((parts / manifest["Config"]).read_text())["config"]
+        layers.unpack([layers.Layer(parts / each, "") for each in manifest["Layers"]], self.root)
+
+    def command(self, *arguments: str) -> list[str]:
+        """Arguments for a process inside, as the image's user and with its environment alone."""
+        user = f"--userspec={self.start.get('User', '65532:65532')}"
+        return ["env", "-i", *self.start.get("Env", []), "/usr/sbin/chroot", user, str(self.root), *arguments]
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(self.command(*arguments), capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    """Each image by name, unpacked once."""
+    return cache(lambda name: Unpacked(name, tmp_path_factory.mktemp(name)))
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("scheduler", "learns how fast"), ("operator", "NodeProbe"), ("unit", "--units")]
+)
+def test_the_entry_point_starts_as_nobody(unpacked, name, says):
+    image = unpacked(name)
+    told = image.run(*image.start["Entrypoint"], *image.start["Cmd"])
+    assert (told.returncode, told.stderr) == (0, "")
+    assert says in told.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "packages"),
+    [("scheduler", "aiohttp, kubernetes, numpy, orjson, uvloop"), ("operator", "aiohttp, kopf")],
+)
+def test_what_the_lock_names_can_be_imported_and_is_compiled(unpacked, name, packages):
+    code = (
+        f"import {packages}, sys; assert aiohttp.__spec__.cached; print(sys.prefix, aiohttp.__spec__.cached)"
+    )
+    told = unpacked(name).run("python", "-c", code)
+    assert told.stderr == ""
+    prefix, cached = told.stdout.split()
+    assert prefix == "/venv"
+    assert (unpacked(name).root / cached.lstrip("/")).exists()
+
+
+def test_the_scheduler_carries_kubectls_plugin_and_its_scenarios(unpacked):
+    image = unpacked("scheduler")
+    assert "version" in image.run("kubectl-eclectus", "--version").stdout
+    assert list(image.root.glob("venv/lib/python3*/site-packages/eclectus/scenarios/*.yaml"))
+
+
+@pytest.mark.parametrize("name", ["scheduler", "operator", "unit"])
+def test_nobody_may_write_but_where_everybody_may(unpacked, name):
+    image = unpacked(name)
+    writable = image.run("find", "/", "-xdev", "-writable", "-not", "-type", "l", "-not", "-perm", "-1777")
+    assert writable.stdout == ""
+    assert image.run("find", "/", "-xdev", "-perm", "/6000").stdout == ""
+
+
+def test_pause_waits_until_it_is_told_to_end(unpacked):
+    with subprocess.Popen(unpacked("pause").command("/pause")) as process:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+
+
+def test_busybox_has_its_applets_by_name(unpacked):
+    told = unpacked("busybox").run("sh", "-c", "seq 3 | wc -l; touch /tmp/mine && echo written")
+    assert told.stdout.split() == ["3", "written"]
+
+
+def test_an_archive_that_is_up_to_date_is_left_alone():
+    first = os.stat(archives.archive("busybox"))
+    assert os.stat(archives.archive("busybox")) == first
+
+
+def test_the_command_says_where_each_archive_lies_and_what_pods_call_it(capsys):
+    assert images(["pause", "busybox"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.split()[0] == "build/images/pause.tar"
+    assert first.split()[-1] == "registry.k8s.io/pause:3.10"
+    assert (CHECKOUT / second.split()[0]).exists()

@@ -1,0 +1,330 @@
+"""The real thing: a control plane of our own, and the fake kubelet playing nodes on it."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eclectus_e2e.errors import StartError, UsageError
+from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubelet import handle
+from eclectus_e2e.testbed.kubelet.handle import KubeletControl
+from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.launch import process_identity
+from eclectus_e2e.testbed.processes import recorded, wait_for
+
+pytestmark = pytest.mark.live
+
+WAIT_SECONDS = 60.0
+NODES = [
+    NodeSpec(name="n1", group="slow", speed=1.0, labels={"disk": "fast"}),
+    NodeSpec(name="n2", group="fast", speed=4.0),
+    NodeSpec(name="n3", group="fast", speed=4.0),
+]
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster") as running:
+        yield running
+    assert not running.directory.exists()
+    assert [pid for pid in running.pids.values() if process_identity(pid)] == []
+
+
+@pytest.fixture(scope="module")
+def kubelet(plane: ControlPlane) -> Iterator[KubeletControl]:
+    with handle.started(plane.directory, plane.kubeconfig, NODES) as control:
+        yield control
+
+
+class Kubectl:
+    """kubectl on one cluster."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._command = [str(plane.binaries / "kubectl"), "--kubeconfig", str(plane.kubeconfig)]
+
+    def __call__(self, *arguments: str, given: Any = None) -> str:
+        text = None if given is None else json.dumps(given)
+        command = [*self._command, *arguments]
+        return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+
+    def get(self, *what: str) -> Any:
+        return json.loads(self("get", *what, "-o", "json"))
+
+    def status(self, pod: str) -> Any:
+        return self.get("pod", pod)["status"]
+
+
+@pytest.fixture
+def kubectl(plane: ControlPlane) -> Iterator[Kubectl]:
+    kubectl = Kubectl(plane)
+    yield kubectl
+    kubectl("delete", "pods", "--all", "--grace-period=0", "--force")
+
+
+def run_pod(
+    kubectl: Kubectl, name: str, node: str, *, work: float | None = None, cpu: str = "1", **spec: Any
+) -> None:
+    annotations = {} if work is None else {"e2e.eclectus.dev/work-seconds": str(work)}
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    body = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "annotations": annotations},
+        "spec": {"nodeName": node, "restartPolicy": "Never", "containers": [container], **spec},
+    }
+    kubectl("create", "-f", "-", given=body)
+
+
+def entry(kubelet: KubeletControl, name: str) -> Entry:
+    """The journal's newest entry of a pod, waited for."""
+
+    def found() -> list[Entry]:
+        return [one for one in kubelet.journal() if one.name == name]
+
+    assert wait_for(lambda: bool(found()), WAIT_SECONDS), f"{name} neither ended nor was refused"
+    return found()[-1]
+
+
+def test_every_node_is_ready_and_none_is_tainted(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+    def usable() -> bool:
+        nodes = kubectl.get("nodes")["items"]
+        ready = [one for node in nodes for one in node["status"]["conditions"] if one["type"] == "Ready"]
+        tainted = any(node["spec"].get("taints") for node in nodes)
+        return [one["status"] for one in ready] == ["True"] * len(NODES) and not tainted
+
+    assert wait_for(usable, WAIT_SECONDS)
+
+
+def test_a_bound_pod_runs_for_work_over_speed_and_succeeds(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+    run_pod(kubectl, "slow", "n1", work=2)
+    run_pod(kubectl, "fast", "n2", work=2)
+    for name, seconds in (("slow", 2.0), ("fast", 0.5)):
+        ended = entry(kubelet, name)
+        # An end that comes late by the machine's load is no fault of the kubelet's; an early one is
+        # (by more than the millisecond that the event loop counts in).
+        assert seconds - 0.001 <= ended.finished - ended.started
+        assert ended.outcome == "succeeded"
+        assert wait_for(lambda name=name: kubectl.status(name)["phase"] == "Succeeded", WAIT_SECONDS)
+    state = kubectl.status("slow")["containerStatuses"][0]["state"]["terminated"]
+    assert state["exitCode"] == 0
+    assert state["startedAt"] < state["finishedAt"]
+
+
+def test_refusals_are_failed_pods_with_the_kubelets_reason(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+    run_pod(kubectl, "resident", "n1", cpu="3")
+    run_pod(kubectl, "too-much", "n1", cpu="1500m")
+    run_pod(kubectl, "wrong-place", "n2", nodeSelector={"disk": "fast"})
+    for name, reason in (("too-much", "OutOfcpu"), ("wrong-place", "NodeAffinity")):
+        assert entry(kubelet, name).outcome == reason
+        assert wait_for(lambda name=name: kubectl.status(name)["phase"] == "Failed", WAIT_SECONDS)
+        assert kubectl.status(name)["reason"] == reason
+    assert kubectl.status("too-much")["message"].endswith("requested: 1500, used: 3000, capacity: 4000")
+    counters = kubelet.counters()
+    assert (counters.overcommitted, counters.violations) == (1, 1)
+    kubelet.reset()
+    assert kubelet.counters().refused == {}
+
+
+def test_a_new_speed_counts_at_once_and_for_the_rest_of_the_work(
+    kubectl: Kubectl, kubelet: KubeletControl
+) -> None:
+    run_pod(kubectl, "long", "n1", work=1000)
+    kubelet.set_speed(4000.0, group="slow")
+    assert entry(kubelet, "long").outcome == "succeeded"
+    kubelet.set_speed(1.0, nodes=["n1"])
+    assert kubelet.state()["nodes"]["n1"]["speed"] == 1.0
+    with pytest.raises(UsageError, match=r"snail.*fast, slow"):
+        kubelet.set_speed(1.0, group="snail")
+
+
+def test_at_speed_nought_all_stands_still_and_a_class_may_be_better_or_worse(
+    kubectl: Kubectl, kubelet: KubeletControl
+) -> None:
+    kubelet.set_speed(0.0, nodes=["n1"], class_factors={"sort": 2.0})
+    run_pod(kubectl, "still", "n1", work=0.1)
+    run_pod(kubectl, "witness", "n3", work=2)
+    assert entry(kubelet, "witness").outcome == "succeeded"
+    assert kubectl.status("still")["phase"] == "Running"
+    kubelet.set_speed(1.0, nodes=["n1"])
+    assert entry(kubelet, "still").outcome == "succeeded"
+    assert kubelet.state()["nodes"]["n1"]["class_factors"] == {"sort": 2.0}
+    with pytest.raises(UsageError, match="a factor above 0"):
+        kubelet.set_speed(1.0, nodes=["n1"], class_factors={"sort": 0.0})
+
+
+def test_a_frozen_node_moves_nothing_and_goes_on_when_thawed(
+    kubectl: Kubectl, kubelet: KubeletControl
+) -> None:
+    kubelet.set_speed(0.001, nodes=["n2"])
+    run_pod(kubectl, "frozen", "n2", work=1)
+    assert wait_for(lambda: kubectl.status("frozen")["phase"] == "Running", WAIT_SECONDS)
+    kubelet.freeze("n2")
+    kubelet.set_speed(4.0, nodes=["n2"])  # without the frost it would end within a quarter second
+    run_pod(kubectl, "newcomer", "n2", work=1)
+    run_pod(kubectl, "witness", "n3", work=8)
+    assert entry(kubelet, "witness").outcome == "succeeded"
+    assert kubectl.status("frozen")["phase"] == "Running"
+    assert kubectl.status("newcomer")["phase"] == "Pending"
+    kubelet.thaw("n2")
+    assert entry(kubelet, "newcomer").outcome == "succeeded"
+    assert entry(kubelet, "frozen").outcome == "succeeded"
+
+
+def test_a_dead_node_loses_its_pods_and_a_deleted_one_registers_again(
+    kubectl: Kubectl, kubelet: KubeletControl
+) -> None:
+    run_pod(kubectl, "lost", "n3", work=10_000)
+    assert wait_for(lambda: kubectl.status("lost")["phase"] == "Running", WAIT_SECONDS)
+    kubelet.kill("n3")
+    assert kubelet.state()["nodes"]["n3"]["state"] == "dead"
+    kubelet.recover("n3")
+    assert entry(kubelet, "lost").outcome == "killed"
+    assert wait_for(lambda: kubectl.status("lost")["phase"] == "Failed", WAIT_SECONDS)
+    kubectl("delete", "node", "n3")
+    kubelet.recover("n3")
+    assert wait_for(lambda: "node/n3" in kubectl("get", "nodes", "-o", "name"), WAIT_SECONDS)
+
+
+def test_deletion_honours_the_grace_period(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+    run_pod(kubectl, "graceful", "n1")
+    assert wait_for(lambda: kubectl.status("graceful")["phase"] == "Running", WAIT_SECONDS)
+    kubectl("delete", "pod", "graceful", "--grace-period=2", "--wait=true")
+    ended = entry(kubelet, "graceful")
+    assert ended.outcome == "killed"
+    assert ended.finished - ended.started >= 2.0 - 0.001
+
+
+def test_nodes_can_join_a_running_cluster(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+    kubelet.add_nodes([NodeSpec(name="n4", group="late", speed=8.0)])
+    run_pod(kubectl, "on-the-new-one", "n4", work=1)
+    assert entry(kubelet, "on-the-new-one").outcome == "succeeded"
+    with pytest.raises(UsageError, match="two nodes are called n4"):
+        kubelet.add_nodes([NodeSpec(name="n4", group="late", speed=8.0)])
+
+
+@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGKILL])
+def test_the_api_server_restarts_and_the_kubelet_goes_on(
+    plane: ControlPlane, kubectl: Kubectl, kubelet: KubeletControl, order: signal.Signals
+) -> None:
+    run_pod(kubectl, "through", "n2", work=8)
+    before = plane.pids["kube-apiserver"]
+    plane.restart_apiserver(order)
+    assert plane.pids["kube-apiserver"] != before
+    assert entry(kubelet, "through").outcome == "succeeded"
+    assert wait_for(lambda: kubectl.status("through")["phase"] == "Succeeded", WAIT_SECONDS)
+    run_pod(kubectl, "after", "n2", work=1)
+    assert entry(kubelet, "after").outcome == "succeeded"
+
+
+def test_kube_scheduler_places_a_pod_when_it_is_asked_for(
+    plane: ControlPlane, kubectl: Kubectl, kubelet: KubeletControl
+) -> None:
+    plane.start_kube_scheduler()
+    run_pod(kubectl, "scheduled", "", work=1)
+    assert entry(kubelet, "scheduled").outcome == "succeeded"
+    plane.stop_kube_scheduler()
+    assert "kube-scheduler" not in plane.pids
+
+
+def test_rbac_is_checked(plane: ControlPlane) -> None:
+    as_user = ["auth", "can-i", "list", "nodes", "--as", "system:serviceaccount:default:default"]
+    command = [str(plane.binaries / "kubectl"), "--kubeconfig", str(plane.kubeconfig), *as_user]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "no"
+
+
+def test_without_taints_by_condition_a_node_is_born_schedulable(tmp_path: Path) -> None:
+    with ControlPlane.started(tmp_path / "bare", PlaneOptions(taint_nodes_by_condition=False)) as bare:
+        kubectl = Kubectl(bare)
+        kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}})
+        assert "taints" not in kubectl.get("node", "x")["spec"]
+
+
+def test_a_killed_run_leaves_nothing_running_and_the_next_one_cleans_up(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from eclectus_e2e.testbed.controlplane import ControlPlane\n"
+        "ControlPlane.start(Path(sys.argv[1])); print('up', flush=True); time.sleep(600)"
+    )
+    directory = tmp_path / "cluster"
+    with subprocess.Popen([sys.executable, "-c", code, str(directory)], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline() == b"up\n"
+        left = recorded(directory)
+        parent.kill()
+    assert len(left) == 3
+    assert wait_for(lambda: not any(process.alive for process in left), WAIT_SECONDS)
+    with ControlPlane.started(directory):
+        assert not {process.pid for process in recorded(directory)} & {process.pid for process in left}
+    assert not directory.exists()
+
+
+def test_a_component_that_dies_at_start_is_told_with_the_end_of_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eclectus_e2e.testbed.components.etcd", lambda *_: ["--no-such-flag"])
+    with pytest.raises(StartError, match=r"(?s)etcd ended while starting.*no-such-flag"):
+        ControlPlane.start(tmp_path / "cluster")
+    assert not any(process.alive for process in recorded(tmp_path / "cluster"))
+
+
+class Checkout:
+    """A copy of the tools, because their commands speak for the checkout that they lie in."""
+
+    def __init__(self, directory: Path) -> None:
+        source, self._copy = CHECKOUT / "e2e", directory / "e2e"
+        for name in ("eclectus_e2e", "controlplane"):
+            shutil.copytree(source / name, self._copy / name)
+        self.cluster = directory / "build" / "cluster"
+
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "eclectus_e2e", *arguments]
+        everything = {**os.environ, "PYTHONPATH": str(self._copy), **environment}
+        return subprocess.run(command, env=everything, capture_output=True, text=True, check=False)
+
+    def pids(self) -> dict[str, int]:
+        return {process.name: process.pid for process in recorded(self.cluster)}
+
+
+def test_up_status_and_down_as_commands(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    assert checkout.run("status").returncode == 1
+    first = checkout.run("up", E2E="")
+    assert first.returncode == 0, first.stderr
+    try:
+        pids = checkout.pids()
+        assert pids.keys() == {"etcd", "kube-apiserver", "kube-controller-manager", "kubelet"}
+        again = checkout.run("up", E2E="")
+        assert "already running" in again.stderr
+        assert again.stdout == first.stdout == (checkout.cluster / "env").read_text()
+        assert checkout.run("status").returncode == 0
+    finally:
+        ended = checkout.run("down")
+    assert "kubelet" in ended.stderr
+    assert not checkout.cluster.exists()
+    assert [pid for pid in pids.values() if process_identity(pid)] == []
+    assert "nothing was running" in checkout.run("down").stderr
+
+
+def test_an_existing_cluster_gets_the_nodes_lent_and_keeps_running(
+    plane: ControlPlane, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    checkout = Checkout(tmp_path)
+    begun = checkout.run("up", E2E="existing", KUBECONFIG=str(plane.kubeconfig))
+    assert begun.returncode == 0, begun.stderr
+    try:
+        assert checkout.pids().keys() == {"kubelet"}
+        assert "node/node-30" in kubectl("get", "nodes", "-o", "name")
+    finally:
+        checkout.run("down")
+    assert "node/node-" not in kubectl("get", "nodes", "-o", "name")
+    assert not checkout.cluster.exists()

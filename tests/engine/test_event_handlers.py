@@ -1,0 +1,239 @@
+"""What happens outside: late, repeated and unknown events do no harm; others' pods count."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.model.events import (
+    BindConfirmed,
+    BindRefused,
+    Event,
+    NodeGone,
+    NodeSeen,
+    Paused,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
+from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.power_of_two import Uniform
+from worlds import World, numbered, small_world
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        NodeGone("nobody"),
+        TaskGone("nobody"),
+        BindConfirmed("nobody", "n0"),
+        BindRefused("nobody", "n0", "conflict"),
+        TaskSeen(make_task("ended", phase="Failed")),
+    ],
+)
+def test_an_event_about_nobody_changes_nothing(event: Event) -> None:
+    world = small_world(make_engine())
+    before = world.engine.census()
+    assert world.step(event, event) == []
+    assert world.engine.census() == before
+
+
+def test_seeing_everything_twice_changes_nothing() -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.add(*numbered(4))
+    before, bound = world.engine.census(), dict(world.placed())
+    world.step(NodeSeen(make_node("n0", cpu=2)), *(TaskSeen(task) for task in world.tasks.values()))
+    assert world.engine.census() == before
+    assert world.placed() == bound
+
+
+def test_a_late_word_that_a_bound_pod_is_pending_is_ignored() -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.add(make_task("a"))
+    world.step(TaskSeen(make_task("a")))
+    assert (len(world.binds), world.engine.census().active) == (1, 0)
+    world.add(make_task("b"), make_task("c"))
+    assert set(world.placed()) == {"a", "b"}
+
+
+def test_a_late_word_that_a_foreign_bound_pod_is_pending_is_ignored() -> None:
+    world = small_world(make_engine(), cpu=1)
+    world.step(TaskSeen(make_task("f", profile="other", node="n0")))
+    world.step(TaskSeen(make_task("f", profile="other")))
+    world.add(make_task("a"))
+    assert world.placed() == {}
+
+
+def test_a_late_word_of_a_pod_that_is_gone_is_ignored() -> None:
+    world = small_world(make_engine(), cpu=1)
+    world.add(make_task("a"))
+    world.delete("a")
+    world.step(TaskSeen(make_task("a", node="n0")), TaskSeen(make_task("a")))
+    assert world.engine.census().active == 0
+    world.add(make_task("b"))
+    assert world.placed() == {"b": "n0"}
+
+
+def test_a_pod_seen_before_its_node_holds_room_when_the_node_appears() -> None:
+    world = World(make_engine())
+    world.step(TaskSeen(make_task("f", profile="other", node="n0", cpu=3)))
+    world.put_node(make_node("n0", cpu=4))
+    world.add(*numbered(2))
+    assert len(world.placed()) == 1
+
+
+def test_a_node_that_comes_back_still_holds_its_residents() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=3))
+    world.drop_node("n0")
+    world.put_node(make_node("n0", cpu=4))
+    world.add(make_task("b", cpu=2))
+    assert set(world.placed()) == {"a"}
+    world.delete("a")
+    assert set(world.placed()) == {"b"}
+
+
+def test_a_row_is_used_again_without_a_trace_of_the_node_before() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=4))
+    world.drop_node("n0")
+    world.put_node(make_node("m", cpu=4))
+    world.delete("a")
+    world.add(make_task("b", cpu=4), make_task("c", cpu=1))
+    assert world.placed() == {"b": "m"}
+
+
+def test_a_bind_in_flight_survives_the_end_of_its_node() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.refuse = lambda bind: "node not found" if bind.node == "n0" else ""
+    world.answering = False
+    world.add(make_task("a"))
+    world.drop_node("n0")
+    world.answering = True
+    world.put_node(make_node("m", cpu=4))
+    world.sleep(1)
+    assert world.placed() == {"a": "m"}
+
+
+def test_the_line_of_a_node_that_goes_finds_other_nodes() -> None:
+    world = World(make_engine(Uniform("lines")), make_node("n0", cpu=1))
+    world.add(*numbered(3))
+    world.put_node(make_node("m", cpu=2))
+    assert world.engine.census().in_line == 2
+    world.drop_node("n0")
+    assert world.engine.census().in_line == 0
+    assert [world.node_of(f"t{at}") for at in (1, 2)] == ["m", "m"]
+
+
+def test_another_schedulers_pods_count_and_are_left_alone() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.step(TaskSeen(make_task("f", profile="other", node="n0", cpu=3)))
+    world.step(TaskSeen(make_task("waiting", profile="other", cpu=1)))
+    world.add(*numbered(2))
+    assert list(world.placed()) == ["t0"]
+
+
+def test_room_promised_to_a_foreign_pod_is_taken_until_the_promise_ends() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.step(TaskSeen(make_task("f", profile="other", nominated="n0", cpu=4)))
+    world.add(make_task("a"))
+    assert world.placed() == {}
+    world.step(TaskSeen(make_task("f", profile="other", cpu=4)))
+    world.settle()
+    assert world.placed() == {"a": "n0"}
+
+
+def test_a_foreign_pod_moves_from_its_promised_node_to_where_it_is_bound() -> None:
+    world = small_world(make_engine(), nodes=2, cpu=4)
+    world.step(TaskSeen(make_task("f", profile="other", nominated="n0", cpu=4)))
+    world.step(TaskSeen(make_task("f", profile="other", nominated="n0", node="n1", cpu=4)))
+    world.add(make_task("a"))
+    assert world.placed() == {"a": "n0"}
+
+
+def test_a_gated_pod_waits_for_its_last_gate() -> None:
+    world = small_world(make_engine())
+    world.add(make_task(gates=("x", "y")))
+    world.put(make_task(gates=("y",)))
+    assert (world.placed(), world.engine.census().gated) == ({}, 1)
+    world.put(make_task())
+    assert (world.placed(), world.engine.census().gated) == ({"a": "n0"}, 0)
+
+
+def test_a_deleting_pod_is_not_placed() -> None:
+    world = small_world(make_engine())
+    world.add(make_task(deleting=True))
+    assert (world.binds, world.engine.census().active) == ([], 0)
+
+
+def test_a_waiting_pod_that_changes_is_judged_anew() -> None:
+    world = World(make_engine(), make_node("n0", labels={"disk": "hdd"}))
+    world.add(make_task(node_selector=(("disk", "ssd"),)))
+    assert world.placed() == {}
+    world.put(make_task(node_selector=(("disk", "hdd"),)))
+    assert world.placed() == {"a": "n0"}
+
+
+def test_a_cordoned_node_takes_no_more() -> None:
+    world = small_world(make_engine(), nodes=2)
+    world.put_node(make_node("n0", unschedulable=True))
+    world.add(*numbered(4))
+    assert set(world.placed().values()) == {"n1"}
+
+
+def test_a_node_that_shrinks_below_what_it_holds_takes_no_more() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=3))
+    world.put_node(make_node("n0", cpu=2))
+    world.add(make_task("b", cpu=1))
+    assert set(world.placed()) == {"a"}
+
+
+def test_nothing_is_decided_while_paused_and_nothing_is_forgotten() -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.step(Paused())
+    world.add(*numbered(3))
+    assert world.binds == []
+    world.step(Resumed())
+    world.settle()
+    assert list(world.placed()) == ["t0", "t1"]
+
+
+def test_a_pod_that_ran_to_its_end_teaches_once() -> None:
+    learn = ExactSpeeds({})
+    world = small_world(make_engine(learn=learn))
+    world.add(make_task("a", workload="w"))
+    ended = make_task("a", workload="w", node="n0", phase="Succeeded", started=5.0, finished=12.0)
+    world.step(TaskSeen(ended), after=20)
+    world.step(TaskSeen(ended), TaskGone("uid-a"), TaskSeen(ended))
+    assert [(done.row, done.workload, done.seconds) for done in learn.seen] == [(0, "w", 7.0)]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"phase": "Failed", "started": 5.0, "finished": 12.0},
+        {"phase": "Succeeded", "started": None, "finished": 12.0},
+        {"phase": "Succeeded", "started": 12.0, "finished": 5.0},
+    ],
+)
+def test_what_failed_or_has_no_times_teaches_nothing(end: dict[str, object]) -> None:
+    learn = ExactSpeeds({})
+    world = small_world(make_engine(learn=learn))
+    world.add(make_task("a"))
+    world.step(TaskSeen(make_task("a", node="n0", **end)))
+    assert learn.seen == []
+
+
+def test_a_cluster_that_grows_past_its_arrays_goes_on() -> None:
+    world = small_world(make_engine(LeastAllocated()), nodes=1, cpu=1)
+    world.step(*(NodeSeen(make_node(f"m{at}", cpu=1)) for at in range(200)))
+    world.add(*numbered(250))
+    assert len(set(world.placed().values())) == 201
+
+
+def test_a_resource_never_heard_of_opens_a_column() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a"), make_task("g", gpus=1))
+    world.put_node(make_node("g0", cpu=4, gpus=1))
+    assert world.node_of("g") == "g0"

@@ -1,0 +1,142 @@
+"""Every pod that waits is told why: in time, in true words, and not twice the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.engine.backoff import Backoff
+from eclectus.engine.report_timing import Reports
+from eclectus.policies.place.power_of_two import Uniform
+from worlds import World, numbered, small_world
+
+FULL = "0/1 nodes are available: 1 Insufficient cpu."
+
+
+def test_a_pod_that_fits_no_node_however_empty_is_told_at_once() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=5))
+    assert world.words("a") == [("Unschedulable", FULL)]
+    assert world.now == 0
+
+
+def test_so_is_everybody_else_of_its_kind() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=5), make_task("b", cpu=5))
+    world.add(make_task("c", cpu=5))
+    assert [world.words(name) for name in "abc"] == [[("Unschedulable", FULL)]] * 3
+
+
+def test_a_pod_that_waits_for_room_is_told_after_a_grace() -> None:
+    world = small_world(make_engine(), cpu=1)
+    world.add(*numbered(2))
+    assert world.reports == []
+    assert world.wake() == 1.0
+    assert world.words("t1") == [("Unschedulable", FULL)]
+
+
+def test_a_pod_that_finds_room_within_the_grace_is_told_nothing() -> None:
+    world = small_world(make_engine(), cpu=1)
+    world.add(*numbered(2))
+    world.sleep(0.9)
+    world.end("t0")
+    world.sleep(600)
+    assert world.reports == []
+
+
+def test_words_that_stand_are_not_said_again() -> None:
+    world = small_world(make_engine(), cpu=1)
+    world.add(*numbered(2))
+    world.sleep(3600)
+    assert len(world.words("t1")) == 1
+
+
+def test_words_that_stand_on_the_pod_from_an_earlier_life_are_not_said_again() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=5, reported=FULL))
+    world.sleep(60)
+    assert world.reports == []
+
+
+def test_new_words_come_when_they_differ_ten_seconds_later_at_the_soonest() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(make_task("a", cpu=5))
+    world.sleep(2)
+    world.put_node(make_node("m", unschedulable=True))
+    world.sleep(7.9)
+    assert len(world.words("a")) == 1
+    world.sleep(0.2)
+    assert world.words("a")[1][1] == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+    )
+
+
+def test_without_nodes_the_words_are_kube_schedulers() -> None:
+    world = World(make_engine())
+    world.add(make_task())
+    assert world.words("a") == [("Unschedulable", "no nodes available to schedule pods")]
+
+
+def test_a_pod_that_asks_for_what_is_not_built_is_told_which_feature() -> None:
+    world = small_world(make_engine())
+    world.add(make_task(unsupported=("inter-pod affinity",)))
+    assert "asks for inter-pod affinity" in world.words("a")[0][1]
+
+
+def test_a_gated_pod_is_told_nothing() -> None:
+    world = small_world(make_engine())
+    world.add(make_task(cpu=99, gates=("x",)))
+    world.sleep(60)
+    assert world.reports == []
+
+
+def test_a_pod_in_a_line_is_told_which_and_how_many_stand_before_it() -> None:
+    world = small_world(make_engine(Uniform("lines")), cpu=1)
+    world.add(*numbered(3))
+    world.sleep(1)
+    assert world.words("t2") == [("WaitingForNode", "in the line of node n0, 1 pods ahead")]
+
+
+def test_a_pod_in_a_line_is_told_anew_when_it_has_moved_up() -> None:
+    world = small_world(make_engine(Uniform("lines")), cpu=1)
+    world.add(*numbered(3))
+    world.sleep(1)
+    world.put(world.tasks["t2"])  # the watch shows what we have said on it
+    world.end("t0")
+    world.sleep(20)
+    assert world.words("t2")[-1] == ("WaitingForNode", "in the line of node n0, 0 pods ahead")
+
+
+def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> None:
+    learn = ExactSpeeds({"fast": 0.01, "slow": 0.0001}, otherwise=0.01)
+    world = World(make_engine(learn=learn), make_node("fast", cpu=1), make_node("slow", cpu=1))
+    world.add(*numbered(2))
+    world.sleep(1)
+    assert world.words("t1") == [
+        (
+            "WaitingForNode",
+            "waiting for node fast: expected to end sooner there than on any of 1 nodes with room",
+        )
+    ]
+
+
+def test_a_pod_told_once_a_quarter_of_an_hour_for_a_month_is_still_told() -> None:
+    reports, now = Reports(), 0.0
+    for _ in range(3000):
+        reports.owe("a", now, at_once=False)
+        due = reports.next_due()
+        assert due is not None
+        assert due - now <= 300
+        now = due
+        assert reports.take_due(now) == ["a"]
+        reports.say("a", "words", "", now)
+
+
+def test_backing_off_for_ever_stays_at_ten_seconds() -> None:
+    backoff, now = Backoff(), 0.0
+    for _ in range(3000):
+        backoff.add(make_task(), now)
+        now = backoff.next_due() or 0.0
+        assert len(backoff.take_due(now)) == 1
+    backoff.add(make_task(), now)
+    assert backoff.next_due() == pytest.approx(now + 10)

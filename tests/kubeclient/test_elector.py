@@ -1,0 +1,143 @@
+"""The elector's talk with a server that fails in every way."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from eclectus.config.shell import LeaderElection
+from eclectus.kubeclient.elector import Elector
+
+TIMES = LeaderElection(lease_duration=2, renew_deadline=1.0, retry_period=0.2)
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+ONE = f"{LEASES}/eclectus"
+
+
+class LeaseServer:
+    """Keeps one Lease as an API server does; `fault` is played instead while it is set."""
+
+    def __init__(self, server):
+        self.stored, self.version, self.fault = None, 0, None
+        for what in (f"GET {ONE}", f"PUT {ONE}", f"POST {LEASES}"):
+            server.on(what, self.answer)
+
+    async def answer(self, request):
+        if self.fault is not None:
+            return await self.fault(request)
+        if request.method == "GET":
+            return web.json_response(self.stored or {}, status=200 if self.stored else 404)
+        body = await request.json()
+        known = (self.stored or {"metadata": {}})["metadata"].get("resourceVersion")
+        if body["metadata"].get("resourceVersion") != known:
+            return web.json_response({"message": "modified"}, status=409)
+        self.version += 1
+        body["metadata"]["resourceVersion"] = str(self.version)
+        self.stored = body
+        return web.json_response(body)
+
+    @property
+    def holder(self):
+        return self.stored["spec"]["holderIdentity"] if self.stored else ""
+
+
+@asynccontextmanager
+async def electing(server, identity="me"):
+    async with server.means() as means:
+        elector = Elector(means, identity, TIMES)
+        task = asyncio.create_task(elector.run())
+        try:
+            yield elector
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+def test_a_free_lease_is_created_and_renewed(server, until):
+    api = LeaseServer(server)
+
+    async def work():
+        async with electing(server) as elector:
+            await elector.leading.wait()
+            await until(lambda: api.version >= 3)
+            return elector.surely_leads()
+
+    assert asyncio.run(work())
+    assert api.holder == "me"
+
+
+@pytest.mark.parametrize("fault", ["hangs", "resets", "500", "429", "403"])
+def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(server, answers, until, fault):
+    api = LeaseServer(server)
+    play = answers.says({}, int(fault)) if fault.isdigit() else getattr(answers, fault)
+
+    async def work():
+        async with electing(server) as elector:
+            await elector.leading.wait()
+            loop = asyncio.get_running_loop()
+            api.fault, began = play, loop.time()
+            await until(lambda: not elector.surely_leads())
+            took = loop.time() - began
+            await elector.lost.wait()
+            return took
+
+    # At once if somebody had taken it; here by its own clock, and before a standby may take over.
+    assert asyncio.run(work()) < TIMES.lease_duration
+
+
+def test_a_short_outage_costs_no_leadership(server, answers, until):
+    api = LeaseServer(server)
+
+    async def work():
+        async with electing(server) as elector:
+            await elector.leading.wait()
+            api.fault = answers.resets
+            await until(lambda: server.count(f"GET {ONE}") >= 2)
+            api.fault, version = None, api.version
+            await until(lambda: api.version > version)
+            return elector.surely_leads(), elector.lost.is_set()
+
+    assert asyncio.run(work()) == (True, False)
+
+
+def test_a_lease_taken_by_another_is_lost(server, until):
+    api = LeaseServer(server)
+
+    async def work():
+        async with electing(server) as elector:
+            await elector.leading.wait()
+            api.version += 1
+            api.stored["metadata"]["resourceVersion"] = str(api.version)
+            api.stored["spec"]["holderIdentity"] = "usurper"
+            await elector.lost.wait()
+            return elector.surely_leads()
+
+    assert asyncio.run(work()) is False
+    assert api.holder == "usurper"
+
+
+def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):
+    api = LeaseServer(server)
+
+    async def work():
+        async with electing(server) as elector:
+            await elector.leading.wait()
+            await elector.resign()
+            freed = api.holder
+            async with electing(server, "next") as standby:
+                async with asyncio.timeout(TIMES.lease_duration / 2):
+                    await standby.leading.wait()
+            return freed, elector.surely_leads(), elector.lost.is_set()
+
+    assert asyncio.run(work()) == ("", False, False)
+
+
+def test_without_election_one_always_leads(server):
+    async def work():
+        async with server.means() as means:
+            elector = Elector(means, "me", LeaderElection(leader_elect=False))
+            await elector.resign()
+            return elector.surely_leads(), elector.leading.is_set()
+
+    assert asyncio.run(work()) == (True, True)
+    assert not server.asked

@@ -1,0 +1,25 @@
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eclectus.kubeclient.lines import LineCutter, LineTooLongError
+
+
+@given(
+    st.lists(st.binary().map(lambda line: line.replace(b"\n", b"")), max_size=8), st.lists(st.integers(0, 40))
+)
+def test_however_a_stream_is_cut_into_reads_its_lines_come_out_whole(lines, cuts):
+    stream = b"".join(line + b"\n" for line in lines)
+    edges = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
+    cutter = LineCutter()
+    found = [line for a, b in pairwise(edges) for line in cutter.feed(stream[a:b])]
+    assert found == [line for line in lines if line]
+
+
+def test_a_line_without_end_is_refused_before_it_fills_the_memory():
+    cutter = LineCutter(longest=10)
+    cutter.feed(b"123456789")
+    with pytest.raises(LineTooLongError):
+        cutter.feed(b"123")

@@ -1,0 +1,165 @@
+"""List and watch against a server that misbehaves."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+
+from eclectus.live.inbox import Inbox
+from eclectus.live.watch import reflector as module
+from eclectus.live.watch.reflector import Reflector
+from eclectus.live.watch.watched import Nodes
+from eclectus.model.events import NodeGone, NodeSeen
+
+NODES = "GET /api/v1/nodes"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "BACKOFF_SECONDS", (0.01, 0.02))
+    monkeypatch.setattr(module, "SILENCE_SECONDS", 0.3)
+
+
+def node(name, version="1", cpu="4"):
+    return {"metadata": {"name": name, "resourceVersion": version}, "status": {"allocatable": {"cpu": cpu}}}
+
+
+def event(kind, item):
+    return json.dumps({"type": kind, "object": item}).encode()
+
+
+class Nodelist:
+    """GET /api/v1/nodes: lists from one queue of answers, watches from another."""
+
+    def __init__(self, answers, server, lists, watches):
+        self.lists, self.watches, self.hangs = list(lists), list(watches), answers.hangs
+        self.watched_from, self.pages = [], []
+        server.on(NODES, self.answer)
+
+    async def answer(self, request):
+        if "watch" in request.query:
+            self.watched_from.append(request.query["resourceVersion"])
+            return await (self.watches.pop(0) if self.watches else self.hangs)(request)
+        self.pages.append(request.query.get("continue", ""))
+        return await (self.lists.pop(0) if len(self.lists) > 1 else self.lists[0])(request)
+
+
+@pytest.fixture
+def listing(answers):
+    def page(*items, version="100", more=""):
+        return answers.says({"metadata": {"resourceVersion": version, "continue": more}, "items": items})
+
+    return page
+
+
+@asynccontextmanager
+async def following(server):
+    inbox = Inbox()
+    async with server.means() as means:
+        reflector = Reflector(Nodes(), means, inbox, lambda: 0.0)
+        task = asyncio.create_task(reflector.run())
+        try:
+            yield reflector, inbox, means.metrics
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def told(inbox, count):
+    events = []
+    async with asyncio.timeout(10):
+        while len(events) < count:
+            events += await inbox.gather(0.05)
+    return [(type(e), e.name if isinstance(e, NodeGone) else e.node.name) for e in events]
+
+
+def restarts(metrics):
+    return metrics.watch_restarts.labels("nodes")._value.get()
+
+
+def test_a_list_is_read_page_by_page_and_the_watch_starts_where_it_ended(server, answers, listing):
+    api = Nodelist(answers, server, [listing(node("a"), more="next"), listing(node("b"))], [])
+
+    async def work():
+        async with following(server) as (reflector, inbox, _):
+            await reflector.synced.wait()
+            return await told(inbox, 2)
+
+    assert asyncio.run(work()) == [(NodeSeen, "a"), (NodeSeen, "b")]
+    assert api.pages == ["", "next"]
+
+
+@pytest.mark.parametrize("where", ["in the stream", "as the answer"])
+def test_410_lists_again_and_tells_what_is_gone(server, answers, listing, where, until):
+    status = {"kind": "Status", "code": 410, "message": "too old resource version"}
+    if where == "in the stream":
+        # What came before the error in the same read has happened, and must not be lost.
+        stale = answers.streams(event("ADDED", node("c", "101")) + b"\n" + event("ERROR", status))
+    else:
+        stale = answers.says(status, 410)
+    again = listing(node("a", "1"), node("c", "101"), version="200")
+    api = Nodelist(answers, server, [listing(node("a"), node("b")), again], [stale])
+
+    async def work():
+        async with following(server) as (_, inbox, metrics):
+            events = await told(inbox, 4)
+            await until(lambda: len(api.watched_from) == 2)
+            return events, restarts(metrics)
+
+    events, count = asyncio.run(work())
+    assert sorted(events[2:], key=str) == sorted([(NodeSeen, "c"), (NodeGone, "b")], key=str)
+    assert api.watched_from == ["100", "200"]
+    assert count == 1
+
+
+def test_a_broken_watch_goes_on_from_the_last_version_it_heard(server, answers, listing, until):
+    first = answers.streams(event("ADDED", node("b", "105")), then_wait=False)
+    bookmark = answers.streams(event("BOOKMARK", {"metadata": {"resourceVersion": "110"}}), then_wait=False)
+    api = Nodelist(answers, server, [listing(node("a"))], [first, answers.resets, bookmark])
+
+    async def work():
+        async with following(server):
+            await until(lambda: len(api.watched_from) == 4)
+
+    asyncio.run(work())
+    assert api.watched_from == ["100", "105", "105", "110"]
+    assert len(api.pages) == 1
+
+
+def test_a_silent_watch_is_given_up(server, answers, listing, until):
+    api = Nodelist(answers, server, [listing(node("a"))], [answers.streams()])
+
+    async def work():
+        async with following(server) as (_, _, metrics):
+            await until(lambda: len(api.watched_from) == 2)
+            return restarts(metrics)
+
+    assert asyncio.run(work()) == 1
+
+
+def test_a_malformed_object_is_counted_and_skipped(server, answers, listing):
+    lines = [event("ADDED", node("bad", "101", cpu="four")), event("ADDED", node("good", "102"))]
+    Nodelist(answers, server, [listing(node("worse", cpu=[]), node("a"))], [answers.streams(*lines)])
+
+    async def work():
+        async with following(server) as (_, inbox, metrics):
+            events = await told(inbox, 2)
+            return events, metrics.malformed_objects.labels("nodes")._value.get()
+
+    assert asyncio.run(work()) == ([(NodeSeen, "a"), (NodeSeen, "good")], 2)
+
+
+def test_a_throttled_list_waits_as_long_as_the_server_says(server, answers, listing):
+    api = Nodelist(answers, server, [answers.says({}, 429, {"Retry-After": "1"}), listing(node("a"))], [])
+
+    async def work():
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with following(server) as (_, inbox, _):
+            return await told(inbox, 1), loop.time() - began
+
+    events, took = asyncio.run(work())
+    assert events == [(NodeSeen, "a")]
+    assert took >= 1.0
+    assert api.pages == ["", ""]

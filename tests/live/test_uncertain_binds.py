@@ -1,0 +1,120 @@
+"""However a bind goes wrong, it ends in the truth."""
+
+import asyncio
+
+import pytest
+
+from eclectus.live.write import binder as module
+from eclectus.live.write.binder import Binder
+from eclectus.model.commands import Bind
+from eclectus.model.events import BindConfirmed, BindRefused
+
+BIND = Bind("u", "d", "p", "n1", "eclectus")
+POST, GET = "POST /api/v1/namespaces/d/pods/p/binding", "GET /api/v1/namespaces/d/pods/p"
+
+
+def pod(uid="u", node=""):
+    return {"metadata": {"name": "p", "namespace": "d", "uid": uid}, "spec": {"nodeName": node}}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "MARGIN_SECONDS", 0.05)
+
+
+def bind(server, may_bind=lambda: True, seconds=0.2):
+    async def work():
+        async with server.means() as means:
+            return await Binder(means, may_bind, seconds).bind(BIND)
+
+    return asyncio.run(work())
+
+
+def test_a_bind_carries_the_uid_and_a_time_limit_for_the_server(server, answers):
+    server.on(POST, answers.says({}, 201))
+    assert bind(server) == BindConfirmed("u", "n1")
+    _, query, body = server.asked[0]
+    assert query == {"timeout": "0.2s"}
+    assert body["metadata"]["uid"] == "u"
+    assert body["target"]["name"] == "n1"
+
+
+@pytest.mark.parametrize("fault", ["hangs", "resets", "500"])
+def test_an_uncertain_bind_that_happened_is_confirmed_by_looking_and_never_sent_again(server, answers, fault):
+    server.on(POST, answers.says({}, 500) if fault == "500" else getattr(answers, fault))
+    server.on(GET, answers.says(pod(node="n1")))
+    assert bind(server) == BindConfirmed("u", "n1")
+    assert server.count(POST) == 1
+
+
+def test_an_uncertain_bind_that_lands_late_is_waited_for(server, answers):
+    server.on(POST, answers.resets)
+    server.on(GET, answers.says(pod()), answers.says(pod(node="n1")))
+    assert bind(server) == BindConfirmed("u", "n1")
+
+
+def test_an_uncertain_bind_is_refused_only_after_the_servers_time_is_over(server, answers):
+    server.on(POST, answers.resets)
+    server.on(GET, answers.says(pod()))
+    answer = bind(server)
+    assert isinstance(answer, BindRefused)
+    assert server.count(GET) == 2  # one look at once, one when nothing can be under way any more
+
+
+def test_looking_goes_on_until_it_succeeds(server, answers):
+    server.on(POST, answers.resets)
+    server.on(GET, answers.says({}, 503), answers.resets, answers.says({}, 429), answers.says(pod(node="n1")))
+    assert bind(server) == BindConfirmed("u", "n1")
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (pod(node="n1"), BindConfirmed("u", "n1")),
+        (pod(node="n2"), BindRefused("u", "n1", "taken")),
+        (pod(), BindRefused("u", "n1", "taken")),
+        (pod(uid="other", node="n1"), BindRefused("u", "n1", "taken")),
+    ],
+    ids=["it was our own", "another was faster", "refused for another reason", "a namesake"],
+)
+def test_a_conflict_is_settled_by_what_the_pod_says(server, answers, found, expected):
+    server.on(POST, answers.says({"message": "taken"}, 409))
+    server.on(GET, answers.says(found))
+    assert bind(server) == expected
+
+
+def test_a_pod_that_is_gone_is_refused(server):
+    assert isinstance(bind(server), BindRefused)
+
+
+def test_a_throttled_bind_waits_as_long_as_the_server_says_and_is_sent_again(server, answers):
+    server.on(POST, answers.says({}, 429, {"Retry-After": "1"}), answers.says({}, 201))
+
+    async def work():
+        loop = asyncio.get_running_loop()
+        async with server.means() as means:
+            began = loop.time()
+            return await Binder(means, lambda: True, 0.2).bind(BIND), loop.time() - began
+
+    answer, took = asyncio.run(work())
+    assert answer == BindConfirmed("u", "n1")
+    assert took >= 1.0
+    assert server.count(GET) == 0
+
+
+def test_nothing_is_sent_without_the_lease(server):
+    assert isinstance(bind(server, may_bind=lambda: False), BindRefused)
+    assert not server.asked
+
+
+def test_a_bind_that_waits_its_turn_is_given_back_when_the_lease_goes(server, answers):
+    leads = iter([True, True])
+    server.on(POST, answers.says({}, 429))
+    assert isinstance(bind(server, may_bind=lambda: next(leads, False)), BindRefused)
+    assert server.count(POST) == 2
+
+
+def test_an_unreachable_server_gets_a_bind_back_to_the_engine_after_a_while(monkeypatch, server, answers):
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.1)
+    server.on(POST, answers.says({"message": "busy"}, 429))
+    assert bind(server) == BindRefused("u", "n1", "busy")

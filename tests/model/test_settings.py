@@ -1,0 +1,45 @@
+"""A choice that stands for several settings: they need not be said, and may not be said otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import pytest
+
+from eclectus.model.errors import SettingsError
+from eclectus.model.settings import Setting, fixed, settle
+
+
+@dataclass
+class Oven:
+    program: Annotated[
+        Literal["own", "bread"],
+        Setting("what is baked", fixes={"bread": {"heat": 230.0, "steam": True}}),
+    ] = "own"
+    heat: Annotated[float, Setting("how hot")] = 180.0
+    steam: Annotated[bool, Setting("whether wet")] = False
+    minutes: Annotated[int, Setting("how long")] = 60
+
+    def __post_init__(self) -> None:
+        settle(self)
+
+
+def test_a_choice_sets_what_it_stands_for_and_leaves_the_rest() -> None:
+    assert Oven("bread", minutes=45) == Oven("bread", 230.0, True, 45)
+    assert Oven() == Oven("own", 180.0, False, 60)
+
+
+def test_to_say_the_same_is_no_contradiction() -> None:
+    assert Oven("bread", heat=230.0).heat == 230.0
+    assert fixed(Oven, {"program": "bread", "heat": 230.0}) == {"heat": 230.0, "steam": True}
+
+
+def test_to_say_otherwise_is_refused_with_the_way_out() -> None:
+    with pytest.raises(SettingsError, match=r"^heat: 99.0 contradicts program: bread, which makes it 230.0"):
+        Oven("bread", heat=99.0)
+
+
+def test_what_is_said_is_refused_though_it_is_the_default() -> None:
+    with pytest.raises(SettingsError, match=r"^heat: 180.0 contradicts program: bread"):
+        fixed(Oven, {"program": "bread", "heat": 180.0})

@@ -1,0 +1,153 @@
+"""What the operator never does."""
+
+import pytest
+
+from eclectus_operator.objects.pods import CLASS, PROBE
+from eclectus_operator.settings import Settings
+from fake_api import NODES, PROBES, PROFILES
+from probe_world import SETTINGS, ProbeWorld, driven, made, node, node_probe, world_with
+from probe_world import real as resident
+
+REAL = "/api/v1/namespaces/default/pods"
+
+
+def real(name="real", **fields):
+    return {
+        "metadata": {"name": name, "namespace": "default", "labels": fields.get("labels", {})},
+        "spec": {"nodeName": fields.get("node", ""), "containers": [], **fields.get("spec", {})},
+        "status": {"phase": "Pending", "conditions": fields.get("conditions", [])},
+    }
+
+
+def told(reason, message=""):
+    return [{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"unschedulable": True},
+        {"ready": False},
+        {"labels": {"pool": "batch", "eclectus.dev/no-probes": ""}},
+        {"labels": {"pool": "other"}},
+        {"taints": [{"key": "gpu", "effect": "NoSchedule"}]},
+    ],
+    ids=["cordoned", "not ready", "excluded", "another pool", "tainted"],
+)
+@pytest.mark.parametrize("listed", [True, False], ids=["from the first", "since it was listed"])
+def test_never_on_a_node_that_may_not_be_probed(fields, listed):
+    world = ProbeWorld(nodes=0)
+    world.api.put(NODES, node("n0", **(fields if listed else {})))
+    if not listed:
+        driven(world.keeper._means.pool.names({"pool": "batch"}))
+        world.api.remove(f"{NODES}/n0")
+        world.api.put(NODES, node("n0", **fields))
+    world.api.put(PROBES, node_probe())
+    world.play(40)
+    assert made(world) == []
+    assert world.condition("Probing")["reason"] in ("NoNode", "NoNodeNow")
+
+
+def test_a_tainted_pool_is_probed_with_the_toleration():
+    world = ProbeWorld(nodes=0)
+    world.api.put(NODES, node("n0", taints=[{"key": "gpu", "value": "a", "effect": "NoSchedule"}]))
+    toleration = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
+    world.api.put(PROBES, node_probe(tolerations=[toleration]))
+    world.play(20)
+    (path,) = made(world)
+    assert toleration in world.api.objects[path]["spec"]["tolerations"]
+
+
+@pytest.mark.parametrize(
+    ("waiting", "held"),
+    [
+        (real(), "RealPodsWait"),
+        (
+            real(conditions=told("Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")),
+            "RealPodsWait",
+        ),
+        (real(conditions=told("WaitingForNode")), "RealPodsWait"),
+        (real(node="n0", labels={CLASS: "cpu"}), "RealPodStarts"),
+        (real(conditions=told("Unschedulable", "0/3 nodes: 3 node(s) didn't match Pod's node affinity")), ""),
+        (real(spec={"schedulingGates": [{"name": "quota"}]}), ""),
+        (real(node="n9"), ""),
+    ],
+    ids=["new", "no room", "for a faster node", "about to start there", "fits nowhere", "gated", "elsewhere"],
+)
+def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, held):
+    world = world_with(nodes=1)
+    world.api.put(REAL, waiting)
+    world.play(20)
+    assert len(made(world)) == (0 if held else 1)
+    if held:
+        assert world.condition("Probing")["reason"] == held
+        assert "default/real" in world.condition("Probing")["message"]
+        world.api.remove(f"{REAL}/real")
+        world.play(20)
+        assert len(made(world)) == 1, "and goes on when it waits no more"
+
+
+@pytest.mark.parametrize(
+    ("taken", "reserve", "held"),
+    [("3001m", False, "NoRoom"), ("3", False, ""), ("4", True, ""), ("much", False, "RoomUnknown")],
+    ids=["too much", "just enough", "it waits for its room", "nobody knows"],
+)
+def test_never_where_the_room_that_it_stands_for_is_taken(taken, reserve, held):
+    world = world_with(node_probe(reserveRoom=reserve), nodes=1)
+    world.api.put(REAL, resident("resident", taken, on="n0"))
+    world.play(20)
+    assert len(made(world)) == (0 if held else 1)
+    if held:
+        assert world.condition("Probing")["reason"] == held
+        assert "n0" in world.condition("Probing")["message"]
+
+
+@pytest.mark.parametrize(("state", "probed"), [("Dead", ["n1"]), ("Suspect", []), ("Live", [])])
+def test_while_real_pods_wait_only_a_node_believed_dead_is_probed(state, probed):
+    world = world_with(nodes=3)
+    world.api.put(PROFILES, {"metadata": {"name": "n1"}, "status": {"state": state}})
+    world.api.put(REAL, real())
+    world.play(20)
+    nodes = [pod["metadata"]["annotations"]["eclectus.dev/node"] for pod in world.api.pods().values()]
+    assert nodes == probed
+
+
+def test_never_more_than_the_limits_of_its_own_and_of_all():
+    world = ProbeWorld(nodes=20, settings=Settings(**{**vars(SETTINGS), "most_running": 3}))
+    world.api.put(PROBES, node_probe("one", limits={"running": 2}))
+    world.api.put(PROBES, node_probe("two", limits={"running": 2}))
+    seen = []
+
+    def count():
+        labels = [pod["metadata"]["labels"][PROBE] for pod in world.api.pods().values()]
+        seen.append((labels.count("one"), labels.count("two")))
+        nodes = [pod["metadata"]["annotations"]["eclectus.dev/node"] for pod in world.api.pods().values()]
+        assert len(set(nodes)) == len(nodes), "one probe a node"
+
+    world.play(150, each=count)
+    assert max(one for one, _ in seen) == 2
+    assert 1 <= max(two for _, two in seen) <= 2
+    assert max(one + two for one, two in seen) == 3
+
+
+def test_a_node_rests_between_two_probes_over_restarts():
+    world = world_with(node_probe(limits={"nodeIntervalSeconds": 600}), nodes=2)
+    for _ in range(5):
+        world.play(60)
+        world.start()
+    assert len(made(world)) == 2
+    world.play(400)
+    assert len(made(world)) > 2
+
+
+def test_a_pod_that_somebody_deleted_is_lost_and_not_made_again():
+    world = world_with(node_probe(limits={"nodeIntervalSeconds": 86400}), nodes=1)
+    while not made(world):
+        world.look()
+        world.api.now += 1
+    (path,) = made(world)
+    world.api.remove(path)
+    world.play(60)
+    assert world.api.created[path] == 1
+    assert world.status()["failed"] == 1
+    assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "PodDeleted"

@@ -1,0 +1,194 @@
+"""Bad objects, lost answers, refusals: what the operator makes of trouble, and that it stays where it is."""
+
+import pytest
+
+from eclectus_operator.api import RefusedError, UnsureError
+from eclectus_operator.objects.pods import run_id
+from fake_api import PODS, PROBES, PROFILES, fails_once
+from probe_world import INSTANCE, ProbeWorld, made, node_probe, running_pod, world_with
+
+
+def test_a_bad_node_probe_says_so_once_and_stops_nobody():
+    world = ProbeWorld()
+    bad = [{"name": "cpu", "run": {"image": "Not An Image"}}]
+    world.api.put(PROBES, node_probe("bad", classes=bad))
+    world.api.put(PROBES, node_probe("worse", classes="none at all"))
+    world.api.put(PROBES, node_probe("good"))
+    world.play(60)
+    for name in ("bad", "worse"):
+        assert world.condition("Ready", name)["status"] == "False"
+        assert world.condition("Ready", name)["reason"] == "InvalidSpec"
+    assert "classes[cpu]: run.image: image 'Not An Image'" in world.condition("Ready", "bad")["message"]
+    assert "$.spec.classes" in world.condition("Ready", "worse")["message"]
+    events = [each for path, each in world.api.objects.items() if "/events/" in path]
+    assert sorted(each["regarding"]["name"] for each in events) == ["bad", "worse"]
+    assert world.status("good")["nextNumber"] >= 1
+
+
+ONE = {"name": "c", "image": "i"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "where"),
+    [
+        ({"containers": [{**ONE, "securityContext": "none"}]}, "$.spec.containers[0].securityContext"),
+        ({"containers": [{**ONE, "env": [1]}]}, "$.spec.containers[0].env[0]"),
+        ({"containers": [{**ONE, "resources": {"requests": ["cpu"]}}]}, "resources.requests"),
+        ({"containers": [ONE], "initContainers": [3]}, "$.spec.initContainers[0]"),
+        ({"containers": [ONE], "volumes": "abc"}, "$.spec.volumes"),
+        ({"containers": [ONE], "tolerations": None}, "$.spec.tolerations"),
+        ({"containers": [ONE], "securityContext": 5}, "$.spec.securityContext"),
+        ({"containers": [ONE], "topologySpreadConstraints": 5}, "$.spec.topologySpreadConstraints"),
+        (
+            {"containers": [{**ONE, "resources": {"limits": {"cpu": "fast"}}}]},
+            "resources.requests.cpu: 'fast'",
+        ),
+    ],
+)
+def test_a_template_that_is_no_pod_s_says_where_and_stops_nobody(spec, where):
+    world = ProbeWorld()
+    world.api.put(PROBES, node_probe("bad", classes=[{"name": "w", "template": {"spec": spec}}]))
+    world.api.put(PROBES, node_probe("good"))
+    world.play(60)
+    assert world.condition("Ready", "bad")["reason"] == "InvalidSpec"
+    assert where in world.condition("Ready", "bad")["message"]
+    assert world.status("good")["nextNumber"] >= 1
+
+
+def test_runs_of_one_that_has_become_bad_still_end_and_of_one_unreadable_are_left_alone():
+    world = world_with(node_probe(limits={"running": 1}), nodes=1)
+    while not world.api.pods():
+        world.look()
+        world.api.now += 1
+    spec = world.api.touch(f"{PROBES}/batch")["spec"]
+    good, spec["classes"] = spec["classes"], "none"
+    world.api.now += 1000
+    world.look()
+    assert world.api.pods(), "its runs cannot be read, so nobody knows that this is no run"
+    spec["classes"] = good
+    world.play(60)
+    assert world.status()["running"] <= 1
+    assert (
+        world.status()["nextNumber"]
+        == world.status()["succeeded"] + world.status()["failed"] + world.status()["running"]
+    )
+
+
+def test_one_that_was_written_meanwhile_is_read_again():
+    world = world_with()
+    loads = []
+
+    def scheduler_writes(method, path):
+        if method == "PATCH" and "nodeprobes" in path and len(loads) < 3:
+            loads.append(world.api.touch(f"{PROBES}/batch"))
+
+    world.api.before = scheduler_writes
+    world.play(60)
+    assert len(loads) == 3
+    assert world.status()["succeeded"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("method", "part"),
+    [
+        ("POST", "/pods"),
+        ("PATCH", "nodeprobes"),
+        ("PATCH", "nodeprofiles"),
+        ("DELETE", "/pods"),
+        ("GET", "/nodes/"),
+    ],
+)
+def test_an_answer_that_never_came_costs_time_and_nothing_else(method, part):
+    world = world_with()
+    world.api.before = fails_once(method, part, UnsureError("no answer"))
+    world.play(120)
+    world.suspend()
+    world.play(80)
+    assert world.api.pods() == {}
+    assert world.status()["failed"] == 0
+    assert world.status()["succeeded"] == world.status()["nextNumber"] >= 2
+    assert {world.api.created[path] for path in made(world)} == {1}
+
+
+def test_a_pod_the_api_server_refuses_ends_its_run_with_the_servers_words():
+    world = world_with(nodes=1)
+    world.api.before = fails_once("POST", PODS, RefusedError("403 exceeded quota: probes"))
+    world.play(20)
+    assert world.status()["failed"] == 1
+    (event,) = [each for path, each in world.api.objects.items() if "/events/" in path]
+    assert "exceeded quota" in event["note"]
+
+
+def test_a_name_that_somebody_else_bears_is_left_alone():
+    world = world_with(node_probe(limits={"nodeIntervalSeconds": 86400}), nodes=1)
+
+    def squat(method, path):
+        if (method, path) == ("POST", PODS) and not world.api.pods():
+            run = run_id(world.api.probe("batch")["metadata"]["uid"])
+            # Labels by which it is listed, but which are not those of a run.
+            labels = {"app.kubernetes.io/managed-by": "eclectus", "eclectus.dev/instance": INSTANCE}
+            meta = {"name": f"eclectus-probe-{INSTANCE}-{run}-0", "namespace": "probes", "uid": "theirs"}
+            theirs = {"metadata": {**meta, "labels": labels}, "spec": {"nodeName": "n9"}}
+            world.api.put(PODS, {**theirs, "status": {"phase": "Unknown"}})
+
+    world.api.before = squat
+    world.play(60)
+    (pod,) = world.api.pods().values()
+    assert pod["metadata"]["uid"] == "theirs"
+    assert world.status()["failed"] == 1
+    assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "NameTaken"
+
+
+def test_a_pod_that_will_not_go_is_deleted_without_its_node():
+    world = world_with(
+        node_probe(limits={"nodeIntervalSeconds": 86400}, deadlines={"runningSeconds": 30}), nodes=1
+    )
+    name = running_pod(world)
+    for _ in range(20):
+        world.look()
+        world.api.now += 5
+    assert world.api.pods()[name]["metadata"]["deletionTimestamp"], "told to go, and its node is silent"
+    world.api.now += 200
+    world.look()
+    assert world.api.pods() == {}
+    last = world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]
+    assert (last["stage"], last["reason"], last["endedBy"]) == ("Running", "DeadlineExceeded", "Operator")
+
+
+def test_a_list_that_fails_fails_the_look():
+    world = world_with()
+    world.api.before = fails_once("GET", PODS, UnsureError("no answer"))
+    with pytest.raises(UnsureError):
+        world.look()
+    world.look()
+
+
+def test_a_run_that_cannot_go_on_keeps_no_other_back():
+    world = world_with(node_probe(limits={"running": 2, "nodeIntervalSeconds": 86400}), nodes=2)
+    blocked = []
+
+    def never_created(method, path):
+        if (method, path) == ("POST", PODS) and (not blocked or len(world.status()["runs"]) == 1):
+            blocked.append(path)
+            raise UnsureError("no answer")
+
+    world.api.before = never_created
+    world.play(90)
+    assert len(blocked) > 2, "the first is tried at every look"
+    last = [
+        each["status"]["lastProbe"]["reason"] for path, each in world.api.objects.items() if PROFILES in path
+    ]
+    assert "Completed" in last, "and the second runs to its end beside it"
+
+
+def test_a_profile_that_must_not_be_written_keeps_no_run():
+    world = world_with(nodes=1)
+
+    def forbidden(method, path):
+        if method == "PATCH" and "nodeprofiles" in path:
+            raise RefusedError("403 forbidden")
+
+    world.api.before = forbidden
+    world.play(60)
+    assert world.status()["succeeded"] >= 1
+    assert all(each["number"] >= world.status()["succeeded"] for each in world.status()["runs"])

@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eclectus_operator.decide.adoption import Adopted, Intent, Observed, join
+from eclectus_operator.objects.names import ATTEMPT, ProbeId
+
+OURS, OTHER = "blue", "green"
+NOW, GRACE = 1000.0, 60.0
+
+
+def probe(seq, instance=OURS, attempt=1):
+    return ProbeId(instance, "r1", seq, attempt)
+
+
+def intent(seq, namespace="ns"):
+    return Intent(namespace, probe(seq))
+
+
+def pod(one, *, labels=None, age=3600.0, namespace="ns", deleting=False):
+    labels = one.labels if labels is None else labels
+    return Observed(namespace, one.name, f"uid-{one.name}", labels, NOW - age, deleting)
+
+
+def settle(intents, pods):
+    return join(intents, pods, OURS, NOW, GRACE)
+
+
+def test_the_golden_case():
+    """State {a, b, c}; cluster {a, b, d ours, e prefix only, f another instance's}."""
+    a, b, c = intent(1), intent(2), intent(3)
+    d, e, f = pod(probe(4)), pod(probe(5), labels={}), pod(probe(6, OTHER))
+    pod_a, pod_b = pod(a.probe), pod(b.probe)
+    answer = settle([a, b, c], [pod_a, pod_b, d, e, f])
+    assert answer.adopted == (Adopted(a, pod_a), Adopted(b, pod_b))
+    assert answer.lost == (c,)
+    assert answer.orphans == (d,)
+    assert (answer.young, answer.taken) == ((), ())
+
+
+def test_a_pod_created_before_its_result_was_recorded_is_adopted():
+    answer = settle([intent(1)], [pod(probe(1), age=0.0)])
+    assert len(answer.adopted) == 1
+    assert answer.lost == ()
+
+
+@pytest.mark.parametrize(("age", "deleted"), [(GRACE, True), (GRACE - 0.1, False), (-5.0, False)])
+def test_an_orphan_is_deleted_after_its_grace_period(age, deleted):
+    orphan = pod(probe(1), age=age)
+    answer = settle([], [orphan])
+    assert (answer.orphans, answer.young) == (((orphan,), ()) if deleted else ((), (orphan,)))
+
+
+def test_an_orphan_on_its_way_out_is_not_deleted_again():
+    answer = settle([], [pod(probe(1), deleting=True)])
+    assert (answer.orphans, answer.young) == ((), ())
+
+
+def test_a_name_that_somebody_else_bears_is_neither_adopted_nor_deleted():
+    answer = settle([intent(1)], [pod(probe(1), labels={"app": "theirs"})])
+    (taken,) = answer.taken
+    assert "a prefix alone proves nothing" in taken.reason
+    assert (answer.adopted, answer.orphans, answer.lost) == ((), (), ())
+
+
+def test_another_attempt_under_the_name_is_not_adopted():
+    answer = settle([intent(1)], [pod(probe(1), labels={**probe(1).labels, ATTEMPT: "2"})])
+    assert [taken.reason for taken in answer.taken] == ["it is attempt 2"]
+
+
+def test_the_same_name_in_another_namespace_is_another_pod():
+    answer = settle([intent(1, "here")], [pod(probe(1), namespace="there")])
+    assert answer.lost == (intent(1, "here"),)
+    assert [each.namespace for each in answer.orphans] == ["there"]
+
+
+NUMBERS = st.sets(st.integers(0, 20))
+
+
+@given(intended=NUMBERS, ours=NUMBERS, others=NUMBERS)
+def test_every_intent_and_every_pod_of_ours_is_settled_once(intended, ours, others):
+    pods = [pod(probe(seq)) for seq in sorted(ours)] + [pod(probe(seq, OTHER)) for seq in sorted(others)]
+    answer = settle([intent(seq) for seq in sorted(intended)], pods)
+    assert {each.intent.probe.seq for each in answer.adopted} == intended & ours
+    assert {each.probe.seq for each in answer.lost} == intended - ours
+    assert {each.name for each in answer.orphans} == {probe(seq).name for seq in ours - intended}
+    assert answer.taken == ()

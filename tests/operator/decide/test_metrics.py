@@ -1,0 +1,54 @@
+"""Probes are counted by how they ended: no more series than outcomes and stages, however many nodes."""
+
+import pytest
+
+from eclectus_operator.api import RefusedError
+from eclectus_operator.decide.metrics import Metrics
+from eclectus_operator.objects.resources import Outcome
+from fake_api import PODS
+from probe_world import world_with
+
+
+def counted(metrics):
+    """(outcome, stage) to number."""
+    return {
+        (sample.labels["outcome"], sample.labels["stage"]): sample.value
+        for family in metrics.registry.collect()
+        for sample in family.samples
+    }
+
+
+@pytest.mark.parametrize(
+    ("succeeded", "ended_by", "word"),
+    [
+        (True, "Pod", "succeeded"),
+        (False, "Pod", "failed"),
+        (False, "Operator", "overdue"),
+        (False, "Other", "lost"),
+    ],
+)
+def test_an_outcome_has_one_word(succeeded, ended_by, word):
+    metrics = Metrics()
+    metrics.ended(Outcome(succeeded, "Running", "Because", "it is so", ended_by, "2026-01-01T00:00:00Z"))
+    assert counted(metrics) == {(word, "Running"): 1}
+    assert f'eclectus_probes_total{{outcome="{word}",stage="Running"}} 1.0' in metrics.expose().decode()
+
+
+def test_every_run_is_counted_once_as_in_status():
+    world = world_with(nodes=3)
+    world.play(120)
+    status, found = world.status(), counted(world.keeper._means.metrics)
+    assert status["succeeded"] >= 1
+    assert found == {("succeeded", "Running"): status["succeeded"]}
+
+
+def test_pods_that_were_refused_are_counted_too():
+    world = world_with(nodes=1)
+
+    def refused(method, path):
+        if (method, path) == ("POST", PODS):
+            raise RefusedError("403 quota")
+
+    world.api.before = refused
+    world.play(60)
+    assert counted(world.keeper._means.metrics) == {("lost", "Creating"): world.status()["failed"]}

@@ -1,0 +1,59 @@
+"""What a NodeProbe may not ask for, though its schema lets it pass."""
+
+import pytest
+
+from eclectus_operator.objects.resources import ProbeSpec, read
+from eclectus_operator.objects.validation import problems
+from eclectus_operator.settings import Settings
+from probe_world import SETTINGS, node_probe
+from refused_templates import REFUSED, template
+
+
+def wrong(work, settings=SETTINGS):
+    spec = node_probe(classes=[{"name": "w", **work}])["spec"]
+    return problems(read(spec, ProbeSpec), settings)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        {"unit": {"kind": "cpu"}},
+        {"run": {"image": "reg:5000/a/b:1@sha256:" + "0" * 64, "command": ["a | b"], "shell": True}},
+        {"template": template()},
+        {"template": template(volumes=[{"name": "x", "emptyDir": {}}])},
+        {"template": template(container={"env": [{"name": "A", "value": "b"}]})},
+        {"template": template(container={"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]})},
+    ],
+)
+def test_what_may_be_asked(work):
+    assert wrong(work) == []
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_may_not_be_in_a_template(case):
+    found = wrong({"template": case.template})
+    assert len(found) == 1
+    assert found[0].startswith(f"classes[w]: template.spec.{case.path}")
+
+
+@pytest.mark.parametrize(
+    ("work", "message"),
+    [
+        ({}, "give exactly one of unit, run and template"),
+        ({"unit": {"kind": "cpu"}, "run": {"image": "a"}}, "give exactly one of unit, run and template"),
+        ({"run": {"image": "a", "command": ["a", "b"], "shell": True}}, "shell takes one command"),
+        ({"run": {"image": "a", "command": ["a"], "args": ["b"], "shell": True}}, "shell takes one command"),
+        ({"run": {"image": "a", "shell": True}}, "shell takes one command"),
+        ({"run": {"image": "A b"}}, "run.image: image 'A b'"),
+        ({"template": template(container={"image": ""})}, "template.spec.containers[c].image"),
+        ({"template": {"spec": {}}}, "template.spec.containers: give at least one"),
+    ],
+)
+def test_what_else_may_not_be(work, message):
+    (found,) = wrong(work)
+    assert message in found
+
+
+def test_a_unit_needs_an_operator_that_knows_its_image():
+    (found,) = wrong({"unit": {"kind": "cpu"}}, Settings(instance="a", namespace="b"))
+    assert "--unit-image" in found

@@ -1,0 +1,46 @@
+"""Real nodes for all tests here: two for the product's own pods, and four of different speed to learn.
+
+Skipped, with the reason, where none can run: they need root, cgroups and a few Debian packages.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from eclectus_e2e.testbed.controlplane import PlaneOptions
+from eclectus_e2e.testbed.images import archives
+from eclectus_e2e.testbed.kubectl import Kubectl
+from eclectus_e2e.testbed.realnodes import needs, nodes
+from eclectus_e2e.testbed.realnodes.nodes import RealNodes
+from eclectus_e2e.testbed.realnodes.place import NodeSpec
+from eclectus_e2e.testbed.release import Release
+from real_release import SHARES, installed
+from real_remains import remains
+
+SYSTEM = [NodeSpec(name, 1.0, {"pool": "system"}) for name in ("system-a", "system-b")]
+BATCH = [NodeSpec(name, share, {"pool": "batch"}) for name, share in SHARES.items()]
+IMAGES = ("pause", "busybox", "scheduler", "operator", "unit")
+
+
+@pytest.fixture(scope="session")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNodes]:
+    if reason := needs.why_not() or archives.why_not():
+        pytest.skip(reason)
+    images = [archives.archive(name) for name in IMAGES]
+    # Without the node-lifecycle controller nobody but the scheduler finds out that a node is frozen.
+    options = PlaneOptions(taint_nodes_by_condition=False)
+    directory = tmp_path_factory.mktemp("real") / "cluster"
+    with nodes.started(directory, [*SYSTEM, *BATCH], images, options) as running:
+        yield running
+    assert remains() == []
+
+
+@pytest.fixture(scope="session")
+def kubectl(real: RealNodes) -> Kubectl:
+    return Kubectl(real.plane.binaries, real.plane.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def release(real: RealNodes, kubectl: Kubectl) -> Iterator[Release]:
+    with installed(real.plane.kubeconfig, kubectl) as one:
+        yield one

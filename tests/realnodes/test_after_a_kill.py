@@ -1,0 +1,50 @@
+"""First of these tests, before other real nodes run: a killed run's containers live until the next start."""
+
+import subprocess
+import sys
+
+import pytest
+
+from eclectus_e2e.testbed.build import binaries
+from eclectus_e2e.testbed.images import archives
+from eclectus_e2e.testbed.kubectl import Kubectl
+from eclectus_e2e.testbed.processes import recorded
+from eclectus_e2e.testbed.realnodes import home, needs
+from eclectus_e2e.testbed.realnodes.place import HOME
+from live_cluster import wait
+from real_release import pod
+from real_remains import remains
+
+pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
+DOOMED = """
+import sys
+from pathlib import Path
+from eclectus_e2e.testbed.images.archives import archive
+from eclectus_e2e.realnodes import nodes
+from eclectus_e2e.testbed.realnodes.place import NodeSpec
+nodes.start(Path(sys.argv[1]), [NodeSpec("doomed", 0.5)], [archive("pause"), archive("busybox")])
+print("up", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
+    if reason := needs.why_not() or archives.why_not():
+        pytest.skip(reason)
+    with subprocess.Popen(
+        [sys.executable, "-c", DOOMED, str(tmp_path / "cluster")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as doomed:
+        assert doomed.stdout.readline() == "up\n"
+        kubectl = Kubectl(binaries(), tmp_path / "cluster" / "admin.kubeconfig")
+        kubectl("create", "-f", "-", given=pod("left", "sleep", "600", schedulerName="default-scheduler"))
+        wait("it runs", lambda: kubectl.get("pod", "left")["status"]["phase"] == "Running")
+        doomed.kill()
+    assert any("rootfs" in each for each in remains()), "the container's file system is still mounted"
+    # They die with their parent, but not in the same moment, and a next start refuses beside living ones.
+    wait("its programs have died", lambda: not any(one.alive for one in recorded(HOME)))
+    home.claim(tmp_path / "next")
+    home.release()
+    assert remains() == []

@@ -1,0 +1,93 @@
+"""A trace that nobody has seen before runs through every policy of the table without an error.
+
+It is made anew in every session. To see one again, set ECLECTUS_TRACE_SEED to the seed that is printed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Any
+
+import pytest
+import yaml
+
+from eclectus.policies.table import LINE
+from eclectus.sim.run import run
+from eclectus.sim.scenario.reading import parse
+from simulated import document
+from ways import written
+
+JOBS = 16
+CLUSTER = {
+    "groups": [
+        {"name": "single", "count": 3, "slots": 1},
+        {"name": "fast", "count": 2, "slots": 4, "speed": 3},
+        {"name": "odd", "count": 1, "resources": {"cpu": 3, "memory": "2Gi"}, "speed": 0.5},
+        {"name": "shut", "count": 1, "slots": 8, "taints": [{"key": "nobody"}]},
+    ]
+}
+HYBRIDS = ("sparrow", "hawk", "eagle", "clwl", "dlwl")
+
+
+def pairs() -> Iterator[Any]:
+    """Every policy with every line; in short, lines of other kinds only with policies made for them."""
+    for place, line in product(written("place"), LINE):
+        is_short = line == "fifo" or place["policy"] in HYBRIDS
+        name = " ".join(map(str, [*place.values(), "and", line]))
+        yield pytest.param(place, line, id=name, marks=() if is_short else pytest.mark.slow)
+
+
+def text_of(chance: Random) -> tuple[str, int]:
+    """Lines in the trace format, and how many tasks they hold."""
+    lines, at, count, digits = [], 0.0, 0, chance.randrange(7)
+    for _ in range(JOBS):
+        at += chance.choice([0.0, chance.expovariate(0.3), chance.expovariate(0.02)])
+        sizes = [10 ** chance.uniform(-3, 3.3) for _ in range(chance.choice([1, 1, 2, 5, 12]))]
+        mean = chance.choice([sum(sizes) / len(sizes), max(sizes), round(sum(sizes)), 0])
+        fields = [
+            f"{at:.{digits}f}",
+            str(len(sizes)),
+            repr(mean),
+            *map(repr, sizes),
+        ]
+        lines.append(chance.choice([" ", "\t", "  "]).join(fields) + chance.choice(["", " ", "\n"]))
+        count += len(sizes)
+    return "\n".join(lines) + chance.choice(["", "\n"]), count
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, int]:
+    """The file, its number of tasks, the seed."""
+    seed = int(os.environ.get("ECLECTUS_TRACE_SEED") or SystemRandom().randrange(2**32))
+    print(f"ECLECTUS_TRACE_SEED={seed}")  # noqa: T201 — pytest shows it where a test fails
+    chance = Random(seed)
+    text, count = text_of(chance)
+    file = tmp_path_factory.mktemp("trace") / chance.choice(["jobs.trace", "jobs.trace.gz"])
+    with gzip.open(file, "wt") if file.suffix == ".gz" else file.open("w") as out:
+        out.write(text)
+    return file, count, seed
+
+
+@pytest.mark.parametrize(("place", "line"), list(pairs()))
+def test_every_policy_runs_it(trace: tuple[Path, int, int], place: dict[str, Any], line: str) -> None:
+    file, count, seed = trace
+    asked = parse(
+        yaml.safe_dump(
+            document(
+                cluster=CLUSTER,
+                workload={"jobtrace": {"file": file.name, "cutOff": "90s"}},
+                profiles=[{"schedulerName": "it", "place": place, "line": {"policy": line}}],
+                measure={"warmUp": 0},
+                allowUnstable=True,
+            )
+        ),
+        file.parent,
+    )
+    done = run(asked, asked.contestants[0], seed, checked=True)
+    assert (done.complete, done.faults, done.first_fault) == (True, 0, "")
+    assert (done.tasks, done.response.count) == (count, count)

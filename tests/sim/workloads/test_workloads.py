@@ -1,0 +1,185 @@
+"""Laws, streams and traces."""
+
+from __future__ import annotations
+
+import gzip
+from functools import reduce
+from itertools import islice
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from eclectus.model.errors import SettingsError
+from eclectus.sim.base.distributions import Size
+from eclectus.sim.base.histogram import ZERO, Histogram
+from eclectus.sim.base.random_streams import stream
+from eclectus.sim.scenario.reading import parse
+from eclectus.sim.workloads.jobtrace import Jobtrace
+from simulated import document, scenario
+
+LAWS = [
+    Size("exponential", 3.0),
+    Size("deterministic", 3.0),
+    Size("gamma", 3.0, shape=4.0),
+    Size("hyperexponential", 3.0, scv=4.0),
+    Size("pareto", 3.0, shape=3.5),
+    Size("bounded-pareto", 3.0, shape=1.5, ratio=100.0),
+    Size("bounded-pareto", 3.0, shape=2.0, ratio=50.0),
+    Size("empirical", 3.0, values=(1.0, 1.0, 10.0)),
+]
+TRACE = "0.0 2 1.5 1.0 2.0\n1.5\t1\t9.0\t9.0\n\n1.5 3 1 1 1 1\n"
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.law)
+def test_a_law_has_the_mean_and_the_variance_that_it_says(law: Size) -> None:
+    sizes = law.drawing(stream(1, "sizes"))(1_000_000)
+    assert sizes.mean() == pytest.approx(3.0, rel=0.01)
+    assert sizes.var() / 3.0**2 == pytest.approx(law.squared_variation, rel=0.08)
+    assert sizes.min() > 0
+
+
+def test_sizes_on_record_are_drawn_alike_and_scaled_only_where_a_mean_is_given() -> None:
+    values = (1.0, 2.0, 6.0)
+    plain = Size("empirical", values=values)
+    drawn, counts = np.unique(plain.drawing(stream(1, "sizes"))(30_000), return_counts=True)
+    assert (plain.mean_seconds, drawn.tolist()) == (3.0, pytest.approx(values))
+    assert counts / 30_000 == pytest.approx([1 / 3] * 3, rel=0.05)
+    scaled = Size("empirical", 30.0, values=values).drawing(stream(1, "sizes"))(100)
+    assert set(scaled.round(9)) == {10.0, 20.0, 60.0}
+
+
+@pytest.mark.parametrize("name", ["sizes.txt", "sizes.txt.gz"])
+def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wt") as file:
+        file.write("1.5\n\n  2e1\n")
+    classes = [{"size": {"law": "empirical", "file": name}}]
+    fields = document(workload={"poisson": {"load": 0.5, "classes": classes}})
+    plan = parse(yaml.safe_dump(fields), tmp_path).plan
+    assert list(plan.mean_sizes.values()) == [10.75]
+    assert {job.sizes for job in islice(plan.arrivals(1), 50)} == {(1.5,), (20.0,)}
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        ({"law": "empirical"}, "size.values: an empirical law needs either values or a file"),
+        ({"law": "empirical", "values": [1], "file": "bad"}, "size.values: an empirical law needs either"),
+        ({"values": [1]}, "size.values: belongs to law: empirical"),
+        ({"file": "bad"}, "size.file: belongs to law: empirical"),
+        ({"law": "empirical", "values": [1, 0]}, r"size.values\[1\]: 0 s is too small"),
+        ({"law": "empirical", "file": "bad"}, r"size.file: bad, line 2: 'x' is no size"),
+        ({"law": "empirical", "file": "nan"}, r"size.file: nan, line 1: 'nan' is no size"),
+        ({"law": "empirical", "file": "empty"}, "size.file: empty holds no number"),
+        ({"law": "empirical", "file": "none"}, r"size.file: none cannot be read"),
+    ],
+)
+def test_sizes_that_are_none_are_refused(size: dict[str, Any], words: str, tmp_path: Path) -> None:
+    for name, text in (("bad", "1\nx\n"), ("nan", "nan\n"), ("empty", "\n")):
+        (tmp_path / name).write_text(text)
+    fields = document(workload={"poisson": {"load": 0.5, "classes": [{"size": size}]}})
+    with pytest.raises(SettingsError, match=r"workload.poisson.classes\[0\]." + words):
+        parse(yaml.safe_dump(fields), tmp_path)
+
+
+def test_jobs_arrive_at_the_rate_asked_for_with_the_shares_asked_for() -> None:
+    classes = [{"name": "a", "share": 3}, {"name": "b", "tasksPerJob": 4}]
+    asked = scenario(
+        cluster={"groups": [{"count": 1000}]}, workload={"poisson": {"rate": 70, "classes": classes}}
+    )
+    jobs = list(islice(asked.plan.arrivals(1), 20_000))
+    assert sum(len(job.sizes) for job in jobs) / jobs[-1].at == pytest.approx(70, rel=0.03)
+    assert sum(job.kind.name == "a" for job in jobs) / len(jobs) == pytest.approx(0.75, rel=0.02)
+    gaps = np.diff([job.at for job in jobs])
+    assert gaps.std() == pytest.approx(gaps.mean(), rel=0.03)
+
+
+def test_seeds_differ_and_purposes_do_not_disturb_each_other() -> None:
+    def sizes(seed: int, mean: float) -> list[float]:
+        asked = scenario(workload={"poisson": {"rate": 0.1, "classes": [{"size": {"mean": mean}}]}})
+        return [job.sizes[0] / mean for job in islice(asked.plan.arrivals(seed), 5)]
+
+    def times(seed: int, mean: float) -> list[float]:
+        asked = scenario(workload={"poisson": {"rate": 0.1, "classes": [{"size": {"mean": mean}}]}})
+        return [job.at for job in islice(asked.plan.arrivals(seed), 5)]
+
+    assert sizes(1, 1.0) == pytest.approx(sizes(1, 2.0))
+    assert times(1, 1.0) == times(1, 2.0)
+    assert sizes(1, 1.0) != sizes(2, 1.0)
+
+
+@pytest.mark.parametrize("name", ["t.trace", "t.trace.gz"])
+def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(tmp_path / name, "wt") as file:
+        file.write(TRACE)
+    plan = Jobtrace(name, cut_off=5.0, stretch=2.0).plan({}, tmp_path)
+    assert [(job.at, job.kind.name, job.sizes) for job in plan.arrivals(0)] == [
+        (0.0, "short", (1.0, 2.0)),
+        (3.0, "long", (9.0,)),
+        (3.0, "short", (1.0, 1.0, 1.0)),
+    ]
+    assert (plan.tasks, plan.tasks_a_second) == (6, 2.0)
+    assert {kind.name: mean for kind, mean in plan.mean_sizes.items()} == {"short": 1.2, "long": 9.0}
+    assert Jobtrace(name, most_jobs=1).plan({}, tmp_path).tasks == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0 1 1 1\n0 2 1 1\n", "line 2: says 2 tasks and gives 1 durations"),
+        ("5 1 1 1\n4 1 1 1\n", "line 2: submitted before the job above"),
+        ("0 1 1\n", "line 1: a job needs"),
+        ("0 1 1 x\n", "line 1: could not convert"),
+        ("0 1 1 0\n", "line 1: submit times start at 0, and every task lasts"),
+        ("0 1 1 inf\n", "line 1: submit times start at 0"),
+        ("\n", "holds no job"),
+    ],
+)
+def test_a_bad_trace_is_refused_with_the_number_of_its_line(text: str, words: str, tmp_path: Path) -> None:
+    (tmp_path / "t").write_text(text)
+    with pytest.raises(SettingsError) as refused:
+        Jobtrace("t").plan({}, tmp_path)
+    assert words in str(refused.value)
+
+
+def test_quantiles_of_a_histogram_are_those_of_the_sample() -> None:
+    sample = np.random.default_rng(1).lognormal(0, 3, 20_001)
+    histogram = Histogram()
+    for value in sample.tolist():
+        histogram.add(value)
+    for share in (0.01, 0.5, 0.9, 0.99, 0.999):
+        assert histogram.quantile(share) == pytest.approx(float(np.quantile(sample, share)), rel=0.01)
+    assert histogram.mean == pytest.approx(sample.mean())
+    assert histogram.largest == sample.max()
+    assert len(histogram.buckets) < 8000
+
+
+def test_histograms_add_up() -> None:
+    one, other, both = Histogram(), Histogram(), Histogram()
+    for at in range(1, 100):
+        (one if at % 3 else other).add(at)
+        both.add(at)
+    one.join(other)
+    assert (one.buckets, one.count, one.total, one.largest) == (
+        both.buckets,
+        both.count,
+        both.total,
+        both.largest,
+    )
+
+
+def test_it_does_not_matter_when_a_histogram_is_summed_up() -> None:
+    often, once = Histogram(), Histogram()
+    sample = [0.0, *np.random.default_rng(2).exponential(1.0, 5000).tolist(), 1.0]
+    for at, value in enumerate(sample):
+        often.add(value)
+        once.add(value)
+        if at % 7 == 0:
+            often.sum_up()
+    assert (often.buckets, often.total, often.largest) == (once.buckets, once.total, once.largest)
+    assert (once.total, once.count, once.buckets[ZERO]) == (reduce(add, sample), len(sample), 1)

@@ -1,0 +1,86 @@
+"""Machines from a list."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eclectus.model.errors import SettingsError
+from eclectus.sim.scenario.reading import parse
+from simulated import document, runs
+
+HEAD = "sn,cpu_milli,memory_mib,gpu,model\n"
+LIST = HEAD + "a,4000,1024,2,T4\nb,8000,2048,0,CPU\nc,4000,1024,1,T4\n"
+
+
+def listed(folder: Path, text: str = LIST, name: str = "nodes.csv", **fields: object) -> object:
+    opened = gzip.open if name.endswith(".gz") else open
+    with opened(folder / name, "wt") as file:
+        file.write(text)
+    cluster = {"nodes": {"file": name}, **fields.pop("cluster", {})}  # type: ignore[dict-item]
+    return parse(yaml.safe_dump(document(cluster=cluster, **fields)), folder)
+
+
+@pytest.mark.parametrize("name", ["nodes.csv", "nodes.csv.gz"])
+def test_a_list_of_machines_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
+    machines = listed(tmp_path, name=name).cluster.machines()
+    assert list(machines) == ["a", "b", "c"]
+    assert machines["a"].group == "T4"
+    first, second = machines["a"].node, machines["b"].node
+    assert dict(first.allocatable) == {"cpu": 4000, "memory": 2**30, "pods": 10_000, "gpu-milli": 2000}
+    assert "gpu-milli" not in dict(second.allocatable)
+    assert dict(first.labels) == {"kubernetes.io/hostname": "a", "gpu-model": "T4"}
+
+
+def test_groups_and_a_list_stand_side_by_side_and_both_work(tmp_path: Path) -> None:
+    mixed = listed(tmp_path, cluster={"groups": [{"name": "g", "count": 2}]})
+    assert list(mixed.cluster.machines()) == ["g-0", "g-1", "a", "b", "c"]
+    (done,) = runs(mixed, [1], checked=True)
+    assert done.complete
+
+
+def test_what_befalls_a_model_befalls_its_machines(tmp_path: Path) -> None:
+    events = [
+        {"at": 1, "action": "freeze", "group": "T4", "count": 1},
+        {"at": 2, "action": "fail", "group": "T4"},
+    ]
+    shocks = listed(tmp_path, events=events).shocks
+    assert [shock.machines for shock in shocks] == [("a",), ("a", "c")]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "sn,cpu_milli,gpu,model\na,1,1,T4\n",
+            "nodes.csv has no column 'memory_mib'; its first line has sn,",
+        ),
+        ("", "nodes.csv has no column 'sn'; its first line has nothing"),
+        (HEAD + "a,1,1,1,T4\nb,x,1,1,T4\n", "nodes.csv, line 3: cpu_milli is 'x': expected `int`"),
+        (HEAD + "a,1,-1,1,T4\n", "nodes.csv, line 2: memory_mib is '-1': expected `int` >= 0"),
+        (HEAD + "a,1,1,1.5,T4\n", "nodes.csv, line 2: gpu is '1.5': expected `int`"),
+        (HEAD + "a,1,1\n", "nodes.csv, line 2: gpu is missing"),
+        (HEAD + "a,1,1,1,T4,more\n", "nodes.csv, line 2: has more values than"),
+        (HEAD + "a,1,1,1,T4\n\na,1,1,1,T4\n", "nodes.csv, line 4: there is a node 'a' above already"),
+    ],
+)
+def test_a_bad_list_is_refused_with_the_line_and_the_reason(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^cluster\.nodes\.file: ") as refused:
+        listed(tmp_path, text)
+    assert words in str(refused.value)
+
+
+def test_a_list_that_is_not_there_and_a_name_that_is_taken_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"cluster\.nodes\.file: none\.csv cannot be read"):
+        parse(yaml.safe_dump(document(cluster={"nodes": {"file": "none.csv"}})), tmp_path)
+    with pytest.raises(SettingsError, match="has a node 'g-1', and so has a group"):
+        listed(tmp_path, HEAD + "g-1,1,1,1,T4\n", cluster={"groups": [{"name": "g", "count": 2}]})
+
+
+def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv.gz").write_bytes(gzip.compress(LIST.encode())[:-9])
+    with pytest.raises(SettingsError, match=r"nodes\.csv\.gz cannot be read"):
+        parse(yaml.safe_dump(document(cluster={"nodes": {"file": "nodes.csv.gz"}})), tmp_path)

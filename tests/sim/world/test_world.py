@@ -1,0 +1,243 @@
+"""What happens in a simulated world, told by its runs and by tampering with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from eclectus.framework import Action, Place, PlacePolicy, View
+from eclectus.model.events import Event, TaskSeen
+from eclectus.model.objects import Task
+from eclectus.policies import table
+from eclectus.sim.base.errors import InvariantError, StuckError
+from eclectus.sim.run import build
+from eclectus.sim.world.world import World
+from simulated import place, poisson, runs, scenario
+
+MIXED = {
+    "groups": [
+        {"name": "slow", "count": 3, "slots": 2},
+        {"name": "fast", "count": 2, "slots": 2, "speed": 4, "labels": {"disk": "ssd"}},
+        {"name": "big", "count": 1, "resources": {"cpu": 8, "memory": "16Gi"}, "taints": [{"key": "big"}]},
+    ]
+}
+CLASSES = [
+    {"name": "any", "share": 6},
+    {"name": "ssd", "share": 2, "nodeSelector": {"disk": "ssd"}, "tasksPerJob": 3},
+    {"name": "wide", "requests": {"cpu": 2, "memory": "1Gi"}, "tolerations": [{"key": "big"}]},
+]
+ROUGH = [
+    {"at": "5s", "action": "swap", "group": "slow", "partner": "fast"},
+    {"at": "9s", "action": "fail", "group": "fast", "count": 1},
+    {"at": "12s", "action": "freeze", "group": "slow", "count": 2},
+    {"at": "15s", "action": "scale", "group": "big", "factor": 0.5},
+    {"at": "20s", "action": "recover", "group": "slow"},
+    {"at": "21s", "action": "recover", "group": "fast"},
+]
+
+
+def build_world(**fields: Any) -> World:
+    asked = scenario(**fields)
+    return build(asked, asked.contestants[0], seed=1, checked=True)[0]
+
+
+@pytest.mark.parametrize("policy", list(table.PLACE))
+@pytest.mark.parametrize("delay", [0, "20ms"])
+def test_in_a_rough_world_every_task_of_every_policy_ends_and_the_books_agree(
+    policy: str, delay: object
+) -> None:
+    rough = scenario(
+        cluster=MIXED | {"networkDelay": delay},
+        workload={"poisson": {"rate": 12, "classes": CLASSES}},
+        events=ROUGH,
+        profiles=place(policy, learn="rosella"),
+    )
+    (run,) = runs(rough, [3], checked=True)
+    assert (run.complete, run.tasks >= 400, run.faults) == (True, True, 0)
+    assert set(run.groups["class"]) == {"any", "ssd", "wide"}
+
+
+@pytest.mark.parametrize("delay", [0, "20ms"])
+def test_in_a_rough_world_probes_harm_nobody(delay: object) -> None:
+    rough = scenario(
+        cluster=MIXED | {"networkDelay": delay},
+        workload={"poisson": {"rate": 8, "classes": CLASSES}},
+        events=ROUGH,
+        profiles=place("rosella", learn="rosella"),
+        probes={
+            "perHour": 36_000,
+            "leastPerHour": 18_000,
+            "running": 6,
+            "nodeIntervalSeconds": 0,
+            "law": "exponential",
+        },
+    )
+    (run,) = runs(rough, [3], checked=True)
+    assert (run.complete, run.faults) == (True, 0)
+    assert run.probes > 20
+    assert run.probes_killed > 0
+
+
+def test_the_engine_hears_neither_sizes_nor_speeds() -> None:
+    told: list[Event] = []
+    world = build_world(workload=poisson(0.5, {"law": "deterministic", "mean": 0.123456789}))
+    world.told = lambda now, events, commands: told.extend(events)
+    world.run()
+    waiting = [event.task for event in told if isinstance(event, TaskSeen) and event.task.phase == "Pending"]
+    assert len(waiting) == 400
+    assert all("123456" not in repr(task) for task in waiting)
+
+
+def test_a_lone_task_takes_its_size_over_the_speed_of_its_node() -> None:
+    sized = poisson(0.001, {"law": "deterministic", "mean": 6})
+    (run,) = runs(
+        scenario(cluster={"groups": [{"speed": 3}]}, workload=sized, measure={"tasks": 5, "warmUp": 0}), [1]
+    )
+    assert run.response.mean == pytest.approx(2.0)
+    assert run.wait.mean == 0
+
+
+def test_every_hop_of_the_network_costs_its_delay() -> None:
+    sized = poisson(0.001, {"law": "deterministic", "mean": 6})
+    delayed = {"groups": [{"count": 1}], "networkDelay": "1s"}
+    (run,) = runs(scenario(cluster=delayed, workload=sized, measure={"tasks": 5, "warmUp": 0}), [1])
+    assert run.wait.mean == pytest.approx(2.0)  # the pod is seen, the bind arrives
+    assert run.response.mean == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "seconds"),
+    [
+        ([{"at": 4, "action": "scale", "factor": 2}], 7.0),
+        ([{"at": 4, "action": "freeze"}, {"at": 9, "action": "recover"}], 15.0),
+        ([{"at": 4, "action": "fail"}, {"at": 9, "action": "recover"}], 19.0),
+    ],
+    ids=["twice as fast after 4 of 10", "frozen for 5", "lost after 4, begun again 5 later"],
+)
+def test_shocks_change_when_a_running_task_ends(
+    events: list[dict[str, Any]], seconds: float, tmp_path: Any
+) -> None:
+    (tmp_path / "one.trace").write_text("0 1 10 10\n")
+    trace = {"jobtrace": {"file": str(tmp_path / "one.trace")}}
+    shocked = scenario(
+        workload=trace, events=[{**each, "group": "g0"} for each in events], measure={"warmUp": 0}
+    )
+    (run,) = runs(shocked, [1], checked=True)
+    assert run.response.mean == pytest.approx(seconds)
+
+
+def test_swapped_groups_trade_speeds(tmp_path: Any) -> None:
+    (tmp_path / "one.trace").write_text("0 1 10 10\n")
+    swapped = scenario(
+        cluster={
+            "groups": [{"name": "a", "speed": 1}, {"name": "b", "speed": 5, "taints": [{"key": "off"}]}]
+        },
+        workload={"jobtrace": {"file": str(tmp_path / "one.trace")}},
+        events=[{"at": 5, "action": "swap", "group": "a", "partner": "b"}],
+        measure={"warmUp": 0},
+    )
+    (run,) = runs(swapped, [1], checked=True)
+    assert run.response.mean == pytest.approx(6.0)
+
+
+def test_a_world_in_which_nothing_can_happen_any_more_says_so() -> None:
+    frozen = scenario(events=[{"at": 50, "action": "freeze", "group": "g0"}])
+    with pytest.raises(StuckError, match=r"nothing else will ever happen|stopped for ever"):
+        runs(frozen, [1])
+
+
+def test_stopping_keeps_what_is_known() -> None:
+    world = build_world(measure={"tasks": 4000})
+    assert not world.run(lambda ledger: ledger.ended < 2000)
+    assert 2000 <= world.ledger.ended < 4000
+    assert sum(tally.response.count for tally in world.ledger.tallies.values()) > 0
+
+
+# -- each invariant can fail -------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class Anywhere(PlacePolicy):
+    """Binds to the first row, whatever the rules say; the engine's own guard is taken away below."""
+
+    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+        for task in turns:
+            yield Place(task, 0)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"workload": poisson(0.9)}, "no room"),
+        (
+            {
+                "cluster": {"groups": [{"name": "a", "slots": 50}, {"name": "b", "labels": {"x": "y"}}]},
+                "workload": poisson(rate=0.1, classes=[{"nodeSelector": {"x": "y"}}]),
+            },
+            "its label x is None, not 'y'",
+        ),
+        (
+            {
+                "cluster": {
+                    "groups": [{"name": "a", "slots": 50, "taints": [{"key": "gpu"}]}, {"name": "b"}]
+                },
+                "workload": poisson(rate=0.1),
+            },
+            "nothing tolerates its taint gpu",
+        ),
+    ],
+    ids=["room", "label", "taint"],
+)
+def test_a_bind_that_must_not_be_is_found_by_the_world_itself(
+    fields: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eclectus.engine.placement.vet", lambda *_: None)
+    monkeypatch.setitem(table.PLACE, "anywhere", Anywhere)
+    with pytest.raises(InvariantError, match=words):
+        runs(scenario(profiles=place("anywhere"), **fields), [1])
+
+
+@pytest.mark.parametrize(
+    ("book", "words"),
+    [
+        ("response_seconds", "Little's law"),
+        ("work_ended", "work of tasks and of machines"),
+        ("busy_seconds", "busy time"),
+        ("arrived", "tasks arrived"),
+    ],
+)
+def test_books_that_disagree_are_found(book: str, words: str) -> None:
+    world = build_world()
+    setattr(world.ledger, book, getattr(world.ledger, book) + 1)
+    with pytest.raises(InvariantError, match=words):
+        world.run()
+
+
+def test_a_task_that_the_engine_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = build_world()
+    tell = world._tell
+
+    def deaf(event: Event) -> None:
+        if not (isinstance(event, TaskSeen) and event.task.name == "job-20-0"):
+            tell(event)
+
+    monkeypatch.setattr(world, "_tell", deaf)
+    with pytest.raises(InvariantError, match="waiting: engine"):
+        world.run()
+
+
+def test_central_queues_leave_no_machine_idle_beside_work_and_lines_do() -> None:
+    def conserving(queue: str) -> World:
+        asked = scenario(
+            cluster={"groups": [{"count": 4}]}, workload=poisson(0.8), profiles=place("uniform", queue=queue)
+        )
+        world, _ = build(asked, asked.contestants[0], seed=1)
+        world._checked = world._conserving = True
+        return world
+
+    conserving("central").run()
+    with pytest.raises(InvariantError, match="idles while a task waits"):
+        conserving("lines").run()

@@ -1,0 +1,114 @@
+"""A small API server that misbehaves on request, for faults a real one cannot be made to show: fixtures."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+from aiohttp import web
+
+from eclectus.kubeclient.client import connected
+from eclectus.kubeclient.credentials import Credentials, Endpoint
+from eclectus.live.context import Means
+
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class FakeServer:
+    """Answers each `METHOD /path` from its own queue of answers; the last answer stays."""
+
+    def __init__(self):
+        self.answers: dict[str, list[Answer]] = {}
+        self.asked: list[tuple[str, dict[str, str], object]] = []
+
+    def on(self, what: str, *answers: Answer) -> None:
+        self.answers[what] = list(answers)
+
+    def count(self, what: str) -> int:
+        return sum(asked == what for asked, _, _ in self.asked)
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        what = f"{request.method} {request.path}"
+        body = await request.json() if request.can_read_body else None
+        self.asked.append((what, dict(request.query), body))
+        answers = self.answers.get(what)
+        if not answers:
+            return web.json_response({"kind": "Status", "message": f"nothing at {what}"}, status=404)
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        return await answer(request)
+
+    @asynccontextmanager
+    async def means(self, seconds: float = 0.3):
+        """A client of this server, its metrics, and dice that always fall the same way."""
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.handle)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        port = runner.addresses[0][1]
+        async with connected(Credentials(Endpoint(f"http://127.0.0.1:{port}")), seconds) as client:
+            yield Means(client, rng=Random(1))
+        await runner.cleanup()
+
+
+def says(body, status=200, headers=None) -> Answer:
+    async def answer(_):
+        return web.json_response(body, status=status, headers=headers)
+
+    return answer
+
+
+async def hangs(_) -> web.StreamResponse:
+    await asyncio.sleep(30)
+    return web.Response()
+
+
+async def resets(request: web.Request) -> web.StreamResponse:
+    request.transport.abort()
+    return web.Response()
+
+
+def streams(*lines: bytes, then_wait: bool = True) -> Answer:
+    async def answer(request):
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for line in lines:
+            await response.write(line + b"\n")
+        if then_wait:
+            await asyncio.sleep(30)
+        return response
+
+    return answer
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def answers():
+    """The kinds of answers: says(body, status, headers), hangs, resets, streams(*lines)."""
+
+    class Answers:
+        says, hangs, resets, streams = (
+            staticmethod(says),
+            staticmethod(hangs),
+            staticmethod(resets),
+            staticmethod(streams),
+        )
+
+    return Answers
+
+
+@pytest.fixture
+def until():
+    """Wait until something is so, or fail at a deadline."""
+
+    async def wait(condition: Callable[[], object], seconds: float = 10.0) -> None:
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110 — a condition of the code under test sets no event
+                await asyncio.sleep(0.01)
+
+    return wait

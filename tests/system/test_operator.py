@@ -1,0 +1,232 @@
+"""The operator on a real API server: the chart's account, roles and policies, a scheduler, fake nodes."""
+
+import signal
+import urllib.request
+from collections import Counter
+from contextlib import ExitStack
+
+import pytest
+
+from eclectus.kubeclient.errors import ApiError
+from eclectus_e2e.testbed import chart, clusters
+from eclectus_e2e.testbed.components import audit_log
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubelet import handle
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_hack.permissions import forbidden, granted, requests, superfluous
+from live_cluster import Admin, Scheduler, pod, wait
+from live_operator import Operator, node_probe
+from refused_templates import REFUSED
+
+pytestmark = pytest.mark.live
+
+VALUES = {"operator": {"enabled": True}}
+PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
+PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
+PODS = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
+NODES = [
+    NodeSpec(name=f"n{i}", group="all", speed=(1.0, 2.0)[i % 2], labels={"pool": "batch"}) for i in range(4)
+]
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory):
+    if clusters.choice():
+        pytest.skip("only a control plane built here writes an audit log")
+    options = PlaneOptions(audited=chart.NAMESPACE)
+    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def installed(plane):
+    return chart.install(plane.kubeconfig, values=VALUES)
+
+
+@pytest.fixture(scope="module")
+def kubelets(plane):
+    with handle.started(plane.directory, plane.kubeconfig, NODES) as control:
+        yield control
+
+
+@pytest.fixture(scope="module")
+def scheduler(plane, kubelets, tmp_path_factory):
+    directory, quick = tmp_path_factory.mktemp("scheduler"), {"interval": "1s"}
+    running = Scheduler(directory, plane.kubeconfig, lease={"leaderElect": False}, nodeProfiles=quick)
+    running.start().wait_deciding()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def admin(plane, installed, kubelets, scheduler, request):
+    kubelets.reset()
+    with Admin(plane.kubeconfig, request.node.originalname.replace("_", "-")[-60:].strip("-")) as admin:
+        yield admin
+        for each in admin.get(PROBES)["items"]:
+            admin.send("DELETE", f"{PROBES}/{each['metadata']['name']}")
+        wait("Kubernetes takes the pods away with their NodeProbe", lambda: not admin.get(PODS)["items"])
+
+
+@pytest.fixture
+def operator(plane, installed, tmp_path):
+    with ExitStack() as stack:
+
+        def make(name="a"):
+            made = Operator(tmp_path, plane.kubeconfig, installed, name)
+            stack.callback(made.kill)
+            return made.start()
+
+        yield make
+
+
+def status(admin, name="batch"):
+    return admin.get(f"{PROBES}/{name}").get("status", {})
+
+
+def suspended(admin, name="batch"):
+    """Start no more; wait until all that was begun has ended."""
+    body = {"spec": {"suspend": True}}
+    admin.send("PATCH", f"{PROBES}/{name}", body, content_type="application/merge-patch+json")
+
+    def calm():
+        found = status(admin, name)
+        ready = next(each for each in found["conditions"] if each["type"] == "Ready")
+        return ready["reason"] == "Suspended" and not found["runs"]
+
+    wait("all runs have ended", calm)
+    return status(admin, name)
+
+
+def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelets):
+    running = operator().wait_leading()
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
+    wait("every node was probed", lambda: len(admin.get(PROFILES)["items"]) == len(NODES))
+    found = suspended(admin)
+    assert found["failed"] == 0
+    assert found["succeeded"] == found["nextNumber"] == len(kubelets.journal())
+    metrics = urllib.request.urlopen(f"http://{running.address}/metrics").read().decode()
+    counted = f'eclectus_probes_total{{outcome="succeeded",stage="Running"}} {found["succeeded"]:.1f}'
+    assert counted in metrics.splitlines()
+    metadata = admin.get(f"{PROBES}/batch")["metadata"]
+    assert not metadata.keys() & {"finalizers", "annotations"}, "nothing of ours keeps it from going"
+    assert {entry.klass for entry in kubelets.journal()} == {"bench"}, "so the scheduler learns from them"
+    assert not admin.get(PODS)["items"]
+    for profile in admin.get(PROFILES)["items"]:
+        assert profile["status"]["lastProbe"]["reason"] == "Completed"
+        assert profile["metadata"]["ownerReferences"][0]["kind"] == "Node"
+    wait("the scheduler has learned of them", lambda: learned(admin))
+    wait("and says how busy the cluster is", lambda: "bench" in str(status(admin).get("load")))
+
+
+def learned(admin):
+    """Whether the scheduler has written what it learned from probes into every profile."""
+    profiles = [each["status"] for each in admin.get(PROFILES)["items"]]
+    return all("bench" in [work["name"] for work in each.get("classes", [])] for each in profiles)
+
+
+@pytest.mark.slow
+def test_killed_in_mid_stream_it_leaks_nothing_and_runs_nothing_twice(admin, operator, kubelets):
+    running = operator()
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
+    for kill in range(1, 5):
+        running.wait_leading(kill)
+        wait("some have run", lambda kill=kill: len(kubelets.journal()) >= 4 * kill)
+        running.kill()
+        running.start()
+    found = suspended(admin)
+    runs = Counter(entry.name for entry in kubelets.journal())
+    assert set(runs.values()) == {1}
+    assert {entry.outcome for entry in kubelets.journal()} == {"succeeded"}
+    assert found["succeeded"] + found["failed"] == found["nextNumber"]
+    assert found["succeeded"] == len(runs)
+    assert not admin.get(PODS)["items"]
+
+
+def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
+    leader = operator("a").wait_leading()
+    standby = operator("b")
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
+    wait("the leader probes", kubelets.journal)
+    assert not standby.said("leading")
+    leader.signal(signal.SIGSTOP)
+    standby.wait_leading()
+    before = status(admin)["succeeded"]
+    wait("the standby probes", lambda: status(admin)["succeeded"] > before)
+    leader.signal(signal.SIGCONT)
+    wait("the old leader leaves", lambda: leader.code is not None)
+    assert leader.code == 1
+    assert suspended(admin)["failed"] == 0
+    assert set(Counter(entry.name for entry in kubelets.journal()).values()) == {1}
+    with urllib.request.urlopen(f"http://{standby.address}/livez") as answer:
+        assert answer.read() == b"ok"
+    assert standby.stop() == 0
+
+
+def test_never_on_a_cordoned_node_nor_while_a_real_pod_waits_for_room(admin, operator):
+    running = operator().wait_leading()
+    cordon = {"spec": {"unschedulable": True}}
+    for name in ("n0", "n1", "n2"):
+        admin.patch(f"/api/v1/nodes/{name}", cordon)
+    admin.create([pod("too-big", cpu="1000")])
+    wait("it waits", lambda: "Insufficient cpu" in admin.condition("too-big").get("message", ""))
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
+    wait("it says so", lambda: "RealPodsWait" in str(status(admin).get("conditions")))
+    assert status(admin)["nextNumber"] == 0
+    admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/too-big")
+    wait("it goes on", lambda: status(admin)["succeeded"] >= 3)
+    suspended(admin)
+    assert running.said("on node n3")
+    assert not any(running.said(f"on node {name}") for name in ("n0", "n1", "n2"))
+    for name in ("n0", "n1", "n2"):
+        admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
+
+
+def test_what_may_not_be_is_refused_at_once_or_gets_a_condition(admin, operator, installed):
+    def refusal(path, body):
+        try:
+            admin.send("POST", path, body)
+        except ApiError as error:
+            return error.message
+        return ""
+
+    for number, case in enumerate(REFUSED):
+        body = node_probe(f"refused-{number}", {}, classes=[{"name": "w", "template": case.template}])
+        assert "probe pod" in refusal(PROBES, body), case.name
+    two = node_probe("two", {}, classes=[{"name": "w", "unit": {"kind": "cpu"}, "run": {"image": "i"}}])
+    assert "give exactly one of unit, run and template" in refusal(PROBES, two)
+    (instance,) = [each[11:] for each in installed.operator_arguments if each.startswith("--instance=")]
+    fake = {
+        "metadata": {"name": "p", "labels": {"eclectus.dev/instance": instance}},
+        "spec": pod("p")["spec"],
+    }
+    assert "only the operator makes pods with this label" in refusal(PODS, fake)
+    operator().wait_leading()
+    bad = [{"name": "w", "run": {"image": "Not An Image"}}]
+    admin.send("POST", PROBES, node_probe("bad", {"pool": "batch"}, classes=bad))
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
+    wait("it says so", lambda: "InvalidSpec" in str(status(admin, "bad").get("conditions")))
+    wait("the other goes on", lambda: status(admin).get("succeeded", 0) >= 1)
+    events = admin.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
+    assert "InvalidSpec" in [each["reason"] for each in events if each["regarding"]["name"] == "bad"]
+    suspended(admin)
+
+
+def test_it_may_do_what_it_does_and_no_more(admin, operator, plane, installed, kubelets):
+    """Last: the audit log has the whole life of the tests above."""
+    running = operator().wait_leading()
+    kubelets.freeze("n0", "n1", "n2", "n3")  # pods stay bound and unstarted: the operator reads their events
+    slow = {"schedulingSeconds": 5, "pullingSeconds": 5, "startingSeconds": 5}
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}, deadlines=slow))
+    wait("a stage is overdue", lambda: running.said("still not started"))
+    kubelets.thaw("n0", "n1", "n2", "n3")
+    suspended(admin)
+    used = requests(audit_log(plane.directory), installed.operator_user)
+    rights = granted(each for each in chart.render(VALUES) if is_operators(each))
+    assert forbidden(rights, used) == set()
+    assert superfluous(rights, used) == set()
+    running.stop()
+
+
+def is_operators(one):
+    return one["metadata"].get("labels", {}).get("app.kubernetes.io/component") == "operator"
