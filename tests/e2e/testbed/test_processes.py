@@ -93,7 +93,7 @@ def test_a_leashed_process_dies_with_a_killed_parent_and_an_unleashed_one_does_n
     tmp_path: Path, leashed: bool, survives: bool
 ) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from eclectus_e2e import processes\n"
+        "import sys, time; from pathlib import Path; from eclectus_e2e.testbed import processes\n"
         f"processes.start('child', {SLEEP!r}, Path(sys.argv[1]), leashed={leashed})\n"
         "print('started', flush=True); time.sleep(600)"
     )
