@@ -46,7 +46,7 @@ class Step(Struct, frozen=True, gc=False):
     commands: tuple[Command, ...]
 
 
-class Recorder:
+class TapeWriter:
     """Writes a tape. Use as a context manager, so that its end reaches the disk."""
 
     def __init__(self, path: Path, header: Header) -> None:

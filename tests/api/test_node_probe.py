@@ -7,13 +7,13 @@ import yaml
 
 from eclectus.api.node_probe import FRESH_SECONDS, decode_page, differs, load_of
 from eclectus.model.errors import MalformedError
-from eclectus.model.learned import KnownLoad
+from eclectus.model.learned import LearnedLoad
 from eclectus_e2e.paths import CHART
 from eclectus_operator.decide.dispatch import rate
 from eclectus_operator.objects.resources import NodeProbe, read
 
 NOW = 1_800_000_000.0
-KNOWN = KnownLoad(2.0, 10.0, (("web", 0.75), ("default/busybox", 0.25)))
+KNOWN = LearnedLoad(2.0, 10.0, (("web", 0.75), ("default/busybox", 0.25)))
 
 
 def probe(known=KNOWN, at=NOW):
@@ -26,7 +26,7 @@ def test_it_is_what_the_definition_asks_for():
     definition = yaml.safe_load((CHART / "files" / "crds" / "nodeprobes.yaml").read_text())
     status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
     jsonschema.validate({"load": load_of(KNOWN, NOW)}, status)
-    many = KnownLoad(1.0, 1.0, tuple((f"w{number}", 0.01) for number in range(100)))
+    many = LearnedLoad(1.0, 1.0, tuple((f"w{number}", 0.01) for number in range(100)))
     jsonschema.validate({"load": load_of(many, NOW)}, status)
 
 
@@ -43,16 +43,16 @@ def test_the_operator_reckons_its_rate_by_it():
     [
         (None, KNOWN, 0, True),
         (KNOWN, KNOWN, 0, False),
-        (KNOWN, KnownLoad(2.1, 10.5, KNOWN.shares), 0, False),
-        (KNOWN, KnownLoad(2.3, 10.0, KNOWN.shares), 0, True),
-        (KNOWN, KnownLoad(2.0, 8.9, KNOWN.shares), 0, True),
-        (KNOWN, KnownLoad(2.0, 10.0, (("web", 0.6), ("default/busybox", 0.4))), 0, True),
-        (KNOWN, KnownLoad(2.0, 10.0, (("web", 0.75), ("other", 0.25))), 0, True),
+        (KNOWN, LearnedLoad(2.1, 10.5, KNOWN.shares), 0, False),
+        (KNOWN, LearnedLoad(2.3, 10.0, KNOWN.shares), 0, True),
+        (KNOWN, LearnedLoad(2.0, 8.9, KNOWN.shares), 0, True),
+        (KNOWN, LearnedLoad(2.0, 10.0, (("web", 0.6), ("default/busybox", 0.4))), 0, True),
+        (KNOWN, LearnedLoad(2.0, 10.0, (("web", 0.75), ("other", 0.25))), 0, True),
         (KNOWN, KNOWN, FRESH_SECONDS - 1, False),
         (KNOWN, KNOWN, FRESH_SECONDS, True),
-        (KNOWN, KnownLoad(0.1, 0.0, ()), 0, False),  # of a scheduler that has just begun
-        (KNOWN, KnownLoad(0.1, 0.0, ()), FRESH_SECONDS, True),
-        (KnownLoad(0.0, 0.0, ()), KnownLoad(0.1, 0.0, KNOWN.shares), 0, True),
+        (KNOWN, LearnedLoad(0.1, 0.0, ()), 0, False),  # of a scheduler that has just begun
+        (KNOWN, LearnedLoad(0.1, 0.0, ()), FRESH_SECONDS, True),
+        (LearnedLoad(0.0, 0.0, ()), LearnedLoad(0.1, 0.0, KNOWN.shares), 0, True),
     ],
 )
 def test_it_is_written_when_it_has_changed_or_grown_old(said, known, age, news):

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 
 from eclectus.api.node_profile import WORK_MOST, decode_page, differs, known_from, new_object, status_of
 from eclectus.model.errors import MalformedError
-from eclectus.model.learned import KnownNode, KnownWork
+from eclectus.model.learned import LearnedNode, LearnedWork
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
-WORK = (KnownWork("web", 0.25, 40, 0.9), KnownWork("render", 0.125, 8, 0.5))
-KNOWN = KnownNode("n1", 48, AT, "live", 1.5, 0.9, WORK)
+WORK = (LearnedWork("web", 0.25, 40, 0.9), LearnedWork("render", 0.125, 8, 0.5))
+KNOWN = LearnedNode("n1", 48, AT, "live", 1.5, 0.9, WORK)
 
 
-def read(status: object, name: str = "n1") -> KnownNode | None:
+def read(status: object, name: str = "n1") -> LearnedNode | None:
     page = decode_page(msgspec.json.encode({"items": [{"metadata": {"name": name}, "status": status}]}))
     return known_from(page.items[0])
 
@@ -25,13 +25,13 @@ def test_what_is_written_is_read_back() -> None:
 
 
 def test_numbers_are_written_as_people_read_them() -> None:
-    status = status_of(replace(KNOWN, speed=1.23456789, work=(KnownWork("web", 0.000123456, 3, 1 / 3),)))
+    status = status_of(replace(KNOWN, speed=1.23456789, work=(LearnedWork("web", 0.000123456, 3, 1 / 3),)))
     assert (status["speed"], status["classes"][0]["rate"]) == (1.235, 0.0001235)
     assert status["classes"][0]["confidence"] == 0.3333
 
 
 def test_the_kinds_of_work_with_most_samples_are_kept() -> None:
-    many = tuple(KnownWork(f"w{at:03}", 1.0, at, 0.5) for at in range(100))
+    many = tuple(LearnedWork(f"w{at:03}", 1.0, at, 0.5) for at in range(100))
     names = [each["name"] for each in status_of(replace(KNOWN, work=many))["classes"]]
     assert names == [f"w{at:03}" for at in range(99, 99 - WORK_MOST, -1)]
 
@@ -63,7 +63,7 @@ def test_the_object_goes_with_its_node() -> None:
     assert new_object("n1", "uid-1")["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
 
 
-def work(**fields: object) -> KnownNode:
+def work(**fields: object) -> LearnedNode:
     return replace(KNOWN, work=(replace(WORK[0], **fields), WORK[1]))
 
 
@@ -79,8 +79,8 @@ def work(**fields: object) -> KnownNode:
         (replace(KNOWN, state="dead"), True),
         (replace(KNOWN, confidence=0.75), True),
         (replace(KNOWN, speed=2.0), True),
-        (replace(KNOWN, work=(*WORK, KnownWork("new", 1.0, 1, 0.1))), True),
+        (replace(KNOWN, work=(*WORK, LearnedWork("new", 1.0, 1, 0.1))), True),
     ],
 )
-def test_only_what_somebody_would_notice_is_worth_a_write(now: KnownNode, notable: bool) -> None:
+def test_only_what_somebody_would_notice_is_worth_a_write(now: LearnedNode, notable: bool) -> None:
     assert differs(KNOWN, now) is notable

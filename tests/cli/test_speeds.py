@@ -14,14 +14,14 @@ from eclectus.api.node_profile import Profile, decode_page, status_of
 from eclectus.cli import speeds as command
 from eclectus.cli import speeds_table as view
 from eclectus.cli.main import program
-from eclectus.model.learned import KnownNode, KnownWork
+from eclectus.model.learned import LearnedNode, LearnedWork
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 def known(name: str, speed: float, state: str = "live", **rates: float) -> dict[str, Any]:
-    work = tuple(KnownWork(each, rate, 10, 0.9) for each, rate in rates.items())
-    node = KnownNode(name, 1, NOW.timestamp() - 300, state, speed, 0.9, work)  # type: ignore[arg-type]
+    work = tuple(LearnedWork(each, rate, 10, 0.9) for each, rate in rates.items())
+    node = LearnedNode(name, 1, NOW.timestamp() - 300, state, speed, 0.9, work)  # type: ignore[arg-type]
     return {"metadata": {"name": name}, "status": status_of(node)}
 
 

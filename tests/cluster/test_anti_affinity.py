@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import Guard, Requirement, Spec, Task
+from eclectus.model.objects import AntiAffinityTerm, Requirement, Spec, Task
 from small_clusters import cluster_of, node, runs_on
 
 
@@ -15,18 +15,18 @@ from small_clusters import cluster_of, node, runs_on
 class Neighbours:
     """Two zones; a resident in the first keeps pods labelled app=web away."""
 
-    guard = Guard("zone", (Requirement("app", "In", ("web",)),), ("shop",))
+    guard = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("shop",))
 
     def __post_init__(self) -> None:
         self.cluster = cluster_of(
             node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b"), node("none")
         )
-        self.resident = Task("u", "shop", "p", guards=(self.guard,), labels=(("app", "web"),))
+        self.resident = Task("u", "shop", "p", anti_affinity_terms=(self.guard,), labels=(("app", "web"),))
         self.cluster.hold(self.cluster.rows["a1"], self.resident)
 
     def open_to(self, namespace: str, **labels: str) -> set[str]:
-        shunned = self.cluster.guards.matching(namespace, tuple(sorted(labels.items())))
-        return runs_on(self.cluster, Spec(shunned=shunned))
+        matched = self.cluster.anti_affinity.matching(namespace, tuple(sorted(labels.items())))
+        return runs_on(self.cluster, Spec(matched_terms=matched))
 
 
 def test_a_guarded_domain_is_closed_to_matching_pods_alone() -> None:
@@ -41,18 +41,18 @@ def test_a_guarded_domain_is_closed_to_matching_pods_alone() -> None:
 
 def test_a_class_hears_of_guards_on_other_nodes_of_the_domain() -> None:
     world = Neighbours()
-    task_class = TaskClass(world.cluster, Spec(shunned=(world.guard,)), "w")
+    task_class = TaskClass(world.cluster, Spec(matched_terms=(world.guard,)), "w")
     a2 = world.cluster.rows["a2"]
-    assert not task_class.open[a2]
+    assert not task_class.fits_now[a2]
     world.cluster.release(world.cluster.rows["a1"], world.resident)
     task_class.refresh()
-    assert task_class.open[a2]
+    assert task_class.fits_now[a2]
     world.cluster.hold(world.cluster.rows["a1"], world.resident)
     task_class.refresh()
-    assert not task_class.open[a2]
-    world.cluster.put_node(node("a1", zone="b"))  # the resident's node moves to the other zone
+    assert not task_class.fits_now[a2]
+    world.cluster.set_node(node("a1", zone="b"))  # the resident's node moves to the other zone
     task_class.refresh()
-    assert set(task_class.open_rows) == {a2, world.cluster.rows["none"]}
+    assert set(task_class.fits_now_rows) == {a2, world.cluster.rows["none"]}
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,19 @@ def test_a_class_hears_of_guards_on_other_nodes_of_the_domain() -> None:
 )
 def test_which_pods_a_guard_means(requirement: Requirement, labels: dict[str, str], matches: bool) -> None:
     cluster = cluster_of(node("a"))
-    guard = Guard("zone", (requirement,))
-    cluster.hold(0, Task("u", "n", "p", guards=(guard,)))
-    assert cluster.guards.matching("any", tuple(labels.items())) == ((guard,) if matches else ())
+    guard = AntiAffinityTerm("zone", (requirement,))
+    cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(guard,)))
+    assert cluster.anti_affinity.matching("any", tuple(labels.items())) == ((guard,) if matches else ())
 
 
 def test_arrivals_count_kinds_of_guards_and_not_residents() -> None:
     cluster = cluster_of(node("a"))
-    tasks = [Task(str(i), "n", "p", guards=(Guard("zone"),)) for i in range(3)]
+    tasks = [Task(str(i), "n", "p", anti_affinity_terms=(AntiAffinityTerm("zone"),)) for i in range(3)]
     for task in tasks:
         cluster.hold(0, task)
-    assert (len(cluster.guards), cluster.guards.arrivals) == (1, 1)
+    assert (len(cluster.anti_affinity), cluster.anti_affinity.generation) == (1, 1)
     for task in tasks:
         cluster.release(0, task)
-    assert (len(cluster.guards), cluster.guards.arrivals) == (0, 1)
+    assert (len(cluster.anti_affinity), cluster.anti_affinity.generation) == (0, 1)
     cluster.hold(0, tasks[0])
-    assert cluster.guards.arrivals == 2
+    assert cluster.anti_affinity.generation == 2

@@ -17,13 +17,13 @@ def two_nodes(**settings: object) -> World:
 
 
 def line_lengths(world: World) -> list[int]:
-    return [len(world.engine._state.lines.by_row.get(row, ())) for row in range(2)]
+    return [len(world.engine._state.node_queues.by_row.get(row, ())) for row in range(2)]
 
 
 def test_background_load_beyond_what_is_asked_for_lengthens_the_wait() -> None:
     world = small_world(make_engine(Rosella(replan=False), ExactSpeeds({})), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.75),)))
-    assert world.engine._state.cluster.idle[:2].tolist() == [0.25, 1.0]
+    assert world.engine._state.cluster.background_free[:2].tolist() == [0.25, 1.0]
     world.add(*(make_task(f"t{at}", created=at) for at in range(13)))
     assert line_lengths(world) == [1, 4]
 
@@ -32,14 +32,14 @@ def test_background_load_beyond_what_is_asked_for_lengthens_the_wait() -> None:
 def test_load_that_pods_have_asked_for_is_no_background(compare: str) -> None:
     world = two_nodes(compare=compare)
     world.step(LoadSeen((("n0", 1.0), ("n1", 1.0))))
-    assert world.engine._state.cluster.idle[:2].tolist() == [1.0, 1.0]
+    assert world.engine._state.cluster.background_free[:2].tolist() == [1.0, 1.0]
 
 
 def test_a_node_that_is_named_no_more_has_none() -> None:
     world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.5), ("gone", 0.5))))
     world.step(LoadSeen(()))
-    assert world.engine._state.cluster.idle[:2].tolist() == [1.0, 1.0]
+    assert world.engine._state.cluster.background_free[:2].tolist() == [1.0, 1.0]
 
 
 def test_noise_re_ranks_nobody() -> None:
@@ -62,4 +62,4 @@ def test_a_row_that_is_used_again_begins_without_load() -> None:
     world.step(LoadSeen((("n0", 0.5),)))
     world.drop_node("n0")
     world.put_node(make_node("m", cpu=4))
-    assert set(world.engine._state.cluster.idle.tolist()) == {1.0}
+    assert set(world.engine._state.cluster.background_free.tolist()) == {1.0}

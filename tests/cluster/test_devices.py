@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.nodes import Cluster
-from eclectus.framework import Action, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
 from worlds import World
@@ -106,9 +106,9 @@ def test_a_node_may_lose_its_devices_and_get_them_back_while_they_are_held() -> 
     cluster = make_cluster(equipped("n", 2500))
     assert free(cluster) == [1000, 1000, 500]
     cluster.hold(0, sharing("a", 1200))
-    cluster.put_node(make_node("n"))
+    cluster.set_node(make_node("n"))
     assert free(cluster) == [-1000, 0, -200]
-    cluster.put_node(equipped("n", 2500))
+    cluster.set_node(equipped("n", 2500))
     assert free(cluster) == [0, 1000, 300]
     cluster.release(0, sharing("a", 1200))
     cluster.drop_node("n")
@@ -130,7 +130,7 @@ def test_what_the_api_server_says_is_counted_even_where_there_is_no_room() -> No
 def test_rows_that_come_later_have_devices_too() -> None:
     cluster = Cluster(rows=1)
     for at in range(3):
-        cluster.put_node(equipped(f"n{at}", 1000 * at))
+        cluster.set_node(equipped(f"n{at}", 1000 * at))
     assert cluster.devices is not None
     assert cluster.devices.free[:3].tolist() == [[0, 0], [1000, 0], [1000, 1000]]
 
@@ -151,8 +151,8 @@ class Named(PlacePolicy):
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
-            is_open = view.task_class(task).open_count
-            yield Place(task, 0, self._devices) if is_open else Refuse(task)
+            is_open = view.task_class(task).fits_now_count
+            yield Place(task, 0, self._devices) if is_open else Unschedulable(task)
 
 
 def test_shares_fill_a_device_before_they_break_another() -> None:

@@ -33,13 +33,13 @@ def test_values_that_pass_wear_a_column_out_and_it_opens_afresh() -> None:
 def test_a_rule_stays_right_while_columns_wear_out() -> None:
     cluster = Cluster(rows=1)
     spec = Spec(affinity=(Term((Requirement("boot", "In", ("id-42",)),)),))
-    cluster.put_node(Node("n", (("pods", 1),), (("boot", "id-x"),)))
+    cluster.set_node(Node("n", (("pods", 1),), (("boot", "id-x"),)))
     task_class = TaskClass(cluster, spec, "w")
     seen = []
     for i in range(60):
-        cluster.put_node(Node("n", (("pods", 1),), (("boot", f"id-{i}"),)))
+        cluster.set_node(Node("n", (("pods", 1),), (("boot", f"id-{i}"),)))
         task_class.refresh()
-        seen.append(bool(task_class.open[0]))
+        seen.append(bool(task_class.fits_now[0]))
     assert seen == [i == 42 for i in range(60)]
 
 

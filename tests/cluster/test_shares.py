@@ -27,12 +27,12 @@ def world_of(order: Order, *nodes: Any) -> World:
 
 
 def held(world: World, group: str) -> dict[str, int]:
-    (usage,) = world.engine._state.view.usages.values()
+    (usage,) = world.engine._state.view.shares_by_policy.values()
     return dict(usage.held(group))
 
 
 def share(world: World, group: str) -> float:
-    (usage,) = world.engine._state.view.usages.values()
+    (usage,) = world.engine._state.view.shares_by_policy.values()
     return usage.dominant_share(group)
 
 
@@ -41,7 +41,7 @@ def share(world: World, group: str) -> float:
 
 def test_what_nobody_asks_for_is_not_kept() -> None:
     state = make_engine(LeastAllocated())._state
-    assert (state.view.usages, state.work) == ({}, None)
+    assert (state.view.shares_by_policy, state.work) == ({}, None)
 
 
 def test_a_group_holds_what_its_pods_hold_whoever_placed_them() -> None:
@@ -108,11 +108,11 @@ def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) 
     Story(engine, seed).live(120)
     state = engine._state
     expected: dict[str, dict[str, int]] = {}
-    for task, _, _ in state.residents.held.values():
+    for task, _, _ in state.placed.placed.values():
         group = expected.setdefault(order.group(task), {})
         for name, amount in (*task.holding, ("pods", 1)):
             group[name] = group.get(name, 0) + amount
-    usage = state.view.usage(order)
+    usage = state.view.shares(order)
     assert {name: {k: v for k, v in usage.held(name).items() if v} for name in usage._held} == expected
 
 
@@ -125,8 +125,8 @@ class Asked(LeastWorkLeft):
     def __init__(self) -> None:
         object.__setattr__(self, "seen", [])
 
-    def turns(self, view: Any, lanes: Any) -> Iterator[Any]:
-        for lane in super().turns(view, lanes):
+    def queues_in_order(self, view: Any, lanes: Any) -> Iterator[Any]:
+        for lane in super().queues_in_order(view, lanes):
             self.seen.append((lane.head.name, view.work_left(lane.head)))
             yield lane
 

@@ -214,7 +214,7 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
 def test_a_file_is_read(tmp_path: Path) -> None:
     read = load(write(tmp_path, HEAD + ONE))
     assert isinstance(read, Configuration)
-    assert read.engine().next_wake() is None
+    assert read.engine().next_step_at() is None
 
 
 @pytest.mark.parametrize(

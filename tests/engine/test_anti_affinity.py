@@ -5,9 +5,9 @@ from __future__ import annotations
 from builders import make_engine, make_node, make_task
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import Guard, Requirement, Task
+from eclectus.model.objects import AntiAffinityTerm, Requirement, Task
 
-GUARD = Guard("zone", (Requirement("app", "In", ("web",)),), ("default",))
+GUARD = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
 WEB = (("app", "web"),)
 NODES = [
     NodeSeen(make_node(name, labels={"zone": zone})) for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"))
@@ -15,7 +15,9 @@ NODES = [
 
 
 def resident(name: str, node: str) -> TaskSeen:
-    return TaskSeen(make_task(name, profile="another", node=node, guards=(GUARD,), phase="Running"))
+    return TaskSeen(
+        make_task(name, profile="another", node=node, anti_affinity_terms=(GUARD,), phase="Running")
+    )
 
 
 def waiting(name: str, labels: tuple[tuple[str, str], ...] = WEB) -> Task:

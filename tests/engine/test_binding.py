@@ -14,7 +14,7 @@ from worlds import World, numbered, small_world
 def test_nothing_is_decided_before_the_picture_is_complete() -> None:
     engine = make_engine()
     assert engine.step([TaskSeen(make_task())], now=0.0) == []
-    assert engine.next_wake() is None
+    assert engine.next_step_at() is None
 
 
 def test_a_pod_that_fits_is_bound_in_the_step_that_shows_it() -> None:
@@ -27,8 +27,8 @@ def test_a_bind_counts_before_it_is_answered() -> None:
     world.answering = False
     world.step(*(TaskSeen(task) for task in numbered(5)))
     assert len(world.binds) == 4
-    assert world.engine.census().binding == 4
-    assert world.engine.census().unschedulable == 1
+    assert world.engine.queue_counts().binding == 4
+    assert world.engine.queue_counts().unschedulable == 1
 
 
 def test_the_step_that_shows_a_hundred_pods_overfills_no_node() -> None:
@@ -70,9 +70,9 @@ def test_what_changed_while_backing_off_counts_when_it_is_tried_again() -> None:
     world.refuse = lambda bind: "conflict" if len(world.binds) == 1 else ""
     world.add(make_task(cpu=1))
     world.add(make_task(cpu=9))
-    assert world.engine.census().backoff == 1
+    assert world.engine.queue_counts().backoff == 1
     world.sleep(1)
-    assert (len(world.binds), world.engine.census().unschedulable) == (1, 1)
+    assert (len(world.binds), world.engine.queue_counts().unschedulable) == (1, 1)
 
 
 def test_a_bound_pod_starts_from_one_second_if_it_ever_comes_back() -> None:
@@ -81,7 +81,7 @@ def test_a_bound_pod_starts_from_one_second_if_it_ever_comes_back() -> None:
     world.add(make_task())
     world.sleep(5)
     assert world.placed() == {"a": "n0"}
-    assert world.engine.census().backoff == 0
+    assert world.engine.queue_counts().backoff == 0
 
 
 def test_what_changed_in_flight_counts_when_the_bind_is_refused() -> None:
@@ -104,7 +104,7 @@ def test_a_pod_gated_or_deleted_in_flight_is_not_tried_again(change: dict[str, o
     world.step(TaskSeen(make_task(**change)), BindRefused("uid-a", "n0", "conflict"))
     world.sleep(60)
     assert len(world.binds) == 1
-    assert world.engine.census().gated == ("gates" in change)
+    assert world.engine.queue_counts().gated == ("gates" in change)
 
 
 def test_a_pod_removed_in_flight_gives_its_room_back_once() -> None:
@@ -121,7 +121,7 @@ def test_the_watch_may_say_sooner_than_the_answer_that_a_pod_is_bound() -> None:
     world.answering = False
     world.step(TaskSeen(make_task()))
     world.step(TaskSeen(make_task(node="n0")), BindConfirmed("uid-a", "n0"))
-    census = world.engine.census()
+    census = world.engine.queue_counts()
     assert (census.binding, census.active, census.counts["attempts:scheduled:eclectus"]) == (0, 0, 1)
 
 

@@ -75,7 +75,7 @@ def test_a_node_that_takes_the_row_of_one_waited_for_owes_it_nothing() -> None:
     world.step(NodeGone("fast"), NodeSeen(make_node("new", cpu=1)))
     world.settle()
     world.add(*numbered(3, "later"))
-    assert world.engine._state.cluster.meant.min() == 0
+    assert world.engine._state.cluster.tentative.min() == 0
     assert list(world.placed().values()).count("new") == 1
 
 
@@ -90,7 +90,7 @@ def test_a_planned_task_that_goes_leaves_no_trace() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     world.step(TaskGone("uid-t1"))
-    assert world.engine._state.cluster.meant.sum() == 0
+    assert world.engine._state.cluster.tentative.sum() == 0
     world.add(make_task("late", created=9))
     world.end("t0")
     assert world.node_of("late") == "fast"
@@ -107,19 +107,19 @@ def test_room_planned_for_an_early_task_is_not_given_to_a_later_one() -> None:
 
 def test_a_service_never_waits_while_a_node_has_room() -> None:
     world = two_speeds()
-    world.add(*numbered(2, lasting=True))
+    world.add(*numbered(2, long_running=True))
     assert world.placed() == {"t0": "fast", "t1": "slow"}
 
 
 def test_nobody_waits_for_a_service_to_end() -> None:
     world = two_speeds()
-    world.add(make_task("service", lasting=True), make_task("batch", created=1))
+    world.add(make_task("service", long_running=True), make_task("batch", created=1))
     assert world.placed() == {"service": "fast", "batch": "slow"}
 
 
 def test_nobody_waits_for_a_node_that_services_over_fill() -> None:
     world = two_speeds()
-    world.add(make_task("service", lasting=True))
+    world.add(make_task("service", long_running=True))
     world.put_node(make_node("fast", cpu=0.2))
     world.add(make_task("small", cpu=0.1, created=1))
     assert world.node_of("small") == "slow"
@@ -128,7 +128,7 @@ def test_nobody_waits_for_a_node_that_services_over_fill() -> None:
 def test_services_share_nodes_in_proportion_to_speed() -> None:
     learn = ExactSpeeds({"fast": 0.4, "slow": 0.1}, otherwise=0.1)
     world = World(make_engine(learn=learn), make_node("fast", cpu=20), make_node("slow", cpu=20))
-    world.add(*numbered(15, lasting=True))
+    world.add(*numbered(15, long_running=True))
     nodes = list(world.placed().values())
     assert nodes.count("fast") == pytest.approx(12, abs=1)
 

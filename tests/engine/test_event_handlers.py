@@ -33,17 +33,17 @@ from worlds import World, numbered, small_world
 )
 def test_an_event_about_nobody_changes_nothing(event: Event) -> None:
     world = small_world(make_engine())
-    before = world.engine.census()
+    before = world.engine.queue_counts()
     assert world.step(event, event) == []
-    assert world.engine.census() == before
+    assert world.engine.queue_counts() == before
 
 
 def test_seeing_everything_twice_changes_nothing() -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(*numbered(4))
-    before, bound = world.engine.census(), dict(world.placed())
+    before, bound = world.engine.queue_counts(), dict(world.placed())
     world.step(NodeSeen(make_node("n0", cpu=2)), *(TaskSeen(task) for task in world.tasks.values()))
-    assert world.engine.census() == before
+    assert world.engine.queue_counts() == before
     assert world.placed() == bound
 
 
@@ -51,7 +51,7 @@ def test_a_late_word_that_a_bound_pod_is_pending_is_ignored() -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(make_task("a"))
     world.step(TaskSeen(make_task("a")))
-    assert (len(world.binds), world.engine.census().active) == (1, 0)
+    assert (len(world.binds), world.engine.queue_counts().active) == (1, 0)
     world.add(make_task("b"), make_task("c"))
     assert set(world.placed()) == {"a", "b"}
 
@@ -69,7 +69,7 @@ def test_a_late_word_of_a_pod_that_is_gone_is_ignored() -> None:
     world.add(make_task("a"))
     world.delete("a")
     world.step(TaskSeen(make_task("a", node="n0")), TaskSeen(make_task("a")))
-    assert world.engine.census().active == 0
+    assert world.engine.queue_counts().active == 0
     world.add(make_task("b"))
     assert world.placed() == {"b": "n0"}
 
@@ -119,9 +119,9 @@ def test_the_line_of_a_node_that_goes_finds_other_nodes() -> None:
     world = World(make_engine(Uniform("lines")), make_node("n0", cpu=1))
     world.add(*numbered(3))
     world.put_node(make_node("m", cpu=2))
-    assert world.engine.census().in_line == 2
+    assert world.engine.queue_counts().node_queues == 2
     world.drop_node("n0")
-    assert world.engine.census().in_line == 0
+    assert world.engine.queue_counts().node_queues == 0
     assert [world.node_of(f"t{at}") for at in (1, 2)] == ["m", "m"]
 
 
@@ -155,15 +155,15 @@ def test_a_gated_pod_waits_for_its_last_gate() -> None:
     world = small_world(make_engine())
     world.add(make_task(gates=("x", "y")))
     world.put(make_task(gates=("y",)))
-    assert (world.placed(), world.engine.census().gated) == ({}, 1)
+    assert (world.placed(), world.engine.queue_counts().gated) == ({}, 1)
     world.put(make_task())
-    assert (world.placed(), world.engine.census().gated) == ({"a": "n0"}, 0)
+    assert (world.placed(), world.engine.queue_counts().gated) == ({"a": "n0"}, 0)
 
 
 def test_a_deleting_pod_is_not_placed() -> None:
     world = small_world(make_engine())
     world.add(make_task(deleting=True))
-    assert (world.binds, world.engine.census().active) == ([], 0)
+    assert (world.binds, world.engine.queue_counts().active) == ([], 0)
 
 
 def test_a_waiting_pod_that_changes_is_judged_anew() -> None:

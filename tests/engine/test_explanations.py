@@ -6,7 +6,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.backoff import Backoff
-from eclectus.engine.report_timing import Reports
+from eclectus.engine.report_timing import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform
 from worlds import World, numbered, small_world
 
@@ -121,15 +121,15 @@ def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> N
 
 
 def test_a_pod_told_once_a_quarter_of_an_hour_for_a_month_is_still_told() -> None:
-    reports, now = Reports(), 0.0
+    reports, now = ReportSchedule(), 0.0
     for _ in range(3000):
-        reports.owe("a", now, at_once=False)
+        reports.add("a", now, at_once=False)
         due = reports.next_due()
         assert due is not None
         assert due - now <= 300
         now = due
         assert reports.take_due(now) == ["a"]
-        reports.say("a", "words", "", now)
+        reports.record("a", "words", "", now)
 
 
 def test_backing_off_for_ever_stays_at_ten_seconds() -> None:

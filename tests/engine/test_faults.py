@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.framework import Hold, Join, Line, Place, Plan, Refuse, Relieve, View, Why
+from eclectus.framework import Defer, Enqueue, Hold, Line, Place, Reason, Relieve, Unschedulable, View
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
@@ -47,16 +47,16 @@ SINS = {
     "a row without a node": (lambda view, task: [Place(task, 60)], "there is no node in row 60"),
     "a row that cannot be": (lambda view, task: [Place(task, -1)], "there is no node in row -1"),
     "a row that is no number": (lambda view, task: [Place(task, "n0")], "is no row"),
-    "half a row": (lambda view, task: [Join(task, 0.5)], "is no row"),
+    "half a row": (lambda view, task: [Enqueue(task, 0.5)], "is no row"),
     "a task never offered": (lambda view, task: [Place(make_task("x"), 0)], "default/x was not offered"),
     "no task at all": (lambda view, task: [Place(None, 0)], "None is no task"),
     "no action": (lambda view, task: ["n0"], "'n0' is not an action"),
     "nothing as an action": (lambda view, task: [None], "None is not an action"),
-    "a plan where it may never run": (lambda view, task: [Plan(task, 2)], "node n2 may never run"),
-    "a line where it may never run": (lambda view, task: [Join(task, 2)], "node n2 may never run"),
-    "a plan to look again in the past": (lambda view, task: [Plan(task, 1, 0.0)], "look again at 0.0"),
-    "a plan to look again at no time": (lambda view, task: [Plan(task, 1, NAN)], "look again at nan"),
-    "no reason": (lambda view, task: [Refuse(task, "full")], "'full' is no Why"),
+    "a plan where it may never run": (lambda view, task: [Defer(task, 2)], "node n2 may never run"),
+    "a line where it may never run": (lambda view, task: [Enqueue(task, 2)], "node n2 may never run"),
+    "a plan to look again in the past": (lambda view, task: [Defer(task, 1, 0.0)], "look again at 0.0"),
+    "a plan to look again at no time": (lambda view, task: [Defer(task, 1, NAN)], "look again at nan"),
+    "no reason": (lambda view, task: [Unschedulable(task, "full")], "'full' is no Why"),
 }
 
 
@@ -87,7 +87,7 @@ def test_an_answer_that_must_not_be_is_refused_and_named(sin: str) -> None:
 )
 def test_the_pod_it_was_about_backs_off_and_is_told(sin: str) -> None:
     world = misplaced(SINS[sin][0])
-    assert world.engine.census().backoff == 1
+    assert world.engine.queue_counts().backoff == 1
     [(reason, message)] = world.words("bad")
     assert reason == "SchedulerError"
     assert SINS[sin][1] in message
@@ -180,7 +180,7 @@ def test_an_order_that_raises_on_a_pod_costs_that_pod_alone_and_is_named() -> No
 @pytest.mark.parametrize("answer", [None, "lane"])
 def test_an_order_that_yields_no_lane_ends_the_round_and_is_named(answer: Any) -> None:
     class BadTurns(FifoOrder):
-        def turns(self, view, lanes):  # type: ignore[no-untyped-def]
+        def queues_in_order(self, view, lanes):  # type: ignore[no-untyped-def]
             yield from lanes
             yield answer
 
@@ -231,7 +231,7 @@ def test_a_learner_that_raises_on_a_sample_costs_that_sample() -> None:
 
 
 def test_a_refusal_of_one_task_alone_backs_off_and_leaves_its_class_in_peace() -> None:
-    world = misplaced(lambda view, task: [Refuse(task, Why("not on a Friday", of_class=False))])
+    world = misplaced(lambda view, task: [Unschedulable(task, Reason("not on a Friday", of_class=False))])
     assert world.words("bad") == [("Unschedulable", "not on a Friday")]
     assert world.node_of("t1") == "n0"
     world.sleep(60)
@@ -239,7 +239,7 @@ def test_a_refusal_of_one_task_alone_backs_off_and_leaves_its_class_in_peace() -
 
 
 def test_a_refusal_in_the_policys_own_words_reaches_the_pod() -> None:
-    world = misplaced(lambda view, task: [Refuse(task, Why("the pool is used up"))])
+    world = misplaced(lambda view, task: [Unschedulable(task, Reason("the pool is used up"))])
     world.sleep(2)
     assert world.words("bad") == [("Unschedulable", "the pool is used up")]
 

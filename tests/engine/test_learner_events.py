@@ -72,7 +72,7 @@ def test_it_leaves_however_it_ends(end: str) -> None:
 
 def test_services_are_neither_work_that_arrives_nor_work_that_is_to_end() -> None:
     world, diary = begun()
-    service = make_task("s", lasting=True)
+    service = make_task("s", long_running=True)
     world.add(service)
     world.step(TaskSeen(running(service)))
     assert diary.lines == []
@@ -104,7 +104,7 @@ def test_work_of_others_that_went_unbound_has_not_come() -> None:
     world.step(TaskSeen(FOREIGN))
     world.step(TaskGone(FOREIGN.uid))
     assert [line[0] for line in diary.lines] == ["left"]
-    assert not world.engine._noting._elsewhere
+    assert not world.engine._event_handlers._foreign_pending
 
 
 def test_of_nodes_not_known_nothing_is_told() -> None:
@@ -154,5 +154,5 @@ def test_a_learner_that_fails_costs_nobody_anything() -> None:
 def test_a_learner_that_does_not_care_is_not_told() -> None:
     engine = make_engine(learn=ExactSpeeds({}))
     engine.step([Resumed(), NodeSeen(make_node("n0")), TaskSeen(TASK)], 0.0)
-    noting = engine._noting
+    noting = engine._event_handlers
     assert (noting._arrived, noting._started, noting._left) == (None, None, None)

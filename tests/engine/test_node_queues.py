@@ -8,7 +8,7 @@ from builders import ExactSpeeds, make_engine, make_node, make_profile, make_tas
 from eclectus.engine.engine import Engine
 from eclectus.framework import Line
 from eclectus.model.objects import HostPort
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.order.fifo import FifoLine
@@ -29,7 +29,7 @@ def test_a_line_is_served_in_order_of_joining() -> None:
     for at in range(3):
         world.end(f"t{at}")
         assert world.placed() == {f"t{at + 1}": "n0"}
-    assert world.engine._state.cluster.meant.sum() == 0
+    assert world.engine._state.cluster.tentative.sum() == 0
 
 
 def test_the_head_of_a_line_keeps_its_room_from_smaller_ones_behind() -> None:
@@ -73,7 +73,7 @@ def test_a_line_policy_may_let_nobody_go_yet() -> None:
 
     world = lined(line=Shut())
     world.add(make_task())
-    assert (world.placed(), world.engine.census().in_line) == ({}, 1)
+    assert (world.placed(), world.engine.queue_counts().node_queues) == ({}, 1)
 
 
 def test_a_line_policy_that_serves_as_they_come_is_not_asked() -> None:
@@ -89,7 +89,7 @@ def test_a_line_policy_that_serves_as_they_come_is_not_asked() -> None:
 
 @pytest.mark.parametrize("name", [name for name, policy in table.LINE.items() if policy.first_come])
 def test_a_line_policy_that_says_it_serves_as_they_come_does(name: str) -> None:
-    line = [Claim([task], [0], 0.0) for task in numbered(3)]
+    line = [Reservation([task], [0], 0.0) for task in numbered(3)]
     view = make_engine()._state.view
     assert table.LINE[name]().next(view, 0, line) is line[0]
 
@@ -106,8 +106,8 @@ def test_a_node_that_shrinks_below_the_head_of_its_line_lets_it_go() -> None:
     world = lined(cpu=4)
     world.add(make_task("a", cpu=4), make_task("b", cpu=4, created=1))
     world.put_node(make_node("n0", cpu=2))
-    assert world.engine.census().in_line == 0
-    assert world.engine.census().unschedulable == 1
+    assert world.engine.queue_counts().node_queues == 0
+    assert world.engine.queue_counts().unschedulable == 1
 
 
 def test_a_task_that_leaves_a_line_frees_its_room_there() -> None:
@@ -132,19 +132,19 @@ def test_no_line_is_joined_that_only_services_could_shorten() -> None:
     for policy in (Uniform("lines"), sampled, compared, Rosella(replan=False)):
         world = small_world(make_engine(policy), nodes=2, cpu=2)
         world.put_node(make_node("n1", cpu=2, unschedulable=True))
-        world.add(*numbered(2, "service", lasting=True))
+        world.add(*numbered(2, "service", long_running=True))
         world.put_node(make_node("n1", cpu=2))
         world.add(*numbered(6))
         assert list(world.placed().values()).count("n1") == 2, policy
-        assert (0 in world.engine._state.lines.by_row, world.faults) == (False, []), policy
+        assert (0 in world.engine._state.node_queues.by_row, world.faults) == (False, []), policy
 
 
 def test_a_line_that_a_service_has_cut_off_goes_back_to_the_queue() -> None:
     world = lined()
     world.add(make_task("r"), make_task("a", created=1))
-    world.put(make_task("foreign", profile="other", node="n0", lasting=True))
+    world.put(make_task("foreign", profile="other", node="n0", long_running=True))
     world.end("r")
-    assert world.engine.census().in_line == 0
+    assert world.engine.queue_counts().node_queues == 0
     world.put_node(make_node("m", cpu=1))
     assert world.node_of("a") == "m"
 
@@ -163,14 +163,14 @@ def test_a_restart_makes_lines_again_from_the_pending_pods() -> None:
     world.add(*numbered(4))
     again = small_world(make_engine(Uniform("lines")), cpu=1)
     again.add(*world.tasks.values())
-    assert again.engine.census().in_line == world.engine.census().in_line == 3
+    assert again.engine.queue_counts().node_queues == world.engine.queue_counts().node_queues == 3
 
 
 def test_a_full_view_that_commits_joins_the_line_that_ends_soonest() -> None:
     learn = ExactSpeeds({"n0": 1.0, "n1": 0.1})
     world = small_world(make_engine(Rosella(replan=False, compare="sed"), learn), nodes=2, cpu=1)
     world.add(*numbered(5))
-    assert len(world.engine._state.lines.by_row[0]) == 4
+    assert len(world.engine._state.node_queues.by_row[0]) == 4
 
 
 def test_lines_lose_nobody_when_nodes_come_and_go() -> None:
@@ -179,8 +179,8 @@ def test_lines_lose_nobody_when_nodes_come_and_go() -> None:
     for at in range(3):
         world.drop_node(f"n{at}")
         world.put_node(make_node(f"m{at}", cpu=4))
-    census = world.engine.census()
-    waiting = census.active + census.in_line + census.unschedulable + census.backoff
+    census = world.engine.queue_counts()
+    waiting = census.active + census.node_queues + census.unschedulable + census.backoff
     assert waiting + len(world.placed()) == 12
 
 

@@ -97,7 +97,7 @@ def test_groups_of_an_order_never_share_a_lane() -> None:
         def group(self, task):  # type: ignore[no-untyped-def]
             return task.job
 
-        def turns(self, view, lanes):  # type: ignore[no-untyped-def]
+        def queues_in_order(self, view, lanes):  # type: ignore[no-untyped-def]
             for lane in sorted(lanes, key=lambda lane: lane.group):
                 while lane.head is not None:
                     yield lane

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Place, PlacePolicy, Plan, Refuse, Turns, View
+from eclectus.framework import Action, Defer, PendingTasks, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
 from worlds import World, numbered, small_world
@@ -14,14 +14,14 @@ from worlds import World, numbered, small_world
 class Pulling(PlacePolicy):
     """Pulls and answers as the test says."""
 
-    def __init__(self, pull: Callable[[View, Turns], Iterator[Action]]) -> None:
+    def __init__(self, pull: Callable[[View, PendingTasks], Iterator[Action]]) -> None:
         self._pull = pull
 
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         return self._pull(view, turns)
 
 
-def world_of(pull: Callable[[View, Turns], Iterator[Action]], cpu: float = 9) -> World:
+def world_of(pull: Callable[[View, PendingTasks], Iterator[Action]], cpu: float = 9) -> World:
     return small_world(make_engine(Pulling(pull)), cpu=cpu)
 
 
@@ -37,8 +37,8 @@ LANES = [
 def test_one_of_each_lane_is_at_hand_until_it_is_answered() -> None:
     seen: list[list[str]] = []
 
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
-        turns.one_each()
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
+        turns.one_per_queue()
         while at_hand := list(turns):
             seen.append([task.name for task in at_hand])
             for task in at_hand:
@@ -53,8 +53,8 @@ def test_one_of_each_lane_is_at_hand_until_it_is_answered() -> None:
 def test_lanes_of_which_something_was_answered_come_again_in_the_order() -> None:
     seen: list[str] = []
 
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
-        turns.one_each()
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
+        turns.one_per_queue()
         first, second = turns
         yield Place(second, 0)
         yield Place(first, 0)
@@ -65,35 +65,38 @@ def test_lanes_of_which_something_was_answered_come_again_in_the_order() -> None
     world.add(*LANES)
     assert seen == ["a1", "b1"]
     assert [bind.name for bind in world.binds] == ["b0", "a0"]
-    assert world.engine.census().active == 3
+    assert world.engine.queue_counts().active == 3
 
 
 def test_a_lane_goes_on_after_a_plan_and_ends_with_a_refusal() -> None:
     seen: list[str] = []
 
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
-        turns.one_each()
-        answers: dict[str, Callable[[Task], Action]] = {"a0": lambda task: Plan(task, 0), "b0": Refuse}
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
+        turns.one_per_queue()
+        answers: dict[str, Callable[[Task], Action]] = {
+            "a0": lambda task: Defer(task, 0),
+            "b0": Unschedulable,
+        }
         while at_hand := list(turns):
             for task in at_hand:
                 seen.append(task.name)
-                yield answers.get(task.name, Refuse)(task)
+                yield answers.get(task.name, Unschedulable)(task)
 
     world = world_of(pull)
     world.add(*LANES)
     assert seen == ["a0", "b0", "a1"]
-    assert world.engine.census().unschedulable == 2 + 3
+    assert world.engine.queue_counts().unschedulable == 2 + 3
 
 
 def test_an_order_that_fails_is_not_asked_again_however_much_is_answered() -> None:
     class Failing(FifoOrder):
-        def turns(self, view, lanes):  # type: ignore[no-untyped-def]
+        def queues_in_order(self, view, lanes):  # type: ignore[no-untyped-def]
             for lane in lanes:
                 yield lane
                 raise RuntimeError("no more")
 
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
-        turns.one_each()
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
+        turns.one_per_queue()
         while at_hand := list(turns):
             for task in at_hand:
                 yield Place(task, 0)
@@ -105,25 +108,25 @@ def test_an_order_that_fails_is_not_asked_again_however_much_is_answered() -> No
 
 
 def test_who_takes_all_may_refuse_each_and_a_lane_is_refused_once() -> None:
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
         for task in list(turns):
-            yield Refuse(task)
+            yield Unschedulable(task)
 
     world = world_of(pull)
     world.add(*numbered(5))
-    assert world.engine.census().unschedulable == 5
-    assert world.engine.census().counts["attempts:unschedulable:eclectus"] == 5
+    assert world.engine.queue_counts().unschedulable == 5
+    assert world.engine.queue_counts().counts["attempts:unschedulable:eclectus"] == 5
 
 
 def test_those_passed_over_are_not_offered_in_this_round_and_come_again_in_the_next() -> None:
     seen: list[str] = []
 
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
         for task in turns:
             seen.append(task.name)
-            yield Plan(task, 0)
+            yield Defer(task, 0)
             if task.name == "a0":
-                assert turns.pass_over(task, 1) == 1
+                assert turns.skip(task, 1) == 1
 
     world = world_of(pull)
     world.add(*LANES)
@@ -135,11 +138,11 @@ def test_those_passed_over_are_not_offered_in_this_round_and_come_again_in_the_n
 def test_no_more_are_passed_over_than_there_are() -> None:
     found: list[int] = []
 
-    def pull(view: View, turns: Turns) -> Iterator[Action]:
+    def pull(view: View, turns: PendingTasks) -> Iterator[Action]:
         for task in turns:
-            yield Plan(task, 0)
-            found.append(turns.pass_over(task, 9))
-            found.append(turns.pass_over(task, -1))
+            yield Defer(task, 0)
+            found.append(turns.skip(task, 9))
+            found.append(turns.skip(task, -1))
 
     world = world_of(pull)
     world.add(*LANES)

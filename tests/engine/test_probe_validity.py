@@ -44,7 +44,7 @@ def on(name: str, cpu: float = 0, node: str = "n0", **fields: Any) -> Task:
     return replace(make_task(name, cpu=cpu), node=node, phase="Running", started=0.0, **fields)
 
 
-PROBE = on("probe", stands_for=ROOM)
+PROBE = on("probe", notional_requests=ROOM)
 DONE = replace(PROBE, phase="Succeeded", finished=5.0)
 
 
@@ -83,7 +83,7 @@ def test_the_next_one_is_another_matter(world: World, diary: Diary) -> None:
     world.step(TaskSeen(PROBE))
     world.step(TaskSeen(on("real", 2)))
     world.step(TaskSeen(DONE), TaskGone("uid-real"))
-    again = on("again", stands_for=ROOM)
+    again = on("again", notional_requests=ROOM)
     world.step(TaskSeen(again))
     world.step(TaskSeen(replace(again, phase="Succeeded", finished=3.0)))
     assert [sample.seconds for sample in diary.seen] == [3.0]

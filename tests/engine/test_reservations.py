@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Action, Batch, Line, PlacePolicy, View
+from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.policies.order.fifo import FifoLine
 from worlds import World, small_world
 
@@ -20,7 +20,7 @@ class Everywhere(PlacePolicy):
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         if tasks := tuple(turns):
-            yield Batch(tasks, self.rows, self.sticky)
+            yield ReserveMany(tasks, self.rows, self.sticky)
 
 
 def batched(*rows: int, nodes: int = 3, sticky: bool = False, line: Line | None = None) -> World:
@@ -39,7 +39,7 @@ def job(count: int, prefix: str = "t") -> list[Task]:
 def test_whichever_node_is_free_first_starts_the_next() -> None:
     world = batched(0, 1, 2)
     world.add(*job(2))
-    assert world.engine.census().in_line == 2
+    assert world.engine.queue_counts().node_queues == 2
     world.end("r2")
     world.end("r0")
     assert (world.node_of("t0"), world.node_of("t1")) == ("n2", "n0")
@@ -49,7 +49,7 @@ def test_reservations_left_over_are_void() -> None:
     world = batched(0, 1, 2)
     world.add(*job(1))
     world.end("r1")
-    assert world.engine._state.lines.by_row == {}
+    assert world.engine._state.node_queues.by_row == {}
 
 
 def test_a_reservation_is_used_up_by_the_task_it_starts() -> None:
@@ -95,7 +95,7 @@ def test_free_nodes_start_tasks_at_once() -> None:
 def test_a_reservation_keeps_no_room_from_others() -> None:
     world = batched(0, 1)
     world.add(*job(1))
-    assert not world.engine._state.cluster.meant.any()
+    assert not world.engine._state.cluster.tentative.any()
 
 
 def test_a_task_that_leaves_its_job_frees_nobodys_reservation() -> None:
@@ -103,7 +103,7 @@ def test_a_task_that_leaves_its_job_frees_nobodys_reservation() -> None:
     world.add(*job(2))
     world.delete("t0")
     world.end("r1")
-    assert (world.node_of("t1"), world.engine._state.lines.by_row) == ("n1", {})
+    assert (world.node_of("t1"), world.engine._state.node_queues.by_row) == ("n1", {})
 
 
 def test_nobody_is_lost_when_the_nodes_of_all_reservations_go() -> None:
@@ -111,7 +111,7 @@ def test_nobody_is_lost_when_the_nodes_of_all_reservations_go() -> None:
     world.add(*job(2))
     world.engine._state.profiles["eclectus"].place.rows = (2,)  # type: ignore[attr-defined]
     world.drop_node("n0")
-    assert world.engine.census().in_line == 2
+    assert world.engine.queue_counts().node_queues == 2
     world.drop_node("n1")
     world.end("r2")
     assert world.node_of("t0") == "n2"
@@ -127,12 +127,12 @@ def test_who_waits_in_many_lines_is_told_so() -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda tasks: Batch((), (0,)), "needs tasks and rows"),
-        (lambda tasks: Batch(tasks, ()), "needs tasks and rows"),
-        (lambda tasks: Batch(tasks, (7,)), "no node in row 7"),
-        (lambda tasks: Batch((tasks[0], tasks[0]), (0,)), "stands twice"),
-        (lambda tasks: Batch((tasks[0], make_task("stranger")), (0,)), "not offered"),
-        (lambda tasks: Batch((tasks[0], None), (0,)), "is no task"),
+        (lambda tasks: ReserveMany((), (0,)), "needs tasks and rows"),
+        (lambda tasks: ReserveMany(tasks, ()), "needs tasks and rows"),
+        (lambda tasks: ReserveMany(tasks, (7,)), "no node in row 7"),
+        (lambda tasks: ReserveMany((tasks[0], tasks[0]), (0,)), "stands twice"),
+        (lambda tasks: ReserveMany((tasks[0], make_task("stranger")), (0,)), "not offered"),
+        (lambda tasks: ReserveMany((tasks[0], None), (0,)), "is no task"),
     ],
 )
 def test_a_batch_that_must_not_be_costs_its_tasks_a_back_off(make, problem) -> None:  # type: ignore[no-untyped-def]
@@ -144,7 +144,7 @@ def test_a_batch_that_must_not_be_costs_its_tasks_a_back_off(make, problem) -> N
     world = small_world(make_engine(Wrong()), nodes=1, cpu=4)
     world.add(*job(2))
     assert any(problem in fault.message for fault in world.faults), world.faults
-    assert world.engine.census().in_line == 0
+    assert world.engine.queue_counts().node_queues == 0
 
 
 def test_tasks_of_two_kinds_are_no_batch() -> None:
@@ -159,9 +159,9 @@ def test_tasks_of_two_kinds_are_no_batch() -> None:
 class Thief(FifoLine):
     """A node that has nothing to do takes over the newest claim of row 0."""
 
-    def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
-        line: Sequence[Claim] = view.lines.get(0, ())
-        if row and line and view.task_class(line[-1].head).fits_now(row):
+    def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
+        line: Sequence[Reservation] = view.node_queues.get(0, ())
+        if row and line and view.task_class(line[-1].head).fits_beside_held(row):
             yield 0, line[-1]
 
 
@@ -176,21 +176,23 @@ def test_a_node_without_a_line_may_take_a_claim_over() -> None:
 
 def test_what_cannot_be_stolen_is_a_fault_and_nothing_moves() -> None:
     class Liar(FifoLine):
-        def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
-            yield 2, view.lines[0][0]
+        def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
+            yield 2, view.node_queues[0][0]
 
     world = batched(0, line=Liar())
     world.add(*job(1))
     world.end("r1")
     assert any("does not stand" in fault.message for fault in world.faults)
-    assert world.engine.census().in_line == 1
+    assert world.engine.queue_counts().node_queues == 1
 
 
 def test_no_claim_is_moved_to_a_node_that_may_not_run_it() -> None:
     world = batched(0, line=Thief())
     world.put_node(make_node("n1", cpu=1, unschedulable=True))
     world.add(*job(1))
-    world.engine._state.profiles["eclectus"].line.steal = lambda view, row: iter([(0, view.lines[0][0])])
+    world.engine._state.profiles["eclectus"].line.steal = lambda view, row: iter(
+        [(0, view.node_queues[0][0])]
+    )
     world.end("r1")
     assert any("may never run" in fault.message for fault in world.faults)
-    assert world.engine.census().in_line == 1
+    assert world.engine.queue_counts().node_queues == 1

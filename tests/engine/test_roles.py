@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Action, Hold, Join, Place, Plan, Refuse, Relieve, View
+from eclectus.framework import Action, Defer, Enqueue, Hold, Place, Relieve, Unschedulable, View
 from eclectus.model.objects import Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
@@ -45,7 +45,7 @@ def test_a_held_task_lets_others_of_its_lane_pass() -> None:
     world = small_world(make_engine(LeastAllocated(), hold=Named()))
     world.add(*numbered(3))
     assert list(world.placed()) == ["t1", "t2"]
-    assert world.engine.census().active == 1
+    assert world.engine.queue_counts().active == 1
 
 
 def test_a_held_task_is_told_that_it_is_held() -> None:
@@ -83,7 +83,7 @@ class Picky(LeastAllocated):
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
-            yield Refuse(task)
+            yield Unschedulable(task)
 
 
 def test_a_refused_task_may_be_placed_by_relief() -> None:
@@ -118,21 +118,21 @@ def test_two_reliefs_never_answer_one_task_twice() -> None:
 
 
 def test_a_plan_made_by_relief_is_lifted_like_any_other() -> None:
-    first = Elsewhere(lambda view, refused: [Plan(refused[0], 0)])
-    second = Elsewhere(lambda view, refused: (Plan(task, 1) for task in refused))
+    first = Elsewhere(lambda view, refused: [Defer(refused[0], 0)])
+    second = Elsewhere(lambda view, refused: (Defer(task, 1) for task in refused))
     world = small_world(make_engine(Picky(), relieve=(first, second)), nodes=2)
     world.add(make_task())
     world.step()
     world.delete("a")
-    assert world.engine._state.cluster.meant.sum() == 0
+    assert world.engine._state.cluster.tentative.sum() == 0
 
 
 def test_relief_may_send_a_task_into_a_line() -> None:
-    relief = Elsewhere(lambda view, refused: (Join(task, 0) for task in refused))
+    relief = Elsewhere(lambda view, refused: (Enqueue(task, 0) for task in refused))
     world = World(make_engine(Picky(), relieve=(relief,)), make_node("n0", cpu=1))
     world.add(make_task("a"))
     world.add(make_task("b"))
-    assert (world.placed(), world.engine.census().in_line) == ({"a": "n0"}, 1)
+    assert (world.placed(), world.engine.queue_counts().node_queues) == ({"a": "n0"}, 1)
     world.end("a")
     assert world.placed() == {"b": "n0"}
 
@@ -145,4 +145,4 @@ def test_lines_and_turns_share_one_cluster_without_over_filling_it() -> None:
         done = next(iter(world.placed()), None)
         if done is not None:
             world.end(done)
-    assert world.engine.census().in_line == 0
+    assert world.engine.queue_counts().node_queues == 0

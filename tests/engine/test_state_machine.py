@@ -44,8 +44,8 @@ KINDS = st.sampled_from(
         {"cpu": 1, "tolerations": (Toleration("t", "Exists"),)},
         {"cpu": 1, "gpus": 1},
         {"cpu": 0, "host_ports": (HostPort(80),)},
-        {"cpu": 1, "lasting": True},
-        {"cpu": 0, "stands_for": amounts(1)},
+        {"cpu": 1, "long_running": True},
+        {"cpu": 0, "notional_requests": amounts(1)},
         {"cpu": 9},
     ]
 )
@@ -101,7 +101,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(pick=PICK, seconds=st.sampled_from([1.0, 5.0, 40.0]))
     def end(self, pick: int, seconds: float) -> None:
-        running = [uid for uid, task in self.server.tasks.items() if task.node and not task.spec.lasting]
+        running = [uid for uid, task in self.server.tasks.items() if task.node and not task.spec.long_running]
         if uid := self._some(running, pick):
             self.server.end_task(uid, self.now, seconds)
 
@@ -177,7 +177,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def wake(self) -> None:
-        at = self.engine.next_wake()
+        at = self.engine.next_step_at()
         if at is not None:
             self.step([], max(0.0, at - self.now))
 
@@ -206,11 +206,14 @@ class Life(RuleBasedStateMachine):
     def everybody_stands_in_one_queue(self) -> None:
         state, known = self.engine._state, self.server.delivered
         for task in known.waiting():
-            places = [task.uid in each for each in (state.lanes, state.lines, state.backoff, state.gated)]
+            places = [
+                task.uid in each
+                for each in (state.class_queues, state.node_queues, state.backoff, state.gated)
+            ]
             assert sum(places) == 1, f"{task}: {places}"
-        standing = len(state.lanes) + len(state.lines) + len(state.backoff) + len(state.gated)
+        standing = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state.gated)
         assert standing == len(known.waiting())
-        assert self.engine.census().counts.get("missed_wakes", 0) == 0
+        assert self.engine.queue_counts().counts.get("missed_wakes", 0) == 0
 
     @invariant()
     def the_picture_is_what_was_delivered(self) -> None:
@@ -218,10 +221,10 @@ class Life(RuleBasedStateMachine):
         assert set(cluster.rows) == set(known.nodes)
         for name, node in known.nodes.items():
             row, residents = cluster.rows[name], known.on(name)
-            lasting = [task for task in residents if task.spec.lasting]
+            lasting = [task for task in residents if task.spec.long_running]
             _same(cluster, cluster.allocatable[row], [dict(node.allocatable)])
             _same(cluster, cluster.used[row], [{"pods": 1, **dict(task.holding)} for task in residents])
-            _same(cluster, cluster.lasting[row], [{"pods": 1, **dict(task.holding)} for task in lasting])
+            _same(cluster, cluster.long_running[row], [{"pods": 1, **dict(task.holding)} for task in lasting])
             scored = np.array([task.spec.score_requests for task in residents]).reshape(-1, 2).sum(axis=0)
             assert tuple(cluster.scored[row]) == tuple(scored)
             assert bool(cluster.cordoned[row]) == node.unschedulable
@@ -231,14 +234,14 @@ class Life(RuleBasedStateMachine):
     @invariant()
     def meant_room_is_that_of_lines_and_plans(self) -> None:
         state = self.engine._state
-        meant = [*state.plans._rows.values()]
-        for row, line in state.lines.by_row.items():
+        meant = [*state.deferrals._rows.values()]
+        for row, line in state.node_queues.by_row.items():
             assert all(claim.tasks and claim.rows.count(row) == line.count(claim) for claim in line)
-            meant += [(claim.head, row) for claim in line if claim.is_meant]
-        expected = np.zeros_like(state.cluster.meant)
+            meant += [(claim.head, row) for claim in line if claim.is_tentative]
+        expected = np.zeros_like(state.cluster.tentative)
         for task, row in meant:
             expected[row] += state.cluster.task_vector(task.spec.requests)
-        assert np.array_equal(state.cluster.meant, expected)
+        assert np.array_equal(state.cluster.tentative, expected)
 
     def teardown(self) -> None:
         if not hasattr(self, "server"):
@@ -250,7 +253,9 @@ class Life(RuleBasedStateMachine):
             self.server.drop_task(uid)
         self.quiet()
         for _ in range(len(self.server.tasks)):  # each round ends one of them
-            running = [uid for uid, task in self.server.tasks.items() if task.node and not task.spec.lasting]
+            running = [
+                uid for uid, task in self.server.tasks.items() if task.node and not task.spec.long_running
+            ]
             if not running:
                 break
             self.server.end_task(running[0], self.now, 5.0)
@@ -266,7 +271,7 @@ class Life(RuleBasedStateMachine):
                 self.step([self.server.answer(0)])
             calm = 0 if self.server.task_watch or self.server.node_watch else calm + 1
             if calm:
-                at = self.engine.next_wake()
+                at = self.engine.next_step_at()
                 self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 0.0)
         self.nobody_is_lost(all_bound=self.central)
 

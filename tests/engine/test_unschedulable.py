@@ -81,7 +81,7 @@ def test_a_hopeless_lane_is_looked_at_again_once_a_node_could_ever_run_it() -> N
     world.add(make_task("resident", cpu=8), make_task("a", cpu=8))
     world.put_node(make_node("large", cpu=8))
     assert sorted(world.placed().values()) == ["large"]
-    assert world.engine.census().unschedulable == 1
+    assert world.engine.queue_counts().unschedulable == 1
 
 
 def test_a_long_wait_is_no_missed_wake() -> None:
@@ -90,7 +90,7 @@ def test_a_long_wait_is_no_missed_wake() -> None:
     world.sleep(3600)
     world.end("t0")
     world.sleep(3600)
-    assert world.engine.census().counts.get("missed_wakes", 0) == 0
+    assert world.engine.queue_counts().counts.get("missed_wakes", 0) == 0
     assert world.node_of("t1") == "n0"
 
 
@@ -101,7 +101,7 @@ def test_a_node_that_opens_in_the_very_step_of_the_flush_is_no_missed_wake() -> 
     world.now += 60
     world.end("t0")
     assert world.node_of("t1") == "n0"
-    assert world.engine.census().counts.get("missed_wakes", 0) == 0
+    assert world.engine.queue_counts().counts.get("missed_wakes", 0) == 0
 
 
 def test_a_wake_that_was_missed_is_found_by_the_flush_healed_and_counted() -> None:
@@ -112,7 +112,7 @@ def test_a_wake_that_was_missed_is_found_by_the_flush_healed_and_counted() -> No
     assert world.node_of("t1") == ""
     world.sleep(700)
     assert world.node_of("t1") == "n0"
-    assert world.engine.census().counts["missed_wakes"] == 1
+    assert world.engine.queue_counts().counts["missed_wakes"] == 1
 
 
 def blind(engine: Engine) -> None:
@@ -126,7 +126,7 @@ def test_the_census_adds_up_whatever_the_pods_wait_for() -> None:
     world = small_world(make_engine(), cpu=2)
     world.refuse = lambda bind: "conflict" if bind.name == "t0" else ""
     world.add(*numbered(5), make_task("gated", gates=("x",)), make_task("huge", cpu=99))
-    census = world.engine.census()
-    waiting = census.active + census.backoff + census.unschedulable + census.gated + census.in_line
+    census = world.engine.queue_counts()
+    waiting = census.active + census.backoff + census.unschedulable + census.gated + census.node_queues
     assert waiting + census.binding + len(world.placed()) == len(world.tasks)
     assert (census.backoff, census.gated, census.nodes) == (1, 1, 1)

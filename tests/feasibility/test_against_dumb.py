@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.preferences import softness
+from eclectus.feasibility.preferences import preference_scores
 from eclectus.feasibility.rules import node_affinity, node_name, node_ports, node_unschedulable, taints
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
@@ -198,7 +198,7 @@ def nodes(draw: st.DrawFn) -> list[Node]:
 def build(world: list[Node]) -> Cluster:
     cluster = Cluster(rows=2)
     for node in world:
-        cluster.put_node(node)
+        cluster.set_node(node)
     return cluster
 
 
@@ -249,7 +249,7 @@ def test_ports(world: list[Node], spec: Spec, residents: list[tuple[int, HostPor
 @given(nodes(), SPECS)
 def test_wishes(world: list[Node], spec: Spec) -> None:
     cluster = build(world)
-    got = softness(cluster, spec, np.array([cluster.rows[node.name] for node in world]))
+    got = preference_scores(cluster, spec, np.array([cluster.rows[node.name] for node in world]))
     np.testing.assert_allclose(got, [softness_of(spec, node) for node in world], rtol=1e-12)
     assert np.all((got >= 0) & (got <= 1))
 
@@ -265,7 +265,7 @@ AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/gpu"]),
 )
 def test_room(room: dict[str, int], held: list[dict[str, int]], asked: dict[str, int], pods: int) -> None:
     cluster = Cluster(rows=1)
-    cluster.put_node(Node("n", tuple(sorted({**room, "pods": pods}.items()))))
+    cluster.set_node(Node("n", tuple(sorted({**room, "pods": pods}.items()))))
     for amounts in held:
         cluster.hold(0, Task("u", "n", "p", spec=Spec(requests=tuple(sorted(amounts.items())))))
     fits = len(held) + 1 <= pods and all(
@@ -273,4 +273,4 @@ def test_room(room: dict[str, int], held: list[dict[str, int]], asked: dict[str,
         for name, amount in asked.items()
     )
     task_class = TaskClass(cluster, Spec(requests=tuple(sorted(asked.items()))), "w")
-    assert bool(task_class.open[0]) is fits
+    assert bool(task_class.fits_now[0]) is fits

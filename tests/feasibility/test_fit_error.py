@@ -7,7 +7,7 @@ import pytest
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import Guard, HostPort, Node, Requirement, Spec, Taint, Task, Term
+from eclectus.model.objects import AntiAffinityTerm, HostPort, Node, Requirement, Spec, Taint, Task, Term
 
 ROOM = (("cpu", 4000), ("ephemeral-storage", 100), ("memory", 1000), ("pods", 2))
 
@@ -19,7 +19,7 @@ def message(cluster: Cluster, spec: Spec) -> str:
 def cluster_of(count: int, **changes: object) -> Cluster:
     cluster = Cluster(rows=2)
     for i in range(count):
-        cluster.put_node(Node(f"n{i}", **{"allocatable": ROOM, **changes}))  # type: ignore[arg-type]
+        cluster.set_node(Node(f"n{i}", **{"allocatable": ROOM, **changes}))  # type: ignore[arg-type]
     return cluster
 
 
@@ -101,17 +101,17 @@ def test_a_node_counts_under_every_resource_it_is_short_of() -> None:
 
 def test_room_meant_for_others_is_no_room() -> None:
     cluster = cluster_of(1)
-    cluster.mean_for(0, (("memory", 1000),))
+    cluster.add_tentative(0, (("memory", 1000),))
     assert (
         message(cluster, Spec(requests=(("memory", 1),))) == "0/1 nodes are available: 1 Insufficient memory."
     )
 
 
 def test_guards_of_residents_come_after_room() -> None:
-    guard = Guard("zone", (Requirement("app", "In", ("web",)),))
+    guard = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
     cluster = cluster_of(3, labels=(("zone", "z"),))
-    cluster.hold(0, Task("u", "n", "p", guards=(guard,), spec=Spec(requests=(("cpu", 4000),))))
-    assert message(cluster, Spec(shunned=(guard,), requests=(("cpu", 1),))) == (
+    cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(guard,), spec=Spec(requests=(("cpu", 4000),))))
+    assert message(cluster, Spec(matched_terms=(guard,), requests=(("cpu", 1),))) == (
         "0/3 nodes are available: 1 Insufficient cpu, "
         "2 node(s) didn't satisfy existing pods anti-affinity rules."
     )
@@ -120,13 +120,13 @@ def test_guards_of_residents_come_after_room() -> None:
 def test_parts_are_sorted_as_strings_and_each_node_counts_once_under_its_first_refusal() -> None:
     cluster = Cluster(rows=4)
     for i in range(10):
-        cluster.put_node(Node(f"cordoned{i}", ROOM, taints=(Taint("k"),), unschedulable=True))
+        cluster.set_node(Node(f"cordoned{i}", ROOM, taints=(Taint("k"),), unschedulable=True))
     for i in range(2):
-        cluster.put_node(Node(f"tainted{i}", ROOM, taints=(Taint("k"),)))
+        cluster.set_node(Node(f"tainted{i}", ROOM, taints=(Taint("k"),)))
     for i in range(3):
-        cluster.put_node(Node(f"elsewhere{i}", ROOM))
+        cluster.set_node(Node(f"elsewhere{i}", ROOM))
     for i in range(11):
-        cluster.put_node(Node(f"small{i}", ROOM, labels=(("zone", "z"),)))
+        cluster.set_node(Node(f"small{i}", ROOM, labels=(("zone", "z"),)))
     spec = Spec(node_selector=(("zone", "z"),), requests=(("cpu", 5000),))
     assert message(cluster, spec) == (
         "0/26 nodes are available: 10 node(s) were unschedulable, 11 Insufficient cpu, "

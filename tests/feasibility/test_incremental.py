@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
-    Guard,
+    AntiAffinityTerm,
     HostPort,
     Node,
     Preference,
@@ -25,20 +25,20 @@ from eclectus.model.objects import (
     Toleration,
 )
 
-GUARD = Guard("zone", (Requirement("app", "In", ("web",)),))
+GUARD = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
 ZONE = Term((Requirement("zone", "In", ("z1",)),))
 SPECS = (
     Spec(requests=(("cpu", 2),)),
     Spec(requests=(("cpu", 1), ("memory", 3)), affinity=(ZONE, Term((Requirement("nic", "Gt", ("3",)),)))),
     Spec(requests=(("example.com/late", 1),), tolerations=(Toleration("t", "Exists"),)),
     Spec(host_ports=(HostPort(80),), preferences=(Preference(1, ZONE),)),
-    Spec(shunned=(GUARD,), lasting=True),
+    Spec(matched_terms=(GUARD,), long_running=True),
     Spec(requests=(("gpu-milli", 400),)),
     Spec(requests=(("cpu", 1), ("gpu-milli", 2000))),
 )
 RESIDENTS = (
     *(Task(str(i), "n", "p", spec=spec) for i, spec in enumerate(SPECS)),
-    Task("guard", "n", "p", guards=(GUARD,)),
+    Task("guard", "n", "p", anti_affinity_terms=(GUARD,)),
     Task("grown", "n", "p", spec=SPECS[0], held=(("cpu", 5),)),
 )
 NAMES = [f"n{i}" for i in range(9)]
@@ -72,7 +72,7 @@ class KeepsUp(RuleBasedStateMachine):
 
     @rule(node=NODES)
     def a_node_comes_or_changes(self, node: Node) -> None:
-        self.cluster.put_node(node)
+        self.cluster.set_node(node)
 
     @precondition(lambda self: self.cluster.rows)
     @rule(data=st.data())
@@ -84,7 +84,7 @@ class KeepsUp(RuleBasedStateMachine):
                 self.cluster.release(row, task)
         for where, amounts in self.meant:
             if where == name:
-                self.cluster.mean_for(row, amounts, -1)
+                self.cluster.add_tentative(row, amounts, -1)
         self.held = [pair for pair in self.held if pair[0] != name]
         self.meant = [pair for pair in self.meant if pair[0] != name]
         self.cluster.drop_node(name)
@@ -108,14 +108,14 @@ class KeepsUp(RuleBasedStateMachine):
     @rule(data=st.data(), amounts=st.sampled_from([SPECS[0].requests, SPECS[1].requests]))
     def a_pod_is_meant_for_a_node(self, data: st.DataObject, amounts: Any) -> None:
         name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
-        self.cluster.mean_for(self.cluster.rows[name], amounts)
+        self.cluster.add_tentative(self.cluster.rows[name], amounts)
         self.meant.append((name, amounts))
 
     @precondition(lambda self: self.meant)
     @rule()
     def a_plan_is_dropped(self) -> None:
         name, amounts = self.meant.pop()
-        self.cluster.mean_for(self.cluster.rows[name], amounts, -1)
+        self.cluster.add_tentative(self.cluster.rows[name], amounts, -1)
 
     @rule(keep=st.integers(0, 2))
     def journals_forget(self, keep: int) -> None:
@@ -134,10 +134,19 @@ class KeepsUp(RuleBasedStateMachine):
 
     def compare(self, kept: TaskClass) -> None:
         fresh = TaskClass(self.cluster, kept.spec, "w")
-        for name in ("feasible", "open", "over", "places", "slots", "soft", "waitable_rows", "open_rows"):
+        for name in (
+            "feasible",
+            "fits_now",
+            "overflow",
+            "empty_capacity",
+            "service_slots",
+            "preference_score",
+            "waitable_rows",
+            "fits_now_rows",
+        ):
             np.testing.assert_array_equal(getattr(kept, name), getattr(fresh, name), err_msg=name)
-        assert (kept.open_count, kept.feasible_count) == (fresh.open_count, fresh.feasible_count)
-        assert kept.open_count == kept.open.sum()
+        assert (kept.fits_now_count, kept.feasible_count) == (fresh.fits_now_count, fresh.feasible_count)
+        assert kept.fits_now_count == kept.fits_now.sum()
 
     def teardown(self) -> None:
         for kept in self.classes.values():

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.preferences import softness
+from eclectus.feasibility.preferences import preference_scores
 from eclectus.model.objects import Preference, Requirement, Spec, Taint, Term, Toleration
 from small_clusters import cluster_of, node
 
 
 def soft(cluster: Cluster, spec: Spec) -> list[float]:
-    return softness(cluster, spec, np.arange(len(cluster))).tolist()
+    return preference_scores(cluster, spec, np.arange(len(cluster))).tolist()
 
 
 def test_nothing_asked_is_met_everywhere() -> None:

@@ -214,7 +214,7 @@ def test_ports_clash_on_overlapping_addresses(held: HostPort, wanted: HostPort, 
     cluster.hold(cluster.rows["a"], resident)
     spec = Spec(host_ports=(wanted,))
     assert runs_on(cluster, spec) == ({"a", "b"} if free else {"b"})
-    assert TaskClass(cluster, spec, "w").fits_now(cluster.rows["a"]) is free
+    assert TaskClass(cluster, spec, "w").fits_beside_held(cluster.rows["a"]) is free
     cluster.release(cluster.rows["a"], resident)
     assert runs_on(cluster, spec) == {"a", "b"}
 

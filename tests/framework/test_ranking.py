@@ -29,7 +29,7 @@ def test_the_ranking_agrees_with_a_look_at_every_node(changes: list[tuple[str, i
 
     def cost(group: TaskClass, rows: np.ndarray) -> np.ndarray:
         held = cluster.used[rows, cluster.columns["cpu"]]
-        return np.where(group.open[rows], held * 1000 + tilt[0] * (rows * 7919 % 101), np.inf)
+        return np.where(group.fits_now[rows], held * 1000 + tilt[0] * (rows * 7919 % 101), np.inf)
 
     ranking, epoch, held = Ranking(task_class, cost), 0, []
     for what, at in changes:
@@ -43,7 +43,7 @@ def test_the_ranking_agrees_with_a_look_at_every_node(changes: list[tuple[str, i
         elif what == "drop" and row is not None and row not in {row for row, _ in held}:
             cluster.drop_node(name)
         elif what in ("add", "resize", "cordon"):
-            cluster.put_node(make_node(name, cpu=at % 5, unschedulable=what == "cordon"))
+            cluster.set_node(make_node(name, cpu=at % 5, unschedulable=what == "cordon"))
         elif what == "epoch":
             epoch, tilt[0] = epoch + 1, -tilt[0]
         elif what == "forget":

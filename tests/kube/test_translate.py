@@ -19,7 +19,7 @@ def test_a_plain_pod() -> None:
     got = task({"schedulerName": "eclectus", "priority": 7}, creationTimestamp="2026-03-01T12:00:00Z")
     assert str(got) == "shop/web-0"
     assert (got.uid, got.profile, got.priority, got.created) == ("uid-1", "eclectus", 7, 1772366400.0)
-    assert got.spec == model.Spec(score_requests=(100, 200 * 2**20), lasting=True)
+    assert got.spec == model.Spec(score_requests=(100, 200 * 2**20), long_running=True)
     assert (got.node, got.phase, got.deleting, got.held, got.reported) == ("", "Pending", False, None, "")
 
 
@@ -43,13 +43,15 @@ def test_a_path_of_more_than_thirty_years_is_a_slip() -> None:
 
 def test_a_probe_stands_for_the_room_that_is_written_on_it() -> None:
     room = (("cpu", 1500), ("memory", 64 * 2**20))
-    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: written(room)}).stands_for == room
-    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: '{"cpu": 2}'}).stands_for == (("cpu", 2000),)
-    assert task(labels={PROBE_LABEL: "7"}).stands_for == ()
+    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: written(room)}).notional_requests == room
+    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: '{"cpu": 2}'}).notional_requests == (
+        ("cpu", 2000),
+    )
+    assert task(labels={PROBE_LABEL: "7"}).notional_requests == ()
 
 
 def test_what_any_other_pod_says_of_its_room_is_not_looked_at() -> None:
-    assert task(annotations={ROOM: "much"}).stands_for == ()
+    assert task(annotations={ROOM: "much"}).notional_requests == ()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_the_binding_shows_in_the_task_and_not_in_its_spec() -> None:
     ],
 )
 def test_a_pod_that_is_restarted_for_ever_lasts(spec: dict[str, Any], lasting: bool) -> None:
-    assert task(spec).spec.lasting is lasting
+    assert task(spec).spec.long_running is lasting
 
 
 def test_a_phase_of_another_age_is_unknown() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import Guard, HostPort, Preference, Requirement, Term
+from eclectus.model.objects import AntiAffinityTerm, HostPort, Preference, Requirement, Term
 from pod_objects import PAUSE, task
 
 # -- where it may run ------------------------------------------------------------------------------
@@ -152,22 +152,24 @@ def test_wishes_and_harmless_parts_are_supported(spec: dict[str, Any]) -> None:
 # -- whom it keeps away ----------------------------------------------------------------------------
 
 
-def guards(**term: Any) -> tuple[Guard, ...]:
+def guards(**term: Any) -> tuple[AntiAffinityTerm, ...]:
     rules = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", **term}]}
-    return task({"nodeName": "n", "affinity": {"podAntiAffinity": rules}}).guards
+    return task({"nodeName": "n", "affinity": {"podAntiAffinity": rules}}).anti_affinity_terms
 
 
 def test_required_anti_affinity_guards_the_pods_own_namespace() -> None:
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}
     want = (Requirement("app", "In", ("web",)), Requirement("x", "Exists"))
-    assert guards(labelSelector=selector) == (Guard("zone", want, ("shop",)),)
+    assert guards(labelSelector=selector) == (AntiAffinityTerm("zone", want, ("shop",)),)
 
 
 def test_named_namespaces_and_chosen_ones() -> None:
-    assert guards(labelSelector={}, namespaces=["b", "a"]) == (Guard("zone", (), ("a", "b")),)
-    assert guards(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (Guard("zone", (), None),)
+    assert guards(labelSelector={}, namespaces=["b", "a"]) == (AntiAffinityTerm("zone", (), ("a", "b")),)
+    assert guards(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (
+        AntiAffinityTerm("zone", (), None),
+    )
     chosen = {"matchLabels": {"team": "x"}}  # namespaces are not watched: counted as all, the safe side
-    assert guards(labelSelector={}, namespaceSelector=chosen) == (Guard("zone", (), None),)
+    assert guards(labelSelector={}, namespaceSelector=chosen) == (AntiAffinityTerm("zone", (), None),)
 
 
 def test_a_term_without_a_selector_guards_nothing() -> None:

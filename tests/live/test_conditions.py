@@ -3,7 +3,7 @@
 import json
 import logging
 
-from eclectus.engine.state import Census
+from eclectus.engine.state import QueueCounts
 from eclectus.kubeclient.health import report
 from eclectus.live.logs import JsonLines, TextLines
 from eclectus.live.metrics import Metrics
@@ -14,7 +14,7 @@ from eclectus.model.events import BindConfirmed, BindRefused, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 
 COUNTS = {"attempts:scheduled:eclectus": 3, "incoming:active:PodAdd": 5, "faults": 1}
-CENSUS = Census(1, 2, 3, 4, in_line=5, binding=6, nodes=7, classes=8, counts=COUNTS)
+CENSUS = QueueCounts(1, 2, 3, 4, node_queues=5, binding=6, nodes=7, classes=8, counts=COUNTS)
 
 
 def record(message, *arguments, **about):

@@ -24,7 +24,7 @@ class Shop:
         self.now, self._count = 0.0, 0
         self._metrics = Metrics()
         self._metrics.registry.register(
-            LearnedCollector(self.engine.digest, lambda: self.now, Settings(**settings))
+            LearnedCollector(self.engine.learned_summary, lambda: self.now, Settings(**settings))
         )
 
     def ran(self, node, seconds, workload="web"):

@@ -14,8 +14,8 @@ from eclectus_operator.decide import metrics as operator_metrics
 
 def there():
     engine, ours = make_engine(learn=RosellaLearn()), Metrics()
-    ours.registry.register(CensusCollector(engine.census))
-    ours.registry.register(LearnedCollector(engine.digest, lambda: 0.0, Settings()))
+    ours.registry.register(CensusCollector(engine.queue_counts))
+    ours.registry.register(LearnedCollector(engine.learned_summary, lambda: 0.0, Settings()))
     for registry in (ours.registry, operator_metrics.Metrics().registry):
         for family in registry.collect():
             yield family.name + "_total" * (family.type == "counter"), family.type

@@ -12,10 +12,10 @@ from eclectus.config.shell import NodeProfiles as Settings
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned.node_profiles import NodeProfiles
 from eclectus.model.events import NodeRecalled
-from eclectus.model.learned import KnownNode, KnownWork
+from eclectus.model.learned import LearnedNode, LearnedWork
 
 LIST = f"GET {PATH}"
-KNOWN = KnownNode("n1", 5, 1000.0, "live", 1.0, 0.9, (KnownWork("web", 0.5, 5, 0.9),))
+KNOWN = LearnedNode("n1", 5, 1000.0, "live", 1.0, 0.9, (LearnedWork("web", 0.5, 5, 0.9),))
 GONE, LATER = ({"message": "not found"}, 404), ({"message": "a later epoch is there already"}, 422)
 
 
@@ -30,7 +30,7 @@ def alone(story):
 
 
 def known(name="n1", rate=0.5, at=1000.0):
-    return KnownNode(name, 5, at, "live", 1.0, 0.9, (KnownWork("web", rate, 5, 0.9),))
+    return LearnedNode(name, 5, at, "live", 1.0, 0.9, (LearnedWork("web", rate, 5, 0.9),))
 
 
 def page(*nodes, more=""):
@@ -73,7 +73,7 @@ async def test_what_was_known_is_recalled_page_by_page(server, answers):
     async with profiles(server, []) as (made, inbox, _):
         await made.recall()
         events = await inbox.gather(0)
-    assert [event.known.node for event in events if isinstance(event, NodeRecalled)] == ["n1", "n2"]
+    assert [event.learned.node for event in events if isinstance(event, NodeRecalled)] == ["n1", "n2"]
 
 
 @alone
@@ -84,7 +84,7 @@ async def test_one_bad_object_does_not_stop_the_others(server, answers):
     async with profiles(server, []) as (made, inbox, _):
         await made.recall()
         events = await inbox.gather(0)
-    assert [event.known.node for event in events] == ["n2"]
+    assert [event.learned.node for event in events] == ["n2"]
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
@@ -162,7 +162,7 @@ async def test_a_later_epoch_written_between_our_look_and_our_write_is_let_stand
         await until(lambda: written(means, "refused") == 1)
         await until(lambda: server.count(LIST) >= 2)
         events = await inbox.gather(1.0)
-    assert [event.known.epoch for event in events] == [6]
+    assert [event.learned.epoch for event in events] == [6]
     assert server.count(patch("n1")) == 1
 
 
@@ -203,7 +203,7 @@ async def test_who_knows_less_than_what_stands_there_writes_nothing(server, answ
         async with writing(made):
             (told,) = await inbox.gather(10.0)
             await asyncio.sleep(0.1)
-    assert told.known.epoch == 6
+    assert told.learned.epoch == 6
     assert server.count(patch("n1")) == 0
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from eclectus.api.node_probe import PATH, load_of
 from eclectus.live.learned.probe_load import ProbeLoad
-from eclectus.model.learned import KnownLoad
+from eclectus.model.learned import LearnedLoad
 
 NOW = 1_800_000_000.0
-KNOWN = KnownLoad(2.0, 10.0, (("web", 1.0),))
+KNOWN = LearnedLoad(2.0, 10.0, (("web", 1.0),))
 LIST, PATCH = f"GET {PATH}", f"PATCH {PATH}/p/status"
 
 

@@ -106,7 +106,7 @@ class Engine:
         self.wake = None
         return [Bind("u", "d", "p", "n", "e")]
 
-    def next_wake(self):
+    def next_step_at(self):
         return self.wake
 
 

@@ -65,7 +65,7 @@ STEPS = [
 
 
 def write(path, steps=STEPS):
-    with tape.Recorder(path, HEADER) as recorder:
+    with tape.TapeWriter(path, HEADER) as recorder:
         for step in steps:
             recorder.step(step.now, step.events, step.commands)
 
@@ -111,7 +111,7 @@ def recorded(path, alter=lambda commands: commands):
     room = (("cpu", 4000), ("memory", 2**30), ("pods", 10))
     nodes = [NodeSeen(Node(f"n{i}", room)) for i in range(3)]
     tasks = [TaskSeen(Task(f"u{i}", "d", f"p{i}")) for i in range(10)]
-    with tape.Recorder(path, HEADER) as recorder:
+    with tape.TapeWriter(path, HEADER) as recorder:
         for now, events in ((1.0, [*nodes, Resumed()]), (2.0, tasks)):
             commands = engine.step(events, now)
             recorder.step(now, events, alter(commands) if commands else [])

@@ -167,7 +167,7 @@ def test_what_is_taken_out_was_never_there() -> None:
 def learner(rows: int = 4, **settings_: float) -> RosellaLearn:
     learn = RosellaLearn(**settings_)  # type: ignore[arg-type]
     for row in range(rows):
-        learn.seat(row, f"n{row}", rows)
+        learn.add_node(row, f"n{row}", rows)
     return learn
 
 
@@ -187,7 +187,7 @@ def test_the_window_forgets_exactly_what_is_older() -> None:
         for at in range(100, 130):  # sizes and factors settle
             teach(each, 2, 4.0, at)
     assert long.speeds("w").rate == pytest.approx(short.speeds("w").rate, rel=1e-3)
-    assert [cell.samples for cell in long.learned()] == [8, 8, 8]
+    assert [cell.samples for cell in long.learned_cells()] == [8, 8, 8]
 
 
 def test_a_node_that_turns_slow_is_found_out_within_one_window() -> None:
@@ -227,18 +227,18 @@ def test_a_node_that_comes_back_begins_as_unknown() -> None:
     for at in range(50):
         for row in range(4):
             teach(learn, row, 100.0 if row == 0 else 1.0, at)
-    learn.unseat(0)
-    learn.seat(0, "again", 4)
+    learn.remove_node(0)
+    learn.add_node(0, "again", 4)
     rate = learn.speeds("w").rate
     assert 0.3 < rate[0] / rate[1] < 3
-    assert {cell.node for cell in learn.learned()} == {"n1", "n2", "n3"}
+    assert {cell.node for cell in learn.learned_cells()} == {"n1", "n2", "n3"}
 
 
 def test_workloads_beyond_the_bound_push_out_the_one_longest_unseen() -> None:
     learn = learner(most_workloads=3)
     for at, name in enumerate(["a", "b", "c", "a", "d"]):
         teach(learn, 0, 1.0, at, workload=name)
-    assert {cell.workload for cell in learn.learned()} == {"a", "c", "d"}
+    assert {cell.workload for cell in learn.learned_cells()} == {"a", "c", "d"}
 
 
 def test_work_never_seen_goes_by_what_nodes_are_worth_for_all_work() -> None:

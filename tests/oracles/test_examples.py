@@ -105,7 +105,7 @@ def _longest_line(asked: Scenario, node: str) -> int:
     """The most tasks that ever stood at a node, waiting and running."""
     world, _ = build(asked, asked.contestants[0], seed=1)
     longest = 0
-    lines = world.engine._state.lines.by_row
+    lines = world.engine._state.node_queues.by_row
 
     def look(now: float, events: object, commands: object) -> None:
         nonlocal longest

@@ -124,7 +124,7 @@ def _tails(asked: Scenario, from_task: int) -> dict[str, dict[int, float]]:
             return
         looks += 1
         for name, machine in world.machines.items():
-            at = len(machine.running) + len(state.lines.by_row.get(state.cluster.rows[name], ()))
+            at = len(machine.running) + len(state.node_queues.by_row.get(state.cluster.rows[name], ()))
             for least in range(1, min(at, 4) + 1):
                 found[machine.group][least] += 2.0 / len(world.machines)
 

@@ -29,7 +29,7 @@ def test_one_rate_a_node_is_the_same_for_all_work() -> None:
     assert apart.rate("w0")[0] == pytest.approx(8 * apart.rate("w1")[0], rel=0.1)
     assert together.rate("w0").tolist() == together.rate("w1").tolist()
     assert together.rate("w0") == pytest.approx(together.rate("w0")[0], rel=0.1)
-    assert {cell.workload for cell in together.learn.learned()} == {""}
+    assert {cell.workload for cell in together.learn.learned_cells()} == {""}
 
 
 def responses(learn: dict[str, Any]) -> float:

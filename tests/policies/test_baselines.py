@@ -40,7 +40,7 @@ def test_the_idle_go_first_and_only_then_is_a_line_joined() -> None:
     world = small_world(engine, nodes=4, cpu=1)
     world.add(*numbered(6))
     assert sorted(world.placed().values()) == ["n0", "n1", "n2", "n3"]
-    assert engine.census().in_line == 2
+    assert engine.queue_counts().node_queues == 2
 
 
 def test_one_proportional_choice_draws_by_speed() -> None:

@@ -16,7 +16,7 @@ import pytest
 
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View, Why
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Reason, Unschedulable, View
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.events import BindRefused, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Task
@@ -84,7 +84,7 @@ def survives_what_vanishes(make: Callable[[], Engine]) -> None:
     commands += engine.step([BindRefused(bind.uid, bind.node, "gone") for bind in asked], 2.0)
     commands += engine.step([NodeSeen(make_node("m", cpu=20))], 30.0)
     assert [command for command in commands if isinstance(command, Fault)] == []
-    assert engine.census().binding == 4
+    assert engine.queue_counts().binding == 4
     assert engine._state.cluster.used[:, 1].sum() == 4000.0
 
 
@@ -154,7 +154,7 @@ def _writes_the_ledger(view: View, task: Task) -> None:
 
 
 def _bends_its_class(view: View, task: Task) -> None:
-    view.task_class(task).soft[:] = 0.5
+    view.task_class(task).preference_score[:] = 0.5
 
 
 def _goes_anywhere(view: View, task: Task) -> Action:
@@ -162,16 +162,16 @@ def _goes_anywhere(view: View, task: Task) -> Action:
 
 
 def _forgets(view: View, task: Task) -> Action:
-    return Refuse(task, Why("come back never"))
+    return Unschedulable(task, Reason("come back never"))
 
 
 def _hashes(view: View, task: Task) -> Action:
-    rows = view.task_class(task).open_rows
-    return Place(task, int(rows[hash(task.name) % len(rows)])) if len(rows) else Refuse(task)
+    rows = view.task_class(task).fits_now_rows
+    return Place(task, int(rows[hash(task.name) % len(rows)])) if len(rows) else Unschedulable(task)
 
 
 def _joins_what_is_closed(view: View, task: Task) -> Action:
-    return Join(task, len(view.cluster.names) - 1)
+    return Enqueue(task, len(view.cluster.names) - 1)
 
 
 PLANTED = [
@@ -194,8 +194,8 @@ def test_a_policy_with_chance_of_its_own_is_found() -> None:
     from random import SystemRandom
 
     def rolls(view: View, task: Task) -> Action:
-        rows = view.task_class(task).open_rows
-        return Place(task, int(SystemRandom().choice(rows))) if len(rows) else Refuse(task)
+        rows = view.task_class(task).fits_now_rows
+        return Place(task, int(SystemRandom().choice(rows))) if len(rows) else Unschedulable(task)
 
     with pytest.raises(AssertionError):
         decides_alike(lambda: make_engine(Bad(rolls)))

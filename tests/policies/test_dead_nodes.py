@@ -79,9 +79,9 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
     engine, seen = sim.engine, []
 
     def look() -> None:
-        states = {cell.node: cell.state for cell in engine.learned()}
+        states = {cell.node: cell.state for cell in engine.learned_cells()}
         row = engine._state.cluster.rows["b-0"]
-        seen.append((sim.now, states["b-0"], len(engine._state.lines.by_row.get(row, ()))))
+        seen.append((sim.now, states["b-0"], len(engine._state.node_queues.by_row.get(row, ()))))
         assert {states[name] for name in states if name != "b-0"} == {"live"}
 
     sim.on_shock = look

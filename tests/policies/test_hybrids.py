@@ -11,9 +11,9 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Action, Join, PlacePolicy, View
+from eclectus.framework import Action, Enqueue, PlacePolicy, View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
 from eclectus.sim.base.results import Run
@@ -73,11 +73,11 @@ def is_long(task: Task) -> bool:
     return task.estimate is not None and task.estimate > CUT_OFF
 
 
-def behind_long(engine: Engine, row: int) -> Iterator[Claim]:
+def behind_long(engine: Engine, row: int) -> Iterator[Reservation]:
     """Short claims of a row that stand behind long work, be it in line or running."""
     state = engine._state
-    is_behind = any(is_long(task) for task, _ in state.residents.on(row))
-    for claim in state.lines.by_row.get(row, ()):
+    is_behind = any(is_long(task) for task, _ in state.placed.on_row(row))
+    for claim in state.node_queues.by_row.get(row, ()):
         if is_long(claim.head):
             is_behind = True
         elif is_behind:
@@ -95,7 +95,7 @@ def shorts_behind_long(asked: Scenario) -> int:
     def look(now: float, events: object, commands: object) -> None:
         nonlocal seen
         engine = world.engine
-        seen += sum(1 for row in engine._state.lines.by_row for _ in behind_long(engine, row))
+        seen += sum(1 for row in engine._state.node_queues.by_row for _ in behind_long(engine, row))
 
     world.told = look
     world.run()
@@ -131,7 +131,7 @@ def test_a_short_job_of_eagle_keeps_its_place_until_all_its_tasks_have_started()
 class Theft:
     """One claim taken over."""
 
-    claim: Claim
+    claim: Reservation
     is_short: bool
     was_behind_long: bool
     may_run: bool
@@ -141,16 +141,16 @@ class Theft:
 def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
     world, _ = build(asked, asked.contestants[0], seed=2)
     state, found = world.engine._state, []
-    move = state.lines.move
+    move = state.node_queues.move
 
-    def watched(claim: Claim, row: int, to: int) -> None:
+    def watched(claim: Reservation, row: int, to: int) -> None:
         behind = claim in list(behind_long(world.engine, row))
-        may_run = state.view.classes.of(*claim.kind).may_wait(to)
-        idle = not list(state.residents.on(to))
+        may_run = state.view.classes.of(*claim.class_key).may_wait(to)
+        idle = not list(state.placed.on_row(to))
         found.append(Theft(claim, not is_long(claim.head), behind, may_run, idle))
         move(claim, row, to)
 
-    monkeypatch.setattr(state.lines, "move", watched)
+    monkeypatch.setattr(state.node_queues, "move", watched)
     world.run()
     assert world.fault_count == 0, world.first_fault
     return found
@@ -177,7 +177,7 @@ def test_a_node_that_only_runs_services_steals() -> None:
     hawk, line = table.PLACE["hawk"](cut_off=CUT_OFF, long_share=1.0), table.LINE["stealing"](cut_off=CUT_OFF)
     world = small_world(make_engine(hawk, line=line), nodes=2, cpu=2)
     for at in range(2):
-        world.put(make_task(f"daemon{at}", node=f"n{at}", lasting=True))
+        world.put(make_task(f"daemon{at}", node=f"n{at}", long_running=True))
     world.put(make_task("l0", node="n0", estimate=16.0))
     world.put(make_task("l1", node="n1", estimate=16.0))
     world.add(*numbered(2, "s", estimate=1.0))
@@ -200,15 +200,15 @@ class Reckoner(CentralLeastWait):
             rows = view.task_class(task).waitable_rows
             if self.is_long(task):
                 rows = self.rows_for_long(view, rows)
-            yield Join(task, min(rows.tolist(), key=lambda row: (self._wait(view, task, row), row)))
+            yield Enqueue(task, min(rows.tolist(), key=lambda row: (self._wait(view, task, row), row)))
 
     def _wait(self, view: View, task: Task, row: int) -> float:
         task_class = view.task_class(task)
-        if task_class.open[row]:
+        if task_class.fits_now[row]:
             return 0.0
-        left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.residents(row)]
-        line = [seconds(one) for claim in view.lines.get(row, ()) for one in claim.tasks]
-        return (fsum(left) + fsum(line)) / float(task_class.slots[row])
+        left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.placed_pods(row)]
+        line = [seconds(one) for claim in view.node_queues.get(row, ()) for one in claim.tasks]
+        return (fsum(left) + fsum(line)) / float(task_class.service_slots[row])
 
 
 def seconds(task: Task) -> float:
@@ -271,4 +271,4 @@ def test_between_heartbeats_it_knows_what_it_has_placed_and_not_what_has_ended()
 def test_work_of_unknown_length_avoids_a_node_of_no_speed() -> None:
     world = small_world(make_engine(CentralLeastWait(), ExactSpeeds({"n0": 0.0})), nodes=2, cpu=1)
     world.add(*numbered(5))
-    assert (len(world.engine._state.lines.by_row[1]), world.faults) == (3, [])
+    assert (len(world.engine._state.node_queues.by_row[1]), world.faults) == (3, [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.model.learned import KnownNode, KnownWork
+from eclectus.model.learned import LearnedNode, LearnedWork
 from school import School
 
 # -- how busy it is ----------------------------------------------------------------------------------
@@ -32,8 +32,8 @@ def test_small_and_idle_clusters_need_shorter_windows() -> None:
     idle, busy = School(rows=2, capacity=1e9, window=256), School(rows=2, window=256)
     for school in (idle, busy):
         school.teach(300)
-    assert max(cell.samples for cell in idle.learn.learned()) < 80
-    assert max(cell.samples for cell in busy.learn.learned()) > 150
+    assert max(cell.samples for cell in idle.learn.learned_cells()) < 80
+    assert max(cell.samples for cell in busy.learn.learned_cells()) > 150
 
 
 def test_probes_are_reckoned_by_spare_capacity_and_recent_work() -> None:
@@ -42,7 +42,7 @@ def test_probes_are_reckoned_by_spare_capacity_and_recent_work() -> None:
     school.teach(40)
     for _ in range(300):
         school.wait(0.25)
-    load = school.learn.known_load(school.now)
+    load = school.learn.learned_load(school.now)
     shares = dict(load.shares)
     assert (load.arrivals, load.capacity) == (pytest.approx(4.0, rel=0.02), 100.0)
     assert sum(shares.values()) == pytest.approx(1.0)
@@ -55,9 +55,9 @@ def test_probes_are_reckoned_by_spare_capacity_and_recent_work() -> None:
 def test_people_are_told_how_sure_it_is_and_since_when() -> None:
     school = School()
     school.teach(3)
-    few = {cell.node: cell for cell in school.learn.learned()}["n0"]
+    few = {cell.node: cell for cell in school.learn.learned_cells()}["n0"]
     school.teach(61)
-    many = {cell.node: cell for cell in school.learn.learned()}["n0"]
+    many = {cell.node: cell for cell in school.learn.learned_cells()}["n0"]
     assert few.confidence < 0.6
     assert many.confidence > 0.97
     assert many.newest_at == pytest.approx(school.now - 0.9)
@@ -73,35 +73,37 @@ def taught(**settings_: float) -> School:
 
 def test_what_is_known_survives_a_restart() -> None:
     before, after = taught(), School()
-    for known in before.learn.known():
+    for known in before.learn.learned_nodes():
         after.learn.recall(known)
     for workload in ("short", "long", "never seen"):
         assert after.rate(workload) == pytest.approx(before.rate(workload), rel=0.05)
-    assert [known.epoch for known in after.learn.known()] == [known.epoch for known in before.learn.known()]
+    assert [known.epoch for known in after.learn.learned_nodes()] == [
+        known.epoch for known in before.learn.learned_nodes()
+    ]
 
 
 def test_who_goes_while_what_is_known_is_read_is_left_out() -> None:
     school = taught()
-    reading = school.learn.known()
+    reading = school.learn.learned_nodes()
     first = next(reading)
-    school.learn.unseat(1)
-    school.learn.unseat(2)
-    school.learn.seat(2, "another", 10)
+    school.learn.remove_node(1)
+    school.learn.remove_node(2)
+    school.learn.add_node(2, "another", 10)
     assert [first.node, *(known.node for known in reading)] == ["n0", *(f"n{row}" for row in range(3, 10))]
 
 
 def test_of_a_node_that_is_not_there_nothing_is_taken() -> None:
     before, after = taught(), School(rows=0)
-    for known in before.learn.known():
+    for known in before.learn.learned_nodes():
         after.learn.recall(known)
-    after.learn.seat(0, "n0", 10)
+    after.learn.add_node(0, "n0", 10)
     assert after.ratio(0, "short") == 1.0
-    assert list(after.learn.known()) == []
+    assert list(after.learn.learned_nodes()) == []
 
 
 def test_what_is_recalled_makes_way_for_what_is_seen() -> None:
     before, after = taught(), School()
-    for known in before.learn.known():
+    for known in before.learn.learned_nodes():
         after.learn.recall(known)
     after.teach(128, {"short": 1.0, "long": 60.0})
     assert after.rate("short").max() / after.rate("short").min() < 2.5
@@ -109,24 +111,24 @@ def test_what_is_recalled_makes_way_for_what_is_seen() -> None:
 
 def test_what_is_recalled_late_has_faded() -> None:
     before, after = taught(half_life=600.0), School(half_life=600.0)
-    for known in before.learn.known():
+    for known in before.learn.learned_nodes():
         after.learn.recall(known)
     after.wait(6000.0)
     assert after.rate("short").max() / after.rate("short").min() < 1.2
 
 
-def told(epoch: int, rate: float, at: float = 500.0) -> KnownNode:
-    return KnownNode("n0", epoch, at, "live", rate, 0.9, (KnownWork("w", rate, 50, 0.9),))
+def told(epoch: int, rate: float, at: float = 500.0) -> LearnedNode:
+    return LearnedNode("n0", epoch, at, "live", rate, 0.9, (LearnedWork("w", rate, 50, 0.9),))
 
 
 def test_the_newest_epoch_wins() -> None:
     learn = School(rows=2).learn
     learn.recall(told(10, 4.0))
     learn.recall(told(7, 0.1))
-    assert next(learn.known()).work[0].rate == pytest.approx(4.0)
+    assert next(learn.learned_nodes()).work[0].rate == pytest.approx(4.0)
     learn.recall(told(11, 2.0))
-    assert next(learn.known()).work[0].rate == pytest.approx(2.0)
-    assert next(learn.known()).epoch == 11
+    assert next(learn.learned_nodes()).work[0].rate == pytest.approx(2.0)
+    assert next(learn.learned_nodes()).epoch == 11
 
 
 def test_who_has_seen_more_himself_needs_no_telling() -> None:
@@ -134,11 +136,11 @@ def test_who_has_seen_more_himself_needs_no_telling() -> None:
     school.teach(20)
     school.learn.recall(told(20, 100.0))
     assert school.ratio(0) < 5
-    assert next(school.learn.known()).epoch == 20
+    assert next(school.learn.learned_nodes()).epoch == 20
 
 
 def test_the_state_is_found_again_not_taken_over() -> None:
     school = School(rows=2)
-    school.learn.recall(KnownNode("n0", 9, 500.0, "dead", 1.0, 0.9, (KnownWork("w", 1.0, 50, 0.9),)))
+    school.learn.recall(LearnedNode("n0", 9, 500.0, "dead", 1.0, 0.9, (LearnedWork("w", 1.0, 50, 0.9),)))
     assert school.state(0) == "live"
     assert school.rate()[0] > 0

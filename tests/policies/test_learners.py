@@ -43,7 +43,7 @@ def test_rows_change_only_with_their_own_news_or_a_new_epoch(name: str) -> None:
 def test_what_is_shown_to_people_is_of_nodes_that_are_there(name: str) -> None:
     learn = table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(7)):
-        for cell in learn.learned():
+        for cell in learn.learned_cells():
             assert cell.node.startswith("n")
             assert cell.samples > 0
             assert cell.rate > 0
@@ -55,11 +55,11 @@ def test_what_is_known_can_be_told_to_another_process(name: str) -> None:
     learn, heir = table.LEARN[name](), table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(8)):
         pass
-    known = list(learn.known())
+    known = list(learn.learned_nodes())
     for row, each in enumerate(known):
-        heir.seat(row, each.node, 16)
+        heir.add_node(row, each.node, 16)
         heir.recall(each)
-    assert [each.node for each in heir.known()] == [each.node for each in known]
+    assert [each.node for each in heir.learned_nodes()] == [each.node for each in known]
 
 
 def news_row(news: str) -> int:
@@ -77,10 +77,10 @@ def _school(learn: Learn, chance: np.random.Generator) -> Iterator[str]:
         now += float(chance.exponential(0.4))
         workload = "abcdefgh"[int(chance.integers(8))]
         if row not in seated:
-            learn.seat(row, f"n{step}", capacity)
+            learn.add_node(row, f"n{step}", capacity)
             seated.add(row)
         elif chance.random() < 0.1:
-            learn.unseat(row)
+            learn.remove_node(row)
             seated.discard(row)
         else:
             for uid in (str(step), str(step - 5), str(int(chance.integers(step + 1)))):

@@ -66,7 +66,7 @@ def test_a_change_at_one_kind_of_work_leaves_the_others_windows_alone() -> None:
         school.end(0, 8.0 * school.draw(), "a", after=0.1)
         for _ in range(3):
             school.end(0, school.draw(), "b", after=0.1)
-    samples = {cell.workload: cell.samples for cell in school.learn.learned() if cell.node == "n0"}
+    samples = {cell.workload: cell.samples for cell in school.learn.learned_cells() if cell.node == "n0"}
     assert samples["b"] == 64
     assert samples["a"] < 40
     assert school.ratio(0, "a") < 0.3
@@ -126,7 +126,7 @@ def test_the_size_of_work_is_remembered_when_all_samples_have_faded() -> None:
     school = School(half_life=60.0)
     school.teach(50, {"long": 300.0, "short": 1.0})
     school.wait(1e5)
-    assert list(school.learn.learned()) == []
+    assert list(school.learn.learned_cells()) == []
     assert np.median(school.rate("short")) / np.median(school.rate("long")) == pytest.approx(300, rel=0.4)
 
 
@@ -134,6 +134,6 @@ def test_samples_of_no_weight_are_dropped() -> None:
     school = School(half_life=60.0)
     school.teach(5)
     school.wait(100.0)
-    assert len(list(school.learn.learned())) == 10
+    assert len(list(school.learn.learned_cells())) == 10
     school.wait(1000.0)
-    assert list(school.learn.learned()) == []
+    assert list(school.learn.learned_cells()) == []

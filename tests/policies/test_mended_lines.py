@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
-from eclectus.engine.node_queues import Lines
+from eclectus.engine.node_queues import NodeQueues
 from eclectus.framework import Line
 from eclectus.policies.order.fifo import FifoLine
 from eclectus.policies.rosella import Rosella, RosellaLine, line
@@ -57,7 +57,7 @@ def test_the_line_of_a_node_that_hardly_works_is_emptied() -> None:
     world.put_node(make_node("good", cpu=1))
     world.end(on(world, "good")[0])
     assert len(on(world, "good")) == 1
-    assert len(world.engine._state.lines) == 0
+    assert len(world.engine._state.node_queues) == 0
 
 
 def test_nothing_moves_to_a_node_that_does_no_work() -> None:
@@ -85,9 +85,11 @@ def test_a_node_asks_no_more_lines_than_it_may(monkeypatch: pytest.MonkeyPatch) 
 
 def test_nobody_moves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     moved: list[str] = []
-    move = Lines.move
+    move = NodeQueues.move
     monkeypatch.setattr(
-        Lines, "move", lambda self, claim, row, to: moved.append(claim.head.uid) or move(self, claim, row, to)
+        NodeQueues,
+        "move",
+        lambda self, claim, row, to: moved.append(claim.head.uid) or move(self, claim, row, to),
     )
     means(RosellaLine.__name__, 2000)
     assert len(moved) > 50

@@ -10,7 +10,7 @@ import pytest
 
 from builders import make_node, make_task
 from eclectus.config import parse
-from eclectus.framework import Action, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
@@ -28,8 +28,8 @@ class Alphabetical(PlacePolicy):
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         """One task, one answer."""
         for task in turns:
-            names = sorted(view.cluster.names[row] for row in view.task_class(task).open_rows)
-            yield Place(task, view.cluster.rows[names[-self.from_the_end]]) if names else Refuse(task)
+            names = sorted(view.cluster.names[row] for row in view.task_class(task).fits_now_rows)
+            yield Place(task, view.cluster.rows[names[-self.from_the_end]]) if names else Unschedulable(task)
 
 
 FILE = """

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
-from eclectus.framework import Action, Plan, Turns, View
+from eclectus.framework import Action, Defer, PendingTasks, View
 from eclectus.model.objects import Task
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.rosella.place import replan
@@ -20,9 +20,9 @@ class Counting(Rosella):
 
     plans = 0
 
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         for action in super().place(view, turns):
-            self.plans += isinstance(action, Plan)
+            self.plans += isinstance(action, Defer)
             yield action
 
 

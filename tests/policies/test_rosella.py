@@ -11,7 +11,7 @@ import pytest
 
 from builders import ExactSpeeds, make_cluster, make_engine, make_node, make_spec, make_task
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Join, PlacePolicy
+from eclectus.framework import Action, Enqueue, PlacePolicy
 from eclectus.maths import numbers
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import NodeSeen, Resumed
@@ -34,15 +34,15 @@ def key(name: str, queue: int, slots: int, rate: float, services: int = 0) -> fl
     """The key of a node of so many slots with so many tasks running or meant for it."""
     cluster = make_cluster(make_node(cpu=slots + services))
     for at in range(queue):
-        cluster.mean_for(0, make_spec(cpu=1).requests)
+        cluster.add_tentative(0, make_spec(cpu=1).requests)
         if at % 2:  # half of them run, half are meant for it
-            cluster.mean_for(0, make_spec(cpu=1).requests, -1)
+            cluster.add_tentative(0, make_spec(cpu=1).requests, -1)
             cluster.hold(0, make_task(str(at)))
     for at in range(services):
-        cluster.hold(0, make_task(f"s{at}", lasting=True))
+        cluster.hold(0, make_task(f"s{at}", long_running=True))
     task_class, rates = TaskClass(cluster, make_spec(cpu=1), ""), np.full(cluster.capacity, rate)
     (of_many,) = KEYS[name](np, task_class, rates, ROW)
-    of_one = KEYS[name](numbers, task_class.numbers, rates.tolist(), 0)
+    of_one = KEYS[name](numbers, task_class.scalars, rates.tolist(), 0)
     assert of_one == of_many
     return of_one  # type: ignore[no-any-return]
 
@@ -102,7 +102,7 @@ def choices(
     engine.step([Resumed(), *nodes], 0.0)
     view = engine._state.view
     answers: Iterator[Action] = policy.place(view, iter([task or make_task()] * times))
-    return Counter(view.cluster.names[answer.row] for answer in answers if isinstance(answer, Join))
+    return Counter(view.cluster.names[answer.row] for answer in answers if isinstance(answer, Enqueue))
 
 
 EXAMPLE_1 = {**{f"slow{at}": 1.0 for at in range(9)}, "fast": 6.0}

@@ -199,8 +199,8 @@ def test_whatever_runs_and_leaves_the_books_agree(deeds: list[tuple[int, int, fl
             school.learn.left(uid, school.now)
             running = {each for each in running if each[0] != uid}
         else:
-            school.learn.unseat(row)
-            school.learn.seat(row, f"n{row}", 4)
+            school.learn.remove_node(row)
+            school.learn.add_node(row, f"n{row}", 4)
             running = {each for each in running if each[1] != row}
         rate = school.rate()
         assert np.isfinite(rate).all()

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Batch, Line, PlacePolicy, View
+from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.shared.jobwise import jobs
 from worlds import World, small_world
@@ -29,7 +29,7 @@ class Reserving(PlacePolicy):
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for tasks in jobs(turns):
-            yield Batch(tasks, (0,) * self.reservations, self.sticky)
+            yield ReserveMany(tasks, (0,) * self.reservations, self.sticky)
 
 
 class Watched(ShortestRemaining):
@@ -37,10 +37,10 @@ class Watched(ShortestRemaining):
 
     def __init__(self, slack: float) -> None:
         super().__init__(slack=slack)
-        self.passed: dict[Claim, float] = {}  # seconds
+        self.passed: dict[Reservation, float] = {}  # seconds
         self.worst = 0.0  # the most that a claim was ever passed by, in its own estimates
 
-    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
         chosen = super().next(view, row, line)
         assert chosen is not None
         for claim in set(line[: line.index(chosen)]):
@@ -50,7 +50,7 @@ class Watched(ShortestRemaining):
         return chosen
 
 
-def estimate(claim: Claim) -> float:
+def estimate(claim: Reservation) -> float:
     assert claim.head.estimate is not None
     return claim.head.estimate
 

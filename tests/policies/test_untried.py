@@ -69,8 +69,8 @@ def test_what_was_tried_and_is_forgotten_counts_as_typical() -> None:
 
 def test_a_row_that_begins_anew_has_tried_nothing() -> None:
     school = taught()
-    school.learn.unseat(1)
-    school.learn.seat(1, "another", 11)
+    school.learn.remove_node(1)
+    school.learn.add_node(1, "another", 11)
     school.end(1, 2.0, "a")
     school.wait(2.0)
     assert school.rate("b")[1] == pytest.approx(0.5 / 6, rel=0.01)

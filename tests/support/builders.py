@@ -8,7 +8,7 @@ import numpy as np
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.engine import Engine
-from eclectus.framework import Completion, Learn, Learned, PlacePolicy, Profile, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, PlacePolicy, Profile, Speeds
 from eclectus.model.objects import Amounts, Node, Spec, Task
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.order.fifo import FifoLine, FifoOrder
@@ -57,12 +57,12 @@ class ExactSpeeds(Learn):
         self._rate, self._epoch = np.ones(0), 0
         self.seen: list[Completion] = []
 
-    def seat(self, row: int, node: str, capacity: int) -> None:
+    def add_node(self, row: int, node: str, capacity: int) -> None:
         self._rate = np.pad(self._rate, (0, capacity - len(self._rate)), constant_values=self._otherwise)
         self._rate[row] = self._rates.get(node, self._otherwise)
         self._epoch += 1
 
-    def unseat(self, row: int) -> None:
+    def remove_node(self, row: int) -> None:
         self._rate[row] = self._otherwise
 
     def observe(self, done: Completion) -> None:
@@ -72,8 +72,8 @@ class ExactSpeeds(Learn):
         del workload
         return Speeds(self._rate, max([self._otherwise, *self._rates.values()]), self._epoch)
 
-    def learned(self) -> Any:
-        return iter(Learned(node, "", rate, 1) for node, rate in self._rates.items())
+    def learned_cells(self) -> Any:
+        return iter(LearnedCell(node, "", rate, 1) for node, rate in self._rates.items())
 
 
 def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **roles: Any) -> Profile:
@@ -93,5 +93,5 @@ def make_cluster(*nodes: Node) -> Cluster:
     """A cluster of these nodes."""
     cluster = Cluster()
     for node in nodes:
-        cluster.put_node(node)
+        cluster.set_node(node)
     return cluster

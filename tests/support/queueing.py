@@ -41,7 +41,7 @@ def simulate(place: PlacePolicy, *, load: float, slots: int, tasks: int, seed: i
     heap = [(task.created, serial, task) for serial, task in enumerate(begun)]
     response, confirmed = np.full(tasks, np.nan), list[Event]()
     while heap:
-        wake, events = engine.next_wake(), confirmed
+        wake, events = engine.next_step_at(), confirmed
         if wake is not None and wake < heap[0][0]:
             now = wake
         else:

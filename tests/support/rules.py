@@ -15,7 +15,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import Floats, TaskClass
-from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional
 from eclectus.model.objects import Task
 
@@ -37,7 +37,7 @@ class LeastOfAll(OneByOne):
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
         rows = task_class.waitable_rows
-        return Join(task, least(view, rows, self.keys(task_class, view.speeds(task_class).rate, rows)))
+        return Enqueue(task, least(view, rows, self.keys(task_class, view.speeds(task_class).rate, rows)))
 
     @abstractmethod
     def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
@@ -49,7 +49,7 @@ class ShortestOfAll(LeastOfAll):
     """JSQ."""
 
     def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
-        return task_class.over[rows]
+        return task_class.overflow[rows]
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class SoonestOfAll(LeastOfAll):
     """SED, on single slots."""
 
     def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
-        return (task_class.over[rows] + 1) / rate[rows]
+        return (task_class.overflow[rows] + 1) / rate[rows]
 
 
 @dataclass(eq=False)
@@ -67,15 +67,15 @@ class FirstDrawn(OneByOne):
     compare: Literal["sq", "sed"] = "sq"
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
-        speeds, over = view.speeds(task_class), task_class.numbers.over
+        speeds, over = view.speeds(task_class), task_class.scalars.overflow
         rows = task_class.waitable_rows
         one, other = (draw_proportional(view.rng, rows, speeds.rate, speeds.most) for _ in range(2))
         assert one is not None
         assert other is not None
         if self.compare == "sq":
-            return Join(task, other if over[other] < over[one] else one)
+            return Enqueue(task, other if over[other] < over[one] else one)
         sooner = (over[other] + 1) / speeds.rate[other] < (over[one] + 1) / speeds.rate[one]
-        return Join(task, other if sooner else one)
+        return Enqueue(task, other if sooner else one)
 
 
 @dataclass(eq=False)
@@ -83,9 +83,9 @@ class TwoBlind(OneByOne):
     """Two choices, all nodes alike to be drawn; the shorter queue, of equal ones that of the faster node."""
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
-        rows, over, rate = task_class.waitable_rows, task_class.over, view.speeds(task_class).rate
+        rows, over, rate = task_class.waitable_rows, task_class.overflow, view.speeds(task_class).rate
         drawn = [int(rows[view.rng.randrange(len(rows))]) for _ in range(2)]
-        return Join(task, min(drawn, key=lambda row: (over[row], -rate[row])))
+        return Enqueue(task, min(drawn, key=lambda row: (over[row], -rate[row])))
 
 
 @dataclass(eq=False)
@@ -93,8 +93,8 @@ class CentralQueue(OneByOne):
     """What kube-scheduler does: the least loaded node with room, ties at random."""
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
-        rows = task_class.open_rows
-        return Place(task, least(view, rows, task_class.over[rows])) if len(rows) else Refuse(task)
+        rows = task_class.fits_now_rows
+        return Place(task, least(view, rows, task_class.overflow[rows])) if len(rows) else Unschedulable(task)
 
 
 def least(view: View, rows: Rows, keys: Floats) -> int:

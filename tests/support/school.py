@@ -24,7 +24,7 @@ class School:
         self.speed = np.ones(rows)
         self._uids = count()
         for row in range(rows):
-            self.learn.seat(row, f"n{row}", capacity_rows or rows)
+            self.learn.add_node(row, f"n{row}", capacity_rows or rows)
 
     # -- what happens ----------------------------------------------------------------------------
 
@@ -78,4 +78,4 @@ class School:
 
     def state(self, row: int) -> str:
         """The state of the row's node, as told to people; unknown if nothing is told of it."""
-        return next((cell.state for cell in self.learn.learned() if cell.node == f"n{row}"), "unknown")
+        return next((cell.state for cell in self.learn.learned_cells() if cell.node == f"n{row}"), "unknown")

@@ -13,7 +13,7 @@ def cluster_of(*nodes: Node) -> Cluster:
     """A cluster of these."""
     cluster = Cluster(rows=4)
     for node in nodes:
-        cluster.put_node(node)
+        cluster.set_node(node)
     return cluster
 
 
@@ -24,4 +24,4 @@ def node(name: str = "n", taints: tuple[Taint, ...] = (), unschedulable: bool = 
 
 def runs_on(cluster: Cluster, spec: Spec) -> set[str]:
     """Names of the nodes that the class may use now."""
-    return {cluster.names[row] for row in TaskClass(cluster, spec, "w").open_rows}
+    return {cluster.names[row] for row in TaskClass(cluster, spec, "w").fits_now_rows}

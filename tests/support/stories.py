@@ -42,7 +42,7 @@ KINDS = (
     {"cpu": 1, "device_milli": 400},
     {"cpu": 1, "device_milli": 2000},
     {"cpu": 1, "host_ports": (HostPort(80),)},
-    {"cpu": 1, "lasting": True},
+    {"cpu": 1, "long_running": True},
     {"cpu": 99},
     {"cpu": 1, "unsupported": ("volumes",)},
     {"cpu": 0},
@@ -103,7 +103,7 @@ class Story:
         if name is None:
             return []
         self._serial += 1
-        task = make_task(f"f{self._serial}", profile="other", node=name, lasting=True)
+        task = make_task(f"f{self._serial}", profile="other", node=name, long_running=True)
         if refusal(task, self.nodes[name], self._on(name)):
             return []  # another scheduler does not over-fill nodes either
         self.tasks[task.uid] = task
@@ -111,7 +111,7 @@ class Story:
 
     def _end(self) -> list[Event]:
         uid = self._some(
-            {uid: task for uid, task in self.tasks.items() if task.node and not task.spec.lasting}
+            {uid: task for uid, task in self.tasks.items() if task.node and not task.spec.long_running}
         )
         if uid is None:
             return []

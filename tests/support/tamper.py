@@ -12,17 +12,17 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, PlacePolicy, View
 
 OF_CLUSTER = (
-    "ledger",
+    "layers",
     "allocatable",
     "used",
-    "meant",
-    "lasting",
+    "tentative",
+    "long_running",
     "scored",
     "present",
     "cordoned",
     "taint_set",
 )
-OF_CLASS = ("feasible", "open", "over", "places", "slots", "soft")
+OF_CLASS = ("feasible", "fits_now", "overflow", "empty_capacity", "service_slots", "preference_score")
 
 
 class Watched(PlacePolicy):

@@ -88,7 +88,7 @@ class World:
 
     def wake(self) -> float:
         """Let time pass to the engine's own next wake; returns how long that was."""
-        at = self.engine.next_wake()
+        at = self.engine.next_step_at()
         assert at is not None, "the engine wants to sleep for ever"
         passed = max(0.0, at - self.now)
         self.step(after=passed)
@@ -99,7 +99,7 @@ class World:
         """Let time pass, waking the engine as often as it asks."""
         self.settle()
         end = self.now + seconds
-        while (at := self.engine.next_wake()) is not None and at <= end:
+        while (at := self.engine.next_step_at()) is not None and at <= end:
             self.wake()
         self.now = end
 

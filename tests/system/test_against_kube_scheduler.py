@@ -214,7 +214,7 @@ class Compared:
         self.pods |= {name: task for name, task in self._pods_settled().items() if name in accepted}
         self.cluster = Cluster()
         for raw in self._list("nodes"):
-            self.cluster.put_node(node_from(decode_node(raw)))
+            self.cluster.set_node(node_from(decode_node(raw)))
         for resident in map(name_of, RESIDENTS):
             task = self.pods[resident]
             self.cluster.hold(self.cluster.rows[task.node], task)
@@ -229,12 +229,12 @@ class Compared:
         return fit_error(self._class(name), self.cluster)
 
     def our_nodes(self, name: str) -> list[str]:
-        return [self.cluster.names[row] for row in self._class(name).open_rows]
+        return [self.cluster.names[row] for row in self._class(name).fits_now_rows]
 
     def _class(self, name: str) -> TaskClass:
         task = self.pods[name]
-        shunned = self.cluster.guards.matching(task.namespace, task.labels)
-        return TaskClass(self.cluster, replace(task.spec, shunned=shunned), task.workload)
+        matched = self.cluster.anti_affinity.matching(task.namespace, task.labels)
+        return TaskClass(self.cluster, replace(task.spec, matched_terms=matched), task.workload)
 
     def _create(self, items: list[dict[str, Any]]) -> None:
         self._kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": items})

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, field, json
 
 from eclectus.model.errors import MalformedError
-from eclectus.model.learned import KnownLoad
+from eclectus.model.learned import LearnedLoad
 
 PATH = "/apis/eclectus.dev/v1alpha1/nodeprobes"
 CLASSES_MOST = 64  # kinds of work an object holds: those that come most
@@ -60,7 +60,7 @@ def decode_page(raw: bytes) -> Page:
         raise MalformedError("NodeProbeList", "?", "items", str(error)) from error
 
 
-def load_of(known: KnownLoad, at: float) -> dict[str, Any]:
+def load_of(known: LearnedLoad, at: float) -> dict[str, Any]:
     """`status.load`; `at` in seconds since the epoch."""
     shares = sorted(known.shares, key=lambda each: (-each[1], each[0]))[:CLASSES_MOST]
     return {
@@ -71,7 +71,7 @@ def load_of(known: KnownLoad, at: float) -> dict[str, Any]:
     }
 
 
-def differs(probe: Probe, known: KnownLoad, at: float) -> bool:
+def differs(probe: Probe, known: LearnedLoad, at: float) -> bool:
     """Whether what stands on a NodeProbe should be written anew."""
     said = probe.status.load
     if said is None or at - said.observed_time.timestamp() >= FRESH_SECONDS:

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import DecodeError, Struct, field, json
 
 from eclectus.model.errors import MalformedError
-from eclectus.model.learned import KnownNode, KnownWork, NodeState
+from eclectus.model.learned import LearnedNode, LearnedWork, NodeState
 
 PATH = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
 API_VERSION = "eclectus.dev/v1alpha1"
@@ -73,19 +73,19 @@ def decode_page(raw: bytes) -> Page:
         raise MalformedError("NodeProfileList", "?", "items", str(error)) from error
 
 
-def known_from(profile: Profile) -> KnownNode | None:
+def known_from(profile: Profile) -> LearnedNode | None:
     """What it says; None where nothing was ever written. Raises MalformedError."""
     status, name = profile.status, profile.metadata.name
     if not status.epoch or status.observed_time is None:
         return None
     if status.state not in _STATES:
         raise MalformedError(KIND, name, "status.state", f"{status.state!r} is none of {', '.join(_STATES)}")
-    work = tuple(KnownWork(each.name, each.rate, each.samples, each.confidence) for each in status.classes)
+    work = tuple(LearnedWork(each.name, each.rate, each.samples, each.confidence) for each in status.classes)
     at = status.observed_time.timestamp()
-    return KnownNode(name, status.epoch, at, _STATES[status.state], status.speed, status.confidence, work)
+    return LearnedNode(name, status.epoch, at, _STATES[status.state], status.speed, status.confidence, work)
 
 
-def status_of(known: KnownNode) -> dict[str, Any]:
+def status_of(known: LearnedNode) -> dict[str, Any]:
     """The object's status, but for `lastProbe`, which is the operator's."""
     work = sorted(known.work, key=lambda each: (-each.samples, each.workload))[:WORK_MOST]
     samples = sum(each.samples for each in known.work)
@@ -117,7 +117,7 @@ def new_object(node: str, uid: str) -> dict[str, Any]:
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
 
 
-def differs(one: KnownNode, other: KnownNode) -> bool:
+def differs(one: LearnedNode, other: LearnedNode) -> bool:
     """Whether people or another process would notice: a state, a tenth of a rate, twice the samples."""
     if one.state != other.state or abs(one.confidence - other.confidence) > NOTABLE:
         return True
@@ -133,7 +133,7 @@ def _far(one: float, other: float) -> bool:
     return abs(one - other) > NOTABLE * max(abs(one), abs(other))
 
 
-def _ready(known: KnownNode, samples: int, moment: str) -> dict[str, Any]:
+def _ready(known: LearnedNode, samples: int, moment: str) -> dict[str, Any]:
     measured = known.state != "unknown"
     return {
         "type": "Ready",

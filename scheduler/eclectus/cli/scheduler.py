@@ -72,12 +72,12 @@ def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
 
 
 def _witnesses(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[Witness]:
-    from eclectus.tape import Header, Recorder
+    from eclectus.tape import Header, TapeWriter
 
     if record is None:
         return []
     header = Header(__version__, configuration.text, configuration.seed)
-    return [stack.enter_context(Recorder(record, header)).step]
+    return [stack.enter_context(TapeWriter(record, header)).step]
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

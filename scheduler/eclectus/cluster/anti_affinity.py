@@ -10,35 +10,37 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from eclectus.model.objects import Guard, Pairs, Requirement
+from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement
 
 
-class Guards:
+class AntiAffinityTerms:
     """Every kind of guard that some resident holds, and on which rows."""
 
     def __init__(self) -> None:
-        self._rows: dict[Guard, dict[int, int]] = {}  # guard -> row -> residents
-        self._watching: dict[str | None, dict[Guard, None]] = {}  # namespace, or None for all -> its guards
-        self.arrivals = 0  # grows when a kind appears: whoever matched pods before must match them again
+        self._rows: dict[AntiAffinityTerm, dict[int, int]] = {}  # guard -> row -> residents
+        self._watching: dict[
+            str | None, dict[AntiAffinityTerm, None]
+        ] = {}  # namespace, or None for all -> its guards
+        self.generation = 0  # grows when a kind appears: whoever matched pods before must match them again
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def rows(self, guard: Guard) -> Collection[int]:
+    def rows(self, guard: AntiAffinityTerm) -> Collection[int]:
         """Rows of the residents that hold this guard."""
         return self._rows.get(guard, {}).keys()
 
-    def hold(self, guard: Guard, row: int) -> None:
+    def hold(self, guard: AntiAffinityTerm, row: int) -> None:
         """A resident on this row holds the guard."""
         if guard not in self._rows:
             self._rows[guard] = {}
-            self.arrivals += 1
+            self.generation += 1
             for namespace in guard.namespaces or (None,):
                 self._watching.setdefault(namespace, {})[guard] = None
         holders = self._rows[guard]
         holders[row] = holders.get(row, 0) + 1
 
-    def release(self, guard: Guard, row: int) -> None:
+    def release(self, guard: AntiAffinityTerm, row: int) -> None:
         """One resident less holds it there."""
         holders = self._rows[guard]
         holders[row] -= 1
@@ -48,7 +50,7 @@ class Guards:
             del self._rows[guard]
             self._forget(guard)
 
-    def matching(self, namespace: str, labels: Pairs) -> tuple[Guard, ...]:
+    def matching(self, namespace: str, labels: Pairs) -> tuple[AntiAffinityTerm, ...]:
         """The kinds that keep a pod of this namespace and these labels away, in a fixed order."""
         if not self._watching:
             return ()
@@ -56,14 +58,14 @@ class Guards:
         worn = dict(labels)
         return tuple(sorted((guard for guard in watching if _means(guard, worn)), key=repr))
 
-    def _forget(self, guard: Guard) -> None:
+    def _forget(self, guard: AntiAffinityTerm) -> None:
         for namespace in guard.namespaces or (None,):
             del self._watching[namespace][guard]
             if not self._watching[namespace]:
                 del self._watching[namespace]
 
 
-def _means(guard: Guard, labels: dict[str, str]) -> bool:
+def _means(guard: AntiAffinityTerm, labels: dict[str, str]) -> bool:
     return all(_holds(requirement, labels.get(requirement.key)) for requirement in guard.selector)
 
 

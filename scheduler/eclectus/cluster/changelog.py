@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 Rows = NDArray[np.intp]
 
 
-class Journal:
+class ChangeLog:
     """Rows in the order they changed. A reader remembers its place and asks what came since.
 
     Of more than `most` entries only the newer half is kept; slower readers start over.

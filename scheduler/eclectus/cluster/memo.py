@@ -11,15 +11,15 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Reckoned(dict[K, V]):
+class Memo(dict[K, V]):
     """`reckoned[key]` is `reckon(key)`, until it is cleared."""
 
     def __init__(self, reckon: Callable[[K], V]) -> None:
         super().__init__()
-        self._reckon = reckon
+        self._compute = reckon
 
     def __missing__(self, key: K) -> V:
-        value = self._reckon(key)
+        value = self._compute(key)
         if len(self) >= KEYS_MOST:
             self.clear()
         self[key] = value

@@ -13,17 +13,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from eclectus.cluster.anti_affinity import Guards
+from eclectus.cluster.anti_affinity import AntiAffinityTerms
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.labels import ABSENT, LabelColumns
-from eclectus.cluster.resources import Books
+from eclectus.cluster.resources import ResourceTable
 from eclectus.model.objects import DEVICE_MILLI, HostPort, Node, Taint, Task, amount_of
 
 LOAD_STEP = 0.05  # of a node: what measured load must have changed by to count
 BACKGROUND_MOST = 0.95  # of a node: however busy it is, its line moves on
 
 
-class Cluster(Books):
+class Cluster(ResourceTable):
     """All nodes and all that is held on them.
 
     Arrays beside those of the books (read them, do not write them): `idle` [rows], the share of the
@@ -38,10 +38,10 @@ class Cluster(Books):
         self.labels = LabelColumns(rows)
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)  # port -> row -> holders
-        self.guards = Guards()
-        self.services_changed = 0  # grows when a service takes or gives back room
+        self.anti_affinity = AntiAffinityTerms()
+        self.service_changes = 0  # grows when a service takes or gives back room
         self.devices: Devices | None = None  # opened by the first node that has any
-        self.idle = np.ones(rows)
+        self.background_free = np.ones(rows)
         self.present, self.cordoned = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
         self.taint_set = np.zeros(rows, dtype=np.intp)
         self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
@@ -62,12 +62,12 @@ class Cluster(Books):
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def put_node(self, node: Node) -> int:
+    def set_node(self, node: Node) -> int:
         """Take in a new or changed node and return its row. An equal node changes nothing."""
         before = self._nodes.get(node.name)
         if before == node:
             return self.rows[node.name]
-        if before is not None and before.labels != node.labels and len(self.guards):
+        if before is not None and before.labels != node.labels and len(self.anti_affinity):
             self.usage.restart()  # what a resident guards may be another domain now
         self._nodes[node.name] = node
         row = self._row_for(node.name)
@@ -76,12 +76,12 @@ class Cluster(Books):
         self.cordoned[row] = node.unschedulable
         self.taint_set[row] = self._intern_taints(node.taints)
         self.labels.put(row, node.labels)
-        self._equip(row, before, node)
+        self._set_devices(row, before, node)
         self.present[row] = True
         self.shape.note(row)
         return row
 
-    def see_loads(self, loads: Mapping[str, float]) -> None:
+    def set_loads(self, loads: Mapping[str, float]) -> None:
         """What is measured beyond what pods have asked for is background; nodes not named have none.
 
         Only changes by `LOAD_STEP` or more are taken, so that noise re-ranks nobody.
@@ -91,8 +91,8 @@ class Cluster(Books):
             room = self.allocatable[row, column]
             asked = self.used[row, column] / room if room else 1.0
             idle = 1.0 - min(max(loads.get(name, 0.0) - asked, 0.0), BACKGROUND_MOST)
-            if abs(idle - self.idle[row]) >= LOAD_STEP or idle == 1.0 != self.idle[row]:
-                self.idle[row] = idle
+            if abs(idle - self.background_free[row]) >= LOAD_STEP or idle == 1.0 != self.background_free[row]:
+                self.background_free[row] = idle
                 self.usage.note(row)
 
     def drop_node(self, name: str) -> int | None:
@@ -104,7 +104,7 @@ class Cluster(Books):
         self.names[row] = ""
         self.present[row] = False
         self._clear_row(row)
-        self.idle[row] = 1.0
+        self.background_free[row] = 1.0
         if self.devices is not None:
             self.devices.clear(row)
         self.labels.clear(row)
@@ -118,24 +118,24 @@ class Cluster(Books):
         """A pod takes room on a node. Room is not checked: the API server is the truth, even over-full."""
         for column, amount in self._held[task.spec, task.held]:
             column[row] += amount
-        if task.spec.lasting:
-            self.services_changed += 1
+        if task.spec.long_running:
+            self.service_changes += 1
         self.usage.note(row)
         if self.devices is not None:
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
             holders = self.port_rows[port]
             holders[row] = holders.get(row, 0) + 1
-        for guard in task.guards:
-            self.guards.hold(guard, row)
-            self._note_domain(row, guard.topology_key)
+        for guard in task.anti_affinity_terms:
+            self.anti_affinity.hold(guard, row)
+            self._note_domain_changed(row, guard.topology_key)
 
     def release(self, row: int, task: Task) -> None:
         """A pod, given as it was when it took its room, gives it back."""
         for column, amount in self._held[task.spec, task.held]:
             column[row] -= amount
-        if task.spec.lasting:
-            self.services_changed += 1
+        if task.spec.long_running:
+            self.service_changes += 1
         self.usage.note(row)
         if self.devices is not None:
             self.devices.release(row, task.uid)
@@ -146,15 +146,15 @@ class Cluster(Books):
                 del holders[row]
             if not holders:
                 del self.port_rows[port]
-        for guard in task.guards:
-            self.guards.release(guard, row)
-            self._note_domain(row, guard.topology_key)
+        for guard in task.anti_affinity_terms:
+            self.anti_affinity.release(guard, row)
+            self._note_domain_changed(row, guard.topology_key)
 
     def lengthen(self, rows: int) -> None:
         """Make room for so many rows."""
         super().lengthen(rows)
         more = rows - self.capacity
-        self.idle = np.pad(self.idle, (0, more), constant_values=1.0)
+        self.background_free = np.pad(self.background_free, (0, more), constant_values=1.0)
         self.present, self.cordoned = np.pad(self.present, (0, more)), np.pad(self.cordoned, (0, more))
         self.taint_set = np.pad(self.taint_set, (0, more))
         self.labels.lengthen(rows)
@@ -163,14 +163,14 @@ class Cluster(Books):
 
     # -- within --------------------------------------------------------------------------------
 
-    def _note_domain(self, row: int, topology_key: str) -> None:
+    def _note_domain_changed(self, row: int, topology_key: str) -> None:
         """A guard reaches over its whole domain: every row of it has changed."""
         column = self.labels.column(topology_key)
         if column[row] != ABSENT:
             for each in np.flatnonzero(column == column[row]).tolist():
                 self.usage.note(each)
 
-    def _equip(self, row: int, before: Node | None, node: Node) -> None:
+    def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
         had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)
         has = amount_of(node.allocatable, DEVICE_MILLI)
         if had != has:

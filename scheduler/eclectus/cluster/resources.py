@@ -9,25 +9,25 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.changelog import Journal
-from eclectus.cluster.memo import Reckoned
-from eclectus.cluster.scalars import Cells, columns_of
+from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.memo import Memo
+from eclectus.cluster.scalars import Scalars, scalars_by_column
 from eclectus.model.objects import Amounts, Spec
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
-JOURNAL_LEAST = 512  # entries kept, or two a row where that is more: reading so many is dear as a new look
+CHANGE_LOG_LEAST = 512  # entries kept, or two a row where that is more: reading so many is dear as a new look
 
-ALLOCATABLE, USED, MEANT, LASTING = range(4)  # pages of the ledger
+ALLOCATABLE, USED, TENTATIVE, LONG_RUNNING = range(4)  # pages of the ledger
 
 Vector = NDArray[np.float64]
 Parts = tuple[tuple[int, float], ...]
 """(column, amount): what a pod takes, and no zero amounts."""
-Entries = tuple[tuple[Cells[float], float], ...]
+Entries = tuple[tuple[Scalars[float], float], ...]
 """(cells of a column, amount): where a pod is entered in the books, and no zero amounts."""
 
 
-class Books:
+class ResourceTable:
     """Amounts by row and column; core/cluster.py says whose rows they are.
 
     Arrays (read them, do not write them): `allocatable`, `used`, `meant`, `lasting` (the part of
@@ -38,16 +38,16 @@ class Books:
 
     def __init__(self, rows: int) -> None:
         self.columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
-        self.shape, self.usage = Journal(JOURNAL_LEAST), Journal(JOURNAL_LEAST)
+        self.shape, self.usage = ChangeLog(CHANGE_LOG_LEAST), ChangeLog(CHANGE_LOG_LEAST)
         # What pods of one kind take is reckoned once, since every pod that comes or goes is entered.
-        self._parts = Reckoned(self._parts_of)
-        self._held = Reckoned(self._held_by)
-        self._meant = Reckoned(self._meant_for)
+        self._parts = Memo(self._parts_of)
+        self._held = Memo(self._held_entries)
+        self._tentative_of = Memo(self._tentative_entries)
         self._open(np.zeros((4, rows, len(self.columns))), np.zeros((rows, 2)))
 
-    def mean_for(self, row: int, amounts: Amounts, times: int = 1) -> None:
+    def add_tentative(self, row: int, amounts: Amounts, times: int = 1) -> None:
         """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
-        for column, amount in self._meant[amounts]:
+        for column, amount in self._tentative_of[amounts]:
             column[row] += times * amount
         self.usage.note(row)
 
@@ -77,42 +77,44 @@ class Books:
         row = self.task_vector(amounts)
         return tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
 
-    def _held_by(self, kind: tuple[Spec, Amounts | None]) -> Entries:
+    def _held_entries(self, kind: tuple[Spec, Amounts | None]) -> Entries:
         """Where pods of this spec are entered while they hold these amounts, or what they ask for."""
         spec, held = kind
         amounts = spec.requests if held is None else held
         parts = self.parts(amounts)  # may widen the arrays: before their pages
-        pages = (USED, LASTING) if spec.lasting else (USED,)
-        entries = [(self.pages[page][column], amount) for page in pages for column, amount in parts]
+        layers = (USED, LONG_RUNNING) if spec.long_running else (USED,)
+        entries = [
+            (self.layer_scalars[layer][column], amount) for layer in layers for column, amount in parts
+        ]
         scored = zip(self._scored_columns, spec.score_requests, strict=True)
         return (*entries, *((column, amount) for column, amount in scored if amount))
 
-    def _meant_for(self, amounts: Amounts) -> Entries:
+    def _tentative_entries(self, amounts: Amounts) -> Entries:
         parts = self.parts(amounts)  # may widen the arrays: before their pages
-        return tuple((self.pages[MEANT][column], amount) for column, amount in parts)
+        return tuple((self.layer_scalars[TENTATIVE][column], amount) for column, amount in parts)
 
     # -- rows and columns ----------------------------------------------------------------------
 
     def lengthen(self, rows: int) -> None:
         """Make room for so many rows."""
         more = rows - len(self.scored)
-        self._open(np.pad(self.ledger, ((0, 0), (0, more), (0, 0))), np.pad(self.scored, ((0, more), (0, 0))))
+        self._open(np.pad(self.layers, ((0, 0), (0, more), (0, 0))), np.pad(self.scored, ((0, more), (0, 0))))
 
     def _widen(self, resource: str) -> None:
         self.columns[resource] = len(self.columns)
-        self._open(np.pad(self.ledger, ((0, 0), (0, 0), (0, 1))), self.scored)
+        self._open(np.pad(self.layers, ((0, 0), (0, 0), (0, 1))), self.scored)
         self._parts.clear()
 
-    def _open(self, ledger: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
-        self.ledger, self.scored = ledger, scored
-        self.allocatable, self.used, self.meant, self.lasting = ledger
-        self.pages = tuple(map(columns_of, ledger))
-        self._scored_columns = columns_of(scored)
+    def _open(self, layers: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
+        self.layers, self.scored = layers, scored
+        self.allocatable, self.used, self.tentative, self.long_running = layers
+        self.layer_scalars = tuple(map(scalars_by_column, layers))
+        self._scored_columns = scalars_by_column(scored)
         self._held.clear()  # entries in books that are closed
-        self._meant.clear()
-        self.shape.most = self.usage.most = max(JOURNAL_LEAST, 2 * len(scored))
+        self._tentative_of.clear()
+        self.shape.most = self.usage.most = max(CHANGE_LOG_LEAST, 2 * len(scored))
         self.shape.restart()
 
     def _clear_row(self, row: int) -> None:
-        self.ledger[:, row] = 0
+        self.layers[:, row] = 0
         self.scored[row] = 0

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 T = TypeVar("T", float, bool)
 
 
-class Cells(Protocol[T]):
+class Scalars(Protocol[T]):
     """An array's elements, by row."""
 
     def __getitem__(self, at: Any, /) -> T: ...
@@ -22,14 +22,14 @@ class Cells(Protocol[T]):
 
 
 @overload
-def cells(array: NDArray[np.float64]) -> Cells[float]: ...
+def cells(array: NDArray[np.float64]) -> Scalars[float]: ...
 @overload
-def cells(array: NDArray[np.bool_]) -> Cells[bool]: ...
+def cells(array: NDArray[np.bool_]) -> Scalars[bool]: ...
 def cells(array: Any) -> Any:
     """The elements of an array, to be read and written; the memory is shared."""
     return array.data
 
 
-def columns_of(table: NDArray[np.float64]) -> tuple[Cells[float], ...]:
+def scalars_by_column(table: NDArray[np.float64]) -> tuple[Scalars[float], ...]:
     """A table's elements by column and then by row, which is twice as fast as by both at once."""
     return tuple(map(cells, table.T))

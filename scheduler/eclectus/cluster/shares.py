@@ -16,7 +16,7 @@ from eclectus.model.objects import Amounts, Task
 Fault = Callable[[str], None]
 
 
-class Usage:
+class GroupShares:
     """Amounts held, by group and resource; a pod place is a resource like any other."""
 
     def __init__(self, cluster: Cluster, group: Callable[[Task], str], fault: Fault) -> None:

@@ -10,40 +10,40 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import Usage
+from eclectus.cluster.shares import GroupShares
 from eclectus.model.objects import Task
 
 
-class Residents:
+class PlacedPods:
     """Every pod that holds room, by uid, and the node it holds it on, known or not yet known."""
 
-    def __init__(self, cluster: Cluster, usages: Iterable[Usage] = ()) -> None:
+    def __init__(self, cluster: Cluster, usages: Iterable[GroupShares] = ()) -> None:
         self._cluster, self._usages = cluster, tuple(usages)
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of coming
         # By uid. Read these, do not write them:
-        self.held: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
+        self.placed: dict[str, tuple[Task, str, float]] = {}  # as it was counted, node name, since when
         self.assumed: dict[str, str] = {}  # node of a bind not yet answered
 
     def node_of(self, uid: str) -> str:
         """The node a pod holds room on; empty if none."""
-        held = self.held.get(uid)
+        held = self.placed.get(uid)
         return held[1] if held else ""
 
     def is_bound(self, uid: str) -> bool:
         """Whether the API server has shown the pod on a node, not merely promised or asked for."""
-        held = self.held.get(uid)
+        held = self.placed.get(uid)
         return held is not None and bool(held[0].node)
 
-    def on(self, row: int) -> Iterator[tuple[Task, float]]:
+    def on_row(self, row: int) -> Iterator[tuple[Task, float]]:
         """Who holds room on a row, and since when in seconds: since it started, as far as that is known."""
         for uid in self._on.get(self._cluster.names[row], ()):
-            task, _, since = self.held[uid]
+            task, _, since = self.placed[uid]
             yield task, since if task.started is None else task.started
 
-    def put(self, task: Task, node: str, now: float) -> None:
+    def set(self, task: Task, node: str, now: float) -> None:
         """The pod holds room on this node, as given; whatever it held before is given back."""
         uid, since = task.uid, now
-        held = self.held.get(uid)
+        held = self.placed.get(uid)
         if held is not None:
             before, where, at = held
             if where == node:
@@ -53,11 +53,11 @@ class Residents:
                     and task.devices in ((), before.devices)
                 ):
                     if task.started != before.started:
-                        self.held[uid] = (task, node, at)
+                        self.placed[uid] = (task, node, at)
                     return
                 since = at
-            self.drop(uid)
-        self.held[uid] = (task, node, since)
+            self.remove(uid)
+        self.placed[uid] = (task, node, since)
         self._on[node][uid] = None
         for usage in self._usages:
             usage.hold(task)
@@ -65,9 +65,9 @@ class Residents:
         if row is not None:
             self._cluster.hold(row, task)
 
-    def drop(self, uid: str) -> None:
+    def remove(self, uid: str) -> None:
         """The pod holds nothing any more."""
-        held = self.held.pop(uid, None)
+        held = self.placed.pop(uid, None)
         if held is None:
             return
         task, node, _ = held
@@ -83,7 +83,7 @@ class Residents:
 
     def assume(self, task: Task, node: str, now: float) -> None:
         """Count a bind before it is answered."""
-        self.put(task, node, now)
+        self.set(task, node, now)
         self.assumed[task.uid] = node
 
     def confirm(self, uid: str) -> bool:
@@ -95,17 +95,17 @@ class Residents:
         if self.assumed.get(uid) != node:
             return False
         del self.assumed[uid]
-        self.drop(uid)
+        self.remove(uid)
         return True
 
-    def node_appeared(self, node: str) -> None:
+    def add_node(self, node: str) -> None:
         """Count on a new row what was known to be on that node."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.hold(row, self.held[uid][0])
+            self._cluster.hold(row, self.placed[uid][0])
 
-    def node_leaving(self, node: str) -> None:
+    def remove_node(self, node: str) -> None:
         """Give back the row's room before the row goes; the pods stay known until they are gone."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.release(row, self.held[uid][0])
+            self._cluster.release(row, self.placed[uid][0])

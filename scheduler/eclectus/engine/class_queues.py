@@ -14,27 +14,28 @@ from math import isnan
 from eclectus.framework import Order
 from eclectus.model.objects import Spec, Task
 
-LaneKey = tuple[str, str, Spec, str]  # profile, group, spec, workload
+QueueKey = tuple[str, str, Spec, str]  # profile, group, spec, workload
 _Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task
 
 
-class TaskLane:
+class SortedClassQueue:
     """One lane. A round walks it with a cursor; what was placed is swept out when the round is over."""
 
     __slots__ = (
-        "_closed", "_cursor", "_entries",
-        "group", "hopeless", "key", "parked_at", "profile", "serial", "spec", "words", "workload",
+        "_blocked", "_cursor", "_entries",
+        "group", "key", "message", "never_feasible", "profile", "serial", "spec",
+        "unschedulable_since", "workload",
     )  # fmt: skip
 
-    def __init__(self, key: LaneKey, serial: int) -> None:
+    def __init__(self, key: QueueKey, serial: int) -> None:
         self.profile, self.group, self.spec, self.workload = key
         self.key, self.serial = key, serial
-        self.parked_at: float | None = None  # seconds; None while the lane is active
-        self.hopeless = False  # parked because no node, however empty, may run its class
-        self.words = ""  # the policy's own reason for parking it, if it gave one
+        self.unschedulable_since: float | None = None  # seconds; None while the lane is active
+        self.never_feasible = False  # parked because no node, however empty, may run its class
+        self.message = ""  # the policy's own reason for parking it, if it gave one
         self._entries: list[_Entry] = []
         self._cursor = 0
-        self._closed = False
+        self._blocked = False
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -45,7 +46,7 @@ class TaskLane:
     @property
     def head(self) -> Task | None:
         """The next task for this round."""
-        if self._closed or self._cursor >= len(self._entries):
+        if self._blocked or self._cursor >= len(self._entries):
             return None
         return self._entries[self._cursor][2]
 
@@ -67,71 +68,76 @@ class TaskLane:
     def take(self) -> Task | None:
         """The head, to be offered: the cursor moves past it."""
         at = self._cursor
-        if self._closed or at >= len(self._entries):
+        if self._blocked or at >= len(self._entries):
             return None
         self._cursor = at + 1
         return self._entries[at][2]
 
-    def pass_over(self, most: int) -> int:
+    def skip(self, most: int) -> int:
         """The cursor moves past up to so many tasks; returns past how many."""
         count = max(0, min(most, len(self._entries) - self._cursor))
         self._cursor += count
         return count
 
-    def shut(self, closed: bool) -> None:
+    def block(self, closed: bool) -> None:
         """Whether it has no head for now, though there may be more tasks."""
-        self._closed = closed
+        self._blocked = closed
 
-    def park(self, now: float, hopeless: bool, words: str) -> None:
+    def mark_unschedulable(self, now: float, hopeless: bool, words: str) -> None:
         """Nothing for this class until the cluster changes."""
-        self._closed, self.parked_at, self.hopeless, self.words = True, now, hopeless, words
+        self._blocked, self.unschedulable_since, self.never_feasible, self.message = (
+            True,
+            now,
+            hopeless,
+            words,
+        )
 
-    def wake(self) -> None:
+    def activate(self) -> None:
         """The class has hope again."""
-        self.parked_at, self.hopeless, self.words = None, False, ""
+        self.unschedulable_since, self.never_feasible, self.message = None, False, ""
 
-    def sweep(self, waiting: Container[str]) -> bool:
+    def end_cycle(self, waiting: Container[str]) -> bool:
         """The round is over: drop who waits no more, start from the front again; whether anybody is left."""
         if self._cursor:
             seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid in waiting]
             self._entries[: self._cursor] = seen
-        self._cursor, self._closed = 0, False
+        self._cursor, self._blocked = 0, False
         return bool(self._entries)
 
 
-class Lanes:
+class ClassQueues:
     """All waiting tasks that are in nobody's line and not backing off."""
 
     def __init__(self) -> None:
-        self._lanes: dict[LaneKey, TaskLane] = {}
+        self._queues: dict[QueueKey, SortedClassQueue] = {}
         # By uid: its lane, and its key and serial there. Read it, do not write it.
-        self.waiting: dict[str, tuple[TaskLane, tuple[float, ...], int]] = {}
+        self.waiting: dict[str, tuple[SortedClassQueue, tuple[float, ...], int]] = {}
         self._serial = 0
 
     def __contains__(self, uid: str) -> bool:
         return uid in self.waiting
 
-    def __iter__(self) -> Iterator[TaskLane]:
-        return iter(self._lanes.values())
+    def __iter__(self) -> Iterator[SortedClassQueue]:
+        return iter(self._queues.values())
 
     def __len__(self) -> int:
         return len(self.waiting)
 
-    def lane_of(self, uid: str) -> TaskLane | None:
+    def queue_of(self, uid: str) -> SortedClassQueue | None:
         """The lane in which a task waits."""
         found = self.waiting.get(uid)
         return found[0] if found else None
 
-    def add(self, task: Task, order: Order) -> TaskLane:
+    def add(self, task: Task, order: Order) -> SortedClassQueue:
         """Queue a task by its profile's order; it must not be queued already."""
         self._serial += 1
         lane_key = (task.profile, order.group(task), task.spec, task.workload)
         key = tuple(order.key(task, self._serial))
         if any(map(isnan, key)):  # would stand nowhere and never be found again; no number at all raises
             raise ValueError(f"Order.key answered {key}")
-        lane = self._lanes.get(lane_key)
+        lane = self._queues.get(lane_key)
         if lane is None:
-            lane = self._lanes[lane_key] = TaskLane(lane_key, self._serial)
+            lane = self._queues[lane_key] = SortedClassQueue(lane_key, self._serial)
         lane.add(key, self._serial, task)
         self.waiting[task.uid] = (lane, key, self._serial)
         return lane
@@ -143,17 +149,17 @@ class Lanes:
             lane, key, serial = found
             lane.discard(key, serial)
             if not len(lane):
-                del self._lanes[lane.key]
+                del self._queues[lane.key]
 
-    def leave(self, uid: str) -> None:
+    def remove_in_cycle(self, uid: str) -> None:
         """A task waits no more, within a round: `sweep` will take it out of its lane."""
         del self.waiting[uid]
 
-    def sweep(self, walked: Iterable[TaskLane]) -> None:
+    def end_cycle(self, walked: Iterable[SortedClassQueue]) -> None:
         """A round over these lanes is over."""
         if not self.waiting:  # mostly whoever waited has found a place
-            self._lanes.clear()
+            self._queues.clear()
             return
         for lane in walked:
-            if not lane.sweep(self.waiting):
-                del self._lanes[lane.key]
+            if not lane.end_cycle(self.waiting):
+                del self._queues[lane.key]

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from eclectus.cluster.node_groups import grouped
-from eclectus.engine.event_handlers import Noting
-from eclectus.engine.explanations import Telling
-from eclectus.engine.node_dispatch import Serving
-from eclectus.engine.placement import Placing
-from eclectus.engine.state import Census, State
-from eclectus.framework import Learn, Learned, Profile
+from eclectus.engine.event_handlers import EventHandlers
+from eclectus.engine.explanations import Explanations
+from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.placement import Placement
+from eclectus.engine.state import QueueCounts, State
+from eclectus.framework import Learn, LearnedCell, Profile
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
-from eclectus.model.learned import Digest, KnownLoad, KnownNode
+from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 
 FLUSH_SECONDS = 30.0  # how often parked lanes are checked against a fresh look (kube-scheduler's period)
 
@@ -28,34 +28,34 @@ class Engine:
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int = 0) -> None:
         self._state = State(profiles, learn, seed)
-        self._noting = Noting(self._state)
-        self._serving = Serving(self._state)
-        self._placing = Placing(self._state, self._serving)
-        self._telling = Telling(self._state)
+        self._event_handlers = EventHandlers(self._state)
+        self._node_dispatch = NodeDispatch(self._state)
+        self._placement = Placement(self._state, self._node_dispatch)
+        self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
-            **self._noting.handlers,
+            **self._event_handlers.handlers,
             Resumed: lambda event: self._lead(True),
             Paused: lambda event: self._lead(False),
         }
         self._deciding = False
         self._flush_at = 0.0
-        self._wake: float | None = None  # when to decide again even if nothing happens, seconds
+        self._next_step_at: float | None = None  # when to decide again even if nothing happens, seconds
         # Speeds and slots may be 0; dividing by them means inf, which no policy need say each time. numpy
         # keeps that in a context: to enter one made ready costs a tenth of np.errstate in every step.
-        self._calm = copy_context()
-        self._calm.run(np.seterr, divide="ignore", invalid="ignore")
+        self._numpy_context = copy_context()
+        self._numpy_context.run(np.seterr, divide="ignore", invalid="ignore")
 
     def step(self, events: Sequence[Event], now: float) -> list[Command]:
         """Take in what has happened by `now` (seconds, never falling) and answer with what to do."""
         state = self._state
         state.now = state.view.now = now
-        state.view.classes.round += 1
+        state.view.classes.cycle += 1
         # 1. What happened, and what does it teach us?
         for event in events:
             self._handlers[type(event)](event)
-        self._noting.match_guards()
+        self._event_handlers.match_anti_affinity()
         if self._deciding:
-            self._calm.run(self._decide, now)
+            self._numpy_context.run(self._decide, now)
         commands, state.commands = state.commands, []
         return commands
 
@@ -67,51 +67,51 @@ class Engine:
                 state.enqueue(task, "BackoffComplete")
         if now >= self._flush_at:
             self._flush_at = now + FLUSH_SECONDS
-            self._placing.flush()
+            self._placement.flush()
         # 3. Nodes serve their lines.
-        self._serving.serve_lines()
+        self._node_dispatch.dispatch_changed()
         # 4. Waiting tasks take their turns, and places.
-        if state.lanes.waiting:
-            self._placing.take_turns()
+        if state.class_queues.waiting:
+            self._placement.place_pending()
         # 5. Who still waits is told why.
         wake = state.reports.next_due()
         if wake <= now:
-            wake = self._telling.tell()
-        if state.lanes.waiting:  # only such tasks can be planned, or held
-            wake = min(wake, self._flush_at, state.plans.next_look, *state.held.values())
+            wake = self._explanations.report_due()
+        if state.class_queues.waiting:  # only such tasks can be planned, or held
+            wake = min(wake, self._flush_at, state.deferrals.next_recheck, *state.held.values())
         if state.backoff.waiting:
             wake = min(wake, state.backoff.next_due())
-        self._wake = wake if wake < inf else None
+        self._next_step_at = wake if wake < inf else None
 
     def _lead(self, whether: bool) -> None:
-        self._deciding, self._wake = whether, None
+        self._deciding, self._next_step_at = whether, None
 
-    def next_wake(self) -> float | None:
+    def next_step_at(self) -> float | None:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""
-        return self._wake
+        return self._next_step_at
 
     @property
-    def heeds_starts(self) -> bool:
+    def uses_start_times(self) -> bool:
         """Whether the learner goes by when pods begin to run."""
-        return self._noting.heeds_starts
+        return self._event_handlers.uses_start_times
 
-    def learned(self) -> list[Learned]:
+    def learned_cells(self) -> list[LearnedCell]:
         """What has been learned of every node, for people; O(cells)."""
-        return list(self._state.learn.learned())
+        return list(self._state.learn.learned_cells())
 
-    def known(self) -> Iterator[KnownNode]:
+    def learned_nodes(self) -> Iterator[LearnedNode]:
         """What is known of every node, for another process to recall; O(cells), which steps may interrupt."""
-        return self._state.learn.known()
+        return self._state.learn.learned_nodes()
 
-    def known_load(self, now: float) -> KnownLoad | None:
+    def learned_load(self, now: float) -> LearnedLoad | None:
         """How busy all nodes are, as far as the learner says."""
-        return self._state.learn.known_load(now)
+        return self._state.learn.learned_load(now)
 
-    def digest(self, label: str, most: int, now: float) -> tuple[list[str], Digest | None]:
+    def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """What is known in all, and the names of its groups: values of this label, so many at most."""
         names, groups = grouped(self._state.cluster, label, most)
-        return names, self._state.learn.digest(groups, now)
+        return names, self._state.learn.summary(groups, now)
 
-    def census(self) -> Census:
+    def queue_counts(self) -> QueueCounts:
         """How many pods stand where; O(lanes)."""
-        return self._state.census()
+        return self._state.queue_counts()

@@ -5,16 +5,16 @@ from __future__ import annotations
 from eclectus.engine.state import State
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 
 
-class Telling:
+class Explanations:
     """Words for pods whose time has come to be told."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
-    def tell(self) -> float:
+    def report_due(self) -> float:
         """Report on every waiting pod whose word is due; returns when the next will be, seconds.
 
         Pods of one class share the work of wording it.
@@ -23,40 +23,40 @@ class Telling:
         worded: dict[int, str] = {}
         for uid in reports.take_due(state.now):
             task = state.pending[uid]
-            reason, message = self._words(task, worded)
+            reason, message = self._explain(task, worded)
             state.report(task, reason, message)
-            reports.owe(uid, state.now, at_once=False)
+            reports.add(uid, state.now, at_once=False)
         return reports.next_due()
 
-    def _words(self, task: Task, worded: dict[int, str]) -> tuple[str, str]:
+    def _explain(self, task: Task, worded: dict[int, str]) -> tuple[str, str]:
         state = self._state
-        if task.uid in state.lines:
-            return "WaitingForNode", self._in_line(state.lines.claim_of(task.uid))
+        if task.uid in state.node_queues:
+            return "WaitingForNode", self._in_node_queue(state.node_queues.reservation_of(task.uid))
         task_class = state.view.task_class(task)
-        row_planned = state.plans.row_of(task.uid)
-        if row_planned is not None and task_class.open_count:
+        row_planned = state.deferrals.row_of(task.uid)
+        if row_planned is not None and task_class.fits_now_count:
             return "WaitingForNode", (
                 f"waiting for node {state.cluster.names[row_planned]}: expected to end sooner there "
-                f"than on any of {task_class.open_count} nodes with room"
+                f"than on any of {task_class.fits_now_count} nodes with room"
             )
-        lane = state.lanes.lane_of(task.uid)
-        if lane is not None and lane.words:
-            return "Unschedulable", lane.words
-        if task_class.open_count:
-            return "WaitingForNode", self._passed_over(task, task_class.open_count)
+        lane = state.class_queues.queue_of(task.uid)
+        if lane is not None and lane.message:
+            return "Unschedulable", lane.message
+        if task_class.fits_now_count:
+            return "WaitingForNode", self._not_placed_yet(task, task_class.fits_now_count)
         if id(task_class) not in worded:
             worded[id(task_class)] = fit_error(task_class, state.cluster)
         return "Unschedulable", worded[id(task_class)]
 
-    def _in_line(self, claim: Claim) -> str:
+    def _in_node_queue(self, claim: Reservation) -> str:
         state, row = self._state, claim.rows[0]
         if len(claim.rows) == 1:
-            line = state.lines.by_row[row]
+            line = state.node_queues.by_row[row]
             ahead = sum(len(each.tasks) for each in line[: line.index(claim)])
             return f"in the line of node {state.cluster.names[row]}, {ahead} pods ahead"
         return f"in the lines of {len(claim.rows)} nodes, for {len(claim.tasks)} pods of its job"
 
-    def _passed_over(self, task: Task, open_count: int) -> str:
+    def _not_placed_yet(self, task: Task, open_count: int) -> str:
         """Nodes have room, and yet the policies have given it none of them."""
         profile = self._state.profiles[task.profile]
         if task.uid in self._state.held:

@@ -13,40 +13,40 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.model.objects import Amounts, Task
 
 
-class Crowding:
+class ProbeValidity:
     """Probes that stand for room, from the first sight of them on their nodes until they are gone."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._nodes: dict[str, str] = {}  # uid of a probe -> its node
         self._on: dict[str, dict[str, Amounts]] = defaultdict(dict)  # node -> uid -> what it stands for
-        self._crowded: set[str] = set()
+        self._invalid: set[str] = set()
 
     def __contains__(self, uid: str) -> bool:
         """Whether this is a probe that has lost its room; it never gets it back."""
-        return uid in self._crowded
+        return uid in self._invalid
 
-    def seen(self, task: Task) -> list[str]:
+    def observe(self, task: Task) -> list[str]:
         """A pod was seen on its node and is counted there; the probes, by uid, that this costs their room."""
-        if task.stands_for and task.uid not in self._nodes:
+        if task.notional_requests and task.uid not in self._nodes:
             self._nodes[task.uid] = task.node
-            self._on[task.node][task.uid] = task.stands_for
+            self._on[task.node][task.uid] = task.notional_requests
         if task.node not in self._on:
             return []
         lost = [
             uid
             for uid, room in self._on[task.node].items()
-            if uid not in self._crowded and not self._is_left(task.node, room)
+            if uid not in self._invalid and not self._is_left(task.node, room)
         ]
-        self._crowded.update(lost)
+        self._invalid.update(lost)
         return lost
 
-    def gone(self, uid: str) -> None:
+    def remove(self, uid: str) -> None:
         """A pod is gone; perhaps it was no probe."""
         node = self._nodes.pop(uid, None)
         if node is None:
             return
-        self._crowded.discard(uid)
+        self._invalid.discard(uid)
         del self._on[node][uid]
         if not self._on[node]:
             del self._on[node]

@@ -17,7 +17,7 @@ REPEAT_SECONDS_MOST = 300.0  # …up to this
 DOUBLINGS_MOST = 16  # no power of two grows without end, however long a pod waits
 
 
-class Reports:
+class ReportSchedule:
     """Due times by pod, and what was last said."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Reports:
         self._first: OrderedDict[str, float] = OrderedDict()
         self._others: list[tuple[float, str]] = []  # a heap
         self._counting: dict[str, float] = {}  # uid -> the due time there that counts; others are void
-        self._said: dict[str, tuple[str, float, int]] = {}  # uid -> words, when, how often
+        self._reported: dict[str, tuple[str, float, int]] = {}  # uid -> words, when, how often
 
     def next_due(self) -> float:
         """When the next word is due, seconds; inf for never."""
@@ -43,28 +43,28 @@ class Reports:
             heappop(others)
         return inf
 
-    def owe(self, uid: str, now: float, at_once: bool) -> None:
+    def add(self, uid: str, now: float, at_once: bool) -> None:
         """This pod waits and is owed a word; one that is owed a word already is owed no second."""
         if uid in self._first or uid in self._counting:
             return
         due = now if at_once else now + GRACE_SECONDS
-        if uid in self._said:
-            _, when, times = self._said[uid]
+        if uid in self._reported:
+            _, when, times = self._reported[uid]
             gap = REPEAT_SECONDS * 2 ** min(times - 1, DOUBLINGS_MOST)
-            self._owe_at(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)))
+            self._add_at(uid, max(due, when + min(gap, REPEAT_SECONDS_MOST)))
         elif at_once:
-            self._owe_at(uid, due)
+            self._add_at(uid, due)
         else:
             self._first[uid] = due
 
-    def _owe_at(self, uid: str, due: float) -> None:
+    def _add_at(self, uid: str, due: float) -> None:
         self._counting[uid] = due
         heappush(self._others, (due, uid))
 
-    def hurry(self, uid: str, now: float) -> None:
+    def expedite(self, uid: str, now: float) -> None:
         """This pod fits nowhere at all: if it has never been told, tell it now."""
         if self._first.pop(uid, None) is not None:
-            self._owe_at(uid, now)
+            self._add_at(uid, now)
 
     def take_due(self, now: float) -> list[str]:
         """Pods that are to be told now, in order of their due times."""
@@ -78,10 +78,10 @@ class Reports:
             due.append((at, uid))
         return [uid for _, uid in sorted(due)]
 
-    def say(self, uid: str, words: str, standing: str, now: float) -> bool:
+    def record(self, uid: str, words: str, standing: str, now: float) -> bool:
         """Whether these words must be written: not if they stand on the pod already (`standing`)."""
-        last, _, times = self._said.get(uid, (standing, 0.0, 0))
-        self._said[uid] = (words, now, times + 1)
+        last, _, times = self._reported.get(uid, (standing, 0.0, 0))
+        self._reported[uid] = (words, now, times + 1)
         return words != last
 
     def cancel(self, uid: str) -> None:
@@ -93,4 +93,4 @@ class Reports:
         """The pod is placed or gone."""
         if self._first.pop(uid, None) is None:  # else nothing has been said of it
             self._counting.pop(uid, None)
-            self._said.pop(uid, None)
+            self._reported.pop(uid, None)

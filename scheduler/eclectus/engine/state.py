@@ -9,12 +9,12 @@ from functools import partial
 from random import Random
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import Usage
-from eclectus.engine.assumed import Residents
+from eclectus.cluster.shares import GroupShares
+from eclectus.engine.assumed import PlacedPods
 from eclectus.engine.backoff import Backoff
-from eclectus.engine.class_queues import Lanes
-from eclectus.engine.node_queues import Lines, Plans
-from eclectus.engine.report_timing import Reports
+from eclectus.engine.class_queues import ClassQueues
+from eclectus.engine.node_queues import Deferrals, NodeQueues
+from eclectus.engine.report_timing import ReportSchedule
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
 from eclectus.model.commands import Bind, Command, Fault, Report
@@ -22,14 +22,14 @@ from eclectus.model.objects import Task
 
 
 @dataclass(frozen=True, slots=True)
-class Census:
+class QueueCounts:
     """How many pods stand where, and what has been counted since the start."""
 
     active: int
     backoff: int
     unschedulable: int
     gated: int
-    in_line: int
+    node_queues: int
     binding: int
     nodes: int
     classes: int
@@ -44,28 +44,28 @@ class State:
         self.learn = learn
         self.cluster = Cluster()
         self.view = View(self.cluster, learn, Random(seed))
-        self.view.usages = self._usages()
-        self.view.work = self.work = self._work()
-        self.residents = Residents(self.cluster, self.view.usages.values())
-        self.lanes = Lanes()
-        self.lines = Lines(self.cluster)
-        self.plans = Plans(self.cluster)
+        self.view.shares_by_policy = self._usages()
+        self.view.job_work = self.work = self._work()
+        self.placed = PlacedPods(self.cluster, self.view.shares_by_policy.values())
+        self.class_queues = ClassQueues()
+        self.node_queues = NodeQueues(self.cluster)
+        self.deferrals = Deferrals(self.cluster)
         self.backoff = Backoff()
-        self.reports = Reports()
+        self.reports = ReportSchedule()
         self.gated: set[str] = set()
         self.held: dict[str, float] = {}  # uid -> until when a Hold policy keeps it back, in the newest round
         self.pending: dict[str, Task] = {}  # ours and not bound, as last seen, in flight or not
         self.commands: list[Command] = []
         self.counts: dict[str, int] = defaultdict(int)
-        self.view.lines = self.lines.by_row
-        self.view.residents = self.residents.on
+        self.view.node_queues = self.node_queues.by_row
+        self.view.placed_pods = self.placed.on_row
         self.now = 0.0  # the time of the step, seconds
 
-    def _usages(self) -> dict[int, Usage]:
+    def _usages(self) -> dict[int, GroupShares]:
         """By the identity of each policy that asks for one."""
         asking = [policy for each in self.profiles.values() for policy in (each.order, each.place)]
         return {
-            id(policy): Usage(self.cluster, policy.counted_by, partial(self.fault, policy))
+            id(policy): GroupShares(self.cluster, policy.counted_by, partial(self.fault, policy))
             for policy in asking
             if policy.counted_by is not None
         }
@@ -80,20 +80,20 @@ class State:
         """The pod waits for its turn."""
         order = self.profiles[task.profile].order
         try:
-            lane = self.lanes.add(task, order)
+            lane = self.class_queues.add(task, order)
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
             self.fault(order, problem)
             self.back_off(task, "SchedulerError", f"policy {type(order).__name__} failed: {problem}")
             return
-        self.reports.owe(task.uid, self.now, at_once=lane.hopeless)
+        self.reports.add(task.uid, self.now, at_once=lane.never_feasible)
         self.counts[f"incoming:active:{cause}"] += 1
 
-    def unqueue(self, uid: str) -> None:
+    def dequeue(self, uid: str) -> None:
         """The pod stands in no queue."""
-        self.lanes.discard(uid)
-        self.lines.leave(uid)
-        self.plans.withdraw(uid)
+        self.class_queues.discard(uid)
+        self.node_queues.remove(uid)
+        self.deferrals.discard(uid)
         self.backoff.discard(uid)
         self.reports.cancel(uid)
         self.gated.discard(uid)
@@ -103,8 +103,8 @@ class State:
         task = self.pending.pop(uid, None)
         if task is None:
             return None  # whoever is not pending stands in no queue
-        if uid not in self.residents.assumed:  # nor does whoever is in flight, of whom nothing is said
-            self.unqueue(uid)
+        if uid not in self.placed.assumed:  # nor does whoever is in flight, of whom nothing is said
+            self.dequeue(uid)
             self.reports.forget(uid)
         self.backoff.forget(uid)
         if self.work is not None:
@@ -131,7 +131,7 @@ class State:
         if self.cluster.devices is not None:
             task = self.cluster.devices.named(row, task, devices)
         self.reports.forget(task.uid)
-        self.residents.assume(task, node, self.now)
+        self.placed.assume(task, node, self.now)
         if self.work is not None:
             self.work.begin(task)
         self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
@@ -139,7 +139,7 @@ class State:
     def report(self, task: Task, reason: str, message: str) -> None:
         """Tell the pod why it waits, unless that stands there already."""
         standing = self.pending.get(task.uid, task).reported
-        if self.reports.say(task.uid, message, standing, self.now):
+        if self.reports.record(task.uid, message, standing, self.now):
             self.commands.append(
                 Report(task.uid, task.namespace, task.name, task.profile, reason, message)  # type: ignore[arg-type]
             )
@@ -149,16 +149,16 @@ class State:
         self.commands.append(Fault(type(policy).__name__, message))
         self.counts["faults"] += 1
 
-    def census(self) -> Census:
+    def queue_counts(self) -> QueueCounts:
         """Count everybody; O(lanes)."""
-        parked = sum(len(lane) for lane in self.lanes if lane.parked_at is not None)
-        return Census(
-            active=len(self.lanes) - parked,
+        parked = sum(len(lane) for lane in self.class_queues if lane.unschedulable_since is not None)
+        return QueueCounts(
+            active=len(self.class_queues) - parked,
             backoff=len(self.backoff),
             unschedulable=parked,
             gated=len(self.gated),
-            in_line=len(self.lines),
-            binding=len(self.residents.assumed),
+            node_queues=len(self.node_queues),
+            binding=len(self.placed.assumed),
             nodes=len(self.cluster),
             classes=len(self.view.classes),
             counts=dict(self.counts),

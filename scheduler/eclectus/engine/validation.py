@@ -10,72 +10,72 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.engine.class_queues import TaskLane
+from eclectus.engine.class_queues import SortedClassQueue
 from eclectus.engine.state import State
-from eclectus.framework import Action, Batch, Join, Place, Plan, Refuse, Why
+from eclectus.framework import Action, Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 
 _INTEGERS = (int, np.integer)
 
-Offered = Mapping[str, tuple[Task, TaskLane]]
+Offered = Mapping[str, tuple[Task, SortedClassQueue]]
 
 
-def vet(state: State, offered: Offered, action: Action) -> None:
+def validate(state: State, offered: Offered, action: Action) -> None:
     """Raise PolicyError if the action must not be taken; changes nothing."""
-    vet_kind = _VET.get(type(action))
+    vet_kind = _VALIDATORS.get(type(action))
     if vet_kind is None:
         raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
     vet_kind(state, offered, action)
 
 
-def _vet_place(state: State, offered: Offered, place: Place) -> None:
+def _validate_place(state: State, offered: Offered, place: Place) -> None:
     task, row, devices = place.task, place.row, place.devices
-    _vet_task(offered, task)
-    if not state.view.task_class(task).numbers.open[_vet_row(state, task, row)]:
+    _validate_task(offered, task)
+    if not state.view.task_class(task).scalars.fits_now[_validate_row(state, task, row)]:
         raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
     if not isinstance(devices, tuple) or devices:
-        _vet_devices(state, task, row, devices)
+        _validate_devices(state, task, row, devices)
 
 
-def _vet_plan(state: State, offered: Offered, plan: Plan) -> None:
+def _validate_defer(state: State, offered: Offered, plan: Defer) -> None:
     task, row, until = plan.task, plan.row, plan.until
-    _vet_task(offered, task)
-    if not state.view.task_class(task).numbers.feasible[_vet_row(state, task, row)]:
+    _validate_task(offered, task)
+    if not state.view.task_class(task).scalars.feasible[_validate_row(state, task, row)]:
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
     if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
         raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
 
 
-def _vet_join(state: State, offered: Offered, join: Join) -> None:
-    _vet_task(offered, join.task)
-    _vet_wait(state, join.task, join.row)
+def _validate_enqueue(state: State, offered: Offered, join: Enqueue) -> None:
+    _validate_task(offered, join.task)
+    _validate_wait(state, join.task, join.row)
 
 
-def _vet_refuse(state: State, offered: Offered, refuse: Refuse) -> None:
-    task, why = refuse.task, refuse.why
-    _vet_task(offered, task)
-    if not isinstance(why, Why):
+def _validate_unschedulable(state: State, offered: Offered, refuse: Unschedulable) -> None:
+    task, why = refuse.task, refuse.reason
+    _validate_task(offered, task)
+    if not isinstance(why, Reason):
         raise PolicyError(f"{why!r} is no Why for {task}")
     if not why.of_class and not why.message:
         raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
 
 
-def _vet_batch(state: State, offered: Offered, batch: Batch) -> None:
+def _validate_reserve_many(state: State, offered: Offered, batch: ReserveMany) -> None:
     if not batch.tasks or not batch.rows:
         raise PolicyError(f"a batch needs tasks and rows, not {batch!r}")
     first = batch.tasks[0]
     for task in batch.tasks:
-        _vet_task(offered, task)
+        _validate_task(offered, task)
         if (task.spec, task.workload, task.profile) != (first.spec, first.workload, first.profile):
             raise PolicyError(f"{first} and {task} of one batch are not of one kind")
     if len({task.uid for task in batch.tasks}) < len(batch.tasks):
         raise PolicyError(f"a task stands twice in the batch of {first}")
     for row in set(batch.rows):
-        _vet_wait(state, first, row)
+        _validate_wait(state, first, row)
 
 
-def _vet_task(offered: Offered, task: object) -> None:
+def _validate_task(offered: Offered, task: object) -> None:
     if not isinstance(task, Task):
         raise PolicyError(f"{task!r} is no task")
     at_hand = offered.get(task.uid)
@@ -83,12 +83,12 @@ def _vet_task(offered: Offered, task: object) -> None:
         raise PolicyError(f"{task} was not offered in this round, or is answered already")
 
 
-def _vet_wait(state: State, task: Task, row: int) -> None:
-    if not state.view.classes.kept((task.spec, task.workload)).may_wait(_vet_row(state, task, row)):
+def _validate_wait(state: State, task: Task, row: int) -> None:
+    if not state.view.classes.kept((task.spec, task.workload)).may_wait(_validate_row(state, task, row)):
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
 
 
-def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -> None:
+def _validate_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -> None:
     if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
         raise PolicyError(f"{devices!r} are no devices for {task}")
     page, milli = state.cluster.devices, amount_of(task.spec.requests, DEVICE_MILLI)
@@ -97,7 +97,7 @@ def _vet_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -
         raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
 
-def _vet_row(state: State, task: Task, row: int) -> int:
+def _validate_row(state: State, task: Task, row: int) -> int:
     if type(row) is not int:
         if isinstance(row, bool) or not isinstance(row, _INTEGERS):
             raise PolicyError(f"{row!r} is no row for {task}")
@@ -108,10 +108,10 @@ def _vet_row(state: State, task: Task, row: int) -> int:
     return row
 
 
-_VET: dict[type, Callable[[State, Offered, Any], None]] = {
-    Place: _vet_place,
-    Plan: _vet_plan,
-    Join: _vet_join,
-    Batch: _vet_batch,
-    Refuse: _vet_refuse,
+_VALIDATORS: dict[type, Callable[[State, Offered, Any], None]] = {
+    Place: _validate_place,
+    Defer: _validate_defer,
+    Enqueue: _validate_enqueue,
+    ReserveMany: _validate_reserve_many,
+    Unschedulable: _validate_unschedulable,
 }

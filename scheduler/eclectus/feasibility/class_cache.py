@@ -7,20 +7,20 @@ import numpy as np
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec
-from eclectus.model.reservation import Kind
+from eclectus.model.reservation import ClassKey
 
 CELLS_MOST = 8_000_000  # classes times nodes: with rankings about 60 bytes each, so half a gigabyte
 CLASSES_LEAST = 64
 
 
-class ClassTable:
+class ClassCache:
     """All classes alive, found by what defines them: the spec and the kind of work."""
 
     def __init__(self, cluster: Cluster, most_cells: int = CELLS_MOST) -> None:
         self.cluster = cluster
-        self.round = 0
+        self.cycle = 0
         self._most_cells = most_cells
-        self._classes: dict[Kind, TaskClass] = {}
+        self._classes: dict[ClassKey, TaskClass] = {}
 
     @property
     def most(self) -> int:
@@ -37,17 +37,17 @@ class ClassTable:
             found = self._classes[key] = TaskClass(self.cluster, spec, workload)
         else:
             found.refresh()
-        found.last_asked = self.round
+        found.last_asked = self.cycle
         return found
 
-    def kept(self, kind: Kind) -> TaskClass:
+    def kept(self, kind: ClassKey) -> TaskClass:
         """The class, up to date or not: for `fits_now` and `may_wait`."""
         return self._classes.get(kind) or self.of(*kind)
 
     def recheck(self, spec: Spec, workload: str) -> bool:
         """Whether a fresh look finds what was kept; if not, the fresh look takes its place. O(rows)."""
         kept, fresh = self.of(spec, workload), TaskClass(self.cluster, spec, workload)
-        if np.array_equal(kept.open, fresh.open) and np.array_equal(kept.feasible, fresh.feasible):
+        if np.array_equal(kept.fits_now, fresh.fits_now) and np.array_equal(kept.feasible, fresh.feasible):
             return True
         self._classes[spec, workload] = fresh
         return False

@@ -89,7 +89,7 @@ def _with_room(spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -
     fits = np.ones(len(rows), dtype=bool)
     for name, column in cluster.columns.items():
         if demand[column]:
-            taken = cluster.used[rows, column] + cluster.meant[rows, column]
+            taken = cluster.used[rows, column] + cluster.tentative[rows, column]
             short = taken + demand[column] > cluster.allocatable[rows, column]
             counts[TOO_MANY_PODS if name == PODS else f"Insufficient {name}"] += int(short.sum())
             fits &= ~short

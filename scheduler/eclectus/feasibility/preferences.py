@@ -23,7 +23,7 @@ from eclectus.model.objects import Spec
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 
-def softness(cluster: Cluster, spec: Spec, rows: Rows) -> NDArray[np.float64]:
+def preference_scores(cluster: Cluster, spec: Spec, rows: Rows) -> NDArray[np.float64]:
     """0..1 per row, shape [len(rows)]; 1 where nothing is asked."""
 
     def welcome(taints: Taints) -> float:

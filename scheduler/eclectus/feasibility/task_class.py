@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.scalars import Cells, cells
-from eclectus.feasibility.preferences import softness
+from eclectus.cluster.scalars import Scalars, cells
+from eclectus.feasibility.preferences import preference_scores
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
 from eclectus.model.objects import Spec
@@ -37,15 +37,15 @@ FEW = 8  # changed rows up to which plain numbers cost less than arrays
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NodeScalars:
     """A class's arrays once more, for who looks at single rows: `over[row]` is a plain float."""
 
-    feasible: Cells[bool]
-    open: Cells[bool]
-    over: Cells[float]
-    slots: Cells[float]
-    soft: Cells[float]
-    idle: Cells[float]
+    feasible: Scalars[bool]
+    fits_now: Scalars[bool]
+    overflow: Scalars[float]
+    service_slots: Scalars[float]
+    preference_score: Scalars[float]
+    background_free: Scalars[float]
 
 
 class TaskClass:
@@ -62,7 +62,7 @@ class TaskClass:
         self.cluster, self.spec, self.workload = cluster, spec, workload
         self._static = tuple(rule for rule in STATIC_RULES if rule.asks(spec))
         self._on_usage = tuple(rule for rule in USAGE_RULES if rule.asks(spec))
-        self.open_count = self.feasible_count = 0
+        self.fits_now_count = self.feasible_count = 0
         self.last_asked = 0  # round number, for the table to find classes nobody asks about
         self._shape_place = self._usage_place = self._services = 0
         self._waitable_rows: Rows | None = None
@@ -74,18 +74,18 @@ class TaskClass:
     def waitable_rows(self) -> Rows:
         """Rows that may run the class, now or by waiting for tasks to end, ascending."""
         if self._waitable_rows is None:
-            self._waitable_rows = np.flatnonzero(self.feasible & (self.slots >= 1))
+            self._waitable_rows = np.flatnonzero(self.feasible & (self.service_slots >= 1))
         return self._waitable_rows
 
     @property
-    def idle(self) -> Floats:
+    def background_free(self) -> Floats:
         """The share of each node that background load leaves, 0..1."""
-        return self.cluster.idle
+        return self.cluster.background_free
 
     @property
-    def open_rows(self) -> Rows:
+    def fits_now_rows(self) -> Rows:
         """Rows that may run the class now, ascending."""
-        return np.flatnonzero(self.open)
+        return np.flatnonzero(self.fits_now)
 
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: feasible, and its services leave a slot of the class.
@@ -93,18 +93,18 @@ class TaskClass:
         The class need not be up to date: neither changes with tasks.
         """
         cluster = self.cluster
-        if self._shape_place != cluster.shape.end or self._services != cluster.services_changed:
+        if self._shape_place != cluster.shape.end or self._services != cluster.service_changes:
             self.refresh()
-        return self.numbers.feasible[row] and self.numbers.slots[row] >= 1
+        return self.scalars.feasible[row] and self.scalars.service_slots[row] >= 1
 
-    def fits_now(self, row: int) -> bool:
+    def fits_beside_held(self, row: int) -> bool:
         """Whether one more fits beside what is really held, leaving aside who else is meant for the node.
 
         The class need not be up to date: whether there is room is asked of the cluster itself.
         """
         if self._shape_place != self.cluster.shape.end:
             self.refresh()
-        if not self.numbers.feasible[row]:
+        if not self.scalars.feasible[row]:
             return False
         for allocatable, used, _, _, demand in self._room:
             if used[row] + demand > allocatable[row]:
@@ -129,8 +129,8 @@ class TaskClass:
             return
         self._usage_place = usage_end
         self._judge_room(reused)
-        if cluster.services_changed != self._services:
-            self._services = cluster.services_changed
+        if cluster.service_changes != self._services:
+            self._services = cluster.service_changes
             for row in reused:
                 self._judge_slots(row)
 
@@ -142,7 +142,7 @@ class TaskClass:
             self._restart()
             return
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
-        self._services = cluster.services_changed
+        self._services = cluster.service_changes
         if reshaped:
             self._judge_shape(np.array(reshaped, dtype=np.intp))
         self._judge_usage(np.array(sorted({*reshaped, *reused}), dtype=np.intp))
@@ -152,25 +152,25 @@ class TaskClass:
         asks = cluster.parts(self.spec.requests)  # may widen the arrays: before the places
         self._need = np.array([column for column, _ in asks], dtype=np.intp)
         self._asked = np.array([amount for _, amount in asks])
-        allocatable, used, meant, lasting = cluster.pages
+        allocatable, used, meant, lasting = cluster.layer_scalars
         self._room = tuple((allocatable[at], used[at], meant[at], lasting[at], amount) for at, amount in asks)
         self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
-        self._services = cluster.services_changed
+        self._services = cluster.service_changes
         self.feasible: Mask = np.zeros(rows, dtype=bool)
-        self.open: Mask = np.zeros(rows, dtype=bool)
-        self.over: Floats = np.full(rows, np.inf)
-        self.places: Floats = np.zeros(rows)
-        self.slots: Floats = np.zeros(rows)
-        self.soft: Floats = np.ones(rows)
-        self.numbers = Numbers(
+        self.fits_now: Mask = np.zeros(rows, dtype=bool)
+        self.overflow: Floats = np.full(rows, np.inf)
+        self.empty_capacity: Floats = np.zeros(rows)
+        self.service_slots: Floats = np.zeros(rows)
+        self.preference_score: Floats = np.ones(rows)
+        self.scalars = NodeScalars(
             cells(self.feasible),
-            cells(self.open),
-            cells(self.over),
-            cells(self.slots),
-            cells(self.soft),
-            cells(self.idle),
+            cells(self.fits_now),
+            cells(self.overflow),
+            cells(self.service_slots),
+            cells(self.preference_score),
+            cells(self.background_free),
         )
-        self.open_count = self.feasible_count = 0
+        self.fits_now_count = self.feasible_count = 0
         every = np.arange(rows, dtype=np.intp)
         self._judge_shape(every)
         self._judge_usage(every)
@@ -181,46 +181,46 @@ class TaskClass:
         for rule in self._static:
             holds &= rule.holds(cluster, self.spec, rows)
         allocatable = cluster.allocatable.take(rows, axis=0).take(need, axis=1)
-        self.places[rows] = np.floor((allocatable / self._asked).min(axis=1))
-        holds &= self.places[rows] >= 1
+        self.empty_capacity[rows] = np.floor((allocatable / self._asked).min(axis=1))
+        holds &= self.empty_capacity[rows] >= 1
         self._waitable_rows = None
         self.feasible_count += int(np.count_nonzero(holds) - np.count_nonzero(self.feasible[rows]))
         self.feasible[rows] = holds
-        self.soft[rows] = softness(cluster, self.spec, rows)
+        self.preference_score[rows] = preference_scores(cluster, self.spec, rows)
 
     def _judge_usage(self, rows: Rows) -> None:
         cluster, need = self.cluster, self._need
         demand = self._asked
-        allocatable, used, meant, lasting = cluster.ledger.take(rows, axis=1).take(need, axis=2)
+        allocatable, used, meant, lasting = cluster.layers.take(rows, axis=1).take(need, axis=2)
         over = ((used + meant + demand - allocatable) / demand).max(axis=1)
-        self.over[rows] = over
+        self.overflow[rows] = over
         slots = np.maximum(np.floor(((allocatable - lasting) / demand).min(axis=1)), 0.0)
-        if self._waitable_rows is not None and np.any((slots >= 1) != (self.slots[rows] >= 1)):
+        if self._waitable_rows is not None and np.any((slots >= 1) != (self.service_slots[rows] >= 1)):
             self._waitable_rows = None
-        self.slots[rows] = slots
+        self.service_slots[rows] = slots
         now_open = self.feasible[rows] & (over <= 0)
         for rule in self._on_usage:
             now_open &= rule.holds(cluster, self.spec, rows)
-        self.open_count += int(np.count_nonzero(now_open) - np.count_nonzero(self.open[rows]))
-        self.open[rows] = now_open
+        self.fits_now_count += int(np.count_nonzero(now_open) - np.count_nonzero(self.fits_now[rows]))
+        self.fits_now[rows] = now_open
 
     def _judge_room(self, rows: Iterable[int]) -> None:
         """The same for few rows of a class without usage rules, in plain numbers, slots aside.
 
         Nearly every change is of one row, and an array of one costs twenty times as much as a number.
         """
-        numbers, room = self.numbers, self._room
+        numbers, room = self.scalars, self._room
         for row in rows:
             over = -inf
             for allocatable, used, meant, _, demand in room:
                 over_here = (used[row] + meant[row] + demand - allocatable[row]) / demand
                 if over_here > over:
                     over = over_here
-            numbers.over[row] = over
+            numbers.overflow[row] = over
             is_open = over <= 0 and numbers.feasible[row]
-            if is_open != numbers.open[row]:
-                numbers.open[row] = is_open
-                self.open_count += 1 if is_open else -1
+            if is_open != numbers.fits_now[row]:
+                numbers.fits_now[row] = is_open
+                self.fits_now_count += 1 if is_open else -1
 
     def _judge_slots(self, row: int) -> None:
         """The same for the slots of one row, which change only with services and shape."""
@@ -228,9 +228,9 @@ class TaskClass:
             (allocatable[row] - lasting[row]) / demand for allocatable, _, _, lasting, demand in self._room
         )
         slots = max(floor(least), 0)
-        if (slots >= 1) != (self.numbers.slots[row] >= 1):
+        if (slots >= 1) != (self.scalars.service_slots[row] >= 1):
             self._waitable_rows = None
-        self.numbers.slots[row] = slots
+        self.scalars.service_slots[row] = slots
 
     # -- explaining ----------------------------------------------------------------------------
 

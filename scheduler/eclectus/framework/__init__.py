@@ -4,12 +4,23 @@
 `learner`: the role of a learner. All names are to be had from here. docs/framework.md walks through them.
 """
 
-from eclectus.framework.actions import Action, Batch, Join, Place, Plan, Refuse, Why
-from eclectus.framework.learner import Completion, Learn, Learned, Speeds
-from eclectus.framework.roles import Accounted, Hold, Lane, Line, Order, PlacePolicy, Profile, Relieve, Turns
+from eclectus.framework.actions import Action, Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
+from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
+from eclectus.framework.roles import (
+    Accounted,
+    ClassQueue,
+    Hold,
+    Line,
+    Order,
+    PendingTasks,
+    PlacePolicy,
+    Profile,
+    Relieve,
+)
 from eclectus.framework.view import View
 
 __all__ = [
-    "Accounted", "Action", "Batch", "Completion", "Hold", "Join", "Lane", "Learn", "Learned", "Line", "Order",
-    "Place", "PlacePolicy", "Plan", "Profile", "Refuse", "Relieve", "Speeds", "Turns", "View", "Why",
+    "Accounted", "Action", "ClassQueue", "Completion", "Defer", "Enqueue", "Hold", "Learn", "LearnedCell",
+    "Line", "Order", "PendingTasks", "Place", "PlacePolicy", "Profile", "Reason", "Relieve", "ReserveMany",
+    "Speeds", "Unschedulable", "View",
 ]  # fmt: skip

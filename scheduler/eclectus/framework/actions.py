@@ -9,7 +9,7 @@ from msgspec import Struct
 from eclectus.model.objects import Task
 
 
-class Why(Struct, frozen=True, gc=False):
+class Reason(Struct, frozen=True, gc=False):
     """Why a task is not placed. `of_class`: true of every task of its class until the cluster changes."""
 
     message: str = ""  # empty: the engine words it from the rules; must be given for one task alone
@@ -28,7 +28,7 @@ class Place(Struct, frozen=True, gc=False):
     devices: tuple[int, ...] = ()
 
 
-class Plan(Struct, frozen=True, gc=False):
+class Defer(Struct, frozen=True, gc=False):
     """The task waits for this busy node, for this round only: the next round plans afresh."""
 
     task: Task
@@ -36,7 +36,7 @@ class Plan(Struct, frozen=True, gc=False):
     until: float = inf  # look again at this time even if nothing has happened, seconds
 
 
-class Join(Struct, frozen=True, gc=False):
+class Enqueue(Struct, frozen=True, gc=False):
     """The task joins this node's line and stays there until the Line policy serves it.
 
     The node must have a slot that services leave to others: a line behind services never moves.
@@ -46,7 +46,7 @@ class Join(Struct, frozen=True, gc=False):
     row: int
 
 
-class Batch(Struct, frozen=True, gc=False):
+class ReserveMany(Struct, frozen=True, gc=False):
     """Tasks of one kind wait together behind a reservation in the line of each of these nodes.
 
     A node that comes to a reservation starts the next of them (late binding); reservations left over
@@ -59,11 +59,11 @@ class Batch(Struct, frozen=True, gc=False):
     sticky: bool = False
 
 
-class Refuse(Struct, frozen=True, gc=False):
+class Unschedulable(Struct, frozen=True, gc=False):
     """The task has no place now."""
 
     task: Task
-    why: Why = Why()
+    reason: Reason = Reason()
 
 
-Action = Place | Plan | Join | Batch | Refuse
+Action = Place | Defer | Enqueue | ReserveMany | Unschedulable

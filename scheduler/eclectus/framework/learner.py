@@ -10,7 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from eclectus.model.learned import Digest, KnownLoad, KnownNode, NodeState
+from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary, NodeState
 
 
 class Completion(Struct, frozen=True, gc=False):
@@ -36,7 +36,7 @@ class Speeds:
     epoch: int
 
 
-class Learned(Struct, frozen=True, gc=False):
+class LearnedCell(Struct, frozen=True, gc=False):
     """One learned cell, for people."""
 
     node: str
@@ -52,11 +52,11 @@ class Learn(ABC):
     """What does it teach us? One learner serves all profiles: the nodes are the same for all."""
 
     @abstractmethod
-    def seat(self, row: int, node: str, capacity: int) -> None:
+    def add_node(self, row: int, node: str, capacity: int) -> None:
         """Node `node` now has row `row` of arrays of length `capacity`."""
 
     @abstractmethod
-    def unseat(self, row: int) -> None:
+    def remove_node(self, row: int) -> None:
         """The node of this row is gone."""
 
     @abstractmethod
@@ -68,7 +68,7 @@ class Learn(ABC):
         """What is believed of every node for this workload; cheap, asked with every decision."""
 
     @abstractmethod
-    def learned(self) -> Iterator[Learned]:
+    def learned_cells(self) -> Iterator[LearnedCell]:
         """Every cell with samples, for people."""
 
     # What a learner that needs to know of may override; none else is told.
@@ -85,20 +85,20 @@ class Learn(ABC):
         """A task has ended in any way, or is gone; it may never have been seen running."""
         del uid, now
 
-    def known(self) -> Iterator[KnownNode]:
+    def learned_nodes(self) -> Iterator[LearnedNode]:
         """What is known of every node, as values that another process can recall."""
         return iter(())
 
-    def known_load(self, now: float) -> KnownLoad | None:
+    def learned_load(self, now: float) -> LearnedLoad | None:
         """How busy all nodes are; None where the learner does not say."""
         del now
         return None
 
-    def digest(self, groups: NDArray[np.intp], now: float) -> Digest | None:
+    def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary | None:
         """What is known in all, by group of nodes (by row, -1: none); None where the learner does not say."""
         del groups, now
         return None
 
-    def recall(self, known: KnownNode) -> None:
+    def recall(self, known: LearnedNode) -> None:
         """What was known of a node once, here or elsewhere; the node has a row, `known.at` is not to come."""
         del known

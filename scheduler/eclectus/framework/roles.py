@@ -17,12 +17,12 @@ from typing import ClassVar, Protocol
 from eclectus.framework.actions import Action
 from eclectus.framework.view import View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 
 # -- what is seen ------------------------------------------------------------------------------
 
 
-class Lane(Protocol):
+class ClassQueue(Protocol):
     """Waiting tasks of one class and one group, in order."""
 
     @property
@@ -38,13 +38,13 @@ class Lane(Protocol):
         """Order.key of the head."""
 
 
-class Turns(Iterator[Task], ABC):
+class PendingTasks(Iterator[Task], ABC):
     """Waiting tasks in the Order's order, each once a round."""
 
     __slots__ = ()
 
     @abstractmethod
-    def one_each(self) -> None:
+    def one_per_queue(self) -> None:
         """From now on a lane's next task comes only when its task at hand has been answered.
 
         The iterator then ends with one task of each lane at hand, and goes on where some are answered: so
@@ -52,7 +52,7 @@ class Turns(Iterator[Task], ABC):
         """
 
     @abstractmethod
-    def pass_over(self, task: Task, most: int) -> int:
+    def skip(self, task: Task, most: int) -> int:
         """Leave out for this round up to `most` tasks that come next in the lane of this one, which waits.
 
         Returns how many there were. Its price does not grow with them.
@@ -88,7 +88,7 @@ class Order(Accounted, ABC):
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         """Place of the task within its lane, smallest first. `serial` counts entries into the queue."""
 
-    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
+    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
         """Yield the lane whose head is next. When asked again, the answer to that head is in force.
 
         By default that of the smallest key, O(log lanes) a turn; of a single lane that is not even asked.
@@ -114,7 +114,7 @@ class PlacePolicy(Accounted, ABC):
     """Which of those places?"""
 
     @abstractmethod
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """Answer tasks with actions: one by one, or all at once, or one of each lane (`turns.one_each()`)."""
 
 
@@ -125,10 +125,10 @@ class Line(ABC):
     """Whether `next` answers the first of every line. Then nobody asks it."""
 
     @abstractmethod
-    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
         """The claim of the line to serve next, None for none yet; the line waits until its task fits."""
 
-    def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
+    def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """Nobody stands in the line of this row, which has just changed: claims to take over, and from where.
 
         Asked only of policies that say something else here.

@@ -9,14 +9,14 @@ from random import Random
 import numpy as np
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import Usage
-from eclectus.feasibility.class_cache import ClassTable
+from eclectus.cluster.shares import GroupShares
+from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.job_work import JobWork
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.framework.ranking import Cost, Ranking
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 
 
 class View:
@@ -24,17 +24,19 @@ class View:
 
     def __init__(self, cluster: Cluster, learn: Learn, rng: Random) -> None:
         self.cluster, self.learn, self.rng = cluster, learn, rng
-        self.classes = ClassTable(cluster)
+        self.classes = ClassCache(cluster)
         self.now = 0.0
-        self.lines: Mapping[int, Sequence[Claim]] = {}  # row -> its line, in order of joining
-        self.planned_since: Mapping[
+        self.node_queues: Mapping[int, Sequence[Reservation]] = {}  # row -> its line, in order of joining
+        self.deferred_since: Mapping[
             str, float
         ] = {}  # uid -> since when it has been planned and not placed, seconds
-        self.residents: Callable[[int], Iterable[tuple[Task, float]]] = (
+        self.placed_pods: Callable[[int], Iterable[tuple[Task, float]]] = (
             lambda row: ()
         )  # who holds room on a row, and since when, seconds
-        self.usages: Mapping[int, Usage] = {}  # by the identity of the policy that asked for it
-        self.work: JobWork | None = None
+        self.shares_by_policy: Mapping[
+            int, GroupShares
+        ] = {}  # by the identity of the policy that asked for it
+        self.job_work: JobWork | None = None
         self._rankings: dict[tuple[TaskClass, object], Ranking] = {}
 
     def task_class(self, task: Task) -> TaskClass:
@@ -49,13 +51,13 @@ class View:
         found = self.learn.speeds(task_class.workload)
         return Speeds(np.ones_like(found.rate), 1.0, found.epoch) if task_class.spec.probe else found
 
-    def usage(self, policy: object) -> Usage:
+    def shares(self, policy: object) -> GroupShares:
         """What the groups of this policy's `counted_by` hold. Raises KeyError where it asks for none."""
-        return self.usages[id(policy)]
+        return self.shares_by_policy[id(policy)]
 
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds, for policies that want it; inf if unknown."""
-        return inf if self.work is None else self.work.left(task)
+        return inf if self.job_work is None else self.job_work.left(task)
 
     def ranking(self, task_class: TaskClass, cost: Cost, owner: object) -> Ranking:
         """The nodes of a class by a policy's cost, kept up to date at the price of what changed."""

@@ -8,7 +8,7 @@ from eclectus.kube.objects import Node, Pod, PodSpec
 from eclectus.kube.placement import Expression, LabelSelector, NodeSelectorTerm, PodAffinityTerm
 from eclectus.kube.requests import FieldError
 from eclectus.model import objects as model
-from eclectus.model.objects import Guard, HostPort, Pairs, Preference, Requirement, Term
+from eclectus.model.objects import AntiAffinityTerm, HostPort, Pairs, Preference, Requirement, Term
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -69,7 +69,7 @@ def taints(node: Node) -> tuple[model.Taint, ...]:
     )
 
 
-def guards(pod: Pod) -> tuple[Guard, ...]:
+def guards(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
     """What the pod's required anti-affinity keeps away from it.
 
     Departs from kube-scheduler to the safe side: namespaces chosen by their labels count as every
@@ -80,7 +80,9 @@ def guards(pod: Pod) -> tuple[Guard, ...]:
     if rules is None:
         return ()
     return tuple(
-        Guard(term.topology_key, _selector(term.label_selector), _namespaces(term, pod.metadata.namespace))
+        AntiAffinityTerm(
+            term.topology_key, _selector(term.label_selector), _namespaces(term, pod.metadata.namespace)
+        )
         for term in rules.required_during_scheduling_ignored_during_execution
         if term.label_selector is not None
     )

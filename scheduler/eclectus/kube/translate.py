@@ -89,7 +89,7 @@ def _task(pod: Pod, asked: Spec) -> Task:
         job=_job(meta),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
-        guards=constraints.guards(pod) if spec.affinity is not None else (),
+        anti_affinity_terms=constraints.guards(pod) if spec.affinity is not None else (),
         node=spec.node_name,
         nominated=status.nominated_node_name,
         phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
@@ -101,7 +101,7 @@ def _task(pod: Pod, asked: Spec) -> Task:
         estimate=_seconds_said(meta, ESTIMATE),
         path=_seconds_said(meta, PATH),
         job_work=_seconds_said(meta, JOB_WORK, _WORK_MOST),
-        stands_for=probe_room.said(meta.annotations) if asked.probe else (),
+        notional_requests=probe_room.said(meta.annotations) if asked.probe else (),
     )
 
 
@@ -117,7 +117,7 @@ def _spec(pod: Pod) -> Spec:
         preferences=constraints.preferences(spec) if placed else (),
         tolerations=constraints.tolerations(spec),
         host_ports=constraints.host_ports(spec),
-        lasting=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
+        long_running=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
         probe=PROBE_LABEL in pod.metadata.labels,
         unsupported=unsupported(spec),
     )

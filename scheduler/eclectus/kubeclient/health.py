@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import msgspec
 from aiohttp import web
 
-from eclectus.framework import Learned
+from eclectus.framework import LearnedCell
 from eclectus.live.metrics import Metrics
 
 Check = Callable[[], str]
@@ -18,7 +18,7 @@ def application(
     live: Mapping[str, Check],
     ready: Mapping[str, Check],
     metrics: Metrics,
-    learned: Callable[[], Sequence[Learned]],
+    learned: Callable[[], Sequence[LearnedCell]],
 ) -> web.Application:
     """/healthz and /livez ask the `live` checks, /readyz those and the `ready` ones.
 

@@ -23,7 +23,7 @@ class Decider(Protocol):
     def step(self, events: Sequence[Event], now: float) -> list[Command]:
         """Take in events, answer with commands."""
 
-    def next_wake(self) -> float | None:
+    def next_step_at(self) -> float | None:
         """When to step even if nothing happens, on the clock of `now`."""
 
 
@@ -82,9 +82,9 @@ class Loop:
         return f"no round for {silent:.0f} s" if silent > HUNG_SECONDS else ""
 
     def _sleep_seconds(self) -> float:
-        wake = self._engine.next_wake()
+        wake = self._engine.next_step_at()
         return IDLE_SECONDS if wake is None else min(max(wake - self._now(), 0.0), IDLE_SECONDS)
 
     def _due(self, now: float) -> bool:
-        wake = self._engine.next_wake()
+        wake = self._engine.next_step_at()
         return wake is not None and wake <= now

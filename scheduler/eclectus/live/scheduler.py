@@ -12,8 +12,8 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Protocol
 
 from eclectus.config.shell import Shell as Settings
-from eclectus.engine.state import Census
-from eclectus.framework import Learned
+from eclectus.engine.state import QueueCounts
+from eclectus.framework import LearnedCell
 from eclectus.kubeclient import health
 from eclectus.kubeclient.client import ApiClient, connected
 from eclectus.kubeclient.clock import Clock
@@ -35,7 +35,7 @@ from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import Recorder
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.events import Paused, Resumed
-from eclectus.model.learned import Digest, KnownLoad, KnownNode
+from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 
 DRAIN_SECONDS = 10.0  # for what is decided to go out after SIGTERM; kubelets grant 30 s by default
 
@@ -45,19 +45,19 @@ _log = logging.getLogger(__name__)
 class Engine(Decider, Protocol):
     """An engine that can also be counted, and asked what it has learned."""
 
-    def census(self) -> Census:
+    def queue_counts(self) -> QueueCounts:
         """How many pods stand where."""
 
-    def learned(self) -> Sequence[Learned]:
+    def learned_cells(self) -> Sequence[LearnedCell]:
         """What has been learned of every node."""
 
-    def known(self) -> Iterator[KnownNode]:
+    def learned_nodes(self) -> Iterator[LearnedNode]:
         """The same, for another process to recall."""
 
-    def known_load(self, now: float) -> KnownLoad | None:
+    def learned_load(self, now: float) -> LearnedLoad | None:
         """How busy all nodes are."""
 
-    def digest(self, label: str, most: int, now: float) -> tuple[list[str], Digest | None]:
+    def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """What is known in all, and the names of its groups."""
 
 
@@ -75,8 +75,8 @@ class Shell:
         connection, host, clock = settings.client_connection, socket.gethostname(), Clock()
         means = Means(client)
         self._settings, self._metrics = settings, means.metrics
-        self._metrics.registry.register(CensusCollector(engine.census))
-        self._metrics.registry.register(LearnedCollector(engine.digest, clock.now, settings.metrics))
+        self._metrics.registry.register(CensusCollector(engine.queue_counts))
+        self._metrics.registry.register(LearnedCollector(engine.learned_summary, clock.now, settings.metrics))
         self._inbox = Inbox()
         pods = Pods(ours)
         self._reflectors = [Reflector(kind, means, self._inbox, clock.now) for kind in (Nodes(), pods)]
@@ -90,7 +90,7 @@ class Shell:
             in_flight=connection.requests_in_flight,
             metrics=means.metrics,
         )
-        self._learned = engine.learned
+        self._learned = engine.learned_cells
         waits = Waits(ours, self._metrics.sli_seconds)
         self._loop = Loop(
             engine,
@@ -102,9 +102,9 @@ class Shell:
         )
         signalled = settings.load_signal
         self._load_signal = LoadSignal(signalled, self._inbox, self._metrics) if signalled.url else None
-        self._profiles = NodeProfiles(means, self._inbox, engine.known, leads, settings.node_profiles)
+        self._profiles = NodeProfiles(means, self._inbox, engine.learned_nodes, leads, settings.node_profiles)
         self._probe_load = ProbeLoad(
-            means, engine.known_load, clock.now, leads, settings.node_profiles.interval
+            means, engine.learned_load, clock.now, leads, settings.node_profiles.interval
         )
         self._stopping = False
         self._over = asyncio.Event()  # told to stop, lost the Lease, or a part has failed

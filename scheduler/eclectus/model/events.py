@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from eclectus.model.learned import KnownNode
+from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Node, Task
 
 
@@ -59,7 +59,7 @@ class LoadSeen(Struct, frozen=True, gc=False, tag=True):
 class NodeRecalled(Struct, frozen=True, gc=False, tag=True):
     """What was known of a node once, here or in another process."""
 
-    known: KnownNode
+    learned: LearnedNode
 
 
 class Resumed(Struct, frozen=True, gc=False, tag=True):

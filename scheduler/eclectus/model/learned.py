@@ -10,7 +10,7 @@ NodeState = Literal["unknown", "live", "suspect", "dead"]
 """No sample yet; measured; its tasks are overdue, so it is believed slower; no real work is sent there."""
 
 
-class KnownWork(Struct, frozen=True, gc=False):
+class LearnedWork(Struct, frozen=True, gc=False):
     """What a node has shown at one kind of work."""
 
     workload: str
@@ -19,7 +19,7 @@ class KnownWork(Struct, frozen=True, gc=False):
     confidence: float  # chance that the rate is within a third of the truth, 0..1
 
 
-class KnownNode(Struct, frozen=True, gc=False):
+class LearnedNode(Struct, frozen=True, gc=False):
     """All that a learner knows of a node. Of two values the one with the greater epoch is true."""
 
     node: str
@@ -28,10 +28,10 @@ class KnownNode(Struct, frozen=True, gc=False):
     state: NodeState
     speed: float  # at all work; 1 is a typical node
     confidence: float  # as of a cell, of the speed
-    work: tuple[KnownWork, ...]
+    work: tuple[LearnedWork, ...]
 
 
-class KnownLoad(Struct, frozen=True, gc=False):
+class LearnedLoad(Struct, frozen=True, gc=False):
     """How busy all nodes together are, and with what: by this the operator reckons how often to probe."""
 
     arrivals: float  # tasks a second that come, quick to rise
@@ -39,7 +39,7 @@ class KnownLoad(Struct, frozen=True, gc=False):
     shares: tuple[tuple[str, float], ...]  # of kinds of work in what came lately, adding up to 1
 
 
-class KnownGroup(Struct, frozen=True, gc=False):
+class LearnedGroup(Struct, frozen=True, gc=False):
     """What the nodes of a group have shown at one kind of work; means over those with samples."""
 
     group: int  # its place among the groups asked for
@@ -50,7 +50,7 @@ class KnownGroup(Struct, frozen=True, gc=False):
     confidence: float  # as of a cell
 
 
-class Digest(Struct, frozen=True, gc=False):
+class LearnedSummary(Struct, frozen=True, gc=False):
     """What is known in all, for metrics: few numbers, however many nodes there are."""
 
     arrivals: float  # tasks a second that come to all schedulers
@@ -59,4 +59,4 @@ class Digest(Struct, frozen=True, gc=False):
     samples: int  # tasks it has learned from since
     alarms: int  # changes of speed it has found since
     states: tuple[tuple[int, NodeState, int], ...]  # (group, state, nodes)
-    work: tuple[KnownGroup, ...]
+    work: tuple[LearnedGroup, ...]

@@ -70,7 +70,7 @@ class HostPort(Struct, frozen=True, gc=False):
     ip: str = "0.0.0.0"  # noqa: S104 — Kubernetes' word for any address, nothing is bound to it
 
 
-class Guard(Struct, frozen=True, gc=False, cache_hash=True):
+class AntiAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
     """A resident pod's required anti-affinity: it keeps matching pods out of its topology domain."""
 
     topology_key: str
@@ -92,10 +92,12 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     preferences: tuple[Preference, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
-    lasting: bool = False  # a service: it has no end of its own, so nobody should wait for it to end
+    long_running: bool = False  # a service: it has no end of its own, so nobody should wait for it to end
     probe: bool = False  # it goes to find out how fast a node is: what is believed of nodes is not asked
     unsupported: tuple[str, ...] = ()  # features this pod asks for that no rule here can honour
-    shunned: tuple[Guard, ...] = ()  # guards of residents that this pod matches, from core/guards.py
+    matched_terms: tuple[
+        AntiAffinityTerm, ...
+    ] = ()  # guards of residents that this pod matches, from core/guards.py
 
 
 class Task(Struct, frozen=True, gc=False):
@@ -112,7 +114,7 @@ class Task(Struct, frozen=True, gc=False):
     job: str = ""  # the controlling owner's uid: tasks that belong together
     gates: tuple[str, ...] = ()
     labels: Pairs = ()
-    guards: tuple[Guard, ...] = ()  # what it keeps away from its own node's domains
+    anti_affinity_terms: tuple[AntiAffinityTerm, ...] = ()  # what it keeps away from its own node's domains
     node: str = ""
     nominated: str = ""
     phase: Phase = "Pending"
@@ -124,7 +126,7 @@ class Task(Struct, frozen=True, gc=False):
     estimate: float | None = None  # how long it will run, as whoever submitted it believes, seconds
     path: float | None = None  # critical path from its start to the end of its job, likewise, seconds
     job_work: float | None = None  # of its job, not begun when it was submitted, itself included, seconds
-    stands_for: Amounts = ()  # of a probe that holds no room: what must be left beside it for it to count
+    notional_requests: Amounts = ()  # of a probe with zero requests: room that must stay free beside it
     devices: tuple[int, ...] = ()  # those it has been given on its node: whole ones, then that of its share
 
     @property

@@ -24,10 +24,10 @@ from eclectus.sim.workloads.work_classes import slots
 from eclectus.sim.world.allocation import Allocation
 from eclectus.sim.world.learning_error import Lessons
 from eclectus.sim.world.ledger import Ledger, Mark, Tally
-from eclectus.sim.world.oracle_learner import Told
+from eclectus.sim.world.oracle_learner import OracleLearner
 from eclectus.sim.world.probes import Probing
 from eclectus.sim.world.world import World
-from eclectus.tape import Header, Recorder
+from eclectus.tape import Header, TapeWriter
 
 
 def run(
@@ -49,7 +49,7 @@ def run(
     with ExitStack() as opened:
         if tape is not None:
             header = Header(__version__, contestant.configuration(engine_seed(seed)), engine_seed(seed))
-            ears.append(opened.enter_context(Recorder(tape, header)).step)
+            ears.append(opened.enter_context(TapeWriter(tape, header)).step)
 
         def told_all(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
             for hear in ears:
@@ -64,13 +64,13 @@ def run(
 
 def build(
     scenario: Scenario, contestant: Contestant, seed: int, *, checked: bool = False
-) -> tuple[World, Told | None]:
+) -> tuple[World, OracleLearner | None]:
     """A world that has not begun, and the learner that must hear of shocks, if there is one."""
     machines = scenario.cluster.machines()
     configuration = parse(contestant.configuration(engine_seed(seed)))
-    told: Told | None = None
+    told: OracleLearner | None = None
     if contestant.truth is not None:
-        told = Told(contestant.truth, machines, _means(scenario))
+        told = OracleLearner(contestant.truth, machines, _means(scenario))
     profiles = contestant.dispatchers.profiles(configuration.profiles)
     engine = Engine(profiles, told or configuration.learn, configuration.seed)
     world = World(
@@ -91,7 +91,7 @@ def _probing(scenario: Scenario, contestant: Contestant, engine: Engine, seed: i
     if contestant.probes is None:
         return None
     sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
-    return Probing(contestant.probes, engine.known_load, sizes, shadows, seed)
+    return Probing(contestant.probes, engine.learned_load, sizes, shadows, seed)
 
 
 def _told(

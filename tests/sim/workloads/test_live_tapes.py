@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from eclectus.tape import Recorder, read
+from eclectus.tape import TapeWriter, read
 from eclectus_e2e.paths import CHECKOUT
 from taped import first_difference, scenario_of
 
@@ -35,7 +35,7 @@ def test_it_would_be_noticed(tape: Path, was: str, now: str, seed: int, tmp_path
     header, steps = read(tape)
     assert was in header.configuration
     other = replace(header, configuration=header.configuration.replace(was, now), seed=seed)
-    with Recorder(tmp_path / "t.tape", other) as recorder:
+    with TapeWriter(tmp_path / "t.tape", other) as recorder:
         for step in steps:
             recorder.step(step.now, step.events, step.commands)
     assert "differs" in first_difference(tmp_path / "t.tape")

@@ -81,7 +81,7 @@ def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
     (term,) = specs["whole"].affinity or ()
     (requirement,) = term.expressions
     assert (requirement.key, requirement.op, requirement.values) == ("gpu-model", "In", ("P100", "T4"))
-    assert all(spec.lasting for spec in specs.values())
+    assert all(spec.long_running for spec in specs.values())
 
 
 @pytest.mark.parametrize(

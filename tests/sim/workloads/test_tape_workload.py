@@ -20,7 +20,7 @@ from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.live_tape import LEAST_SECONDS
-from eclectus.tape import Header, Recorder
+from eclectus.tape import Header, TapeWriter
 from simulated import document, place, poisson
 
 CONFIGURATION = """
@@ -38,7 +38,7 @@ def say(tmp_path: Path) -> Say:
     """A scenario of a tape with these words, from its beginning in seconds."""
 
     def made(words: Told, **settings: Any) -> Scenario:
-        with Recorder(tmp_path / "t.tape", Header("0", CONFIGURATION, 1)) as recorder:
+        with TapeWriter(tmp_path / "t.tape", Header("0", CONFIGURATION, 1)) as recorder:
             recorder.step(START, [NodeSeen(make_node("old")), NodeSeen(make_node("new")), Resumed()], [])
             for at, events in words:
                 recorder.step(START + at, events, [])
@@ -96,7 +96,7 @@ def test_times_can_be_stretched_and_sizes_stay(say: Say) -> None:
 
 
 def test_a_service_never_ends(say: Say) -> None:
-    service = make_task("s", spec=Spec(lasting=True))
+    service = make_task("s", spec=Spec(long_running=True))
     assert [job.sizes for job in jobs(say(told(life(service, 0, 1, 5))))] == [(inf,)]
 
 
@@ -192,7 +192,7 @@ def test_what_is_no_tape_is_named(tmp_path: Path) -> None:
 
 def test_a_tape_of_settings_that_are_no_more_is_named(tmp_path: Path) -> None:
     old = CONFIGURATION.replace("uniform", "bygone")
-    with Recorder(tmp_path / "t.tape", Header("0", old, 1)):
+    with TapeWriter(tmp_path / "t.tape", Header("0", old, 1)):
         pass
     with pytest.raises(
         SettingsError, match=r"configuration that t\.tape begins with: profiles\[0\].*'bygone'"

@@ -48,7 +48,7 @@ def test_who_has_not_started_when_his_patience_ends_goes_away_and_is_forgotten()
     full = world(*(Arrival(float(at), SLOT, (inf,), patience=0.5) for at in range(5)))
     assert full.run()
     assert (full.ledger.staying, full.ledger.dropped, full.ledger.settled) == (2, 3, 5)
-    census = full.engine.census()
+    census = full.engine.queue_counts()
     assert census.active + census.unschedulable + census.backoff == 0
     assert full.engine._state.pending == {}
 
@@ -59,7 +59,7 @@ def test_a_bind_on_its_way_to_who_has_gone_away_is_refused() -> None:
     late.told = lambda now, events, commands: binds.extend(each for each in commands if type(each) is Bind)
     assert late.run()
     assert (len(binds), late.ledger.dropped, late.ledger.ended) == (2, 1, 1)
-    assert late.engine._state.residents.node_of("job-0-0") == ""
+    assert late.engine._state.placed.node_of("job-0-0") == ""
 
 
 # -- devices -----------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from builders import make_engine, make_task
-from eclectus.framework import Action, Join, Place, PlacePolicy, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.sim.run import build, run
@@ -27,8 +27,8 @@ class Emptiest(PlacePolicy):
         for task in turns:
             task_class = view.task_class(task)
             rows = task_class.waitable_rows
-            row = int(rows[task_class.over[rows].argmin()])
-            yield Place(task, row) if self.placing and task_class.open[row] else Join(task, row)
+            row = int(rows[task_class.overflow[rows].argmin()])
+            yield Place(task, row) if self.placing and task_class.fits_now[row] else Enqueue(task, row)
 
 
 def old(age: float, corrects: bool, placing: bool = False) -> World:
@@ -39,7 +39,7 @@ def old(age: float, corrects: bool, placing: bool = False) -> World:
 def one_by_one(world: World, count: int) -> list[int]:
     for at in range(count):
         world.add(make_task(f"t{at}", created=at))
-    lines = world.engine._state.lines.by_row
+    lines = world.engine._state.node_queues.by_row
     return [list(world.placed().values()).count(f"n{row}") + len(lines.get(row, ())) for row in range(3)]
 
 
@@ -69,7 +69,7 @@ def test_a_picture_in_which_a_task_has_ended_is_old_too() -> None:
     assert one_by_one(world, 0) == [1, 1, 0]
     world.add(make_task("next", created=9))
     assert world.node_of("next") == ""
-    assert len(world.engine._state.lines.by_row[0]) == 1
+    assert len(world.engine._state.node_queues.by_row[0]) == 1
 
 
 def test_room_that_is_gone_becomes_a_place_in_line() -> None:

@@ -74,7 +74,7 @@ def test_the_judge_and_the_engine_s_rules_agree_on_thousands_of_meetings() -> No
     for _ in range(3000):
         node, spec = draws.node(), draws.spec()
         cluster = Cluster(rows=1)
-        cluster.put_node(node)
+        cluster.set_node(node)
         may = bool(np.any(TaskClass(cluster, spec, "w").feasible))
         assert (forbidden(spec, node) == "") == may, (node, spec)
         seen.add(may)

@@ -16,9 +16,9 @@ from eclectus.model.objects import Spec
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     holds = np.ones(len(rows), dtype=bool)
-    for guard in spec.shunned:
+    for guard in spec.matched_terms:
         column = cluster.labels.column(guard.topology_key)
-        closed = np.unique(column[list(cluster.guards.rows(guard))])
+        closed = np.unique(column[list(cluster.anti_affinity.rows(guard))])
         holds &= ~np.isin(column[rows], closed[closed != ABSENT])
     return holds
 
@@ -26,7 +26,7 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="InterPodAffinity",
     reason="node(s) didn't satisfy existing pods anti-affinity rules",
-    asks=lambda spec: bool(spec.shunned),
+    asks=lambda spec: bool(spec.matched_terms),
     holds=_holds,
     after_room=True,
 )

@@ -25,7 +25,7 @@ from eclectus.live.context import Means
 from eclectus.live.inbox import Inbox
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import NodeRecalled
-from eclectus.model.learned import KnownNode
+from eclectus.model.learned import LearnedNode
 
 PAGE = "500"
 NODES_A_TURN = 50  # read from the engine at a time: 20 ms with 64 kinds of work
@@ -42,14 +42,14 @@ class NodeProfiles:
         self,
         means: Means,
         inbox: Inbox,
-        known: Callable[[], Iterable[KnownNode]],
+        known: Callable[[], Iterable[LearnedNode]],
         leads: Callable[[], bool],
         settings: Settings,
     ) -> None:
         self._means, self._inbox, self._known, self._leads = means, inbox, known, leads
         self._settings = settings
         self._defined = True  # as far as we know; said once when it changes
-        self._standing: dict[str, KnownNode] = {}  # as last read or written
+        self._standing: dict[str, LearnedNode] = {}  # as last read or written
 
     async def recall(self) -> None:
         """Tell the engine what was known before. Failing costs learning anew, so it stops nobody."""
@@ -63,9 +63,9 @@ class NodeProfiles:
             if self._leads():
                 await self._write_news(await self._all_known())
 
-    async def _all_known(self) -> list[KnownNode]:
+    async def _all_known(self) -> list[LearnedNode]:
         """What is known now. Others take turns with it: of 5,000 nodes with much work it takes seconds."""
-        found: list[KnownNode] = []
+        found: list[LearnedNode] = []
         for known in self._known():
             found.append(known)
             if not len(found) % NODES_A_TURN:
@@ -91,7 +91,7 @@ class NodeProfiles:
         return None
 
     async def _read_all(self) -> set[str]:
-        query, standing = {"limit": PAGE}, dict[str, KnownNode]()
+        query, standing = {"limit": PAGE}, dict[str, LearnedNode]()
         while True:
             page = decode_page(await self._means.client.get(PATH, query))
             read = {known.node: known for known in _read(page.items)}
@@ -102,7 +102,7 @@ class NodeProfiles:
                 return {node for node, known in standing.items() if not _is_same(known, before.get(node))}
             query["continue"] = page.metadata.continue_
 
-    async def _write_news(self, now: list[KnownNode]) -> None:
+    async def _write_news(self, now: list[LearnedNode]) -> None:
         """What was written longest ago goes first, so that no node starves behind a busy one."""
         if not any(map(self._is_news, now)) or (theirs := await self._look()) is None:
             return
@@ -121,7 +121,7 @@ class NodeProfiles:
                 _log.warning("NodeProfile %s, to be tried again: %s", known.node, error)
                 return
 
-    async def _write(self, known: KnownNode) -> None:
+    async def _write(self, known: LearnedNode) -> None:
         status, path = {"status": status_of(known)}, f"{PATH}/{known.node}/status"
         try:
             await self._means.client.send("PATCH", path, status, content_type=MERGE)
@@ -138,11 +138,11 @@ class NodeProfiles:
         except ConflictError:
             _log.debug("NodeProfile %s: another has just made it", name)
 
-    def _is_later(self, known: KnownNode) -> bool:
+    def _is_later(self, known: LearnedNode) -> bool:
         before = self._standing.get(known.node)
         return before is None or known.epoch > before.epoch
 
-    def _is_news(self, known: KnownNode) -> bool:
+    def _is_news(self, known: LearnedNode) -> bool:
         before = self._standing.get(known.node)
         if before is None:
             return bool(known.work)
@@ -152,12 +152,12 @@ class NodeProfiles:
         self._means.metrics.profile_writes.labels(result).inc()
 
 
-def _is_same(read: KnownNode, known: KnownNode | None) -> bool:
+def _is_same(read: LearnedNode, known: LearnedNode | None) -> bool:
     """Whether this is what we have read or written before; times stand there in whole seconds."""
     return known is not None and (read.epoch, int(read.at)) == (known.epoch, int(known.at))
 
 
-def _read(items: Iterable[Profile]) -> Iterator[KnownNode]:
+def _read(items: Iterable[Profile]) -> Iterator[LearnedNode]:
     for item in items:
         try:
             known = known_from(item)

@@ -15,7 +15,7 @@ from eclectus.api.node_probe import PATH, Probe, decode_page, differs, load_of
 from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.live.context import Means
 from eclectus.model.errors import MalformedError
-from eclectus.model.learned import KnownLoad
+from eclectus.model.learned import LearnedLoad
 
 PAGE = "500"
 MERGE = "application/merge-patch+json"
@@ -29,7 +29,7 @@ class ProbeLoad:
     def __init__(
         self,
         means: Means,
-        known: Callable[[float], KnownLoad | None],
+        known: Callable[[float], LearnedLoad | None],
         now: Callable[[], float],
         leads: Callable[[], bool],
         interval: float,

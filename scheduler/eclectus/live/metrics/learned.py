@@ -12,9 +12,9 @@ from prometheus_client.registry import Collector
 from eclectus.cluster.node_groups import OTHER
 from eclectus.config.shell import Metrics as Settings
 from eclectus.live.metrics.families import counter, gauge
-from eclectus.model.learned import Digest, KnownGroup, NodeState
+from eclectus.model.learned import LearnedGroup, LearnedSummary, NodeState
 
-Ask = Callable[[str, int, float], tuple[list[str], Digest | None]]
+Ask = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
 """(label, most groups, now) -> names of groups and what is known of them: Engine.digest."""
 
 GROUP, STATE = ("group", "class"), ("group", "state")
@@ -35,7 +35,7 @@ class LearnedCollector(Collector):
             yield from _by_group(names, digest, settings.most_classes)
 
 
-def _in_all(digest: Digest) -> Iterator[Metric]:
+def _in_all(digest: LearnedSummary) -> Iterator[Metric]:
     capacity = "Tasks a second that all live nodes can surely do; 0 while nothing is known."
     yield gauge("arrival_rate", "Tasks a second that come, to all schedulers.", (), [((), digest.arrivals)])
     yield gauge("service_capacity", capacity, (), [((), digest.capacity)])
@@ -49,7 +49,7 @@ def _in_all(digest: Digest) -> Iterator[Metric]:
     )
 
 
-def _by_group(names: list[str], digest: Digest, most_classes: int) -> Iterator[Metric]:
+def _by_group(names: list[str], digest: LearnedSummary, most_classes: int) -> Iterator[Metric]:
     nodes = {(group, state): count for group, state, count in digest.states}
     states = [
         ((name, state), nodes.get((group, state), 0))
@@ -81,7 +81,7 @@ def _by_group(names: list[str], digest: Digest, most_classes: int) -> Iterator[M
     )
 
 
-def _within(work: Iterable[KnownGroup], most: int) -> dict[tuple[int, str], list[KnownGroup]]:
+def _within(work: Iterable[LearnedGroup], most: int) -> dict[tuple[int, str], list[LearnedGroup]]:
     """The same by group and class, the classes with fewest samples together."""
     work = list(work)
     samples = defaultdict[str, float](float)
@@ -89,14 +89,14 @@ def _within(work: Iterable[KnownGroup], most: int) -> dict[tuple[int, str], list
         samples[each.workload] += each.samples
     ranked = sorted(samples, key=lambda name: (-samples[name], name))
     named = set(ranked if len(ranked) <= most else ranked[: most - 1])
-    found: dict[tuple[int, str], list[KnownGroup]] = {}
+    found: dict[tuple[int, str], list[LearnedGroup]] = {}
     for each in work:
         name = each.workload if each.workload in named else OTHER
         found.setdefault((each.group, name), []).append(each)
     return found
 
 
-def _mean(parts: list[KnownGroup]) -> tuple[int, float, float]:
+def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
     """(nodes, speed, confidence); a node counts once for each class."""
     nodes = sum(each.nodes for each in parts)
     speed = sum(each.nodes * each.speed for each in parts) / nodes

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from eclectus.engine.state import Census
+from eclectus.engine.state import QueueCounts
 from eclectus.live.metrics.families import Sample, counter, gauge
 
 
 class CensusCollector(Collector):
     """Asks the engine when somebody asks us."""
 
-    def __init__(self, census: Callable[[], Census]) -> None:
+    def __init__(self, census: Callable[[], QueueCounts]) -> None:
         self._census = census
 
     def collect(self) -> Iterable[Metric]:
@@ -25,7 +25,7 @@ class CensusCollector(Collector):
             "backoff": census.backoff,
             "unschedulable": census.unschedulable,
             "gated": census.gated,
-            "line": census.in_line,
+            "line": census.node_queues,
         }
         held = {"nodes": census.nodes, "classes": census.classes, "assumed_pods": census.binding}
         attempts = _counted(census, "attempts", 2)
@@ -48,7 +48,7 @@ def _by_one(figures: dict[str, int]) -> Iterator[Sample]:
         yield (value,), figure
 
 
-def _counted(census: Census, prefix: str, labels: int) -> Iterator[Sample]:
+def _counted(census: QueueCounts, prefix: str, labels: int) -> Iterator[Sample]:
     """The counts `prefix:first label:second label` of the census; a label left out is empty."""
     for key, count in census.counts.items():
         kind, *values = key.split(":", labels)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Completion, Learn, Learned, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 
 
 @dataclass(eq=False)
@@ -17,12 +17,12 @@ class Unlearned(Learn):
     def __post_init__(self) -> None:
         self._speeds = Speeds(np.ones(0), 1.0, 0)
 
-    def seat(self, row: int, node: str, capacity: int) -> None:
+    def add_node(self, row: int, node: str, capacity: int) -> None:
         """Keep the array as long as the cluster's."""
         if len(self._speeds.rate) < capacity:
             self._speeds = Speeds(np.ones(capacity), 1.0, self._speeds.epoch + 1)
 
-    def unseat(self, row: int) -> None:
+    def remove_node(self, row: int) -> None:
         """Nothing was known."""
 
     def observe(self, done: Completion) -> None:
@@ -32,6 +32,6 @@ class Unlearned(Learn):
         """One task a second everywhere."""
         return self._speeds
 
-    def learned(self) -> Iterator[Learned]:
+    def learned_cells(self) -> Iterator[LearnedCell]:
         """Nothing."""
         return iter(())

@@ -20,7 +20,7 @@ from typing import Annotated
 from weakref import WeakKeyDictionary
 
 from eclectus.framework import Line, View
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.backlog import expected_seconds
 from eclectus.policies.shared.partition import CutOff
@@ -36,9 +36,9 @@ class ShortestRemaining(CutOff, Line):
     ] = 5.0
 
     def __post_init__(self) -> None:
-        self._overtaken: WeakKeyDictionary[Claim, defaultdict[int, float]] = WeakKeyDictionary()
+        self._overtaken: WeakKeyDictionary[Reservation, defaultdict[int, float]] = WeakKeyDictionary()
 
-    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
         """The best of those who may pass all that stand before them."""
         if self.is_long(line[0].head):
             return line[0]
@@ -51,14 +51,14 @@ class ShortestRemaining(CutOff, Line):
             if remaining < least and seconds <= slack:
                 best, least = at, remaining
             slack = min(slack, self.slack * seconds - self._overtaken_by(claim, row))
-        if view.task_class(line[best].head).fits_now(row):
+        if view.task_class(line[best].head).fits_beside_held(row):
             self._count(line[:best], row, expected_seconds(view, line[best].head, row))
         return line[best]
 
-    def _count(self, passed: Sequence[Claim], row: int, seconds: float) -> None:
+    def _count(self, passed: Sequence[Reservation], row: int, seconds: float) -> None:
         for claim in dict.fromkeys(passed):  # who stands there twice is passed once
             self._overtaken.setdefault(claim, defaultdict(float))[row] += seconds
 
-    def _overtaken_by(self, claim: Claim, row: int) -> float:
+    def _overtaken_by(self, claim: Reservation, row: int) -> float:
         """Seconds of work that has passed the claim in this line."""
         return self._overtaken[claim][row] if claim in self._overtaken else 0.0

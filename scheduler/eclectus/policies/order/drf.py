@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from eclectus.framework import Lane, Order, View
+from eclectus.framework import ClassQueue, Order, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
@@ -74,11 +74,11 @@ class DominantShare(Order):
         """Within a group: priority, then age."""
         return (-task.priority, task.created, serial)
 
-    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
+    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
         """What a group was given in one turn counts in the next."""
-        usage, weights = view.usage(self), self.weights
+        usage, weights = view.shares(self), self.weights
 
-        def rank(lane: Lane, head: Task) -> tuple[float, ...]:
+        def rank(lane: ClassQueue, head: Task) -> tuple[float, ...]:
             return (-head.priority, usage.dominant_share(lane.group, weights.get(lane.group, 1.0)))
 
         yield from turns_by_group(lanes, rank)

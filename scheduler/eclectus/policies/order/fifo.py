@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from eclectus.framework import Line, Order, View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,6 @@ class FifoLine(Line):
 
     first_come: ClassVar[bool] = True
 
-    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
         """The first."""
         return line[0]

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from eclectus.framework import Lane, Order, View
+from eclectus.framework import ClassQueue, Order, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.by_group import turns_by_group
 
@@ -33,7 +33,7 @@ class ShortestJob(Order):
         """Within a job: the longest path first."""
         return (-task.priority, -path(task), task.created, serial)
 
-    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
+    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
         """The first head of a job stands on its longest path."""
         yield from turns_by_group(lanes, _rank)
 
@@ -44,5 +44,5 @@ def path(task: Task) -> float:
     return inf if known is None else known
 
 
-def _rank(lane: Lane, head: Task) -> tuple[float, ...]:
+def _rank(lane: ClassQueue, head: Task) -> tuple[float, ...]:
     return (-head.priority, path(head), head.created)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Lane, Order, View
+from eclectus.framework import ClassQueue, Order, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.by_group import turns_by_group
 
@@ -35,6 +35,6 @@ class LeastWorkLeft(Order):
         """Within a job: age."""
         return (-task.priority, task.created, serial)
 
-    def turns(self, view: View, lanes: Iterable[Lane]) -> Iterator[Lane]:
+    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
         """What a job was given in one turn has begun in the next."""
         yield from turns_by_group(lanes, lambda lane, head: (-head.priority, view.work_left(head)))

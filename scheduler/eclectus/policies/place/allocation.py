@@ -32,8 +32,8 @@ class LeastAllocated(ByCost):
         allocatable = cluster.allocatable.take(rows, axis=0).take(columns, axis=1)
         held = cluster.scored[rows] + task_class.spec.score_requests
         share = np.where(allocatable > 0, np.minimum(held / allocatable, 1.0), 1.0).mean(axis=1)
-        cost = 1.0 + self.sign * share + SOFT_WEIGHT * (1.0 - task_class.soft[rows])
-        return np.where(task_class.open[rows], cost, np.inf)
+        cost = 1.0 + self.sign * share + SOFT_WEIGHT * (1.0 - task_class.preference_score[rows])
+        return np.where(task_class.fits_now[rows], cost, np.inf)
 
 
 @dataclass(eq=False)

@@ -21,9 +21,9 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import Floats, TaskClass
-from eclectus.framework import Action, Join, View
+from eclectus.framework import Action, Enqueue, View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Kind
+from eclectus.model.reservation import ClassKey
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.backlog import Backlog, expected_seconds
 from eclectus.policies.shared.jobwise import Jobwise
@@ -66,19 +66,19 @@ class DistributedLeastWait(CentralLeastWait):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._due = -np.inf  # the next heartbeat, seconds
-        self._seen: dict[Kind, Floats] = {}  # waits at the last heartbeat, by row
+        self._seen: dict[ClassKey, Floats] = {}  # waits at the last heartbeat, by row
         self._placed = np.zeros(0)  # what has been placed since, seconds by row
-        self._asked: set[Kind] = set()  # what kinds that was
+        self._asked: set[ClassKey] = set()  # what kinds that was
 
     def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
-        slots = task_class.slots[rows]
+        slots = task_class.service_slots[rows]
         waits = self._waits_seen(view, task_class)[rows] + self._placed[rows] / slots
         for task in tasks:
             at = int(waits.argmin())
             row, seconds = int(rows[at]), expected_seconds(view, task, int(rows[at]))
             waits[at] += seconds / slots[at]
             self._placed[row] += seconds
-            yield Join(task, row)
+            yield Enqueue(task, row)
 
     def _waits_seen(self, view: View, task_class: TaskClass) -> Floats:
         """By row, shape [capacity], without what has been placed since."""

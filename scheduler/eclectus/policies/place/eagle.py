@@ -23,7 +23,7 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.framework import Batch, View
+from eclectus.framework import ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.hybrid import Hybrid
@@ -36,10 +36,10 @@ class Eagle(Hybrid):
 
     least_probes: Annotated[int, Setting("probes a short job has at least", why="the paper's", least=1)] = 20
 
-    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> Batch:
+    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
         """Probes that keep away from long work, and stay."""
         self.long.refresh(view)
-        return Batch(tuple(tasks), self._probed(view, rows, len(tasks)), sticky=True)
+        return ReserveMany(tuple(tasks), self._probed(view, rows, len(tasks)), sticky=True)
 
     def _probed(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
         """Nodes for the probes of a job of `count` tasks."""

@@ -25,7 +25,7 @@ class BestFit(ByCost):
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Tasks more that fit."""
-        return np.where(task_class.open[rows], self.sign * task_class.over[rows], np.inf)
+        return np.where(task_class.fits_now[rows], self.sign * task_class.overflow[rows], np.inf)
 
 
 @dataclass(eq=False)

@@ -19,9 +19,9 @@ from math import ceil
 from typing import Annotated
 
 from eclectus.cluster.changelog import Rows
-from eclectus.framework import Batch, Line, View
+from eclectus.framework import Line, ReserveMany, View
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.hybrid import Hybrid
 from eclectus.policies.shared.partition import Partition
@@ -32,9 +32,9 @@ from eclectus.policies.shared.reservations import draw
 class Hawk(Hybrid):
     """Central for long jobs, Sparrow for short ones."""
 
-    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> Batch:
+    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
         """So many a task, anywhere."""
-        return Batch(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
+        return ReserveMany(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
 
 
 @dataclass(eq=False)
@@ -43,13 +43,13 @@ class Stealing(Partition, Line):
 
     attempts: Annotated[int, Setting("nodes an idle node asks", why="the paper's", least=1, most=1000)] = 10
 
-    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
         """The first."""
         return line[0]
 
-    def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
+    def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """From the first of the nodes asked that has something to take."""
-        if any(not task.spec.lasting for task, _ in view.residents(row)):
+        if any(not task.spec.long_running for task, _ in view.placed_pods(row)):
             return
         victims = self.rows_for_long(view, view.cluster.present.nonzero()[0])
         for _ in range(self.attempts):
@@ -60,14 +60,14 @@ class Stealing(Partition, Line):
             if loot:
                 return
 
-    def _behind_long(self, view: View, row: int) -> list[Claim]:
+    def _behind_long(self, view: View, row: int) -> list[Reservation]:
         """The run of short claims that stands behind a long task, in line or running."""
-        line: Sequence[Claim] = tuple(view.lines.get(row, ()))
-        if not any(self.is_long(task) for task, _ in view.residents(row)):
+        line: Sequence[Reservation] = tuple(view.node_queues.get(row, ()))
+        if not any(self.is_long(task) for task, _ in view.placed_pods(row)):
             line = tuple(dropwhile(lambda claim: not self.is_long(claim.head), line))
         behind = dropwhile(lambda claim: self.is_long(claim.head), line)
         return list(takewhile(lambda claim: not self.is_long(claim.head), behind))
 
 
-def _may_run(view: View, claim: Claim, row: int) -> bool:
-    return view.classes.of(*claim.kind).may_wait(row)
+def _may_run(view: View, claim: Reservation, row: int) -> bool:
+    return view.classes.of(*claim.class_key).may_wait(row)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import Task
 
@@ -25,10 +25,10 @@ class JoinIdle(PlacePolicy):
         for task in turns:
             task_class = view.task_class(task)
             rows = task_class.waitable_rows
-            idle = draw_marked(view.rng, rows, task_class.open) if task_class.open_count else None
+            idle = draw_marked(view.rng, rows, task_class.fits_now) if task_class.fits_now_count else None
             if idle is not None:
                 yield Place(task, idle)
             elif len(rows):
-                yield Join(task, int(rows[view.rng.randrange(len(rows))]))
+                yield Enqueue(task, int(rows[view.rng.randrange(len(rows))]))
             else:
-                yield Refuse(task)
+                yield Unschedulable(task)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 from eclectus.model.settings import Setting
@@ -42,14 +42,16 @@ class Uniform(PlacePolicy):
 
     def _answer(self, view: View, task: Task) -> Action:
         task_class = view.task_class(task)
-        marks = task_class.open if self.queue == "central" else task_class.feasible
+        marks = task_class.fits_now if self.queue == "central" else task_class.feasible
         drawn = [draw_marked(view.rng, task_class.waitable_rows, marks) for _ in range(self.choices)]
         rows = [row for row in drawn if row is not None]
         if not rows:
-            return Refuse(task)
+            return Unschedulable(task)
         row = min(rows, key=lambda row: self._load(task_class, row))
         return (
-            Place(task, row, self._devices(view, task, row)) if self.queue == "central" else Join(task, row)
+            Place(task, row, self._devices(view, task, row))
+            if self.queue == "central"
+            else Enqueue(task, row)
         )
 
     def _devices(self, view: View, task: Task, row: int) -> tuple[int, ...]:
@@ -59,7 +61,7 @@ class Uniform(PlacePolicy):
         return page.choose(row, amount_of(task.spec.requests, DEVICE_MILLI), view.rng)
 
     def _load(self, task_class: TaskClass, row: int) -> float:
-        return float(1.0 + task_class.over[row] / task_class.places[row])
+        return float(1.0 + task_class.overflow[row] / task_class.empty_capacity[row])
 
 
 @dataclass(eq=False)

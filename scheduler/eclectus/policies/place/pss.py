@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Join, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Enqueue, PlacePolicy, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional
 from eclectus.model.objects import Task
 
@@ -25,4 +25,4 @@ class Proportional(PlacePolicy):
             task_class = view.task_class(task)
             speeds = view.speeds(task_class)
             row = draw_proportional(view.rng, task_class.waitable_rows, speeds.rate, speeds.most)
-            yield Refuse(task) if row is None else Join(task, row)
+            yield Unschedulable(task) if row is None else Enqueue(task, row)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Action, Join, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.queueing import Queue
 
@@ -30,10 +30,10 @@ class RoundRobin(PlacePolicy):
         """One task, one answer."""
         for task in turns:
             task_class = view.task_class(task)
-            rows = task_class.open_rows if self.queue == "central" else task_class.waitable_rows
+            rows = task_class.fits_now_rows if self.queue == "central" else task_class.waitable_rows
             if not len(rows):
-                yield Refuse(task)
+                yield Unschedulable(task)
                 continue
             at = int(np.searchsorted(rows, self._last, side="right"))
             self._last = int(rows[at % len(rows)])
-            yield Place(task, self._last) if self.queue == "central" else Join(task, self._last)
+            yield Place(task, self._last) if self.queue == "central" else Enqueue(task, self._last)

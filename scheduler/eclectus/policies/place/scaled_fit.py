@@ -38,7 +38,7 @@ class ScaledBestFit(ByCost):
         """Less the score."""
         free, asked = self._amounts(task_class, rows)
         score = np.trunc(100.0 * (1.0 - self._fill(free, asked)))
-        return np.where(task_class.open[rows], -score, np.inf)
+        return np.where(task_class.fits_now[rows], -score, np.inf)
 
     def _amounts(self, task_class: TaskClass, rows: Rows) -> tuple[Floats, Floats]:
         """What is free on each row, shape [len(rows), 2], and what the task asks for [2]; cpu and GPUs."""
@@ -49,7 +49,7 @@ class ScaledBestFit(ByCost):
         for at, (name, scale) in enumerate(scales.items()):
             column = cluster.columns.get(name)
             if column is not None:
-                allocatable, used, meant, _ = cluster.ledger[:, rows, column]
+                allocatable, used, meant, _ = cluster.layers[:, rows, column]
                 free[:, at], asked[at] = (allocatable - used - meant) / scale, demand[column] / scale
         return free, asked
 

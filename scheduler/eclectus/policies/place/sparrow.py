@@ -19,7 +19,7 @@ from math import ceil
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Batch, View
+from eclectus.framework import Action, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.jobwise import Jobwise
 from eclectus.policies.shared.reservations import Distinct, Ratio, draw
@@ -36,4 +36,4 @@ class Sparrow(Jobwise):
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
     ) -> Iterator[Action]:
         """As many as there are tasks, times the ratio."""
-        yield Batch(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
+        yield ReserveMany(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))

@@ -32,7 +32,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.task_class import Floats, TaskClass
-from eclectus.framework import Action, Place, PlacePolicy, Refuse, Turns, View
+from eclectus.framework import Action, PendingTasks, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 from eclectus.model.settings import Setting
 
@@ -89,16 +89,16 @@ class Tetris(PlacePolicy):
         """Jobs, if fairness is asked for."""
         return _job if self.fairness else None
 
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """Answers the best of all tasks at hand, one of each lane, again and again; O(lanes) an answer."""
-        turns.one_each()
+        turns.one_per_queue()
         waiting = list(turns)
         while offers := self._offers(view, waiting):
             best = self._best(self._poorest(view, offers))
             del waiting[best.at]
             yield Place(best.task, best.row)
             waiting.extend(turns)  # the next of its lane
-        yield from (Refuse(task) for task in waiting)
+        yield from (Unschedulable(task) for task in waiting)
 
     # -- who may be next -------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Tetris(PlacePolicy):
             kind = (task.spec, task.workload)
             if kind not in best:
                 task_class = view.task_class(task)
-                has_room = task_class.open_count > 0
+                has_room = task_class.fits_now_count > 0
                 best[kind] = view.ranking(task_class, self._cost, self).best() if has_room else None
             found = best[kind]
             if found is not None:
@@ -124,7 +124,7 @@ class Tetris(PlacePolicy):
         keep = ceil((1.0 - self.fairness) * len(jobs))
         if keep == len(jobs):
             return offers
-        kept = set(sorted(jobs, key=view.usage(self).dominant_share)[:keep])
+        kept = set(sorted(jobs, key=view.shares(self).dominant_share)[:keep])
         return [offer for offer in offers if _job(offer.task) in kept]
 
     # -- the score -------------------------------------------------------------------------------
@@ -140,8 +140,8 @@ class Tetris(PlacePolicy):
 
     def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """The alignment, negative; inf where the task does not fit."""
-        penalty = 1.0 - self.remote_penalty * (1.0 - task_class.soft[rows])
-        return np.where(task_class.open[rows], -alignment(task_class, rows) * penalty, inf)
+        penalty = 1.0 - self.remote_penalty * (1.0 - task_class.preference_score[rows])
+        return np.where(task_class.fits_now[rows], -alignment(task_class, rows) * penalty, inf)
 
 
 def alignment(task_class: TaskClass, rows: Rows) -> Floats:
@@ -150,7 +150,7 @@ def alignment(task_class: TaskClass, rows: Rows) -> Floats:
     demand = cluster.task_vector(task_class.spec.requests).copy()
     demand[cluster.columns[PODS]] = 0.0
     need = np.flatnonzero(demand)
-    allocatable, used, meant = cluster.ledger[:3].take(rows, axis=1).take(need, axis=2)
+    allocatable, used, meant = cluster.layers[:3].take(rows, axis=1).take(need, axis=2)
     free = np.maximum(allocatable - used - meant, 0.0)
     offered = np.maximum(allocatable, 1.0)  # what offers nothing has nothing free either
     return np.asarray((demand[need] / offered * free / offered).sum(axis=1))

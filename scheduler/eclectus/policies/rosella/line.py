@@ -22,7 +22,7 @@ from typing import Annotated
 from eclectus.cluster.scalars import cells
 from eclectus.framework import Line, View
 from eclectus.maths.numbers import divide
-from eclectus.model.reservation import Claim
+from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
 
 PLACES = 8  # of one line, evenly spaced, that are looked at
@@ -48,14 +48,14 @@ class RosellaLine(Line):
         ),
     ] = 10
 
-    def next(self, view: View, row: int, line: Sequence[Claim]) -> Claim | None:
+    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
         """The first."""
         return line[0]
 
-    def steal(self, view: View, row: int) -> Iterator[tuple[int, Claim]]:
+    def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """As long as there is room, the task that gains most of those looked at."""
-        while view.lines:
-            others = list(view.lines)
+        while view.node_queues:
+            others = list(view.node_queues)
             if len(others) > self.looks:
                 others = view.rng.sample(others, self.looks)
             found = [self._best(view, other, row) for other in others if other != row]
@@ -64,10 +64,10 @@ class RosellaLine(Line):
                 return
             yield victim, claim
 
-    def _best(self, view: View, victim: int, row: int) -> tuple[float, int, Claim | None]:
+    def _best(self, view: View, victim: int, row: int) -> tuple[float, int, Reservation | None]:
         """The task of this line that gains most on `row`, and how many times its running there."""
-        line = view.lines[victim]
-        best: tuple[float, int, Claim | None] = (self.bound, victim, None)
+        line = view.node_queues[victim]
+        best: tuple[float, int, Reservation | None] = (self.bound, victim, None)
         for at in range(0, len(line), -(-len(line) // PLACES)):
             gain = _gain(view, line[at], at, victim, row)
             if gain > best[0]:
@@ -75,12 +75,12 @@ class RosellaLine(Line):
         return best
 
 
-def _gain(view: View, claim: Claim, ahead: int, victim: int, row: int) -> float:
+def _gain(view: View, claim: Reservation, ahead: int, victim: int, row: int) -> float:
     """How much sooner it ends on `row`, in times that it runs there; -inf where it does not start now."""
-    task_class = view.classes.of(*claim.kind)
+    task_class = view.classes.of(*claim.class_key)
     rate = cells(view.learn.speeds(task_class.workload).rate)
-    if not claim.is_meant or not task_class.open[row] or not rate[row] > 0:
+    if not claim.is_tentative or not task_class.fits_now[row] or not rate[row] > 0:
         return -inf
-    pace = task_class.numbers.slots[victim] * rate[victim]
+    pace = task_class.scalars.service_slots[victim] * rate[victim]
     there = divide(ahead + 1.0, pace) + divide(1.0, rate[victim])
     return there * rate[row] - 1.0

@@ -14,7 +14,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import Floats, TaskClass
-from eclectus.framework import Action, Join, View
+from eclectus.framework import Action, Enqueue, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
 
@@ -54,8 +54,8 @@ class Backlog:
         Exact by the estimates for one slot; with several, work is taken to be shared evenly by all.
         """
         running = np.maximum(self._ends[rows] - view.now, 0.0).sum(axis=1)
-        seconds = (running + self._queued[rows]) / np.maximum(task_class.slots[rows], 1.0)
-        return np.where(task_class.open[rows], 0.0, seconds)
+        seconds = (running + self._queued[rows]) / np.maximum(task_class.service_slots[rows], 1.0)
+        return np.where(task_class.fits_now[rows], 0.0, seconds)
 
     def join_least_wait(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
@@ -65,14 +65,16 @@ class Backlog:
         waits = self.wait(view, task_class, rows)
         for task in tasks:
             at = int(waits.argmin())
-            yield Join(task, int(rows[at]))
+            yield Enqueue(task, int(rows[at]))
             self.refresh(view)
             waits[at] = self.wait(view, view.task_class(task), rows[at : at + 1])[0]
 
     def _look(self, view: View, row: int) -> None:
-        running = [(since, task) for task, since in view.residents(row) if self._counts_here(task)]
+        running = [(since, task) for task, since in view.placed_pods(row) if self._counts_here(task)]
         waiting = [
-            claim.head for claim in view.lines.get(row, ()) if claim.is_meant and self._counts(claim.head)
+            claim.head
+            for claim in view.node_queues.get(row, ())
+            if claim.is_tentative and self._counts(claim.head)
         ]
         ends = sorted(since + expected_seconds(view, task, row) for since, task in running)
         missing = len(ends) - self._ends.shape[1]
@@ -85,7 +87,7 @@ class Backlog:
         self._tasks[row] = len(running) + len(waiting)
 
     def _counts_here(self, task: Task) -> bool:
-        return not task.spec.lasting and self._counts(task)
+        return not task.spec.long_running and self._counts(task)
 
 
 def expected_seconds(view: View, task: Task, row: int) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import Floats, TaskClass
-from eclectus.framework import Action, Place, PlacePolicy, Refuse, View
+from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Task
 
 
@@ -22,5 +22,5 @@ class ByCost(PlacePolicy):
         """One task, one answer."""
         for task in turns:
             task_class = view.task_class(task)
-            best = view.ranking(task_class, self.cost, self).best() if task_class.open_count else None
-            yield Refuse(task) if best is None else Place(task, best[0])
+            best = view.ranking(task_class, self.cost, self).best() if task_class.fits_now_count else None
+            yield Unschedulable(task) if best is None else Place(task, best[0])

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 
-from eclectus.framework import Lane
+from eclectus.framework import ClassQueue
 from eclectus.model.objects import Task
 
-Rank = Callable[[Lane, Task], tuple[float, ...]]
+Rank = Callable[[ClassQueue, Task], tuple[float, ...]]
 """Rank of a group, by the lane in it that is next and that lane's head; smallest first."""
 
-_Waiting = list[tuple[tuple[float, ...], int, Task, Lane]]  # a heap: key of the head, number, head, lane
+_Waiting = list[
+    tuple[tuple[float, ...], int, Task, ClassQueue]
+]  # a heap: key of the head, number, head, lane
 
 
-def turns_by_group(lanes: Iterable[Lane], rank: Rank) -> Iterator[Lane]:
+def turns_by_group(lanes: Iterable[ClassQueue], rank: Rank) -> Iterator[ClassQueue]:
     """Merge the lanes, O(log lanes) a turn.
 
     A group is ranked again after each turn it has had, so a rank may depend on what the group was just

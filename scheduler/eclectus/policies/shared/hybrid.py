@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Batch, View
+from eclectus.framework import Action, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.backlog import Backlog
 from eclectus.policies.shared.jobwise import Jobwise
@@ -36,5 +36,5 @@ class Hybrid(Partition, Jobwise):
             yield self.probe(view, tasks, rows)
 
     @abstractmethod
-    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> Batch:
+    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
         """Probes for a short job that may run or wait on any of `rows`; there is at least one."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, PlacePolicy, Refuse, View
+from eclectus.framework import Action, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 
 
@@ -22,7 +22,7 @@ class Jobwise(PlacePolicy):
             if len(rows):
                 yield from self.place_job(view, tasks, task_class, rows)
             else:
-                yield from (Refuse(task) for task in tasks)
+                yield from (Unschedulable(task) for task in tasks)
 
     @abstractmethod
     def place_job(

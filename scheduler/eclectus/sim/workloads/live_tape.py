@@ -91,7 +91,7 @@ class Tape(Workload):
 
     def _size(self, record: Record, pod: Pod) -> float:
         """Of a pod that ran, seconds at speed 1."""
-        if pod.task.spec.lasting:
+        if pod.task.spec.long_running:
             return inf
         return max(record.seconds(pod), LEAST_SECONDS) * self._speed(pod.node)
 

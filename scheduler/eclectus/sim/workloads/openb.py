@@ -121,6 +121,6 @@ def _kind(row: _Row) -> Kind:
         requests=tuple(sorted((name, amount) for name, amount in amounts.items() if amount)),
         score_requests=(row.cpu_milli or 100, row.memory_mib * MIB or SCORED_MEMORY),
         affinity=(Term((Requirement(LABEL, "In", models),)),) if models else None,
-        lasting=True,
+        long_running=True,
     )
     return Kind("no-gpu" if not row.asked else "share" if row.asked < 1000 else "whole", spec)

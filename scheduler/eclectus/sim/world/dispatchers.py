@@ -16,7 +16,7 @@ from math import floor
 from typing import Annotated
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.framework import Action, Join, Place, PlacePolicy, Profile, Refuse, Turns, View
+from eclectus.framework import Action, Enqueue, PendingTasks, Place, PlacePolicy, Profile, Unschedulable, View
 from eclectus.model.objects import Node, Task
 from eclectus.model.settings import Setting
 
@@ -65,7 +65,7 @@ class OldPicture(PlacePolicy):
         """As the policy within."""
         return self._within.counted_by
 
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """What the policy answers, as far as it is still possible."""
         picture = self._seen(view)
         for answer in self._within.place(picture, turns):
@@ -78,26 +78,26 @@ class OldPicture(PlacePolicy):
         if not isinstance(answer, Place):
             return answer
         task_class = view.task_class(answer.task)
-        if task_class.open[answer.row]:
+        if task_class.fits_now[answer.row]:
             return answer
         may_wait = task_class.may_wait(answer.row)
-        return Join(answer.task, answer.row) if may_wait else Refuse(answer.task)
+        return Enqueue(answer.task, answer.row) if may_wait else Unschedulable(answer.task)
 
     def _seen(self, truth: View) -> View:
         if self._picture is None or self._shape != truth.cluster.shape.end:
             self._picture = View(_same_nodes(truth.cluster), truth.learn, truth.rng)
-            self._picture.lines, self._picture.residents = truth.lines, truth.residents
-            self._picture.work = truth.work
+            self._picture.node_queues, self._picture.placed_pods = truth.node_queues, truth.placed_pods
+            self._picture.job_work = truth.job_work
             if self._within.counted_by is not None:
-                self._picture.usages = {id(self._within): truth.usage(self)}
+                self._picture.shares_by_policy = {id(self._within): truth.shares(self)}
             self._shape, self._due = truth.cluster.shape.end, truth.now
         if truth.now >= self._due:
             seen = self._picture.cluster
-            seen.ledger[:], seen.scored[:] = truth.cluster.ledger, truth.cluster.scored
+            seen.layers[:], seen.scored[:] = truth.cluster.layers, truth.cluster.scored
             seen.usage.restart()
             self._due = (floor(truth.now / self._age) + 1) * self._age
-        self._picture.now, self._picture.planned_since = truth.now, truth.planned_since
-        self._picture.classes.round = truth.classes.round
+        self._picture.now, self._picture.deferred_since = truth.now, truth.deferred_since
+        self._picture.classes.cycle = truth.classes.cycle
         return self._picture
 
 
@@ -107,12 +107,12 @@ def _same_nodes(truth: Cluster) -> Cluster:
     seen.vector(tuple((resource, 0) for resource in truth.columns))
     holes = [f"hole {row}" for row, name in enumerate(truth.names) if not name]
     for row, name in enumerate(truth.names):
-        seen.put_node(truth.node(name) or Node(f"hole {row}"))
+        seen.set_node(truth.node(name) or Node(f"hole {row}"))
     for hole in holes:
         seen.drop_node(hole)
     return seen
 
 
 def _correct(picture: View, action: Action) -> None:
-    if isinstance(action, Place | Join):
-        picture.cluster.mean_for(action.row, action.task.spec.requests)
+    if isinstance(action, Place | Enqueue):
+        picture.cluster.add_tentative(action.row, action.task.spec.requests)

@@ -15,8 +15,8 @@ CLOSE = 1e-6  # relative: sums of millions of floats differ by less
 
 def check_moment(engine: Engine, ledger: Ledger, waiting: int, running: int) -> None:
     """Between two moments of a world without delays: everybody counts alike. Raises InvariantError."""
-    census = engine.census()
-    queued = census.active + census.backoff + census.unschedulable + census.in_line
+    census = engine.queue_counts()
+    queued = census.active + census.backoff + census.unschedulable + census.node_queues
     if not queued == waiting == ledger.waiting or running != ledger.running:
         raise InvariantError(
             f"waiting: engine {queued}, world {waiting}, books {ledger.waiting}; "

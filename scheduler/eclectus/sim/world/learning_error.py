@@ -42,7 +42,7 @@ class Lessons:
 
     def _cells(self) -> Iterator[Cell]:
         """What is known now of each machine and workload, and what is true."""
-        for cell in self._world.engine.learned():
+        for cell in self._world.engine.learned_cells():
             machine = self._world.machines.get(cell.node)
             if machine is not None and cell.workload in self._means:
                 true = machine.nominal(cell.workload) / self._means[cell.workload]

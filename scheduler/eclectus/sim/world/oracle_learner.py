@@ -12,7 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
-from eclectus.framework import Completion, Learn, Learned, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 
@@ -26,7 +26,7 @@ class Truth:
     ] = 0.0
 
 
-class Told(Learn):
+class OracleLearner(Learn):
     """Rates from the machines themselves, tasks a second in one slot."""
 
     def __init__(
@@ -39,12 +39,12 @@ class Told(Learn):
         speeds = [machine.nominal("") for machine in machines.values()]
         self._median = float(np.median(speeds)) if len(set(speeds)) > 1 else max(speeds)
 
-    def seat(self, row: int, node: str, capacity: int) -> None:
+    def add_node(self, row: int, node: str, capacity: int) -> None:
         """A machine stands there."""
         self._rows[row], self._capacity = node, capacity
         self.look_again()
 
-    def unseat(self, row: int) -> None:
+    def remove_node(self, row: int) -> None:
         """It is gone."""
         del self._rows[row]
         self.look_again()
@@ -67,11 +67,11 @@ class Told(Learn):
             known = self._known[workload] = Speeds(rate, float(rate.max()), self._epoch)
         return known
 
-    def learned(self) -> Iterator[Learned]:
+    def learned_cells(self) -> Iterator[LearnedCell]:
         """All of it, though nothing was learned."""
         for name in self._rows.values():
             for workload in self._means:
-                yield Learned(name, workload, self._rate(self._machines[name], workload), 1)
+                yield LearnedCell(name, workload, self._rate(self._machines[name], workload), 1)
 
     def _rate(self, machine: Machine, workload: str) -> float:
         speed = machine.nominal(workload)

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskGone, TaskSeen
-from eclectus.model.learned import KnownLoad
+from eclectus.model.learned import LearnedLoad
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine, Running
@@ -83,7 +83,7 @@ class Probing:
     def __init__(
         self,
         asked: Probes,
-        known_load: Callable[[float], KnownLoad | None],
+        known_load: Callable[[float], LearnedLoad | None],
         mean_sizes: Mapping[Kind, float],
         shadows: Mapping[str, Machine],
         seed: int,

@@ -63,7 +63,7 @@ class World:
         self._arrivals = enumerate(ledger.wanted(arrivals))
         self._jobs = Jobs(profiles)
         # Without delays the start of a pod is no news beside the answer to its bind, but to some learners.
-        self._shows_starts = hop_seconds > 0 or engine.heeds_starts
+        self._shows_starts = hop_seconds > 0 or engine.uses_start_times
         self._checked, self._conserving = checked or conserving, conserving
         self._judge = Judge()
         self.probing = probing
@@ -111,7 +111,7 @@ class World:
 
     def _move_on(self) -> None:
         """To what happens next, or to when the engine wants to look again."""
-        at, wake = self._agenda.next_at, self.engine.next_wake()
+        at, wake = self._agenda.next_at, self.engine.next_step_at()
         if at == inf or (wake is not None and wake < at):
             at = self._woken(wake)
         else:

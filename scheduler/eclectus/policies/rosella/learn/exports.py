@@ -8,27 +8,34 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.framework import Learned
+from eclectus.framework import LearnedCell
 from eclectus.maths.ratio import TRACE, confidences
-from eclectus.model.learned import Digest, KnownGroup, KnownLoad, KnownNode, KnownWork, NodeState
+from eclectus.model.learned import (
+    LearnedGroup,
+    LearnedLoad,
+    LearnedNode,
+    LearnedSummary,
+    LearnedWork,
+    NodeState,
+)
 from eclectus.policies.rosella.learn.liveness import Watch
 from eclectus.policies.rosella.learn.load import Load
 from eclectus.policies.rosella.learn.rates import Rates
 
 
-class Accounts:
+class Exports:
     """Reads all, changes nothing."""
 
     def __init__(self, rates: Rates, watch: Watch, load: Load) -> None:
         self._rates, self._watch, self._load = rates, watch, load
 
-    def learned(self, nodes: Mapping[int, str]) -> Iterator[Learned]:
+    def learned_cells(self, nodes: Mapping[int, str]) -> Iterator[LearnedCell]:
         """Every cell with samples; of a dead node as history."""
         rates, names = self._rates, self._names()
         for row, node in sorted(nodes.items()):
             state = self._state(row)
             for workload, samples in rates.cells(row):
-                yield Learned(
+                yield LearnedCell(
                     node=node,
                     workload=names[workload],
                     rate=rates.matrix.rate.item(workload, row),
@@ -38,27 +45,29 @@ class Accounts:
                     newest_at=samples.newest_at,
                 )
 
-    def known(self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float) -> Iterator[KnownNode]:
+    def learned_nodes(
+        self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float
+    ) -> Iterator[LearnedNode]:
         """Every node with samples. May be read on after others have come or gone: the gone are left out."""
         for row, node in sorted(nodes.items()):
             work = tuple(self._work(row)) if nodes.get(row) == node else ()
             if work:
                 speed, sure = self._rates.matrix.factor.item(row), self._rates.node_confidence(row)
-                yield KnownNode(node, epochs[row], now, self._state(row), speed, sure, work)
+                yield LearnedNode(node, epochs[row], now, self._state(row), speed, sure, work)
 
-    def known_load(self, now: float) -> KnownLoad:
+    def learned_load(self, now: float) -> LearnedLoad:
         """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
         rates = self._rates
         recent = {workload: rates.recent.item(index) for workload, index in rates.index.items()}
         total = sum(recent.values())
         shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
-        return KnownLoad(self._load.surge(now), self._load.capacity, shares)
+        return LearnedLoad(self._load.surge(now), self._load.capacity, shares)
 
-    def digest(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> Digest:
+    def summary(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> LearnedSummary:
         """What is known in all, by group of nodes (by row, -1 for none)."""
         load, rates = self._load, self._rates
         states = Counter((groups.item(row), self._state(row)) for row in nodes)
-        return Digest(
+        return LearnedSummary(
             arrivals=load.arrivals(now),
             capacity=load.capacity,
             arrived=load.count,
@@ -68,7 +77,7 @@ class Accounts:
             work=tuple(self._by_group(groups)),
         )
 
-    def _by_group(self, groups: NDArray[np.intp]) -> Iterator[KnownGroup]:
+    def _by_group(self, groups: NDArray[np.intp]) -> Iterator[LearnedGroup]:
         matrix = self._rates.matrix
         for workload, index in self._rates.index.items():
             seen = np.flatnonzero((matrix.count[index] > TRACE) & (groups >= 0))
@@ -80,7 +89,7 @@ class Accounts:
             samples, speed, confidence = (np.bincount(of, each) for each in (count, rate / rate.mean(), sure))
             for group in np.flatnonzero(nodes).tolist():
                 each = nodes.item(group)
-                yield KnownGroup(
+                yield LearnedGroup(
                     group,
                     workload,
                     each,
@@ -89,10 +98,10 @@ class Accounts:
                     confidence=confidence.item(group) / each,
                 )
 
-    def _work(self, row: int) -> Iterator[KnownWork]:
+    def _work(self, row: int) -> Iterator[LearnedWork]:
         rates, names = self._rates, self._names()
         for workload, _ in rates.cells(row):
-            yield KnownWork(
+            yield LearnedWork(
                 workload=names[workload],
                 rate=rates.matrix.own_rate(workload, row),
                 samples=max(1, round(rates.matrix.count.item(workload, row))),

@@ -24,12 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.framework import Completion, Learn, Learned, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.maths.window import error_aimed
-from eclectus.model.learned import Digest, KnownLoad, KnownNode
+from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 from eclectus.model.settings import settle
 from eclectus.policies.rosella.learn.effective_rates import Beliefs
-from eclectus.policies.rosella.learn.exports import Accounts
+from eclectus.policies.rosella.learn.exports import Exports
 from eclectus.policies.rosella.learn.failure_detector import Judging
 from eclectus.policies.rosella.learn.liveness import Watch
 from eclectus.policies.rosella.learn.load import Load
@@ -49,7 +49,7 @@ class RosellaLearn(LearnSettings, Learn):
         self.load, self.watch = Load(self.capacity), Watch()
         self.rates = Rates(self.prior_samples, self.half_life, self.window, self.most_workloads, test)
         self._beliefs = Beliefs(self.rates.matrix, self.watch, self.untried_share)
-        self._accounts = Accounts(self.rates, self.watch, self.load)
+        self._exports = Exports(self.rates, self.watch, self.load)
         self._judging = Judging(
             self.rates,
             self.watch,
@@ -66,18 +66,18 @@ class RosellaLearn(LearnSettings, Learn):
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def seat(self, row: int, node: str, capacity: int) -> None:
+    def add_node(self, row: int, node: str, capacity: int) -> None:
         """A row begins as unknown."""
         self.watch.open_rows(capacity)
-        self.rates.seat(row, capacity)
+        self.rates.add_node(row, capacity)
         self._names[row], self._rows[node], self._epochs[row] = node, row, 0
         if self._beliefs.rows < capacity:
             self._beliefs.renew()
 
-    def unseat(self, row: int) -> None:
+    def remove_node(self, row: int) -> None:
         """What was known of the row goes with its node."""
         del self._rows[self._names.pop(row)], self._epochs[row]
-        self.rates.unseat(row)
+        self.rates.remove_node(row)
         self.watch.clear_row(row)
         self._beliefs.renew_row(row)
 
@@ -162,23 +162,23 @@ class RosellaLearn(LearnSettings, Learn):
 
     # -- for people, and for those who come after ----------------------------------------------------
 
-    def learned(self) -> Iterator[Learned]:
+    def learned_cells(self) -> Iterator[LearnedCell]:
         """Every cell with samples; of a dead node as history."""
-        return self._accounts.learned(self._names)
+        return self._exports.learned_cells(self._names)
 
-    def known(self) -> Iterator[KnownNode]:
+    def learned_nodes(self) -> Iterator[LearnedNode]:
         """Every node with samples, as a value that another process can recall."""
-        return self._accounts.known(self._names, self._epochs, self._now)
+        return self._exports.learned_nodes(self._names, self._epochs, self._now)
 
-    def known_load(self, now: float) -> KnownLoad:
+    def learned_load(self, now: float) -> LearnedLoad:
         """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
-        return self._accounts.known_load(now)
+        return self._exports.learned_load(now)
 
-    def digest(self, groups: NDArray[np.intp], now: float) -> Digest:
+    def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary:
         """What is known in all, by group of nodes."""
-        return self._accounts.digest(self._names, groups, now)
+        return self._exports.summary(self._names, groups, now)
 
-    def recall(self, known: KnownNode) -> None:
+    def recall(self, known: LearnedNode) -> None:
         """Take over what is known of a node, unless more is known here.
 
         Its state is not taken over: that rests on what runs there now, and will be found again.

@@ -42,12 +42,12 @@ class Rates:
 
     # -- rows and workloads --------------------------------------------------------------------
 
-    def seat(self, row: int, rows: int) -> None:
+    def add_node(self, row: int, rows: int) -> None:
         """A row begins as unknown."""
         self.matrix.open_rows(rows)
         self._nodes[row] = NodeCells()
 
-    def unseat(self, row: int) -> None:
+    def remove_node(self, row: int) -> None:
         """What was known of the row goes."""
         del self._nodes[row]
         self.matrix.clear_row(row)

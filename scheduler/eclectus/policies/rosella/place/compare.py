@@ -26,19 +26,19 @@ class Nodes(Protocol):
     """What keys are made of: a TaskClass, or its `numbers`."""
 
     @property
-    def open(self) -> Any:
+    def fits_now(self) -> Any:
         """Whether there is room now."""
 
     @property
-    def over(self) -> Any:
+    def overflow(self) -> Any:
         """The overflow."""
 
     @property
-    def slots(self) -> Any:
+    def service_slots(self) -> Any:
         """Tasks that fit beside services."""
 
     @property
-    def idle(self) -> Any:
+    def background_free(self) -> Any:
         """The share of a node that background load leaves."""
 
 
@@ -49,16 +49,18 @@ Key = Callable[[Arithmetic, Nodes, Any, Any], Any]
 def shortest_queue(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
     """Tasks a slot; inf where services have left no slot."""
     del rate
-    slots = nodes.slots[at]
-    queue = m.maximum(nodes.over[at] + slots - 1.0, 0.0)
+    slots = nodes.service_slots[at]
+    queue = m.maximum(nodes.overflow[at] + slots - 1.0, 0.0)
     return m.where(slots > 0, m.divide(queue, slots), inf)
 
 
 def least_wait(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:
     """Seconds until one more task of the class fits; inf where it never will by waiting for tasks to end."""
-    missing = m.where(nodes.open[at], 0.0, m.maximum(nodes.over[at], 1.0))
+    missing = m.where(nodes.fits_now[at], 0.0, m.maximum(nodes.overflow[at], 1.0))
     # Nothing takes no time even at speed 0, something takes for ever.
-    return m.where(missing > 0, m.divide(missing, nodes.slots[at] * rate[at] * nodes.idle[at]), 0.0)
+    return m.where(
+        missing > 0, m.divide(missing, nodes.service_slots[at] * rate[at] * nodes.background_free[at]), 0.0
+    )
 
 
 def shortest_delay(m: Arithmetic, nodes: Nodes, rate: Any, at: Any) -> Any:

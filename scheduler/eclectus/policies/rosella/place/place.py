@@ -34,8 +34,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, Numbers, TaskClass
-from eclectus.framework import Action, Join, PlacePolicy, Refuse, Turns, View
+from eclectus.feasibility.task_class import Floats, NodeScalars, TaskClass
+from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Unschedulable, View
 from eclectus.maths.numbers import Arithmetic
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
@@ -151,7 +151,7 @@ class Rosella(PlacePolicy):
         self._sample = Sample(QUERIES[self.query], self.choices, self.distinct, self._cost)
         self._key = KEYS[self.compare]
 
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """One task, one answer; re-planning passes some over."""
         if self.view == "full" and self.replan is not False:
             yield from self._replan.place(view, turns)
@@ -165,10 +165,10 @@ class Rosella(PlacePolicy):
     def _best(self, view: View, task: Task) -> Action:
         task_class = view.task_class(task)
         if not task_class.feasible_count:
-            return Refuse(task)
+            return Unschedulable(task)
         ranking = view.ranking(task_class, lambda group, rows: self._costs(view, group, rows), self)
         best = ranking.best()
-        return Refuse(task) if best is None else Join(task, best[0])
+        return Unschedulable(task) if best is None else Enqueue(task, best[0])
 
     def _costs(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         cost = self._cost(np, task_class, view.speeds(task_class).rate, rows)
@@ -176,7 +176,7 @@ class Rosella(PlacePolicy):
 
     # -- either way ------------------------------------------------------------------------------
 
-    def _cost(self, m: Arithmetic, nodes: TaskClass | Numbers, rate: Any, at: Any) -> Any:
+    def _cost(self, m: Arithmetic, nodes: TaskClass | NodeScalars, rate: Any, at: Any) -> Any:
         """Of one feasible node or of many, as in compare.py."""
-        soft = 1.0 + self.soft_weight * (1.0 - nodes.soft[at])
+        soft = 1.0 + self.soft_weight * (1.0 - nodes.preference_score[at])
         return (self._key(m, nodes, rate, at) + TIE * m.divide(1.0, rate[at])) * soft

@@ -38,7 +38,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import Floats, TaskClass
-from eclectus.framework import Action, Place, Plan, Refuse, Turns, View
+from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
 from eclectus.policies.rosella.place.compare import least_wait
@@ -67,22 +67,22 @@ class Replan:
     def __init__(self, theta: float | None, soft_weight: float) -> None:
         self._weight, self._soft_weight = Weight(theta), soft_weight
 
-    def place(self, view: View, turns: Turns) -> Iterator[Action]:
+    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """Place each task, plan it on a busy node, or refuse it when no node has room for its class."""
         waits: dict[TaskClass, Waiting] = {}
         for task in turns:
             task_class = view.task_class(task)
-            if not task_class.open_count:
-                yield Refuse(task)
+            if not task_class.fits_now_count:
+                yield Unschedulable(task)
                 continue
             waiting = waits.setdefault(task_class, Waiting())
             action = self._answer(view, task, task_class, waiting)
             yield action
-            if isinstance(action, Plan):
+            if isinstance(action, Defer):
                 waiting.planned += 1
                 if waiting.planned >= PLANNED_MOST:
                     more = self._worth_waiting(view, view.task_class(task)) - waiting.passed
-                    waiting.passed += turns.pass_over(task, more)
+                    waiting.passed += turns.skip(task, more)
 
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: Waiting) -> Action:
         theta = self._weight.of(view, task_class)
@@ -91,20 +91,20 @@ class Replan:
         )
         best = ranking.best()
         if best is None:
-            return Refuse(task)
+            return Unschedulable(task)
         row, _ = best
-        if task_class.open[row]:
+        if task_class.fits_now[row]:
             return Place(task, row)
         settle = self._best_open(view, task_class)
         if settle is None:
-            return Refuse(task)
+            return Unschedulable(task)
         open_row, service_seconds = settle
-        until = view.planned_since.get(task.uid, view.now) + service_seconds
+        until = view.deferred_since.get(task.uid, view.now) + service_seconds
         if view.now >= until and not waiting.planned:
             waiting.is_vain = True
         if waiting.is_vain or view.now >= until or self._is_taken(view, task_class, waiting):
             return Place(task, open_row)
-        return Plan(task, row, until)
+        return Defer(task, row, until)
 
     def _is_taken(self, view: View, task_class: TaskClass, waiting: Waiting) -> bool:
         """Whether those passed over, who count in no array, have taken all places worth waiting for."""
@@ -115,12 +115,12 @@ class Replan:
         settle = self._best_open(view, task_class)
         if settle is None:
             return 0
-        rows = np.flatnonzero(task_class.feasible & ~task_class.open)
+        rows = np.flatnonzero(task_class.feasible & ~task_class.fits_now)
         rate = view.speeds(task_class).rate
-        pace = task_class.slots[rows] * rate[rows] * task_class.idle[rows]
+        pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]
         service = self._service(task_class, rate, rows)
         theta = self._weight.of(view, task_class)
-        return worth_waiting(theta, task_class.over[rows], pace, service, settle[1])
+        return worth_waiting(theta, task_class.overflow[rows], pace, service, settle[1])
 
     def _best_open(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
         """The best node with room, and the seconds a task runs there."""
@@ -131,7 +131,7 @@ class Replan:
     def _cost(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
         """Least first; inf where the class must not go or should not wait."""
         rate = view.speeds(task_class).rate
-        if task_class.spec.lasting:
+        if task_class.spec.long_running:
             return self._open_cost(view, task_class, rows)
         cost = theta * least_wait(np, task_class, rate, rows) + self._service(task_class, rate, rows)
         return np.where(task_class.feasible[rows], cost, np.inf)
@@ -139,12 +139,12 @@ class Replan:
     def _open_cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         """Seconds to run, on nodes with room."""
         cost = self._service(task_class, view.speeds(task_class).rate, rows)
-        if task_class.spec.lasting:  # q + 1 over k: the node's load with this task on it
-            cost *= 1.0 + task_class.over[rows] / np.maximum(task_class.places[rows], 1.0)
-        return np.where(task_class.open[rows], cost, np.inf)
+        if task_class.spec.long_running:  # q + 1 over k: the node's load with this task on it
+            cost *= 1.0 + task_class.overflow[rows] / np.maximum(task_class.empty_capacity[rows], 1.0)
+        return np.where(task_class.fits_now[rows], cost, np.inf)
 
     def _service(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
         steps = np.rint(np.log(rate[rows]) / LOG_STEP)
-        spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.over[rows], 0.0))
-        soft = 1.0 + self._soft_weight * (1.0 - task_class.soft[rows])
+        spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))
+        soft = 1.0 + self._soft_weight * (1.0 - task_class.preference_score[rows])
         return np.asarray(np.exp(-LOG_STEP * steps) * spread * soft)

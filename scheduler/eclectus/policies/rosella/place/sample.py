@@ -11,13 +11,13 @@ from typing import Any
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import cells
-from eclectus.feasibility.task_class import Numbers
-from eclectus.framework import Action, Join, Refuse, Speeds, View
+from eclectus.feasibility.task_class import NodeScalars
+from eclectus.framework import Action, Enqueue, Speeds, Unschedulable, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
 from eclectus.policies.rosella.place.query import Query
 
-Cost = Callable[[Any, Numbers, Any, int], float]
+Cost = Callable[[Any, NodeScalars, Any, int], float]
 """cost(numbers, nodes, rate, row): of one feasible node, least first."""
 
 
@@ -37,10 +37,10 @@ class Sample:
         else:
             drawn = self._query(view.rng, rows, speeds, self._choices)
         if not drawn:
-            return Refuse(task)
+            return Unschedulable(task)
         if len(drawn) == 1:
-            return Join(task, drawn[0])
-        return Join(task, min(drawn, key=partial(self._cost, task_class.numbers, cells(speeds.rate))))
+            return Enqueue(task, drawn[0])
+        return Enqueue(task, min(drawn, key=partial(self._cost, task_class.scalars, cells(speeds.rate))))
 
     def _draw_distinct(self, view: View, rows: Rows, speeds: Speeds) -> list[int]:
         drawn: list[int] = []

@@ -50,9 +50,9 @@ class Weight:
 
     def _look(self, view: View, task_class: TaskClass, last: Seen | None) -> Seen:
         rows = task_class.waitable_rows
-        slots = task_class.slots[rows]
-        rate = view.speeds(task_class).rate[rows] * task_class.idle[rows]
-        load = pace_in_use(task_class.over[rows] + slots - 1.0, slots, rate)
+        slots = task_class.service_slots[rows]
+        rate = view.speeds(task_class).rate[rows] * task_class.background_free[rows]
+        load = pace_in_use(task_class.overflow[rows] + slots - 1.0, slots, rate)
         total, pace = float(slots.sum()), float(slots @ rate)
         if last is not None and pace > 0:
             kept = exp(-(view.now - last.at) * pace / (MEMORY * total))
