@@ -27,12 +27,12 @@ def world_of(order: Order, *nodes: Any) -> World:
 
 
 def held(world: World, group: str) -> dict[str, int]:
-    (usage,) = world.engine._state.view.shares_by_policy.values()
+    (usage,) = world.engine._state.view._shares.values()
     return dict(usage.held(group))
 
 
 def share(world: World, group: str) -> float:
-    (usage,) = world.engine._state.view.shares_by_policy.values()
+    (usage,) = world.engine._state.view._shares.values()
     return usage.dominant_share(group)
 
 
@@ -41,7 +41,7 @@ def share(world: World, group: str) -> float:
 
 def test_what_nobody_asks_for_is_not_kept() -> None:
     state = make_engine(LeastAllocated())._state
-    assert (state.view.shares_by_policy, state.work) == ({}, None)
+    assert (state.view._shares, state.job_work) == ({}, None)
 
 
 def test_a_group_holds_what_its_pods_hold_whoever_placed_them() -> None:
@@ -108,7 +108,7 @@ def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) 
     Story(engine, seed).live(120)
     state = engine._state
     expected: dict[str, dict[str, int]] = {}
-    for task, _, _ in state.placed.placed.values():
+    for task, _, _ in state.placed._placed.values():
         group = expected.setdefault(order.group(task), {})
         for name, amount in (*task.holding, ("pods", 1)):
             group[name] = group.get(name, 0) + amount
@@ -137,7 +137,7 @@ def test_work_left_falls_as_pods_of_the_job_begin_and_rises_again_when_a_bind_is
     world.refuse = lambda bind: "conflict" if bind.name == "t1" and len(world.binds) == 2 else ""
     world.add(*(make_task(f"t{at}", job="j", created=at, estimate=3.0, job_work=20.0) for at in range(3)))
     assert order.seen[:3] == [("t0", 20.0), ("t1", 17.0), ("t2", 14.0)]
-    assert world.engine._state.work.left(world.tasks["t1"]) == 14.0  # t2 took its room, and it waits
+    assert world.engine._state.job_work.left(world.tasks["t1"]) == 14.0  # t2 took its room, and it waits
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_pod_that_is_adopted_leaves_the_job_it_came_with() -> None:
     world.add(make_task("a", job="j", estimate=3.0))
     world.put(make_task("a", job="k", estimate=3.0))
     world.delete("a")
-    assert world.engine._state.work._jobs == {}
+    assert world.engine._state.job_work._jobs == {}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -189,5 +189,5 @@ def test_through_all_that_may_happen_accounts_are_of_pending_pods_alone(seed: in
     engine = make_engine(LeastAllocated(), order=LeastWorkLeft())
     Story(engine, seed).live(120)
     state = engine._state
-    assert state.work is not None
-    assert sorted(state.work._job_of) == sorted(state.pending)
+    assert state.job_work is not None
+    assert sorted(state.job_work._job_of) == sorted(state.pending)

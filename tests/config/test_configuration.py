@@ -39,7 +39,7 @@ def refusal(text: str) -> str:
 def test_one_name_is_enough() -> None:
     read = parse(HEAD + ONE)
     [only] = read.profiles
-    assert (only.scheduler_name, type(only.place), only.hold, only.relieve) == ("eclectus", Rosella, None, ())
+    assert (only.scheduler_name, type(only.place)) == ("eclectus", Rosella)
     assert (type(read.learn), read.seed, read.text) == (RosellaLearn, 0, HEAD + ONE)
 
 
@@ -47,7 +47,7 @@ def test_profiles_stand_side_by_side_with_policies_of_their_own() -> None:
     read = parse(
         f"{HEAD}seed: 7\nlearn: {{policy: none}}\nprofiles:\n"
         "- {schedulerName: a, place: {policy: rosella, theta: 3, softWeight: 0.5}}\n"
-        "- {schedulerName: b, place: {policy: uniform, queue: lines}, line: {policy: fifo}, relieve: []}\n"
+        "- {schedulerName: b, place: {policy: uniform, queue: lines}, line: {policy: fifo}}\n"
         "- {schedulerName: c, place: {policy: least-allocated}, order: {policy: fifo}}\n"
     )
     places = [each.place for each in read.profiles]
@@ -117,9 +117,8 @@ WRONG = {
     # policies of one profile
     profile("order: false"): "profiles[0].order: must be a mapping of fields, not False",
     profile("line: 0"): "profiles[0].line: must be a mapping of fields, not 0",
-    profile("hold: {policy: nobodys}"): "profiles[0].hold.policy: 'nobodys' is unknown; ",
-    profile("relieve: {policy: late}"): "profiles[0].relieve: must be a list",
-    profile("relieve: [{policy: nobodys}]"): "profiles[0].relieve[0].policy: 'nobodys' is unknown; ",
+    profile("hold: {policy: delay}"): "profiles[0].hold: no policy plays this role yet; leave it out",
+    profile("relieve: [{policy: late}]"): "profiles[0].relieve: no policy plays this role yet; leave it out",
     # the learner, the seed
     HEAD + ONE + "learn: ''": "learn: must be a mapping of fields, not ''",
     HEAD + ONE + "learn: {policy: rosela}": "learn.policy: 'rosela' is unknown; did you mean 'rosella'?",

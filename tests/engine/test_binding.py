@@ -122,7 +122,7 @@ def test_the_watch_may_say_sooner_than_the_answer_that_a_pod_is_bound() -> None:
     world.step(TaskSeen(make_task()))
     world.step(TaskSeen(make_task(node="n0")), BindConfirmed("uid-a", "n0"))
     census = world.engine.queue_counts()
-    assert (census.binding, census.active, census.counts["attempts:scheduled:eclectus"]) == (0, 0, 1)
+    assert (census.binding, census.active, census.counters.attempts["scheduled", "eclectus"]) == (0, 0, 1)
 
 
 def test_a_pod_bound_elsewhere_by_another_hand_holds_room_there_alone() -> None:

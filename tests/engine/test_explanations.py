@@ -6,7 +6,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.engine.backoff import Backoff
-from eclectus.engine.report_timing import ReportSchedule
+from eclectus.engine.report_schedule import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform
 from worlds import World, numbered, small_world
 
@@ -94,7 +94,7 @@ def test_a_pod_in_a_line_is_told_which_and_how_many_stand_before_it() -> None:
     world = small_world(make_engine(Uniform("lines")), cpu=1)
     world.add(*numbered(3))
     world.sleep(1)
-    assert world.words("t2") == [("WaitingForNode", "in the line of node n0, 1 pods ahead")]
+    assert world.words("t2") == [("WaitingForNode", "in the queue of node n0, 1 pods ahead")]
 
 
 def test_a_pod_in_a_line_is_told_anew_when_it_has_moved_up() -> None:
@@ -104,7 +104,7 @@ def test_a_pod_in_a_line_is_told_anew_when_it_has_moved_up() -> None:
     world.put(world.tasks["t2"])  # the watch shows what we have said on it
     world.end("t0")
     world.sleep(20)
-    assert world.words("t2")[-1] == ("WaitingForNode", "in the line of node n0, 0 pods ahead")
+    assert world.words("t2")[-1] == ("WaitingForNode", "in the queue of node n0, 0 pods ahead")
 
 
 def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> None:

@@ -154,5 +154,5 @@ def test_a_learner_that_fails_costs_nobody_anything() -> None:
 def test_a_learner_that_does_not_care_is_not_told() -> None:
     engine = make_engine(learn=ExactSpeeds({}))
     engine.step([Resumed(), NodeSeen(make_node("n0")), TaskSeen(TASK)], 0.0)
-    noting = engine._event_handlers
-    assert (noting._arrived, noting._started, noting._left) == (None, None, None)
+    feed = engine._learner_feed
+    assert (feed._arrived, feed._started, feed._left) == (None, None, None)

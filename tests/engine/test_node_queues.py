@@ -194,3 +194,14 @@ def test_a_line_policy_may_divide_by_a_speed_of_nought() -> None:
     world.add(*numbered(2))
     world.end("t0")
     assert (world.placed(), world.faults) == ({"t1": "n0"}, [])
+
+
+def test_node_queues_and_class_queues_share_one_cluster_without_over_committing_it() -> None:
+    world = small_world(make_engine(Uniform("lines")), nodes=2, cpu=2)
+    world.add(*numbered(9))
+    for _ in range(9):
+        assert all(list(world.placed().values()).count(node) <= 2 for node in ("n0", "n1"))
+        done = next(iter(world.placed()), None)
+        if done is not None:
+            world.end(done)
+    assert world.engine.queue_counts().node_queues == 0

@@ -115,7 +115,7 @@ def test_who_takes_all_may_refuse_each_and_a_lane_is_refused_once() -> None:
     world = world_of(pull)
     world.add(*numbered(5))
     assert world.engine.queue_counts().unschedulable == 5
-    assert world.engine.queue_counts().counts["attempts:unschedulable:eclectus"] == 5
+    assert world.engine.queue_counts().counters.attempts["unschedulable", "eclectus"] == 5
 
 
 def test_those_passed_over_are_not_offered_in_this_round_and_come_again_in_the_next() -> None:

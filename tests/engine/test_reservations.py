@@ -121,16 +121,16 @@ def test_who_waits_in_many_lines_is_told_so() -> None:
     world = batched(0, 1)
     world.add(*job(2))
     world.sleep(2.0)
-    assert world.words("t0") == [("WaitingForNode", "in the lines of 2 nodes, for 2 pods of its job")]
+    assert world.words("t0") == [("WaitingForNode", "in the queues of 2 nodes, for 2 pods of its job")]
 
 
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda tasks: ReserveMany((), (0,)), "needs tasks and rows"),
-        (lambda tasks: ReserveMany(tasks, ()), "needs tasks and rows"),
+        (lambda tasks: ReserveMany((), (0,)), "need tasks and rows"),
+        (lambda tasks: ReserveMany(tasks, ()), "need tasks and rows"),
         (lambda tasks: ReserveMany(tasks, (7,)), "no node in row 7"),
-        (lambda tasks: ReserveMany((tasks[0], tasks[0]), (0,)), "stands twice"),
+        (lambda tasks: ReserveMany((tasks[0], tasks[0]), (0,)), "named twice"),
         (lambda tasks: ReserveMany((tasks[0], make_task("stranger")), (0,)), "not offered"),
         (lambda tasks: ReserveMany((tasks[0], None), (0,)), "is no task"),
     ],
@@ -150,7 +150,7 @@ def test_a_batch_that_must_not_be_costs_its_tasks_a_back_off(make, problem) -> N
 def test_tasks_of_two_kinds_are_no_batch() -> None:
     world = batched(0)
     world.add(make_task("a"), make_task("b", cpu=0.5))
-    assert any("not of one kind" in fault.message for fault in world.faults)
+    assert any("not of one class and profile" in fault.message for fault in world.faults)
 
 
 # -- stealing --------------------------------------------------------------------------------------

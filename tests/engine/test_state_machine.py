@@ -213,7 +213,7 @@ class Life(RuleBasedStateMachine):
             assert sum(places) == 1, f"{task}: {places}"
         standing = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state.gated)
         assert standing == len(known.waiting())
-        assert self.engine.queue_counts().counts.get("missed_wakes", 0) == 0
+        assert self.engine.queue_counts().counters.missed_activations == 0
 
     @invariant()
     def the_picture_is_what_was_delivered(self) -> None:

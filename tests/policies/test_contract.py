@@ -35,9 +35,7 @@ every = pytest.mark.parametrize("way", WAYS, ids=str)
 
 def test_no_policy_of_the_table_is_left_out() -> None:
     asked = {(way.role, way.name.split()[0]) for way in WAYS}
-    roles = {"learn": table.LEARN, "order": table.ORDER, "hold": table.HOLD, "place": table.PLACE}
-    roles |= {"line": table.LINE, "relieve": table.RELIEVE}  # type: ignore[dict-item]
-    assert asked == {(role, name) for role, policies in roles.items() for name in policies}
+    assert asked == {(role, name) for role, policies in table.ROLES.items() for name in policies}
 
 
 # -- the promises ----------------------------------------------------------------------------------

@@ -129,7 +129,7 @@ def test_under_an_order_that_knows_no_jobs_the_oldest_of_each_kind_is_seen() -> 
 def test_what_does_not_fit_is_parked_and_counted_once_whatever_its_jobs() -> None:
     world = placed(Tetris(), [make_task(f"t{at}", cpu=99, job=f"j{at}") for at in range(5)])
     assert world.engine.queue_counts().unschedulable == 5
-    assert world.engine.queue_counts().counts["attempts:unschedulable:eclectus"] == 5
+    assert world.engine.queue_counts().counters.attempts["unschedulable", "eclectus"] == 5
 
 
 def seconds_to_run(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node) -> float:

@@ -36,7 +36,7 @@ class Way:
         if self.role == "line":
             roles["place"] = Uniform("lines")
         if self.role != "learn":
-            roles[self.role] = (policy,) if self.role == "relieve" else policy
+            roles[self.role] = policy
         return Engine([make_profile(**roles)], learn, seed)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus.config.document import read_yaml
-from eclectus.config.profiles import read_learner, read_mode, read_profiles
+from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
 from eclectus.config.reading import join, nearest, read, read_mapping, show
 from eclectus.config.shell import Shell
 from eclectus.engine.engine import Engine
@@ -60,7 +60,7 @@ def parse(text: str) -> Configuration:
     profiles = read_profiles(mapping.get("profiles"), "profiles")
     return Configuration(
         profiles=profiles,
-        learn=read_learner(mapping.get("learn"), "learn", read_mode(profiles, "profiles")),
+        learn=read_learner(mapping.get("learn"), "learn", required_of_learner(profiles, "profiles")),
         seed=_read_seed(mapping.get("seed", 0)),
         shell=read(Shell, {key: mapping[key] for key in _OF_SHELL if key in mapping}, ""),
         text=text,

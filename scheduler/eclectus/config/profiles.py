@@ -3,44 +3,54 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import Field, fields, is_dataclass
 from typing import Any, TypeVar
 
-from eclectus.config.reading import join, nearest, read, read_list, read_mapping, show
-from eclectus.framework import Hold, Learn, Profile
+from eclectus.config.reading import camel, join, nearest, read, read_mapping, show
+from eclectus.framework import Learn, Profile
 from eclectus.model.errors import SettingsError
 from eclectus.policies import table
-from eclectus.policies.rosella import Rosella
 
 T = TypeVar("T")
-OWN = "eclectus"  # the mode of Rosella that is not the paper's
 
-_FIELDS = ["schedulerName", "order", "hold", "place", "line", "relieve"]
+_FIELDS = ["schedulerName", "order", "place", "line"]
+_NOT_BUILT = ["hold", "relieve"]  # roles that docs/proposals describe and no policy plays yet
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
 
-def read_learner(values: object, path: str, mode: str) -> Learn:
-    """The learner; rosella when nothing is said, in the mode of the profiles."""
-    said = {"policy": "rosella"} if values is None else read_mapping(values, path)
-    if mode != OWN and said.get("policy") == "rosella":
-        if said.get("mode", mode) != mode:
-            problem = f"{show(said['mode'])} contradicts the profiles' mode: {mode}; leave it out here"
-            raise SettingsError(join(path, "mode"), problem)
-        said = {**said, "mode": mode}
+def read_learner(values: object, path: str, required: Mapping[str, object]) -> Learn:
+    """The learner; rosella when nothing is said, with the settings that the profiles' policies require.
+
+    Raises SettingsError, also where the file says otherwise than the profiles require.
+    """
+    said = dict({"policy": "rosella"} if values is None else read_mapping(values, path))
+    learner = table.LEARN.get(str(said.get("policy")))
+    known: tuple[Field[Any], ...] = fields(learner) if is_dataclass(learner) else ()
+    defaults: dict[str, object] = {camel(each.name): each.default for each in known}
+    for name, value in required.items():
+        if name not in defaults or value == defaults[name]:
+            continue
+        if said.setdefault(name, value) != value:
+            problem = f"{show(said[name])} contradicts the profiles' {name}: {value}; leave it out here"
+            raise SettingsError(join(path, name), problem)
     return _read_policy(table.LEARN, said, path)
 
 
-def read_mode(profiles: tuple[Profile, ...], path: str) -> str:
-    """The one mode of all profiles that place by learned speeds, since they share the learner."""
-    modes = {at: each.place.mode for at, each in enumerate(profiles) if isinstance(each.place, Rosella)}
-    for at, mode in modes.items():
-        first = next(iter(modes))
-        if mode != modes[first]:
-            where = join(join(join(path, at), "place"), "mode")
-            other = join(path, first)
-            raise SettingsError(
-                where, f"{mode!r}, but {other} has {modes[first]!r}, and they share the learner"
-            )
-    return next(iter(modes.values()), OWN)
+def required_of_learner(profiles: tuple[Profile, ...], path: str) -> dict[str, object]:
+    """The settings that the profiles' policies require of the learner, by file spelling.
+
+    Raises SettingsError where two profiles require different values.
+    """
+    required: dict[str, tuple[object, int]] = {}
+    for at, profile in enumerate(profiles):
+        for name, value in profile.place.learner_settings.items():
+            other, first = required.setdefault(camel(name), (value, at))
+            if value != other:
+                where = join(join(join(path, at), "place"), camel(name))
+                problem = f"{value!r}, but {join(path, first)} has {other!r}, and they share the learner"
+                raise SettingsError(where, problem)
+    return {name: value for name, (value, _) in required.items()}
 
 
 def read_profiles(values: object, path: str) -> tuple[Profile, ...]:
@@ -58,9 +68,11 @@ def read_profiles(values: object, path: str) -> tuple[Profile, ...]:
 
 
 def read_profile(values: object, path: str) -> Profile:
-    """One profile; every role but hold and relieve has a default."""
+    """One profile; every role has a default."""
     mapping = read_mapping(values, path)
     for key in mapping:
+        if key in _NOT_BUILT:
+            raise SettingsError(join(path, key), "no policy plays this role yet; leave it out")
         if key not in _FIELDS:
             raise SettingsError(join(path, key), f"unknown field; {nearest(key, _FIELDS)}")
     profile = Profile(
@@ -68,20 +80,12 @@ def read_profile(values: object, path: str) -> Profile:
         order=_read_policy(table.ORDER, mapping.get("order"), join(path, "order"), default="fifo"),
         place=_read_policy(table.PLACE, mapping.get("place"), join(path, "place"), default="rosella"),
         line=_read_policy(table.LINE, mapping.get("line"), join(path, "line"), default="fifo"),
-        hold=_read_hold(mapping.get("hold"), join(path, "hold")),
-        relieve=tuple(
-            _read_policy(table.RELIEVE, policy, join(join(path, "relieve"), at))
-            for at, policy in enumerate(read_list(mapping.get("relieve"), join(path, "relieve")))
-        ),
     )
-    if isinstance(profile.place, Rosella) and profile.place.mode != OWN and not profile.line.first_come:
-        problem = f"contradicts place's mode: {profile.place.mode}, whose lines are first come, first served"
-        raise SettingsError(join(path, "line"), f"{problem}; leave it out")
+    try:
+        profile.place.check_profile(profile)
+    except SettingsError as error:
+        raise SettingsError(join(path, error.path), error.problem) from None
     return profile
-
-
-def _read_hold(values: object, path: str) -> Hold | None:
-    return None if values is None else _read_policy(table.HOLD, values, path)
 
 
 def _read_name(value: object, path: str) -> str:

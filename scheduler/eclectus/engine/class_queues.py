@@ -1,8 +1,8 @@
-"""Waiting tasks in lanes: one lane for each class, group and profile, each in the Order's order.
+"""Pending tasks in class queues: one queue for each profile, group and class, sorted by the Order's key.
 
-Tasks of a class cannot be told apart by any rule, so what is refused to the head of a lane is refused
-to all of it: a lane is parked whole, and woken whole when a node opens for its class. A round costs
-the lanes that have something to do, not the pods that wait.
+Tasks of one class cannot be told apart by any rule. If the head of a queue is unschedulable, so is every
+task behind it: the queue is marked unschedulable as a whole, and activated as a whole when a node has room
+for its class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are n
 
 
 class SortedClassQueue:
-    """One lane. A round walks it with a cursor; what was placed is swept out when the round is over."""
+    """One class queue: a sorted list, and a cursor that a scheduling cycle moves along it.
+
+    Tasks that were placed stay in the list until the cycle ends.
+    """
 
     __slots__ = (
         "_blocked", "_cursor", "_entries",
@@ -30,9 +33,9 @@ class SortedClassQueue:
     def __init__(self, key: QueueKey, serial: int) -> None:
         self.profile, self.group, self.spec, self.workload = key
         self.key, self.serial = key, serial
-        self.unschedulable_since: float | None = None  # seconds; None while the lane is active
-        self.never_feasible = False  # parked because no node, however empty, may run its class
-        self.message = ""  # the policy's own reason for parking it, if it gave one
+        self.unschedulable_since: float | None = None  # seconds; None while the queue is active
+        self.never_feasible = False  # unschedulable because no node, however empty, may run the class
+        self.message = ""  # the policy's own reason for it, if it gave one
         self._entries: list[_Entry] = []
         self._cursor = 0
         self._blocked = False
@@ -45,7 +48,7 @@ class SortedClassQueue:
 
     @property
     def head(self) -> Task | None:
-        """The next task for this round."""
+        """The next task in this scheduling cycle."""
         if self._blocked or self._cursor >= len(self._entries):
             return None
         return self._entries[self._cursor][2]
@@ -56,17 +59,17 @@ class SortedClassQueue:
         return self._entries[self._cursor][0]
 
     def add(self, key: tuple[float, ...], serial: int, task: Task) -> None:
-        """Insert a task at its place."""
+        """Insert a task."""
         insort(self._entries, (key, serial, task))
 
     def discard(self, key: tuple[float, ...], serial: int) -> None:
-        """Take a task out, between rounds."""
+        """Remove a task, between two cycles."""
         at = bisect_left(self._entries, (key, serial))
         if at < len(self._entries) and self._entries[at][:2] == (key, serial):
             del self._entries[at]
 
     def take(self) -> Task | None:
-        """The head, to be offered: the cursor moves past it."""
+        """The head, to be offered to a policy: the cursor moves past it."""
         at = self._cursor
         if self._blocked or at >= len(self._entries):
             return None
@@ -74,30 +77,30 @@ class SortedClassQueue:
         return self._entries[at][2]
 
     def skip(self, most: int) -> int:
-        """The cursor moves past up to so many tasks; returns past how many."""
+        """Move the cursor past up to so many tasks; returns past how many."""
         count = max(0, min(most, len(self._entries) - self._cursor))
         self._cursor += count
         return count
 
-    def block(self, closed: bool) -> None:
-        """Whether it has no head for now, though there may be more tasks."""
-        self._blocked = closed
+    def block(self, blocked: bool) -> None:
+        """While blocked, the queue has no head, though it may have tasks."""
+        self._blocked = blocked
 
-    def mark_unschedulable(self, now: float, hopeless: bool, words: str) -> None:
-        """Nothing for this class until the cluster changes."""
-        self._blocked, self.unschedulable_since, self.never_feasible, self.message = (
-            True,
-            now,
-            hopeless,
-            words,
-        )
+    def mark_unschedulable(self, now: float, *, never_feasible: bool, message: str) -> None:
+        """No task of the class can be placed until the cluster changes."""
+        self._blocked, self.unschedulable_since = True, now
+        self.never_feasible, self.message = never_feasible, message
+
+    def recheck_later(self, now: float) -> None:
+        """A recheck at this time has found the queue rightly unschedulable."""
+        self.unschedulable_since = now
 
     def activate(self) -> None:
-        """The class has hope again."""
+        """A node may have room for the class."""
         self.unschedulable_since, self.never_feasible, self.message = None, False, ""
 
     def end_cycle(self, waiting: Container[str]) -> bool:
-        """The round is over: drop who waits no more, start from the front again; whether anybody is left."""
+        """Remove tasks that no longer wait and reset the cursor; whether any task is left."""
         if self._cursor:
             seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid in waiting]
             self._entries[: self._cursor] = seen
@@ -106,60 +109,61 @@ class SortedClassQueue:
 
 
 class ClassQueues:
-    """All waiting tasks that are in nobody's line and not backing off."""
+    """All pending tasks that are neither in a node queue nor backing off."""
 
     def __init__(self) -> None:
         self._queues: dict[QueueKey, SortedClassQueue] = {}
-        # By uid: its lane, and its key and serial there. Read it, do not write it.
-        self.waiting: dict[str, tuple[SortedClassQueue, tuple[float, ...], int]] = {}
+        # uid -> its queue, and its key and serial there
+        self._waiting: dict[str, tuple[SortedClassQueue, tuple[float, ...], int]] = {}
         self._serial = 0
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self.waiting
+        return uid in self._waiting
 
     def __iter__(self) -> Iterator[SortedClassQueue]:
         return iter(self._queues.values())
 
     def __len__(self) -> int:
-        return len(self.waiting)
+        """Tasks in all queues."""
+        return len(self._waiting)
 
     def queue_of(self, uid: str) -> SortedClassQueue | None:
-        """The lane in which a task waits."""
-        found = self.waiting.get(uid)
+        """The queue of a task; None if it is in none."""
+        found = self._waiting.get(uid)
         return found[0] if found else None
 
     def add(self, task: Task, order: Order) -> SortedClassQueue:
-        """Queue a task by its profile's order; it must not be queued already."""
+        """Queue a task that is not queued by its profile's Order. Raises what the Order raises."""
         self._serial += 1
-        lane_key = (task.profile, order.group(task), task.spec, task.workload)
+        queue_key = (task.profile, order.group(task), task.spec, task.workload)
         key = tuple(order.key(task, self._serial))
-        if any(map(isnan, key)):  # would stand nowhere and never be found again; no number at all raises
+        if any(map(isnan, key)):  # nan compares with nothing, so the task would never be found again
             raise ValueError(f"Order.key answered {key}")
-        lane = self._queues.get(lane_key)
-        if lane is None:
-            lane = self._queues[lane_key] = SortedClassQueue(lane_key, self._serial)
-        lane.add(key, self._serial, task)
-        self.waiting[task.uid] = (lane, key, self._serial)
-        return lane
+        queue = self._queues.get(queue_key)
+        if queue is None:
+            queue = self._queues[queue_key] = SortedClassQueue(queue_key, self._serial)
+        queue.add(key, self._serial, task)
+        self._waiting[task.uid] = (queue, key, self._serial)
+        return queue
 
     def discard(self, uid: str) -> None:
-        """A task waits no more, between rounds."""
-        found = self.waiting.pop(uid, None)
+        """Remove a task, between two cycles; no error if it is not queued."""
+        found = self._waiting.pop(uid, None)
         if found is not None:
-            lane, key, serial = found
-            lane.discard(key, serial)
-            if not len(lane):
-                del self._queues[lane.key]
+            queue, key, serial = found
+            queue.discard(key, serial)
+            if not len(queue):
+                del self._queues[queue.key]
 
     def remove_in_cycle(self, uid: str) -> None:
-        """A task waits no more, within a round: `sweep` will take it out of its lane."""
-        del self.waiting[uid]
+        """A task no longer waits; `end_cycle` takes it out of its queue."""
+        del self._waiting[uid]
 
-    def end_cycle(self, walked: Iterable[SortedClassQueue]) -> None:
-        """A round over these lanes is over."""
-        if not self.waiting:  # mostly whoever waited has found a place
+    def end_cycle(self, queues: Iterable[SortedClassQueue]) -> None:
+        """The scheduling cycle over these queues is over."""
+        if not self._waiting:  # the common case: everything that waited has been placed
             self._queues.clear()
             return
-        for lane in walked:
-            if not lane.end_cycle(self.waiting):
-                del self._queues[lane.key]
+        for queue in queues:
+            if not queue.end_cycle(self._waiting):
+                del self._queues[queue.key]

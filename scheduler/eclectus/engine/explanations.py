@@ -1,66 +1,61 @@
-"""Telling waiting pods why they wait."""
+"""Reports of why pending pods wait, in kube-scheduler's words where kube-scheduler has any."""
 
 from __future__ import annotations
 
-from eclectus.engine.state import State
+from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 
 
 class Explanations:
-    """Words for pods whose time has come to be told."""
+    """Reports on pending pods when they are due."""
 
     def __init__(self, state: State) -> None:
         self._state = state
 
     def report_due(self) -> float:
-        """Report on every waiting pod whose word is due; returns when the next will be, seconds.
+        """Report every pod whose report is due; returns when the next one is due, seconds.
 
-        Pods of one class share the work of wording it.
+        Pods of one class share one message.
         """
         state, reports = self._state, self._state.reports
-        worded: dict[int, str] = {}
+        fit_errors: dict[int, str] = {}  # by the identity of the class
         for uid in reports.take_due(state.now):
             task = state.pending[uid]
-            reason, message = self._explain(task, worded)
+            reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
             reports.add(uid, state.now, at_once=False)
         return reports.next_due()
 
-    def _explain(self, task: Task, worded: dict[int, str]) -> tuple[str, str]:
+    def _explain(self, task: Task, fit_errors: dict[int, str]) -> tuple[ReportReason, str]:
         state = self._state
         if task.uid in state.node_queues:
             return "WaitingForNode", self._in_node_queue(state.node_queues.reservation_of(task.uid))
         task_class = state.view.task_class(task)
-        row_planned = state.deferrals.row_of(task.uid)
-        if row_planned is not None and task_class.fits_now_count:
+        row = state.deferrals.row_of(task.uid)
+        if row is not None and task_class.fits_now_count:
             return "WaitingForNode", (
-                f"waiting for node {state.cluster.names[row_planned]}: expected to end sooner there "
+                f"waiting for node {state.cluster.names[row]}: expected to end sooner there "
                 f"than on any of {task_class.fits_now_count} nodes with room"
             )
-        lane = state.class_queues.queue_of(task.uid)
-        if lane is not None and lane.message:
-            return "Unschedulable", lane.message
+        queue = state.class_queues.queue_of(task.uid)
+        if queue is not None and queue.message:
+            return "Unschedulable", queue.message
         if task_class.fits_now_count:
-            return "WaitingForNode", self._not_placed_yet(task, task_class.fits_now_count)
-        if id(task_class) not in worded:
-            worded[id(task_class)] = fit_error(task_class, state.cluster)
-        return "Unschedulable", worded[id(task_class)]
+            place = type(state.profiles[task.profile].place).__name__
+            return "WaitingForNode", (
+                f"waiting although {task_class.fits_now_count} nodes have room: "
+                f"policy {place} has not placed it yet"
+            )
+        if id(task_class) not in fit_errors:
+            fit_errors[id(task_class)] = fit_error(task_class, state.cluster)
+        return "Unschedulable", fit_errors[id(task_class)]
 
-    def _in_node_queue(self, claim: Reservation) -> str:
-        state, row = self._state, claim.rows[0]
-        if len(claim.rows) == 1:
-            line = state.node_queues.by_row[row]
-            ahead = sum(len(each.tasks) for each in line[: line.index(claim)])
-            return f"in the line of node {state.cluster.names[row]}, {ahead} pods ahead"
-        return f"in the lines of {len(claim.rows)} nodes, for {len(claim.tasks)} pods of its job"
-
-    def _not_placed_yet(self, task: Task, open_count: int) -> str:
-        """Nodes have room, and yet the policies have given it none of them."""
-        profile = self._state.profiles[task.profile]
-        if task.uid in self._state.held:
-            who = f"policy {type(profile.hold).__name__} holds it back for a better place"
-        else:
-            who = f"policy {type(profile.place).__name__} has not placed it yet"
-        return f"waiting although {open_count} nodes have room: {who}"
+    def _in_node_queue(self, reservation: Reservation) -> str:
+        state, row = self._state, reservation.rows[0]
+        if len(reservation.rows) == 1:
+            queue = state.node_queues.by_row[row]
+            ahead = sum(len(each.tasks) for each in queue[: queue.index(reservation)])
+            return f"in the queue of node {state.cluster.names[row]}, {ahead} pods ahead"
+        return f"in the queues of {len(reservation.rows)} nodes, for {len(reservation.tasks)} pods of its job"

@@ -1,14 +1,13 @@
-"""Tasks meant for nodes that are busy: lines they stand in, and plans that hold for one round.
+"""Node queues: reservations of tasks that wait for a busy node, in order of arrival.
 
-A task that has joined one line, and one that is planned on a node, count as `meant` in the cluster's
-arrays, so that whoever comes later sees the room as taken. A job's reservations do not: most of them
-will come to nothing. Neither is persisted: a restart makes them again from the pending pods.
+A task that joined one node queue counts as `tentative` in the cluster's arrays, so that tasks placed later
+see its room as taken. The reservations of a job in many queues do not count: most of them become void.
+Nothing here is persisted; after a restart policies answer again for the pending pods.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import inf
+from collections.abc import Iterable, Mapping, Sequence
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.model.objects import Task
@@ -16,150 +15,112 @@ from eclectus.model.reservation import ClassKey, Reservation
 
 
 class NodeQueues:
-    """Per node, the claims that stand in its line."""
+    """The node queue of every row."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self.by_row: dict[int, list[Reservation]] = {}
-        self._class_keys: dict[int, dict[ClassKey, int]] = {}
-        self._reservations: dict[str, Reservation] = {}
+        self._by_row: dict[int, list[Reservation]] = {}
+        self._class_keys: dict[int, dict[ClassKey, int]] = {}  # row -> class -> reservations in the queue
+        self._reservations: dict[str, Reservation] = {}  # uid -> the reservation behind which it waits
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._reservations
 
     def __len__(self) -> int:
+        """Tasks that wait in node queues."""
         return len(self._reservations)
 
+    @property
+    def by_row(self) -> Mapping[int, Sequence[Reservation]]:
+        """Row -> its queue; rows with an empty queue are missing. Follows every change."""
+        return self._by_row
+
     def reservation_of(self, uid: str) -> Reservation:
-        """The claim by which a task waits; raises KeyError if none."""
+        """The reservation behind which a task waits; raises KeyError if there is none."""
         return self._reservations[uid]
 
     def class_keys(self, row: int) -> Iterable[ClassKey]:
-        """What there is in the line of this row, each kind once: lines are long and have few kinds."""
+        """The classes in the queue of this row, each once: queues are long and have few classes."""
         return self._class_keys.get(row, {}).keys()
 
-    # -- coming ----------------------------------------------------------------------------------
+    # -- adding ----------------------------------------------------------------------------------
 
     def enqueue(self, task: Task, row: int, now: float) -> None:
-        """The task stands last in the line of this row."""
-        claim = self._reservations[task.uid] = Reservation([task], [row], now, is_tentative=True)
-        self._enqueue(claim, row)
+        """Add the task at the end of the queue of this row."""
+        reservation = self._reservations[task.uid] = Reservation([task], [row], now, is_tentative=True)
+        self._append(reservation, row)
 
     def reserve(self, tasks: Sequence[Task], rows: Sequence[int], sticky: bool, now: float) -> None:
-        """Tasks of one kind stand behind a reservation in the line of each of these rows."""
-        claim = Reservation(list(tasks), list(rows), now, sticky=sticky)
-        for row in claim.rows:
-            self._enqueue(claim, row)
-        for task in claim.tasks:
-            self._reservations[task.uid] = claim
+        """Add one reservation for tasks of one class at the end of the queue of each of these rows."""
+        reservation = Reservation(list(tasks), list(rows), now, sticky=sticky)
+        for row in reservation.rows:
+            self._append(reservation, row)
+        for task in reservation.tasks:
+            self._reservations[task.uid] = reservation
 
-    def move(self, claim: Reservation, row: int, to: int) -> None:
-        """The claim leaves the line of `row` and stands last in that of `to`."""
-        self._dequeue(claim, row)
-        claim.rows.append(to)
-        self._enqueue(claim, to)
+    def move(self, reservation: Reservation, row: int, to: int) -> None:
+        """Move the reservation from the queue of `row` to the end of that of `to`."""
+        self._remove(reservation, row)
+        reservation.rows.append(to)
+        self._append(reservation, to)
 
-    def _enqueue(self, claim: Reservation, row: int) -> None:
-        self.by_row.setdefault(row, []).append(claim)
-        kinds = self._class_keys.setdefault(row, {})
-        kinds[claim.class_key] = kinds.get(claim.class_key, 0) + 1
-        if claim.is_tentative:
-            self._cluster.add_tentative(row, claim.class_key[0].requests)
+    def _append(self, reservation: Reservation, row: int) -> None:
+        self._by_row.setdefault(row, []).append(reservation)
+        counts = self._class_keys.setdefault(row, {})
+        counts[reservation.class_key] = counts.get(reservation.class_key, 0) + 1
+        if reservation.is_tentative:
+            self._cluster.add_tentative(row, reservation.class_key[0].requests)
 
-    # -- going -----------------------------------------------------------------------------------
+    # -- removing --------------------------------------------------------------------------------
 
-    def dequeue_next(self, claim: Reservation, row: int) -> Task:
-        """The claim's next task starts on this row and stands in no line any more."""
-        task = claim.tasks[0]
-        if len(claim.tasks) > 1 and not claim.sticky:
-            self._dequeue(claim, row)
-        self.remove(task.uid)
-        if claim.tasks and not claim.rows:  # its last reservation is used up, and tasks are left
-            claim.rows.append(row)
-            self._enqueue(claim, row)
+    def dequeue(self, reservation: Reservation, row: int) -> Task:
+        """Take the reservation's next task out of all node queues: it starts on this row."""
+        task = reservation.tasks[0]
+        if len(reservation.tasks) > 1 and not reservation.sticky:
+            self._remove(reservation, row)
+        self.discard(task.uid)
+        if reservation.tasks and not reservation.rows:  # its last reservation is used up, and tasks are left
+            reservation.rows.append(row)
+            self._append(reservation, row)
         return task
 
-    def remove(self, uid: str) -> None:
-        """The task stands in no line any more; with its last task a claim is void everywhere."""
-        claim = self._reservations.pop(uid, None)
-        if claim is None:
+    def discard(self, uid: str) -> None:
+        """The task waits in no node queue any more; without tasks its reservation is void everywhere."""
+        reservation = self._reservations.pop(uid, None)
+        if reservation is None:
             return
-        if len(claim.tasks) == 1:
-            for row in tuple(claim.rows):
-                self._dequeue(claim, row)
-        del claim.tasks[[task.uid for task in claim.tasks].index(uid)]
+        if len(reservation.tasks) == 1:
+            for row in tuple(reservation.rows):
+                self._remove(reservation, row)
+        del reservation.tasks[[task.uid for task in reservation.tasks].index(uid)]
 
-    def remove_reservation(self, claim: Reservation, row: int) -> list[Task]:
-        """The claim is void at this row; returns its tasks, in no line any more, if it stood only there."""
-        if any(other != row for other in claim.rows):
-            while row in claim.rows:
-                self._dequeue(claim, row)
+    def cancel(self, reservation: Reservation, row: int) -> list[Task]:
+        """Cancel the reservation at this row.
+
+        Returns its tasks, then in no node queue any more, if it had no reservation elsewhere.
+        """
+        if any(other != row for other in reservation.rows):
+            while row in reservation.rows:
+                self._remove(reservation, row)
             return []
-        tasks = list(claim.tasks)
+        tasks = list(reservation.tasks)
         for task in tasks:
-            self.remove(task.uid)
+            self.discard(task.uid)
         return tasks
 
-    def remove_queue(self, row: int) -> list[Task]:
-        """The line of this row is no more; returns those who now stand in no line, in order."""
-        claims = dict.fromkeys(self.by_row.get(row, ()))
-        return [task for claim in claims for task in self.remove_reservation(claim, row)]
+    def cancel_all(self, row: int) -> list[Task]:
+        """Cancel every reservation at this row; returns the tasks then in no node queue, in order."""
+        reservations = dict.fromkeys(self._by_row.get(row, ()))
+        return [task for reservation in reservations for task in self.cancel(reservation, row)]
 
-    def _dequeue(self, claim: Reservation, row: int) -> None:
-        claim.rows.remove(row)
-        line, kinds = self.by_row[row], self._class_keys[row]
-        line.remove(claim)
-        kinds[claim.class_key] -= 1
-        if not kinds[claim.class_key]:
-            del kinds[claim.class_key]
-        if not line:
-            del self.by_row[row], self._class_keys[row]
-        if claim.is_tentative:
-            self._cluster.add_tentative(row, claim.class_key[0].requests, -1)
-
-
-class Deferrals:
-    """For one round, the busy node each waiting task is meant for; `since` outlives the round."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._rows: dict[str, tuple[Task, int]] = {}
-        # Read these, do not write them:
-        self.next_recheck = inf  # when the first plan asks to be looked at again, seconds
-        self.since: dict[str, float] = {}  # uid -> since when planned in every round and not placed, seconds
-
-    def row_of(self, uid: str) -> int | None:
-        """The row a task is planned on."""
-        plan = self._rows.get(uid)
-        return plan[1] if plan else None
-
-    def add(self, task: Task, row: int, now: float, until: float) -> None:
-        """The task waits for this row."""
-        self._rows[task.uid] = (task, row)
-        self.since.setdefault(task.uid, now)
-        self._cluster.add_tentative(row, task.spec.requests)
-        self.next_recheck = min(self.next_recheck, until)
-
-    def clear(self) -> None:
-        """A new round: no task is meant for any node. `since` stays until `prune`."""
-        self.next_recheck = inf
-        if self._rows:
-            for task, row in self._rows.values():
-                self._cluster.add_tentative(row, task.spec.requests, -1)
-            self._rows.clear()
-
-    def prune(self) -> None:
-        """The round is over: only tasks still planned remember since when."""
-        if self.since:
-            for uid in [uid for uid in self.since if uid not in self._rows]:
-                del self.since[uid]
-
-    def discard(self, uid: str) -> None:
-        """The task is gone."""
-        if not self.since:
-            return
-        plan = self._rows.pop(uid, None)
-        self.since.pop(uid, None)
-        if plan is not None:
-            task, row = plan
-            self._cluster.add_tentative(row, task.spec.requests, -1)
+    def _remove(self, reservation: Reservation, row: int) -> None:
+        reservation.rows.remove(row)
+        queue, counts = self._by_row[row], self._class_keys[row]
+        queue.remove(reservation)
+        counts[reservation.class_key] -= 1
+        if not counts[reservation.class_key]:
+            del counts[reservation.class_key]
+        if not queue:
+            del self._by_row[row], self._class_keys[row]
+        if reservation.is_tentative:
+            self._cluster.add_tentative(row, reservation.class_key[0].requests, -1)

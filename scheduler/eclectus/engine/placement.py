@@ -1,183 +1,160 @@
-"""Places: policies are asked, their answers checked, and each is in force before the next is asked for.
+"""Placement: Place policies are asked, and each action is validated and put in force before the next one.
 
-A policy is a plug-in. Whatever it asks for in error, or raises, costs the pod at hand a back-off and
-gets a Fault with the policy's name; it never reaches a node and never stops the round.
+A policy is a plug-in. What it asks for in error, or raises, costs the task at hand a back-off and becomes a
+Fault with the policy's name. It reaches no node and does not stop the scheduling cycle.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any
 
 from eclectus.engine.class_queues import SortedClassQueue
 from eclectus.engine.node_dispatch import NodeDispatch
-from eclectus.engine.pending import SchedulingCycle
+from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.validation import validate
 from eclectus.framework import Action, Defer, Enqueue, Place, PlacePolicy, Profile, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
-FAULTS_MOST = 100  # a policy that errs more often in one round is heard no further in it
-PARKED_SECONDS_MOST = 300.0  # a lane parked longer is looked at afresh (kube-scheduler's five minutes)
+FAULTS_MOST = 100  # after so many errors in one cycle the policy is not asked again in it
+UNSCHEDULABLE_SECONDS_MOST = 300.0  # after that a class is rechecked (kube-scheduler: five minutes)
 
 _NO_MORE: Any = object()
 
 
 class Placement:
-    """One round's placements."""
+    """The scheduling cycles of all profiles. `_handlers`: type of action -> what puts it in force."""
 
-    def __init__(self, state: State, serving: NodeDispatch) -> None:
-        self._state, self._serving = state, serving
-        self._handlers: dict[type, Callable[[SchedulingCycle, Any], None]] = {
-            Place: self._bind,
+    def __init__(self, state: State, node_dispatch: NodeDispatch) -> None:
+        self._state, self._node_dispatch = state, node_dispatch
+        self._handlers: Mapping[type, Callable[[SchedulingCycle, Any], None]] = {
+            Place: self._place,
             Defer: self._defer,
             Enqueue: self._enqueue,
-            ReserveMany: self._reserve,
-            Unschedulable: self._mark_unschedulable,
+            ReserveMany: self._reserve_many,
+            Unschedulable: self._unschedulable,
         }
-        state.view.deferred_since = state.deferrals.since
 
-    # -- turns ---------------------------------------------------------------------------------
+    # -- cycles --------------------------------------------------------------------------------
 
     def place_pending(self) -> None:
-        """Every profile places what it can; the profile whose first task is first in line begins."""
+        """Run one cycle of every profile, beginning with the profile whose first task is the eldest."""
         state = self._state
-        state.deferrals.clear()
-        state.held.clear()
-        awake = self._active_queues().items()
-        for name, lanes in sorted(awake, key=_eldest) if len(awake) > 1 else awake:
-            self._run_cycle(state.profiles[name], lanes)
-        state.deferrals.prune()
+        state.deferrals.begin_cycle()
+        active = self._active_queues().items()
+        for name, queues in sorted(active, key=_eldest) if len(active) > 1 else active:
+            self._run_cycle(state.profiles[name], queues)
+        state.deferrals.end_cycle()
 
-    def flush(self) -> None:
-        """Look afresh at lanes parked for long. What only that finds was missed: a defect, counted."""
+    def recheck(self) -> None:
+        """Recheck classes that have long been unschedulable; one that fits now is a defect and is counted."""
         state = self._state
-        for lane in state.class_queues:
-            if lane.unschedulable_since is None or state.now - lane.unschedulable_since < PARKED_SECONDS_MOST:
+        for queue in state.class_queues:
+            since = queue.unschedulable_since
+            if since is None or state.now - since < UNSCHEDULABLE_SECONDS_MOST:
                 continue
-            lane.unschedulable_since = state.now
-            if not state.view.classes.recheck(lane.spec, lane.workload):
-                state.counts["missed_wakes"] += len(lane)
-                lane.activate()
+            if state.view.classes.recheck(queue.spec, queue.workload):
+                queue.recheck_later(state.now)
+            else:
+                state.counters.missed_activations += len(queue)
+                queue.activate()
 
     def _active_queues(self) -> dict[str, list[SortedClassQueue]]:
-        """Lanes by profile: active ones, and parked ones whose class has found hope."""
-        awake: dict[str, list[SortedClassQueue]] = {}
-        for lane in self._state.class_queues:
-            if lane.unschedulable_since is not None:
-                found = self._state.view.classes.of(lane.spec, lane.workload)
-                if not found.fits_now_count and not (lane.never_feasible and found.feasible_count):
+        """Class queues by profile: the active ones, and those that a change of the cluster activates."""
+        active: dict[str, list[SortedClassQueue]] = {}
+        for queue in self._state.class_queues:
+            if queue.unschedulable_since is not None:
+                found = self._state.view.classes.of(queue.spec, queue.workload)
+                if not found.fits_now_count and not (queue.never_feasible and found.feasible_count):
                     continue
-                lane.activate()
-            awake.setdefault(lane.profile, []).append(lane)
-        return awake
+                queue.activate()
+            active.setdefault(queue.profile, []).append(queue)
+        return active
 
-    def _run_cycle(self, profile: Profile, lanes: list[SortedClassQueue]) -> None:
-        walk, policy = SchedulingCycle(profile, self._state, lanes), profile.place
+    def _run_cycle(self, profile: Profile, queues: list[SortedClassQueue]) -> None:
+        cycle, policy = SchedulingCycle(profile, self._state, queues), profile.place
         answers: Iterator[Action] | None = None
         faults = 0
         while faults < FAULTS_MOST:
             try:
                 if answers is None:
-                    answers = iter(policy.place(self._state.view, walk))
+                    answers = iter(policy.place(self._state.view, cycle))
                 action = next(answers, _NO_MORE)
             except Exception as error:  # a plug-in's defect must not stop the others
                 faults += 1
-                if not self._blame(walk, policy, f"{type(error).__name__}: {error}"):
+                if not self._policy_raised(cycle, policy, f"{type(error).__name__}: {error}"):
                     break
-                answers = None  # a generator that has raised is dead
+                answers = None  # a generator that has raised is finished
                 continue
             if action is _NO_MORE:
                 break
             try:
-                self._apply(walk, action)
+                validate(self._state, cycle.offered, action)
+                self._handlers[type(action)](cycle, action)
             except PolicyError as error:
                 faults += 1
-                self._reject(walk, policy, action, error)
+                self._reject(cycle, policy, action, error)
         if faults == FAULTS_MOST:
-            self._blame(walk, policy, f"erred {faults} times in one round")
-        if profile.relieve:
-            self._relieve(profile, walk)
-        self._state.class_queues.end_cycle(lanes)
+            self._policy_raised(cycle, policy, f"erred {faults} times in one scheduling cycle")
+        self._state.class_queues.end_cycle(queues)
 
-    def _reject(self, walk: SchedulingCycle, policy: PlacePolicy, action: Action, error: PolicyError) -> None:
-        """The action must not be put in force: its task, if it is one at hand, backs off."""
+    def _reject(
+        self, cycle: SchedulingCycle, policy: PlacePolicy, action: Action, error: PolicyError
+    ) -> None:
+        """The action is not put in force: each task of it that was offered backs off."""
         self._state.fault(policy, str(error))
         for task in getattr(action, "tasks", (getattr(action, "task", None),)):
-            if isinstance(task, Task) and task.uid in walk.offered:
-                walk.fail(walk.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
+            if isinstance(task, Task) and task.uid in cycle.offered:
+                cycle.fail(cycle.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
 
-    def _blame(self, walk: SchedulingCycle, policy: PlacePolicy, message: str) -> bool:
-        """The policy raised: its newest unanswered task backs off. False when there is none to blame."""
+    def _policy_raised(self, cycle: SchedulingCycle, policy: PlacePolicy, message: str) -> bool:
+        """The task that was offered last and not answered backs off; False if there is none."""
         self._state.fault(policy, message)
-        if not walk.offered:
+        if not cycle.offered:
             return False
-        task, _ = walk.offered[next(reversed(walk.offered))]
-        walk.fail(task, f"policy {type(policy).__name__} failed: {message}")
+        task, _ = cycle.offered[next(reversed(cycle.offered))]
+        cycle.fail(task, f"policy {type(policy).__name__} failed: {message}")
         return True
 
-    def _relieve(self, profile: Profile, walk: SchedulingCycle) -> None:
-        for policy in profile.relieve:
-            walk.offered.update(walk.refused)
-            try:
-                for action in policy.relieve(self._state.view, [task for task, _ in walk.refused.values()]):
-                    self._apply(walk, action)
-            except Exception as error:  # a plug-in's defect must not stop the others
-                self._state.fault(policy, f"{type(error).__name__}: {error}")
+    # -- action handlers: each action has been validated ---------------------------------------
 
-    # -- ask, then commit ------------------------------------------------------------------------
-
-    def _apply(self, walk: SchedulingCycle, action: Action) -> None:
-        """Put an action in force; raises PolicyError, having changed nothing, if it must not be."""
-        validate(self._state, walk.offered, action)
-        self._handlers[type(action)](walk, action)
-
-    def _bind(self, walk: SchedulingCycle, place: Place) -> None:
-        walk.remove(place.task)
+    def _place(self, cycle: SchedulingCycle, place: Place) -> None:
+        cycle.remove(place.task)
         self._state.bind(place.task, int(place.row), place.devices)
 
-    def _defer(self, walk: SchedulingCycle, plan: Defer) -> None:
-        walk.keep(plan.task)
-        self._state.deferrals.add(plan.task, int(plan.row), self._state.now, plan.until)
+    def _defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
+        cycle.keep(defer.task)
+        self._state.deferrals.add(defer.task, int(defer.row), self._state.now, defer.until)
 
-    def _enqueue(self, walk: SchedulingCycle, join: Enqueue) -> None:
-        walk.remove(join.task)
-        self._serving.enqueue(join.task, int(join.row))
+    def _enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
+        cycle.remove(enqueue.task)
+        self._node_dispatch.enqueue(enqueue.task, int(enqueue.row))
 
-    def _reserve(self, walk: SchedulingCycle, batch: ReserveMany) -> None:
-        for task in batch.tasks:
-            walk.remove(task)
-        rows = [int(row) for row in batch.rows]
-        self._state.node_queues.reserve(batch.tasks, rows, batch.sticky, self._state.now)
+    def _reserve_many(self, cycle: SchedulingCycle, reserve: ReserveMany) -> None:
+        for task in reserve.tasks:
+            cycle.remove(task)
+        rows = [int(row) for row in reserve.rows]
+        self._state.node_queues.reserve(reserve.tasks, rows, reserve.sticky, self._state.now)
         for row in rows:
-            self._serving.dispatch(row)
+            self._node_dispatch.dispatch(row)
 
-    def _mark_unschedulable(self, walk: SchedulingCycle, refuse: Unschedulable) -> None:
-        state, task, why = self._state, refuse.task, refuse.reason
-        if not why.of_class:
-            walk.remove(task)
-            state.back_off(task, "Unschedulable", why.message)
-            return
-        refused = walk.offered.pop(task.uid)
-        lane = refused[1]
-        if lane.unschedulable_since is not None:
-            return  # with an earlier task of this round: who takes all tasks may refuse each
-        walk.refused[task.uid] = refused
-        hopeless = not state.view.task_class(task).feasible_count
-        if hopeless:
-            for waiting in lane:
-                state.reports.expedite(waiting.uid, state.now)
-        lane.mark_unschedulable(state.now, hopeless, why.message)
-        state.attempted("unschedulable", task, len(lane))
+    def _unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
+        task, reason = unschedulable.task, unschedulable.reason
+        if reason.of_class:
+            cycle.mark_unschedulable(task, reason.message)
+        else:
+            cycle.remove(task)
+            self._state.back_off(task, "Unschedulable", reason.message)
 
 
-def _eldest(awake: tuple[str, list[SortedClassQueue]]) -> tuple[float, ...]:
-    return min(map(_age, awake[1]))
+def _eldest(active: tuple[str, list[SortedClassQueue]]) -> tuple[float, ...]:
+    return min(map(_age, active[1]))
 
 
-def _age(lane: SortedClassQueue) -> tuple[float, ...]:
-    """By which profiles are compared: what their Orders say of their own tasks cannot be."""
-    head = lane.head
-    return (inf,) if head is None else (-head.priority, head.created, lane.serial)
+def _age(queue: SortedClassQueue) -> tuple[float, ...]:
+    """By which profiles are compared: the keys of different Orders cannot be."""
+    head = queue.head
+    return (inf,) if head is None else (-head.priority, head.created, queue.serial)

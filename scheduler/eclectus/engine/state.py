@@ -1,68 +1,74 @@
-"""All that the engine knows, in one place that the engine's parts share."""
+"""The engine's state: its parts, the moves of a pod between queues, and the commands of this step.
+
+Each part changes only through its own methods; what it shows of itself is read-only.
+
+    cluster         nodes as arrays, and what is held on them
+    placed          pods on nodes: assumed, bound, or nominated by another scheduler
+    pending         pods of our profiles that are not bound, as last seen; each is in exactly one of
+                    class_queues, node_queues, backoff, gated, placed.assumed, or is being deleted
+    deferrals       pods in class_queues that wait for one busy node in this cycle
+    reports         pods that get a PodScheduled=False condition, and when
+    counters        counts for metrics
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
+from typing import Literal
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
-from eclectus.engine.assumed import PlacedPods
 from eclectus.engine.backoff import Backoff
 from eclectus.engine.class_queues import ClassQueues
-from eclectus.engine.node_queues import Deferrals, NodeQueues
-from eclectus.engine.report_timing import ReportSchedule
+from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
+from eclectus.engine.deferrals import Deferrals
+from eclectus.engine.node_queues import NodeQueues
+from eclectus.engine.placed_pods import PlacedPods
+from eclectus.engine.report_schedule import ReportSchedule
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
 from eclectus.model.commands import Bind, Command, Fault, Report
 from eclectus.model.objects import Task
 
-
-@dataclass(frozen=True, slots=True)
-class QueueCounts:
-    """How many pods stand where, and what has been counted since the start."""
-
-    active: int
-    backoff: int
-    unschedulable: int
-    gated: int
-    node_queues: int
-    binding: int
-    nodes: int
-    classes: int
-    counts: dict[str, int]
+FailureReason = Literal["Unschedulable", "SchedulerError"]
+ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode"]
 
 
 class State:
-    """The picture of the cluster, the queues, and the commands of the step under way."""
+    """What the engine knows, and what it has decided in this step."""
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int) -> None:
-        self.profiles = {profile.scheduler_name: profile for profile in profiles}
+        self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in profiles}
         self.learn = learn
+        self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
-        self.view = View(self.cluster, learn, Random(seed))
-        self.view.shares_by_policy = self._usages()
-        self.view.job_work = self.work = self._work()
-        self.placed = PlacedPods(self.cluster, self.view.shares_by_policy.values())
         self.class_queues = ClassQueues()
         self.node_queues = NodeQueues(self.cluster)
         self.deferrals = Deferrals(self.cluster)
         self.backoff = Backoff()
         self.reports = ReportSchedule()
-        self.gated: set[str] = set()
-        self.held: dict[str, float] = {}  # uid -> until when a Hold policy keeps it back, in the newest round
-        self.pending: dict[str, Task] = {}  # ours and not bound, as last seen, in flight or not
-        self.commands: list[Command] = []
-        self.counts: dict[str, int] = defaultdict(int)
-        self.view.node_queues = self.node_queues.by_row
-        self.view.placed_pods = self.placed.on_row
-        self.now = 0.0  # the time of the step, seconds
+        self.counters = Counters()
+        shares = self._shares_by_policy()
+        self.placed = PlacedPods(self.cluster, shares.values())
+        self.job_work = self._job_work()
+        self.view = View(
+            self.cluster,
+            learn,
+            Random(seed),
+            node_queues=self.node_queues.by_row,
+            deferred_since=self.deferrals.since,
+            placed_pods=self.placed.on_row,
+            shares_by_policy=shares,
+            job_work=self.job_work,
+        )
+        self._pending: dict[str, Task] = {}
+        self._gated: set[str] = set()
+        self._commands: list[Command] = []
 
-    def _usages(self) -> dict[int, GroupShares]:
-        """By the identity of each policy that asks for one."""
+    def _shares_by_policy(self) -> dict[int, GroupShares]:
+        """The accounts that policies ask for, by the identity of the policy."""
         asking = [policy for each in self.profiles.values() for policy in (each.order, each.place)]
         return {
             id(policy): GroupShares(self.cluster, policy.counted_by, partial(self.fault, policy))
@@ -70,96 +76,126 @@ class State:
             if policy.counted_by is not None
         }
 
-    def _work(self) -> JobWork | None:
+    def _job_work(self) -> JobWork | None:
         profiles = self.profiles.values()
         return JobWork() if any(each.order.wants_work or each.place.wants_work for each in profiles) else None
 
-    # -- moving pods between queues --------------------------------------------------------------
+    # -- the step --------------------------------------------------------------------------------
 
-    def enqueue(self, task: Task, cause: str) -> None:
-        """The pod waits for its turn."""
+    def begin_step(self, now: float) -> None:
+        """A step begins at this time, seconds."""
+        self.now = self.view.now = now
+        self.view.classes.cycle += 1
+
+    def end_step(self) -> list[Command]:
+        """The step is over; its commands."""
+        commands, self._commands = self._commands, []
+        return commands
+
+    # -- pending pods ----------------------------------------------------------------------------
+
+    @property
+    def pending(self) -> Mapping[str, Task]:
+        """uid -> task, as last seen. Follows every change."""
+        return self._pending
+
+    def set_pending(self, task: Task) -> Task | None:
+        """A pending pod of ours was seen; as it was seen before, None for the first time."""
+        before = self._pending.get(task.uid)
+        self._pending[task.uid] = task
+        if before is None and self.job_work is not None:
+            self.job_work.appear(task)
+        return before
+
+    def enqueue(self, task: Task, event: str) -> None:
+        """Put the pod into its class queue. `event`: why, as kube-scheduler's metrics name it."""
         order = self.profiles[task.profile].order
         try:
-            lane = self.class_queues.add(task, order)
+            queue = self.class_queues.add(task, order)
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
             self.fault(order, problem)
             self.back_off(task, "SchedulerError", f"policy {type(order).__name__} failed: {problem}")
             return
-        self.reports.add(task.uid, self.now, at_once=lane.never_feasible)
-        self.counts[f"incoming:active:{cause}"] += 1
+        self.reports.add(task.uid, self.now, at_once=queue.never_feasible)
+        self.counters.incoming["active", event] += 1
 
     def dequeue(self, uid: str) -> None:
-        """The pod stands in no queue."""
+        """Take the pod out of whatever queue it is in."""
         self.class_queues.discard(uid)
-        self.node_queues.remove(uid)
+        self.node_queues.discard(uid)
         self.deferrals.discard(uid)
         self.backoff.discard(uid)
         self.reports.cancel(uid)
-        self.gated.discard(uid)
+        self._gated.discard(uid)
+
+    def gate(self, uid: str) -> None:
+        """The pod has scheduling gates and is in no other queue."""
+        self._gated.add(uid)
+
+    def back_off(self, task: Task, reason: FailureReason, message: str) -> None:
+        """The pod failed for a reason that no cluster event resolves: report it and try again later."""
+        self.reports.cancel(task.uid)
+        self.backoff.add(task, self.now)
+        self.counters.incoming["backoff", "ScheduleAttemptFailure"] += 1
+        self.count_attempts("error" if reason == "SchedulerError" else "unschedulable", task)
+        self.report(task, reason, message)
 
     def forget(self, uid: str) -> Task | None:
-        """The pod is bound or gone: nothing of it stays. Returns it as it was pending, if it was."""
-        task = self.pending.pop(uid, None)
+        """The pod is bound or gone: forget it everywhere. Returns it as it was pending, if it was."""
+        task = self._pending.pop(uid, None)
         if task is None:
-            return None  # whoever is not pending stands in no queue
-        if uid not in self.placed.assumed:  # nor does whoever is in flight, of whom nothing is said
+            return None  # a pod that is not pending is in no queue
+        if uid not in self.placed.assumed:  # nor is an assumed pod, of which nothing is reported
             self.dequeue(uid)
             self.reports.forget(uid)
         self.backoff.forget(uid)
-        if self.work is not None:
-            self.work.vanish(task)
+        if self.job_work is not None:
+            self.job_work.vanish(task)
         return task
 
-    def back_off(self, task: Task, reason: str, message: str) -> None:
-        """The pod failed for a reason that no cluster event will cure: say so and try again later."""
-        self.reports.cancel(task.uid)
-        self.backoff.add(task, self.now)
-        self.counts["incoming:backoff:ScheduleAttemptFailure"] += 1
-        self.attempted("error" if reason == "SchedulerError" else "unschedulable", task)
-        self.report(task, reason, message)
-
-    def attempted(self, result: str, task: Task, pods: int = 1) -> None:
-        """Count attempts by result and profile."""
-        self.counts[f"attempts:{result}:{task.profile}"] += pods
-
-    # -- speaking ------------------------------------------------------------------------------
+    # -- commands --------------------------------------------------------------------------------
 
     def bind(self, task: Task, row: int, devices: tuple[int, ...] = ()) -> None:
-        """Assume the pod on the node, on these of its devices if it asks for some, and ask for the bind."""
+        """Assume the pod on the node, with these of its devices if it requests some, and bind it."""
         node = self.cluster.names[row]
         if self.cluster.devices is not None:
             task = self.cluster.devices.named(row, task, devices)
         self.reports.forget(task.uid)
         self.placed.assume(task, node, self.now)
-        if self.work is not None:
-            self.work.begin(task)
-        self.commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
+        if self.job_work is not None:
+            self.job_work.begin(task)
+        self._commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
 
-    def report(self, task: Task, reason: str, message: str) -> None:
-        """Tell the pod why it waits, unless that stands there already."""
-        standing = self.pending.get(task.uid, task).reported
-        if self.reports.record(task.uid, message, standing, self.now):
-            self.commands.append(
-                Report(task.uid, task.namespace, task.name, task.profile, reason, message)  # type: ignore[arg-type]
-            )
+    def report(self, task: Task, reason: ReportReason, message: str) -> None:
+        """Write on the pod why it is not placed, unless it says so already."""
+        on_the_pod = self._pending.get(task.uid, task).reported
+        if self.reports.record(task.uid, message, on_the_pod, self.now):
+            self._commands.append(Report(task.uid, task.namespace, task.name, task.profile, reason, message))
 
     def fault(self, policy: object, message: str) -> None:
-        """A policy has misbehaved."""
-        self.commands.append(Fault(type(policy).__name__, message))
-        self.counts["faults"] += 1
+        """A policy has failed or asked for an action that was refused."""
+        self._commands.append(Fault(type(policy).__name__, message))
+        self.counters.faults += 1
+
+    # -- counting --------------------------------------------------------------------------------
+
+    def count_attempts(self, result: AttemptResult, task: Task, pods: int = 1) -> None:
+        """Count attempts to place pods of the task's profile."""
+        self.counters.attempts[result, task.profile] += pods
 
     def queue_counts(self) -> QueueCounts:
-        """Count everybody; O(lanes)."""
-        parked = sum(len(lane) for lane in self.class_queues if lane.unschedulable_since is not None)
+        """How many pods are in which queue; O(class queues)."""
+        queues = self.class_queues
+        unschedulable = sum(len(queue) for queue in queues if queue.unschedulable_since is not None)
         return QueueCounts(
-            active=len(self.class_queues) - parked,
+            active=len(queues) - unschedulable,
             backoff=len(self.backoff),
-            unschedulable=parked,
-            gated=len(self.gated),
+            unschedulable=unschedulable,
+            gated=len(self._gated),
             node_queues=len(self.node_queues),
             binding=len(self.placed.assumed),
             nodes=len(self.cluster),
             classes=len(self.view.classes),
-            counts=dict(self.counts),
+            counters=self.counters,
         )

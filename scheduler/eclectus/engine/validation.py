@@ -1,4 +1,4 @@
-"""Asking before committing: what an action must be before the engine takes it.
+"""Validation: what an action must be before the engine puts it in force. Changes nothing.
 
 A policy is a plug-in, so nothing is taken for granted, not even that an action names a task.
 """
@@ -22,56 +22,56 @@ Offered = Mapping[str, tuple[Task, SortedClassQueue]]
 
 
 def validate(state: State, offered: Offered, action: Action) -> None:
-    """Raise PolicyError if the action must not be taken; changes nothing."""
-    vet_kind = _VALIDATORS.get(type(action))
-    if vet_kind is None:
+    """Raise PolicyError if the action must not be put in force."""
+    validate_type = _VALIDATORS.get(type(action))
+    if validate_type is None:
         raise PolicyError(f"{action!r} is not an action a Place policy may answer with")
-    vet_kind(state, offered, action)
+    validate_type(state, offered, action)
 
 
 def _validate_place(state: State, offered: Offered, place: Place) -> None:
     task, row, devices = place.task, place.row, place.devices
     _validate_task(offered, task)
     if not state.view.task_class(task).scalars.fits_now[_validate_row(state, task, row)]:
-        raise PolicyError(f"node {state.cluster.names[row]} is not open to {task}")
+        raise PolicyError(f"{task} does not fit on node {state.cluster.names[row]} now")
     if not isinstance(devices, tuple) or devices:
         _validate_devices(state, task, row, devices)
 
 
-def _validate_defer(state: State, offered: Offered, plan: Defer) -> None:
-    task, row, until = plan.task, plan.row, plan.until
+def _validate_defer(state: State, offered: Offered, defer: Defer) -> None:
+    task, row, until = defer.task, defer.row, defer.until
     _validate_task(offered, task)
     if not state.view.task_class(task).scalars.feasible[_validate_row(state, task, row)]:
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
-    if not until > state.now:  # nan too; a look at a time gone by would be a busy loop
-        raise PolicyError(f"{task} cannot wait to look again at {until}: it is {state.now} now")
+    if not until > state.now:  # nan too; a time in the past would be a busy loop
+        raise PolicyError(f"{task} cannot be deferred until {until}: it is {state.now} now")
 
 
-def _validate_enqueue(state: State, offered: Offered, join: Enqueue) -> None:
-    _validate_task(offered, join.task)
-    _validate_wait(state, join.task, join.row)
+def _validate_enqueue(state: State, offered: Offered, enqueue: Enqueue) -> None:
+    _validate_task(offered, enqueue.task)
+    _validate_wait(state, enqueue.task, enqueue.row)
 
 
-def _validate_unschedulable(state: State, offered: Offered, refuse: Unschedulable) -> None:
-    task, why = refuse.task, refuse.reason
+def _validate_unschedulable(state: State, offered: Offered, unschedulable: Unschedulable) -> None:
+    task, reason = unschedulable.task, unschedulable.reason
     _validate_task(offered, task)
-    if not isinstance(why, Reason):
-        raise PolicyError(f"{why!r} is no Why for {task}")
-    if not why.of_class and not why.message:
-        raise PolicyError(f"a refusal of {task} alone must say why: no rule can word it")
+    if not isinstance(reason, Reason):
+        raise PolicyError(f"{reason!r} is no Reason for {task}")
+    if not reason.of_class and not reason.message:
+        raise PolicyError(f"a reason for {task} alone must have a message: no rule can word it")
 
 
-def _validate_reserve_many(state: State, offered: Offered, batch: ReserveMany) -> None:
-    if not batch.tasks or not batch.rows:
-        raise PolicyError(f"a batch needs tasks and rows, not {batch!r}")
-    first = batch.tasks[0]
-    for task in batch.tasks:
+def _validate_reserve_many(state: State, offered: Offered, reserve: ReserveMany) -> None:
+    if not reserve.tasks or not reserve.rows:
+        raise PolicyError(f"reservations need tasks and rows, not {reserve!r}")
+    first = reserve.tasks[0]
+    for task in reserve.tasks:
         _validate_task(offered, task)
         if (task.spec, task.workload, task.profile) != (first.spec, first.workload, first.profile):
-            raise PolicyError(f"{first} and {task} of one batch are not of one kind")
-    if len({task.uid for task in batch.tasks}) < len(batch.tasks):
-        raise PolicyError(f"a task stands twice in the batch of {first}")
-    for row in set(batch.rows):
+            raise PolicyError(f"{first} and {task} behind one reservation are not of one class and profile")
+    if len({task.uid for task in reserve.tasks}) < len(reserve.tasks):
+        raise PolicyError(f"a task is named twice behind the reservation of {first}")
+    for row in set(reserve.rows):
         _validate_wait(state, first, row)
 
 
@@ -80,7 +80,7 @@ def _validate_task(offered: Offered, task: object) -> None:
         raise PolicyError(f"{task!r} is no task")
     at_hand = offered.get(task.uid)
     if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
-        raise PolicyError(f"{task} was not offered in this round, or is answered already")
+        raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")
 
 
 def _validate_wait(state: State, task: Task, row: int) -> None:
@@ -91,8 +91,8 @@ def _validate_wait(state: State, task: Task, row: int) -> None:
 def _validate_devices(state: State, task: Task, row: int, devices: tuple[int, ...]) -> None:
     if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
         raise PolicyError(f"{devices!r} are no devices for {task}")
-    page, milli = state.cluster.devices, amount_of(task.spec.requests, DEVICE_MILLI)
-    if page is None or not page.admits(row, milli, devices):
+    node_devices, milli = state.cluster.devices, amount_of(task.spec.requests, DEVICE_MILLI)
+    if node_devices is None or not node_devices.admits(row, milli, devices):
         name = state.cluster.names[row]
         raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
@@ -108,7 +108,7 @@ def _validate_row(state: State, task: Task, row: int) -> int:
     return row
 
 
-_VALIDATORS: dict[type, Callable[[State, Offered, Any], None]] = {
+_VALIDATORS: Mapping[type, Callable[[State, Offered, Any], None]] = {
     Place: _validate_place,
     Defer: _validate_defer,
     Enqueue: _validate_enqueue,

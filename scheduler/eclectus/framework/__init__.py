@@ -6,21 +6,11 @@
 
 from eclectus.framework.actions import Action, Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
-from eclectus.framework.roles import (
-    Accounted,
-    ClassQueue,
-    Hold,
-    Line,
-    Order,
-    PendingTasks,
-    PlacePolicy,
-    Profile,
-    Relieve,
-)
+from eclectus.framework.roles import Accounted, ClassQueue, Line, Order, PendingTasks, PlacePolicy, Profile
 from eclectus.framework.view import View
 
 __all__ = [
-    "Accounted", "Action", "ClassQueue", "Completion", "Defer", "Enqueue", "Hold", "Learn", "LearnedCell",
-    "Line", "Order", "PendingTasks", "Place", "PlacePolicy", "Profile", "Reason", "Relieve", "ReserveMany",
+    "Accounted", "Action", "ClassQueue", "Completion", "Defer", "Enqueue", "Learn", "LearnedCell",
+    "Line", "Order", "PendingTasks", "Place", "PlacePolicy", "Profile", "Reason", "ReserveMany",
     "Speeds", "Unschedulable", "View",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a Place policy may answer with."""
+"""The actions with which a Place policy answers pending tasks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from eclectus.model.objects import Task
 
 
 class Reason(Struct, frozen=True, gc=False):
-    """Why a task is not placed. `of_class`: true of every task of its class until the cluster changes."""
+    """Why a task is not placed. `of_class`: holds for every task of its class until the cluster changes."""
 
-    message: str = ""  # empty: the engine words it from the rules; must be given for one task alone
+    message: str = ""  # empty: the engine writes kube-scheduler's FitError; required where of_class is False
     of_class: bool = True
 
 
 class Place(Struct, frozen=True, gc=False):
-    """Bind the task to this node now. The node must be open to its class.
+    """Bind the task to this node now. The task must fit there now.
 
-    `devices`: which of the node's devices a task takes that asks for some, whole ones first and that of
-    its share last. Where none are named it takes the fullest that have room.
+    `devices`: the node's devices that a task gets which requests some, whole ones first and the shared one
+    last. Without any the engine chooses the fullest devices that have room.
     """
 
     task: Task
@@ -29,17 +29,18 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class Defer(Struct, frozen=True, gc=False):
-    """The task waits for this busy node, for this round only: the next round plans afresh."""
+    """The task waits for this busy node until the next scheduling cycle, which asks again."""
 
     task: Task
     row: int
-    until: float = inf  # look again at this time even if nothing has happened, seconds
+    until: float = inf  # ask again at this time even if nothing has happened, seconds
 
 
 class Enqueue(Struct, frozen=True, gc=False):
-    """The task joins this node's line and stays there until the Line policy serves it.
+    """The task joins the queue of this node and stays there until the Line policy dispatches it.
 
-    The node must have a slot that services leave to others: a line behind services never moves.
+    The node must have a slot for the class beside its services: services do not end, so a queue behind them
+    would never move.
     """
 
     task: Task
@@ -47,11 +48,11 @@ class Enqueue(Struct, frozen=True, gc=False):
 
 
 class ReserveMany(Struct, frozen=True, gc=False):
-    """Tasks of one kind wait together behind a reservation in the line of each of these nodes.
+    """Tasks of one class wait behind one reservation in the queue of each of these nodes.
 
-    A node that comes to a reservation starts the next of them (late binding); reservations left over
-    when all have started are void. A row given twice gets two. `sticky`: a reservation stays until all
-    tasks have started, instead of being used up by the first.
+    The node that reaches its reservation first starts the next of the tasks (late binding: Sparrow, 2013).
+    When all have started, the reservations left over are void. A row given twice gets two reservations.
+    `sticky`: a reservation stays until all tasks have started, instead of being used up by the first.
     """
 
     tasks: tuple[Task, ...]
@@ -60,7 +61,7 @@ class ReserveMany(Struct, frozen=True, gc=False):
 
 
 class Unschedulable(Struct, frozen=True, gc=False):
-    """The task has no place now."""
+    """The task gets no node now."""
 
     task: Task
     reason: Reason = Reason()

@@ -1,4 +1,4 @@
-"""The learner's part of the seam: what it is told, and what it tells."""
+"""The Learn role: what a learner is informed of, and what it answers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary, Nod
 
 
 class Completion(Struct, frozen=True, gc=False):
-    """A task ran to its end on a node: what a learner learns from."""
+    """A task has run to its end on a node: one sample for the learner."""
 
     row: int
     workload: str
-    seconds: float  # container start to container end; no queueing, no image pull
-    at: float  # when we saw that it had ended, seconds: no kubelet's clock can disturb it
+    seconds: float  # from container start to container end, without queueing and image pull
+    at: float  # when the scheduler saw that it had ended, seconds: independent of the kubelet's clock
 
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    """What is believed of every node for one workload.
+    """The learned speed of every node for one kind of work.
 
-    `rate`: tasks a second in one slot, shape [capacity]. `most`: no rate is above it. `epoch`
-    changes when all rows may have changed at once; a single row changes only together with that
-    node's usage.
+    `rate`: tasks a second in one slot, shape [capacity]. `most`: an upper bound of all rates. `epoch`
+    changes whenever all rows may have changed at once; a single row changes only together with an entry in
+    the cluster's usage change log.
     """
 
     rate: NDArray[np.float64]
@@ -37,19 +37,19 @@ class Speeds:
 
 
 class LearnedCell(Struct, frozen=True, gc=False):
-    """One learned cell, for people."""
+    """What was learned of one node for one kind of work, for people."""
 
     node: str
     workload: str
     rate: float  # tasks a second in one slot
     samples: int
-    confidence: float = 0.0  # chance that the rate is within a third of the truth, 0..1
+    confidence: float = 0.0  # probability that the rate is within a third of the truth, 0..1
     state: NodeState = "live"  # of the node
     newest_at: float | None = None  # when the newest sample was taken, seconds
 
 
 class Learn(ABC):
-    """What does it teach us? One learner serves all profiles: the nodes are the same for all."""
+    """How fast is every node? One learner serves all profiles, because they share the nodes."""
 
     @abstractmethod
     def add_node(self, row: int, node: str, capacity: int) -> None:
@@ -61,44 +61,50 @@ class Learn(ABC):
 
     @abstractmethod
     def observe(self, done: Completion) -> None:
-        """A task has ended."""
+        """A task has run to its end."""
 
     @abstractmethod
     def speeds(self, workload: str) -> Speeds:
-        """What is believed of every node for this workload; cheap, asked with every decision."""
+        """The speed of every node for this kind of work. Called with every decision, so it must be cheap."""
 
     @abstractmethod
     def learned_cells(self) -> Iterator[LearnedCell]:
-        """Every cell with samples, for people."""
+        """Every pair of node and kind of work that has samples."""
 
-    # What a learner that needs to know of may override; none else is told.
+    # Optional. The engine calls the first three only if a learner overrides them.
 
     def arrived(self, workload: str, now: float) -> None:
-        """A task that will end by itself has come to us, or another scheduler has bound it; once a task."""
+        """A task that ends by itself is pending here, or was bound by another scheduler; once a task."""
         del workload, now
 
     def started(self, uid: str, row: int, workload: str, now: float) -> None:
-        """A task that will end by itself has been seen running, whoever bound it; maybe many times over."""
+        """A task that ends by itself was seen running, whoever bound it; possibly more than once a task."""
         del uid, row, workload, now
 
     def left(self, uid: str, now: float) -> None:
-        """A task has ended in any way, or is gone; it may never have been seen running."""
+        """A task has ended, failed or was deleted; it may never have been seen running."""
         del uid, now
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
-        """What is known of every node, as values that another process can recall."""
+        """What was learned of every node, as values that another process can recall."""
         return iter(())
 
     def learned_load(self, now: float) -> LearnedLoad | None:
-        """How busy all nodes are; None where the learner does not say."""
+        """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
         del now
         return None
 
     def summary(self, groups: NDArray[np.intp], now: float) -> LearnedSummary | None:
-        """What is known in all, by group of nodes (by row, -1: none); None where the learner does not say."""
+        """What was learned, by group of nodes; None where the learner has no summary.
+
+        `groups`: the group of each row, -1 for none, shape [capacity].
+        """
         del groups, now
         return None
 
-    def recall(self, known: LearnedNode) -> None:
-        """What was known of a node once, here or elsewhere; the node has a row, `known.at` is not to come."""
-        del known
+    def recall(self, learned: LearnedNode) -> None:
+        """Take over what was learned of a node before or elsewhere.
+
+        The node has a row, and `learned.at` is not after now.
+        """
+        del learned

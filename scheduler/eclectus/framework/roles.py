@@ -1,15 +1,14 @@
-"""The seam: what a policy may see, what it may answer, and the roles it may play.
+"""The roles that policies play: what each is asked, and what it may answer.
 
-A policy is asked, answers with actions, and never keeps a plan of its own: every action is in force
-before the next is asked for, so a generator can look at the view again and see what it has done.
-docs/seam.md walks every policy through these roles. The answers are in answers.py, a learner's words in
-learning.py; all are to be had from here.
+A policy is asked, and answers with actions (actions.py). Each action is in force before the next one is
+asked for: a policy that answers from a generator sees in the view (view.py) what it has done so far, and
+keeps no plan of its own. docs/framework.md walks through every role.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, Protocol
@@ -19,43 +18,43 @@ from eclectus.framework.view import View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 
-# -- what is seen ------------------------------------------------------------------------------
+# -- what a policy is given --------------------------------------------------------------------
 
 
 class ClassQueue(Protocol):
-    """Waiting tasks of one class and one group, in order."""
+    """Pending tasks of one profile, group and class, in the Order's order."""
 
     @property
     def group(self) -> str:
-        """What Order.group said of its tasks."""
+        """What `Order.group` answered for its tasks."""
 
     @property
     def head(self) -> Task | None:
-        """The next task of the lane, None when it has no more for this round."""
+        """The next task of the queue; None when it offers no more in this scheduling cycle."""
 
     @property
     def head_key(self) -> tuple[float, ...]:
-        """Order.key of the head."""
+        """`Order.key` of the head; raises IndexError where there is none."""
 
 
 class PendingTasks(Iterator[Task], ABC):
-    """Waiting tasks in the Order's order, each once a round."""
+    """The pending tasks of one profile in the Order's order, each offered once a scheduling cycle."""
 
     __slots__ = ()
 
     @abstractmethod
     def one_per_queue(self) -> None:
-        """From now on a lane's next task comes only when its task at hand has been answered.
+        """From now on, offer a queue's next task only when its last offered task has been answered.
 
-        The iterator then ends with one task of each lane at hand, and goes on where some are answered: so
-        a policy that compares all waiting tasks sees each kind once, however many wait.
+        The iterator ends when every queue has one unanswered task, and continues after an answer: a policy
+        that compares all pending tasks sees one of each class, however many wait.
         """
 
     @abstractmethod
     def skip(self, task: Task, most: int) -> int:
-        """Leave out for this round up to `most` tasks that come next in the lane of this one, which waits.
+        """Do not offer the next `most` tasks in the queue of this pending task in this scheduling cycle.
 
-        Returns how many there were. Its price does not grow with them.
+        Returns how many were skipped. O(1).
         """
 
 
@@ -63,94 +62,88 @@ class PendingTasks(Iterator[Task], ABC):
 
 
 class Accounted:
-    """A policy for which the engine may keep accounts; what nobody asks for is not kept."""
+    """A policy for which the engine keeps accounts on request."""
 
     @property
     def wants_work(self) -> bool:
-        """Whether `view.work_left` shall be kept."""
+        """Whether `view.work_left` is to be kept."""
         return False
 
     @property
     def counted_by(self) -> Callable[[Task], str] | None:
-        """The group by which `view.usage(self)` shall add up what residents hold; None for no account."""
+        """The group by which `view.shares(self)` adds up what placed pods hold; None for no account."""
         return None
 
 
 class Order(Accounted, ABC):
-    """Whose turn is it?"""
+    """Which pending task is next? Kubernetes' counterpart is QueueSort."""
 
     def group(self, task: Task) -> str:
-        """Tasks of different groups never share a lane: a pool, a job, or nothing."""
+        """A pool, a job, or nothing: tasks of different groups never share a class queue."""
         del task
         return ""
 
     @abstractmethod
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Place of the task within its lane, smallest first. `serial` counts entries into the queue."""
+        """Sort key of the task within its class queue, smallest first. `serial` counts queue entries."""
 
-    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """Yield the lane whose head is next. When asked again, the answer to that head is in force.
+    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
+        """Yield the queue whose head is next; the answer to the last head is in force by then.
 
-        By default that of the smallest key, O(log lanes) a turn; of a single lane that is not even asked.
+        By default the queue with the smallest head key, O(log queues) each. Not called for a single queue.
         """
-        heads = [(lane.head_key, at, lane) for at, lane in enumerate(lanes) if lane.head is not None]
+        heads = [(queue.head_key, at, queue) for at, queue in enumerate(queues) if queue.head is not None]
         heapify(heads)
         while heads:
-            _, at, lane = heappop(heads)
-            yield lane
-            if lane.head is not None:
-                heappush(heads, (lane.head_key, at, lane))
-
-
-class Hold(ABC):
-    """Is it worth waiting for a better place?"""
-
-    @abstractmethod
-    def until(self, view: View, task: Task) -> float:
-        """The time before which the task should not be placed; view.now or earlier lets it go. Seconds."""
+            _, at, queue = heappop(heads)
+            yield queue
+            if queue.head is not None:
+                heappush(heads, (queue.head_key, at, queue))
 
 
 class PlacePolicy(Accounted, ABC):
-    """Which of those places?"""
+    """Which node gets the task? Kubernetes' counterpart is Score."""
 
     @abstractmethod
-    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
-        """Answer tasks with actions: one by one, or all at once, or one of each lane (`turns.one_each()`)."""
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        """Answer pending tasks with actions: one by one, all at once, or one of each queue."""
+
+    def check_profile(self, profile: Profile) -> None:
+        """Whether the policy works with the other policies of its profile.
+
+        Raises SettingsError, whose path is relative to the profile.
+        """
+
+    @property
+    def learner_settings(self) -> Mapping[str, object]:
+        """Settings that the policy requires of the learner, which all profiles share: field -> value."""
+        return {}
 
 
 class Line(ABC):
-    """In which order does a node serve its line?"""
+    """In which order does a node serve its node queue?"""
 
     first_come: ClassVar[bool] = False
-    """Whether `next` answers the first of every line. Then nobody asks it."""
+    """Whether `next` always answers the first of the queue. The engine then does not call it."""
 
     @abstractmethod
-    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
-        """The claim of the line to serve next, None for none yet; the line waits until its task fits."""
+    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
+        """The reservation to dispatch next, None for none yet. The queue waits until its task fits."""
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
-        """Nobody stands in the line of this row, which has just changed: claims to take over, and from where.
+        """Reservations to move to this node, each with the row it comes from.
 
-        Asked only of policies that say something else here.
+        Asked when the node of this row has changed and has an empty node queue, and only of policies that
+        override this method.
         """
         return iter(())
 
 
-class Relieve(ABC):
-    """Who must make room, who deserves a copy, what must be probed?"""
-
-    @abstractmethod
-    def relieve(self, view: View, refused: Sequence[Task]) -> Iterator[Action]:
-        """Act after placement, knowing what was refused this round; refused tasks may be answered again."""
-
-
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One schedulerName and the policies that answer for its pods."""
+    """One schedulerName and the policies that decide for its pods."""
 
     scheduler_name: str
     order: Order
     place: PlacePolicy
     line: Line
-    hold: Hold | None = None
-    relieve: tuple[Relieve, ...] = ()

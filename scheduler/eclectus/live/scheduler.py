@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Protocol
 
 from eclectus.config.shell import Shell as Settings
-from eclectus.engine.state import QueueCounts
+from eclectus.engine.counters import QueueCounts
 from eclectus.framework import LearnedCell
 from eclectus.kubeclient import health
 from eclectus.kubeclient.client import ApiClient, connected
@@ -26,7 +26,7 @@ from eclectus.live.learned.node_profiles import NodeProfiles
 from eclectus.live.learned.probe_load import ProbeLoad
 from eclectus.live.loop import Decider, Loop, Witness
 from eclectus.live.metrics.learned import LearnedCollector
-from eclectus.live.metrics.queue_counts import CensusCollector
+from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import Waits
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched import Nodes, Pods
@@ -75,7 +75,7 @@ class Shell:
         connection, host, clock = settings.client_connection, socket.gethostname(), Clock()
         means = Means(client)
         self._settings, self._metrics = settings, means.metrics
-        self._metrics.registry.register(CensusCollector(engine.queue_counts))
+        self._metrics.registry.register(QueueCountsCollector(engine.queue_counts))
         self._metrics.registry.register(LearnedCollector(engine.learned_summary, clock.now, settings.metrics))
         self._inbox = Inbox()
         pods = Pods(ours)

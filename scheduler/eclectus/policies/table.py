@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.framework import Hold, Learn, Line, Order, PlacePolicy, Relieve
+from eclectus.framework import Learn, Line, Order, PlacePolicy
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.order.drf import DominantShare
@@ -37,8 +37,6 @@ ORDER: dict[str, type[Order]] = {
     "drf": DominantShare,
 }
 
-HOLD: dict[str, type[Hold]] = {}
-
 PLACE: dict[str, type[PlacePolicy]] = {
     "rosella": Rosella,
     "uniform": Uniform,
@@ -67,13 +65,9 @@ LINE: dict[str, type[Line]] = {
     "stealing": Stealing,
 }
 
-RELIEVE: dict[str, type[Relieve]] = {}
-
 ROLES: dict[str, dict[str, type[Any]]] = {
     "learn": LEARN,
     "order": ORDER,
-    "hold": HOLD,
     "place": PLACE,
     "line": LINE,
-    "relieve": RELIEVE,
 }

@@ -27,7 +27,7 @@ Two ways, by `view`:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import Floats, NodeScalars, TaskClass
-from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Profile, Unschedulable, View
 from eclectus.maths.numbers import Arithmetic
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
@@ -150,6 +150,17 @@ class Rosella(PlacePolicy):
         self._replan = Replan(self.theta, self.soft_weight)
         self._sample = Sample(QUERIES[self.query], self.choices, self.distinct, self._cost)
         self._key = KEYS[self.compare]
+
+    def check_profile(self, profile: Profile) -> None:
+        """The paper's node queues are first come, first served. Raises SettingsError."""
+        if self.mode == "paper" and not profile.line.first_come:
+            problem = f"contradicts place's mode: {self.mode}, whose node queues are first come, first served"
+            raise SettingsError("line", f"{problem}; leave it out")
+
+    @property
+    def learner_settings(self) -> Mapping[str, object]:
+        """The learner must have the same mode."""
+        return {"mode": self.mode}
 
     def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """One task, one answer; re-planning passes some over."""

@@ -1,0 +1,127 @@
+"""Placed pods: bound pods, assumed pods, and foreign pods nominated to a node.
+
+A bind is assumed at once and forgotten when it is refused (kube-scheduler: AssumePod, ForgetPod). A bound
+pod never becomes unbound, so an event that says so is late.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.shares import GroupShares
+from eclectus.model.objects import Task
+
+Placed = tuple[Task, str, float]
+"""The pod as it was counted, its node's name, and since when it holds room there, seconds."""
+
+
+class PlacedPods:
+    """Every pod that holds room on a node, whether the node is known yet or not."""
+
+    def __init__(self, cluster: Cluster, shares: Iterable[GroupShares] = ()) -> None:
+        self._cluster, self._shares = cluster, tuple(shares)
+        self._placed: dict[str, Placed] = {}
+        self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
+        self._assumed: dict[str, str] = {}  # uid -> node of a bind that is not answered yet
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._placed
+
+    @property
+    def assumed(self) -> Mapping[str, str]:
+        """uid -> node of every bind that is not answered yet. Follows every change."""
+        return self._assumed
+
+    def node_of(self, uid: str) -> str:
+        """The node on which a pod holds room; empty if none."""
+        placed = self._placed.get(uid)
+        return placed[1] if placed else ""
+
+    def is_bound(self, uid: str) -> bool:
+        """Whether the API server has shown the pod on a node: neither assumed nor nominated."""
+        placed = self._placed.get(uid)
+        return placed is not None and bool(placed[0].node)
+
+    def on_row(self, row: int) -> Iterator[tuple[Task, float]]:
+        """The pods that hold room on a row, and since when, seconds: since their start where it is known."""
+        for uid in self._on.get(self._cluster.names[row], ()):
+            task, _, since = self._placed[uid]
+            yield task, since if task.started is None else task.started
+
+    # -- changes ---------------------------------------------------------------------------------
+
+    def set(self, task: Task, node: str, now: float) -> None:
+        """The pod holds room on this node as given; what it held before is released."""
+        uid, since = task.uid, now
+        placed = self._placed.get(uid)
+        if placed is not None:
+            before, where, at = placed
+            if where == node:
+                if _holds_the_same(before, task):
+                    if task.started != before.started:
+                        self._placed[uid] = (task, node, at)
+                    return
+                since = at
+            self.remove(uid)
+        self._placed[uid] = (task, node, since)
+        self._on[node][uid] = None
+        for shares in self._shares:
+            shares.hold(task)
+        row = self._cluster.rows.get(node)
+        if row is not None:
+            self._cluster.hold(row, task)
+
+    def remove(self, uid: str) -> None:
+        """The pod holds nothing any more."""
+        placed = self._placed.pop(uid, None)
+        if placed is None:
+            return
+        task, node, _ = placed
+        for shares in self._shares:
+            shares.release(uid)
+        on = self._on[node]
+        del on[uid]
+        if not on:
+            del self._on[node]
+        row = self._cluster.rows.get(node)
+        if row is not None:
+            self._cluster.release(row, task)
+
+    def assume(self, task: Task, node: str, now: float) -> None:
+        """Count a bind before it is answered."""
+        self.set(task, node, now)
+        self._assumed[task.uid] = node
+
+    def confirm(self, uid: str) -> bool:
+        """The pod is bound; whether its bind was assumed until now."""
+        return self._assumed.pop(uid, None) is not None
+
+    def forget(self, uid: str, node: str) -> bool:
+        """The bind of this pod to this node was refused; False if that bind is not assumed any more."""
+        if self._assumed.get(uid) != node:
+            return False
+        del self._assumed[uid]
+        self.remove(uid)
+        return True
+
+    def add_node(self, node: str) -> None:
+        """The node has got a row: count the pods already known to be there."""
+        row = self._cluster.rows[node]
+        for uid in self._on.get(node, ()):
+            self._cluster.hold(row, self._placed[uid][0])
+
+    def remove_node(self, node: str) -> None:
+        """The node is about to lose its row: release what is held there. Its pods stay known."""
+        row = self._cluster.rows[node]
+        for uid in self._on.get(node, ()):
+            self._cluster.release(row, self._placed[uid][0])
+
+
+def _holds_the_same(before: Task, after: Task) -> bool:
+    return (
+        before.holding == after.holding
+        and before.spec == after.spec
+        and after.devices in ((), before.devices)
+    )
