@@ -182,7 +182,7 @@ def test_what_cannot_be_stolen_is_a_fault_and_nothing_moves() -> None:
     world = batched(0, line=Liar())
     world.add(*job(1))
     world.end("r1")
-    assert any("does not stand" in fault.message for fault in world.faults)
+    assert any("is not in the queue" in fault.message for fault in world.faults)
     assert world.engine.queue_counts().node_queues == 1
 
 

@@ -208,10 +208,10 @@ class Life(RuleBasedStateMachine):
         for task in known.waiting():
             places = [
                 task.uid in each
-                for each in (state.class_queues, state.node_queues, state.backoff, state.gated)
+                for each in (state.class_queues, state.node_queues, state.backoff, state._gated)
             ]
             assert sum(places) == 1, f"{task}: {places}"
-        standing = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state.gated)
+        standing = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state._gated)
         assert standing == len(known.waiting())
         assert self.engine.queue_counts().counters.missed_activations == 0
 
