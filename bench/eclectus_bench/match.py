@@ -15,7 +15,7 @@ from eclectus_bench.load import Load
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"

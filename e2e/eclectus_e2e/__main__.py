@@ -5,9 +5,9 @@ import sys
 from eclectus_e2e.commands import Commands, main
 
 COMMANDS: Commands = {
-    "up": ("testbed.up", "up", "start a control plane and its fake nodes"),
-    "down": ("testbed.up", "down", "end it and remove its files"),
-    "status": ("testbed.up", "status", "say what runs"),
+    "up": ("testbed.command", "up", "start a control plane and its fake nodes"),
+    "down": ("testbed.command", "down", "end it and remove its files"),
+    "status": ("testbed.command", "status", "say what runs"),
     "kubelet": ("testbed.kubelet.command", "kubelet", "play the kubelets of all nodes of a file"),
     "nodes": ("testbed.kubelet.command", "nodes", "print the default set of nodes, with their true speeds"),
     "demo": (

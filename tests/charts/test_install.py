@@ -13,8 +13,8 @@ from kubernetes.config import load_kube_config
 
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed import chart, clusters
-from eclectus_e2e.testbed.components import audit_log
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_hack.permissions import Permission, forbidden, granted, requests
 
 pytestmark = pytest.mark.live

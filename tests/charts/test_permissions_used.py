@@ -17,8 +17,9 @@ from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjects
 from kubernetes.config import load_kube_config
 
 from eclectus_e2e.testbed import chart, clusters
-from eclectus_e2e.testbed.components import audit_log
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from eclectus_e2e.testbed.controlplane import PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import PlaneOptions
 from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl
-from eclectus_e2e.testbed.realnodes import needs, nodes
+from eclectus_e2e.testbed.realnodes import nodes, requirements
+from eclectus_e2e.testbed.realnodes.layout import NodeSpec
 from eclectus_e2e.testbed.realnodes.nodes import RealNodes
-from eclectus_e2e.testbed.realnodes.place import NodeSpec
 from eclectus_e2e.testbed.release import Release
 from real_release import SHARES, installed
 from real_remains import remains
@@ -24,7 +24,7 @@ IMAGES = ("pause", "busybox", "scheduler", "operator", "unit")
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNodes]:
-    if reason := needs.why_not() or archives.why_not():
+    if reason := requirements.why_not() or archives.why_not():
         pytest.skip(reason)
     images = [archives.archive(name) for name in IMAGES]
     # Without the node-lifecycle controller nobody but the scheduler finds out that a node is frozen.

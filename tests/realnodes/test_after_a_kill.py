@@ -5,12 +5,12 @@ import sys
 
 import pytest
 
-from eclectus_e2e.testbed.build import binaries
+from eclectus_e2e.testbed.controlplane.build import binaries
 from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import recorded
-from eclectus_e2e.testbed.realnodes import home, needs
-from eclectus_e2e.testbed.realnodes.place import HOME
+from eclectus_e2e.testbed.realnodes import directory, requirements
+from eclectus_e2e.testbed.realnodes.layout import HOME
 from live_cluster import wait
 from real_release import pod
 from real_remains import remains
@@ -20,8 +20,8 @@ DOOMED = """
 import sys
 from pathlib import Path
 from eclectus_e2e.testbed.images.archives import archive
-from eclectus_e2e.realnodes import nodes
-from eclectus_e2e.testbed.realnodes.place import NodeSpec
+from eclectus_e2e.testbed.realnodes import nodes
+from eclectus_e2e.testbed.realnodes.layout import NodeSpec
 nodes.start(Path(sys.argv[1]), [NodeSpec("doomed", 0.5)], [archive("pause"), archive("busybox")])
 print("up", flush=True)
 sys.stdin.read()
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 
 def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
-    if reason := needs.why_not() or archives.why_not():
+    if reason := requirements.why_not() or archives.why_not():
         pytest.skip(reason)
     with subprocess.Popen(
         [sys.executable, "-c", DOOMED, str(tmp_path / "cluster")],
@@ -45,6 +45,6 @@ def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
     assert any("rootfs" in each for each in remains()), "the container's file system is still mounted"
     # They die with their parent, but not in the same moment, and a next start refuses beside living ones.
     wait("its programs have died", lambda: not any(one.alive for one in recorded(HOME)))
-    home.claim(tmp_path / "next")
-    home.release()
+    directory.claim(tmp_path / "next")
+    directory.release()
     assert remains() == []

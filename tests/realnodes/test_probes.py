@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from eclectus_e2e.testbed.chart import NAMESPACE
-from eclectus_e2e.testbed.realnodes.pace import timed_units
+from eclectus_e2e.testbed.realnodes.benchmark_units import timed_units
 from live_cluster import wait
 from real_release import SHARES, pod
 

@@ -4,19 +4,21 @@ import json
 import subprocess
 from pathlib import Path
 
-from eclectus_e2e.testbed.realnodes import cgroups, needs, rules
-from eclectus_e2e.testbed.realnodes.place import HOME
+from eclectus_e2e.testbed.realnodes import cgroups, iptables, requirements
+from eclectus_e2e.testbed.realnodes.layout import HOME
 
 
 def remains() -> list[str]:
-    """Everything of real nodes that is there: files, mounts, cgroups, bridges, rules."""
+    """Everything of real nodes that is there: files, mounts, cgroups, bridges, iptables."""
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    told = subprocess.run([needs.program("ip"), "-json", "link"], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [requirements.program("ip"), "-json", "link"], capture_output=True, text=True, check=True
+    )
     links = [link["ifname"] for link in json.loads(told.stdout)]
     return [
         *([str(HOME)] if HOME.exists() else []),
         *(mount for mount in mounts if Path(mount).is_relative_to(HOME)),
         *map(str, Path("/sys/fs/cgroup").glob(f"**/{cgroups.ROOT}")),
         *(link for link in links if link.startswith("ecl-")),
-        *(["iptables"] if rules.there() else []),
+        *(["iptables"] if iptables.there() else []),
     ]

@@ -8,7 +8,8 @@ from typing import Any
 
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec

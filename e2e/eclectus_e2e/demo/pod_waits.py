@@ -9,7 +9,7 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Entry
 
 SPARE_MOST = 0.1  # of the spare capacity, wanted for probes at most
 

@@ -15,8 +15,8 @@ from eclectus_e2e.demo.audit import overcommitted_moments, violated
 from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
 from eclectus_e2e.demo.stream import Arrival
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, Entry
 
 RIVAL = "kube-scheduler"
 OURS = "eclectus"

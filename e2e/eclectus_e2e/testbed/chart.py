@@ -14,7 +14,7 @@ import yaml
 
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART
-from eclectus_e2e.testbed.kubeconfig import write_token_kubeconfig
+from eclectus_e2e.testbed.controlplane.kubeconfig import write_token_kubeconfig
 
 RELEASE = "eclectus"
 NAMESPACE = "eclectus-system"

@@ -16,8 +16,8 @@ import yaml
 
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, KIND_CONFIG, cache_directory
-from eclectus_e2e.testbed.controlplane import MARK, USUAL, ControlPlane, PlaneOptions, remove
-from eclectus_e2e.testbed.toolchain import go_program
+from eclectus_e2e.testbed.controlplane.plane import MARK, USUAL, ControlPlane, PlaneOptions, remove
+from eclectus_e2e.testbed.controlplane.toolchain import go_program
 
 CHOICES = ("", "kind", "existing")
 KIND = "sigs.k8s.io/kind@v0.33.0"  # its default node image is what kind tested it with

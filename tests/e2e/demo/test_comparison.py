@@ -11,7 +11,7 @@ from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.report import Run, report
 from eclectus_e2e.demo.stream import Arrival
 from eclectus_e2e.errors import UsageError
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, Entry
 
 NODES = mixed_nodes(1, seed=1)
 CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0)

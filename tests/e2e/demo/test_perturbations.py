@@ -27,7 +27,7 @@ from eclectus_e2e.demo.perturbations.truth import (
 from eclectus_e2e.demo.pod_waits import Starts, Stay, Waiting, starts, taken
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import Arrival
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Entry
 
 BUILD = CLASSES[1]
 PLAN = Plan(each=1)

@@ -10,8 +10,8 @@ from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.report import Run, report, result
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import CLASSES, Arrival, Wish
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, Entry
 
 NODES = [
     NodeSpec(name="slow", group="1", speed=1.0, labels={"zone": "here"}, allocatable={"cpu": "2"}),

@@ -8,10 +8,10 @@ import pytest
 
 from eclectus_e2e.demo.objects import pod_object
 from eclectus_e2e.demo.stream import CLASSES, GPU_WISH, Arrival, Wish, capacity, stream
-from eclectus_e2e.testbed.kubelet.admission import Demand
-from eclectus_e2e.testbed.kubelet.matching import selects
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.testbed.kubelet.objects import Pod
+from eclectus_e2e.testbed.kubelet.pods.admission import Demand
+from eclectus_e2e.testbed.kubelet.pods.matching import selects
 
 NODES = default_nodes(DEFAULT_SEED)
 MANY = stream(7, 20.0, 1000.0)

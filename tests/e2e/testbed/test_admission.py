@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from eclectus_e2e.testbed.kubelet.admission import Demand, Room
-from eclectus_e2e.testbed.kubelet.demand import requests
+from eclectus_e2e.testbed.kubelet.pods.admission import Demand, Room
+from eclectus_e2e.testbed.kubelet.pods.requests import requests
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 

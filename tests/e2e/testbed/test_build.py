@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from eclectus_e2e.errors import BuildError
-from eclectus_e2e.testbed import build
+from eclectus_e2e.testbed.controlplane import build
 
 # Stands for `go build ... -o TARGET PACKAGE...`: writes the programs and notes that it was called.
 FAKE_GO = """#!/bin/sh

@@ -8,7 +8,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from eclectus_e2e.testbed.certificates import Authority
+from eclectus_e2e.testbed.controlplane.certificates import Authority
 
 
 def read(path: Path) -> x509.Certificate:

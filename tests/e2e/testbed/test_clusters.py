@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from eclectus_e2e.errors import MachineError, StartError, UsageError
-from eclectus_e2e.testbed import clusters, controlplane
+from eclectus_e2e.testbed import clusters
+from eclectus_e2e.testbed.controlplane import endpoint, plane
 
 
 def test_an_unknown_choice_names_the_choices() -> None:
@@ -45,9 +46,9 @@ def test_a_directory_with_somebody_elses_files_is_never_emptied(tmp_path: Path) 
     precious = tmp_path / "thesis.tex"
     precious.touch()
     with pytest.raises(StartError, match="no control plane wrote"):
-        controlplane.remove(tmp_path)
+        plane.remove(tmp_path)
     assert precious.exists()
 
 
 def test_free_ports_differ() -> None:
-    assert len(set(controlplane.free_ports(5))) == 5
+    assert len(set(endpoint.free_ports(5))) == 5

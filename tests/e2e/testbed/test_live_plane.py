@@ -14,11 +14,11 @@ import pytest
 
 from eclectus_e2e.errors import StartError, UsageError
 from eclectus_e2e.paths import CHECKOUT
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
-from eclectus_e2e.testbed.kubelet.journal import Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import Entry
 from eclectus_e2e.testbed.launch import process_identity
 from eclectus_e2e.testbed.processes import recorded, wait_for
 
@@ -252,7 +252,7 @@ def test_without_taints_by_condition_a_node_is_born_schedulable(tmp_path: Path) 
 def test_a_killed_run_leaves_nothing_running_and_the_next_one_cleans_up(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from eclectus_e2e.testbed.controlplane import ControlPlane\n"
+        "from eclectus_e2e.testbed.controlplane.plane import ControlPlane\n"
         "ControlPlane.start(Path(sys.argv[1])); print('up', flush=True); time.sleep(600)"
     )
     directory = tmp_path / "cluster"
@@ -271,7 +271,7 @@ def test_a_killed_run_leaves_nothing_running_and_the_next_one_cleans_up(tmp_path
 def test_a_component_that_dies_at_start_is_told_with_the_end_of_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eclectus_e2e.testbed.components.etcd", lambda *_: ["--no-such-flag"])
+    monkeypatch.setattr("eclectus_e2e.testbed.controlplane.components.etcd", lambda *_: ["--no-such-flag"])
     with pytest.raises(StartError, match=r"(?s)etcd ended while starting.*no-such-flag"):
         ControlPlane.start(tmp_path / "cluster")
     assert not any(process.alive for process in recorded(tmp_path / "cluster"))

@@ -11,12 +11,12 @@ import pytest
 
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import Api, Change
-from eclectus_e2e.testbed.kubelet.journal import Journal
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.objects import WORK_KEY, Metadata, Pod
-from eclectus_e2e.testbed.kubelet.pods import Pods
-from eclectus_e2e.testbed.kubelet.writer import Writer
+from eclectus_e2e.testbed.kubelet.pod_times import Journal
+from eclectus_e2e.testbed.kubelet.pods.lifecycle import Pods
+from eclectus_e2e.testbed.kubelet.pods.status_writer import Writer
 
 
 class JumpingSelector(selectors.DefaultSelector):

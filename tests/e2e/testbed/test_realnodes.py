@@ -7,13 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from eclectus_e2e.testbed.realnodes import cgroups, containerd, kubelet, needs, network, place, rules
-from eclectus_e2e.testbed.realnodes.place import NodeSpec, Place
+from eclectus_e2e.testbed.realnodes import (
+    cgroups,
+    containerd,
+    iptables,
+    kubelet,
+    layout,
+    network,
+    requirements,
+)
+from eclectus_e2e.testbed.realnodes.layout import NodeSpec, Place
 
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setattr(place, "HOME", tmp_path)
+    monkeypatch.setattr(layout, "HOME", tmp_path)
     node = Place(2, "slow")
     node.directory.mkdir(parents=True)
     return node
@@ -21,23 +29,26 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
 
 def test_without_root_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "need root" in (needs.why_not() or "")
+    assert "need root" in (requirements.why_not() or "")
 
 
 def test_one_command_names_all_packages_that_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(needs, "_lacking_capabilities", lambda status: [])
-    monkeypatch.setattr(needs, "SYSTEM_PATH", str(tmp_path))
-    monkeypatch.setattr(needs, "CNI_PLUGINS", tmp_path)
+    monkeypatch.setattr(requirements, "_lacking_capabilities", lambda status: [])
+    monkeypatch.setattr(requirements, "SYSTEM_PATH", str(tmp_path))
+    monkeypatch.setattr(requirements, "CNI_PLUGINS", tmp_path)
     packages = "iproute2 iptables runc mount containernetworking-plugins"
-    assert needs.why_not() == f"real nodes need `apt-get install {packages}`"
+    assert requirements.why_not() == f"real nodes need `apt-get install {packages}`"
 
 
 def test_a_container_without_privileges_is_no_place() -> None:
-    assert needs._lacking_capabilities("CapEff:\t00000000a80425fb\n") == ["CAP_NET_ADMIN", "CAP_SYS_ADMIN"]
-    assert needs._lacking_capabilities("CapEff:\t000001ffffffffff\n") == []
+    assert requirements._lacking_capabilities("CapEff:\t00000000a80425fb\n") == [
+        "CAP_NET_ADMIN",
+        "CAP_SYS_ADMIN",
+    ]
+    assert requirements._lacking_capabilities("CapEff:\t000001ffffffffff\n") == []
 
 
 def test_in_cgroup_2_a_node_is_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,11 +99,11 @@ def test_rules_go_jumps_first_and_others_stay() -> None:
         "-A INPUT -j MINE",
         "-A KUBE-FIREWALL -j DROP",
     ]
-    assert rules.removal("filter", saved).splitlines() == [
+    assert iptables.removal("filter", saved).splitlines() == [
         "*filter",
         ":KUBE-FIREWALL - [0:0]",
         '-D INPUT -m comment --comment "a b" -j KUBE-FIREWALL',
         "-X KUBE-FIREWALL",
         "COMMIT",
     ]
-    assert rules.removal("filter", ["-P INPUT ACCEPT", "-N MINE"]) == ""
+    assert iptables.removal("filter", ["-P INPUT ACCEPT", "-N MINE"]) == ""

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from eclectus_e2e.testbed.kubelet.work import Work
+from eclectus_e2e.testbed.kubelet.pods.work import Work
 
 
 def test_work_takes_its_size_over_the_speed() -> None:

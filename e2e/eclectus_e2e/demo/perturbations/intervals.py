@@ -22,7 +22,7 @@ from eclectus_e2e.demo.perturbations.truth import (
 from eclectus_e2e.demo.pod_waits import Waiting
 from eclectus_e2e.demo.speeds import THIRD
 from eclectus_e2e.demo.stream import WorkClass
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Entry
 
 
 class Learnt(msgspec.Struct, frozen=True):

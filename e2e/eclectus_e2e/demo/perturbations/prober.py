@@ -9,7 +9,7 @@ from eclectus_e2e.demo.environment import Ground
 from eclectus_e2e.demo.perturbations.plan import BENCH, PROBED, RESERVED
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import chart
-from eclectus_e2e.testbed.controlplane import free_ports
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.processes import log_path, log_tail, start, wait_for
 

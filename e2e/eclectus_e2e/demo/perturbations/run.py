@@ -25,7 +25,7 @@ from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import Arrival, stream
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, Entry
 from eclectus_e2e.testbed.processes import log_tail
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival

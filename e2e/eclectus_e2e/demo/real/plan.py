@@ -4,8 +4,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from eclectus_e2e.testbed.realnodes.benchmark_units import timed_units
 from eclectus_e2e.testbed.realnodes.command import SHARES
-from eclectus_e2e.testbed.realnodes.pace import timed_units
 
 CORE_SECONDS = 2.0  # of a pod and of a probe
 SYSTEM = "system"  # the node of the product's own pods, which takes no part

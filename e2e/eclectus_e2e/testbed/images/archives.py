@@ -14,8 +14,8 @@ from eclectus_e2e.paths import CHECKOUT, SYSTEM_PATH
 from eclectus_e2e.testbed.images.contents import Image, contents
 from eclectus_e2e.testbed.images.debian import base_layer
 from eclectus_e2e.testbed.images.layers import Layer
+from eclectus_e2e.testbed.images.pause_and_busybox import busybox_layer, pause_layer
 from eclectus_e2e.testbed.images.python import VENV, application_layer, dependencies_layer, files_layer
-from eclectus_e2e.testbed.images.small import busybox_layer, pause_layer
 from eclectus_e2e.testbed.images.tarball import ARCHITECTURES, Packed, write
 from eclectus_e2e.testbed.locks import held
 

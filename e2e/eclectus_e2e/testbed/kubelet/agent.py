@@ -7,13 +7,13 @@ from typing import Any
 
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed.kubelet.api import Access, Api
-from eclectus_e2e.testbed.kubelet.journal import Journal
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
-from eclectus_e2e.testbed.kubelet.node_keeper import NodeKeeper
+from eclectus_e2e.testbed.kubelet.node_registration import NodeKeeper
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec, check_nodes
 from eclectus_e2e.testbed.kubelet.objects import Node, Pod
-from eclectus_e2e.testbed.kubelet.pods import Pods
-from eclectus_e2e.testbed.kubelet.writer import Writer
+from eclectus_e2e.testbed.kubelet.pod_times import Journal
+from eclectus_e2e.testbed.kubelet.pods.lifecycle import Pods
+from eclectus_e2e.testbed.kubelet.pods.status_writer import Writer
 
 
 class Agent:

@@ -15,8 +15,8 @@ from eclectus_e2e.paths import check_socket_path
 from eclectus_e2e.testbed.kubelet import agent
 from eclectus_e2e.testbed.kubelet.api import Access, read_access
 from eclectus_e2e.testbed.kubelet.control import serving
-from eclectus_e2e.testbed.kubelet.journal import Journal
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, NodeSpec, default_nodes, nodes_text, read_nodes
+from eclectus_e2e.testbed.kubelet.pod_times import Journal
 
 
 def kubelet(arguments: list[str]) -> int:

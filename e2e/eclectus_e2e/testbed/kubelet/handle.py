@@ -14,8 +14,8 @@ import msgspec
 from eclectus_e2e.errors import StartError, UsageError
 from eclectus_e2e.paths import check_socket_path
 from eclectus_e2e.testbed import processes
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodesFile, NodeSpec, nodes_text
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, Entry
 
 NAME = "kubelet"
 READY_SECONDS = 60.0

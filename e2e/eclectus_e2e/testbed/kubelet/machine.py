@@ -5,12 +5,12 @@ import math
 from dataclasses import dataclass, field
 from enum import Enum
 
-from eclectus_e2e.testbed.kubelet.admission import Demand, Room
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.objects import Json, Pod
+from eclectus_e2e.testbed.kubelet.pods.admission import Demand, Room
+from eclectus_e2e.testbed.kubelet.pods.status import Addresses
+from eclectus_e2e.testbed.kubelet.pods.work import Work
 from eclectus_e2e.testbed.kubelet.quantities import amounts
-from eclectus_e2e.testbed.kubelet.status import Addresses
-from eclectus_e2e.testbed.kubelet.work import Work
 
 _IDLE = 1e-6  # work-seconds; less than this is a rounding error, and done
 

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed import clusters
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.images.archives import archive, references
 from eclectus_e2e.testbed.processes import Process, recorded
-from eclectus_e2e.testbed.realnodes import home, nodes
-from eclectus_e2e.testbed.realnodes.needs import require
-from eclectus_e2e.testbed.realnodes.place import HOME, NodeSpec
+from eclectus_e2e.testbed.realnodes import nodes
+from eclectus_e2e.testbed.realnodes.directory import owner
+from eclectus_e2e.testbed.realnodes.layout import HOME, NodeSpec
+from eclectus_e2e.testbed.realnodes.requirements import require
 
 # Together one and a half cores: two bear it, and the control plane beside it.
 SHARES = {"real-1": 0.4, "real-2": 0.1, "real-3": 0.8, "real-4": 0.2}
@@ -28,9 +29,9 @@ def start_real(directory: Path) -> ControlPlane:
 
 def end_real(directory: Path, end_cluster: Callable[[], list[str]]) -> list[str]:
     """End the cluster of a directory, its real nodes with it if it has some; the names of what ran."""
-    return nodes.end(end_cluster) if home.owner() == directory.resolve() else end_cluster()
+    return nodes.end(end_cluster) if owner() == directory.resolve() else end_cluster()
 
 
 def real_processes(directory: Path) -> list[Process]:
     """The recorded processes of the real nodes of a directory's cluster."""
-    return recorded(HOME) if home.owner() == directory.resolve() else []
+    return recorded(HOME) if owner() == directory.resolve() else []

@@ -13,8 +13,8 @@ from pathlib import Path
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import processes
 from eclectus_e2e.testbed.processes import Process, log_tail, wait_for
-from eclectus_e2e.testbed.realnodes.needs import CNI_PLUGINS, program
-from eclectus_e2e.testbed.realnodes.place import HOME, Place
+from eclectus_e2e.testbed.realnodes.layout import HOME, Place
+from eclectus_e2e.testbed.realnodes.requirements import CNI_PLUGINS, program
 
 PAUSE = "registry.k8s.io/pause:3.10"
 _READY_SECONDS = 60.0

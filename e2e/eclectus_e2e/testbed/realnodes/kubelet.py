@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from eclectus_e2e.testbed.realnodes import cgroups
-from eclectus_e2e.testbed.realnodes.place import PLANE_ADDRESS, PODS, NodeSpec, Place
+from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, PODS, NodeSpec, Place
 
 PORT = 10250  # on every node's own address
 

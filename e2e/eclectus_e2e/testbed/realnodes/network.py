@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from eclectus_e2e.errors import MachineError
-from eclectus_e2e.testbed.realnodes.needs import program
-from eclectus_e2e.testbed.realnodes.place import PLANE_ADDRESS, Place
+from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, Place
+from eclectus_e2e.testbed.realnodes.requirements import program
 
 PLANE_BRIDGE = "ecl-plane"
 _NODE_BRIDGES = "ecl-node"

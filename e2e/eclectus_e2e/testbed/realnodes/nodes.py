@@ -8,13 +8,14 @@ from typing import Any
 
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import processes
-from eclectus_e2e.testbed.controlplane import USUAL, ControlPlane, PlaneOptions, remove
+from eclectus_e2e.testbed.controlplane.plane import USUAL, ControlPlane, PlaneOptions, remove
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import log_tail, wait_for
-from eclectus_e2e.testbed.realnodes import cgroups, containerd, home, kubelet, network
-from eclectus_e2e.testbed.realnodes.needs import require
-from eclectus_e2e.testbed.realnodes.place import HOME, PLANE_ADDRESS, NodeSpec, Place
+from eclectus_e2e.testbed.realnodes import cgroups, containerd, kubelet, network
+from eclectus_e2e.testbed.realnodes import directory as nodes_directory
+from eclectus_e2e.testbed.realnodes.layout import HOME, PLANE_ADDRESS, NodeSpec, Place
 from eclectus_e2e.testbed.realnodes.programs import Programs, node_programs
+from eclectus_e2e.testbed.realnodes.requirements import require
 
 READY_SECONDS = 300.0  # four nodes take 15 s on an idle machine
 _ASK_EVERY_SECONDS = 0.5  # kubectl costs a tenth of that in CPU time
@@ -50,7 +51,7 @@ def started(
 ) -> Iterator[RealNodes]:
     """Run a control plane in `directory` and real nodes for the length of a `with` block.
 
-    `images` are archives that every node gets. Raises MachineError where `needs.why_not()` has a
+    `images` are archives that every node gets. Raises MachineError where `requirements.why_not()` has a
     reason, UsageError when real nodes run already, StartError or BuildError.
     """
     nodes = start(directory, specs, images, options)
@@ -65,8 +66,8 @@ def end(end_cluster: Callable[[], list[str]]) -> list[str]:
     In this order: an API server waits for its clients, and for itself when its address has gone.
     """
     with ExitStack() as stack:
-        stack.callback(home.release)
-        halted = home.halt()
+        stack.callback(nodes_directory.release)
+        halted = nodes_directory.halt()
         return halted + end_cluster()
 
 
@@ -77,8 +78,8 @@ def start(
     require()
     programs = node_programs()
     with ExitStack() as undo:
-        home.claim(directory)
-        undo.callback(home.release)
+        nodes_directory.claim(directory)
+        undo.callback(nodes_directory.release)
         places = [Place(number, spec.name) for number, spec in enumerate(specs)]
         network.raise_bridges(places)
         shared = containerd.import_images(programs.containerd, images)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus_e2e.paths import NODE_MODULES
-from eclectus_e2e.testbed.build import Product, binaries
+from eclectus_e2e.testbed.controlplane.build import Product, binaries
 
 KUBELET = Product(
     title="kubelet and kube-proxy",

@@ -6,7 +6,7 @@
 import subprocess
 
 from eclectus_e2e.errors import MachineError
-from eclectus_e2e.testbed.realnodes.needs import program
+from eclectus_e2e.testbed.realnodes.requirements import program
 
 _TABLES = ("filter", "mangle", "nat")
 

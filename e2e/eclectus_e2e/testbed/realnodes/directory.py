@@ -16,9 +16,9 @@ from pathlib import Path
 
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.testbed.processes import recorded
-from eclectus_e2e.testbed.realnodes import cgroups, containerd, network, rules
-from eclectus_e2e.testbed.realnodes.needs import program
-from eclectus_e2e.testbed.realnodes.place import HOME
+from eclectus_e2e.testbed.realnodes import cgroups, containerd, iptables, network
+from eclectus_e2e.testbed.realnodes.layout import HOME
+from eclectus_e2e.testbed.realnodes.requirements import program
 
 _MARK = HOME / "mark.json"
 # What programs make outside of it and cannot be told to leave: it goes where it was not there before.
@@ -36,7 +36,7 @@ def claim(cluster: Path) -> None:
         if any(process.alive for process in recorded(HOME)):
             raise UsageError(f"real nodes run already, for {owner()}: end them first (`make down` there)")
         _remove()
-        if rules.there():
+        if iptables.there():
             raise MachineError("this machine's iptables have chains of a Kubernetes already (KUBE-…)")
         HOME.mkdir(mode=0o755, parents=True)
         note = {
@@ -80,7 +80,7 @@ def _remove() -> None:
         _remove_shim_sockets()
     if _MARK.exists():
         note = json.loads(_MARK.read_text())
-        rules.remove()
+        iptables.remove()
         network.restore_kernel_settings(note["kernel"])
         for path in filter(os.path.exists, note["outside"]):
             shutil.rmtree(path)

@@ -8,7 +8,7 @@ from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CLUSTER_DIRECTORY
 from eclectus_e2e.testbed import clusters
 from eclectus_e2e.testbed.clusters import Cluster
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, environment_text
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions, environment_text
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes, read_nodes
 from eclectus_e2e.testbed.processes import Process, recorded

@@ -6,8 +6,8 @@ Pure: files and ports in, arguments out. Every flag that is not Kubernetes' defa
 from dataclasses import dataclass
 from pathlib import Path
 
-from eclectus_e2e.testbed.certificates import Authority, KeyPair
-from eclectus_e2e.testbed.kubeconfig import write_kubeconfig
+from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
+from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
 
 LOOPBACK = "127.0.0.1"
 

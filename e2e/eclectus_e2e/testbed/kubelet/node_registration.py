@@ -11,8 +11,8 @@ from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import MERGE, STRATEGIC, TRANSIENT, Api, Change
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
 from eclectus_e2e.testbed.kubelet.objects import Node, lease_object, lease_spec, node_conditions, node_object
+from eclectus_e2e.testbed.kubelet.pods.status_writer import Spawn
 from eclectus_e2e.testbed.kubelet.quantities import amounts
-from eclectus_e2e.testbed.kubelet.writer import Spawn
 
 LOG = logging.getLogger("kubelet.nodes")
 LEASE_EVERY_SECONDS = 10.0  # a quarter of the Lease's length, as real kubelets do

@@ -4,7 +4,7 @@ import base64
 import json
 from pathlib import Path
 
-from eclectus_e2e.testbed.certificates import KeyPair
+from eclectus_e2e.testbed.controlplane.certificates import KeyPair
 
 
 def write_kubeconfig(path: Path, url: str, authority: Path, client: KeyPair) -> Path:

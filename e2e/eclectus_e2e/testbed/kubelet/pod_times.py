@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import msgspec
 
-from eclectus_e2e.testbed.kubelet.admission import OVERCOMMITTED
+from eclectus_e2e.testbed.kubelet.pods.admission import OVERCOMMITTED
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):

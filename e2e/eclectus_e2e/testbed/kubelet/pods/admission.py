@@ -7,8 +7,8 @@ ports, NoExecute taints; the first failure is the one that is told. Two groups o
 
 from dataclasses import dataclass, field
 
-from eclectus_e2e.testbed.kubelet.demand import HostPort, Json, host_ports, ports_collide, requests
-from eclectus_e2e.testbed.kubelet.matching import selects, tolerates_execution
+from eclectus_e2e.testbed.kubelet.pods.matching import selects, tolerates_execution
+from eclectus_e2e.testbed.kubelet.pods.requests import HostPort, Json, host_ports, ports_collide, requests
 
 OVERCOMMITTED = "OutOf"  # how the reason of a refusal for lack of room begins
 _NATIVE = ("cpu", "memory", "ephemeral-storage")

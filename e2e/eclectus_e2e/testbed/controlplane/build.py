@@ -18,8 +18,8 @@ from typing import IO
 from eclectus_e2e.errors import BuildError
 from eclectus_e2e.paths import GO_MODULE, cache_directory
 from eclectus_e2e.progress import Progress
+from eclectus_e2e.testbed.controlplane.toolchain import go_program
 from eclectus_e2e.testbed.locks import held
-from eclectus_e2e.testbed.toolchain import go_program
 
 KUBERNETES_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")

@@ -3,13 +3,13 @@
 import asyncio
 import logging
 
-from eclectus_e2e.testbed.kubelet import status
-from eclectus_e2e.testbed.kubelet.admission import Demand, Refusal
 from eclectus_e2e.testbed.kubelet.api import Change
-from eclectus_e2e.testbed.kubelet.journal import Entry, Journal
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState, Resident
 from eclectus_e2e.testbed.kubelet.objects import Pod, unix_seconds
-from eclectus_e2e.testbed.kubelet.writer import Writer
+from eclectus_e2e.testbed.kubelet.pod_times import Entry, Journal
+from eclectus_e2e.testbed.kubelet.pods import status
+from eclectus_e2e.testbed.kubelet.pods.admission import Demand, Refusal
+from eclectus_e2e.testbed.kubelet.pods.status_writer import Writer
 
 LOG = logging.getLogger("kubelet.pods")
 _ENDED = ("Succeeded", "Failed")

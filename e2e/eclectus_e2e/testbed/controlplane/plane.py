@@ -1,26 +1,22 @@
 """One control plane in one directory: start it, ask it, restart its API server, stop it."""
 
-import errno
 import json
-import random
 import shutil
 import signal
-import socket
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eclectus_e2e.errors import StartError
-from eclectus_e2e.testbed import components
-from eclectus_e2e.testbed.answering import answers, client_context
-from eclectus_e2e.testbed.build import binaries
-from eclectus_e2e.testbed.components import LOOPBACK, Files, Ports
+from eclectus_e2e.testbed.controlplane import components
+from eclectus_e2e.testbed.controlplane.build import binaries
+from eclectus_e2e.testbed.controlplane.components import LOOPBACK, Files, Ports
+from eclectus_e2e.testbed.controlplane.endpoint import admin_tls, free_ports, responds
 from eclectus_e2e.testbed.processes import Process, log_tail, recorded, start, wait_for
 
 READY_SECONDS = 90.0  # takes 4 s on an idle machine; a CI machine that compiles beside it takes long
 MARK = ".eclectus-control-plane"  # only a directory that bears it is ever emptied
-PORTS_FROM, PORTS_BELOW = 20_000, 32_000  # Linux takes clients' ports from 32768 upwards
 _SCHEDULER_QPS = 5000.0  # so that kube-scheduler is bounded by itself, not by its client's default of 50
 
 
@@ -161,10 +157,10 @@ class ControlPlane:
 
     def _wait_ready(self, name: str, path: str) -> None:
         """Wait until a path answers 200; StartError as soon as a process has died, or at the deadline."""
-        context = client_context(self._files)
+        context = admin_tls(self._files)
 
         def settled() -> bool:
-            return bool(self._dead()) or answers(self.url + path, context)
+            return bool(self._dead()) or responds(self.url + path, context)
 
         in_time = wait_for(settled, READY_SECONDS)
         dead = self._dead()
@@ -204,28 +200,6 @@ def remove(directory: Path) -> list[str]:
     ended = stop_recorded(directory)
     shutil.rmtree(directory)
     return ended
-
-
-def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on. All are held at once, so they differ.
-
-    They lie below the range that the kernel takes clients' ports from: a client that knocks while a
-    server restarts could otherwise be given the server's own port, connect to itself and keep it.
-    """
-    with ExitStack() as stack:
-        return [_bound(stack.enter_context(socket.socket())) for _ in range(count)]
-
-
-def _bound(one: socket.socket) -> int:
-    while True:
-        port = random.randrange(PORTS_FROM, PORTS_BELOW)
-        try:
-            one.bind(("127.0.0.1", port))
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-        else:
-            return port
 
 
 def environment_text(environment: Mapping[str, str]) -> str:

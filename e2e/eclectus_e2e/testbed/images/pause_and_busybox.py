@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 from eclectus_e2e.paths import PAUSE
+from eclectus_e2e.testbed.controlplane.toolchain import go_program
 from eclectus_e2e.testbed.images.layers import Layer, cached
 from eclectus_e2e.testbed.images.shell import run
-from eclectus_e2e.testbed.toolchain import go_program
 
 # A container has no library of the machine's, so the program must bring all it needs.
 _STATIC = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
