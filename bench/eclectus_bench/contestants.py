@@ -52,7 +52,7 @@ def _kube_scheduler(plane: ControlPlane) -> Iterator[int]:
 
 @contextmanager
 def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
-    process = processes.start(ECLECTUS, program, plane.directory, leashed=True)
+    process = processes.start(ECLECTUS, program, plane.directory, dies_with_caller=True)
     try:
         yield process.pid
     finally:

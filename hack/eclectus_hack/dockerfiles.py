@@ -42,7 +42,7 @@ ENV PATH=/venv/bin:$PATH {variables}
 COPY --from=build /venv /venv"""
 
 
-def rendered() -> Mapping[Path, str]:
+def dockerfiles() -> Mapping[Path, str]:
     """Every Dockerfile of the list with the text it should have."""
     listed = contents()
     files = sorted({image.dockerfile for image in listed.images.values()})

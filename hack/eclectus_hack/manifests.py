@@ -59,7 +59,7 @@ _Readable.add_representer(str, _text)
 def manifests(arguments: list[str]) -> int:
     """Write the derived files again."""
     argparse.ArgumentParser("eclectus_e2e manifests", description=manifests.__doc__).parse_args(arguments)
-    for path, text in derived().items():
+    for path, text in derived_files().items():
         changed = not path.exists() or path.read_text() != text
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -67,14 +67,14 @@ def manifests(arguments: list[str]) -> int:
     return 0
 
 
-def derived() -> Mapping[Path, str]:
+def derived_files() -> Mapping[Path, str]:
     """Every derived file with the text it should have."""
     readme = CHART / "README.md"
     return {
         MANIFESTS / "eclectus.yaml": eclectus_yaml(),
         MANIFESTS / "operator.yaml": operator_yaml(),
-        **dockerfiles.rendered(),
-        readme: values_table.inserted(readme.read_text(), (CHART / "values.yaml").read_text()),
+        **dockerfiles.dockerfiles(),
+        readme: values_table.with_table(readme.read_text(), (CHART / "values.yaml").read_text()),
     }
 
 

@@ -24,13 +24,13 @@ class Value:
     text: str
 
 
-def inserted(readme: str, values: str) -> str:
+def with_table(readme: str, values: str) -> str:
     """The README with its table made anew."""
     if BEGIN not in readme or END not in readme:
         raise UsageError(f"the chart's README needs the two lines {BEGIN} and {END}")
     before, _, rest = readme.partition(BEGIN)
     after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n{table(described(values))}\n{END}{after}"
+    return f"{before}{BEGIN}\n{table(described_values(values))}\n{END}{after}"
 
 
 def table(values: list[Value]) -> str:
@@ -39,7 +39,7 @@ def table(values: list[Value]) -> str:
     return "\n".join(["| value | default | meaning |", "|---|---|---|", *rows])
 
 
-def described(text: str) -> list[Value]:
+def described_values(text: str) -> list[Value]:
     """The described values in the order of the file."""
     content = yaml.safe_load(text)
     found: list[Value] = []

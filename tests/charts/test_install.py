@@ -24,7 +24,7 @@ NAMESPACE = chart.NAMESPACE
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with clusters.opened(
-        tmp_path_factory.mktemp("plane") / "cluster", PlaneOptions(audited=NAMESPACE)
+        tmp_path_factory.mktemp("plane") / "cluster", PlaneOptions(audited_namespace=NAMESPACE)
     ) as opened:
         yield opened
 

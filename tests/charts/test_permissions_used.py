@@ -24,7 +24,7 @@ from eclectus_e2e.testbed.processes import wait_for
 from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 
 pytestmark = pytest.mark.live
-OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited=chart.NAMESPACE)
+OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE)
 ECLECTUS = Path(sys.executable).parent / "eclectus"
 REQUEST_SECONDS = 1.0  # until an answer counts as lost
 PODS_A_ROUND = 200  # more than the scheduler has requests in flight

@@ -24,7 +24,7 @@ IMAGES = ("pause", "busybox", "scheduler", "operator", "unit")
 
 @pytest.fixture(scope="session")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNodes]:
-    if reason := requirements.why_not() or archives.why_not():
+    if reason := requirements.unmet_requirement() or archives.unmet_requirement():
         pytest.skip(reason)
     images = [archives.archive(name) for name in IMAGES]
     # Without the node-lifecycle controller nobody but the scheduler finds out that a node is frozen.

@@ -10,7 +10,7 @@ from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import recorded
 from eclectus_e2e.testbed.realnodes import directory, requirements
-from eclectus_e2e.testbed.realnodes.layout import HOME
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 from live_cluster import wait
 from real_release import pod
 from real_remains import remains
@@ -29,7 +29,7 @@ sys.stdin.read()
 
 
 def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
-    if reason := requirements.why_not() or archives.why_not():
+    if reason := requirements.unmet_requirement() or archives.unmet_requirement():
         pytest.skip(reason)
     with subprocess.Popen(
         [sys.executable, "-c", DOOMED, str(tmp_path / "cluster")],
@@ -44,7 +44,7 @@ def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
         doomed.kill()
     assert any("rootfs" in each for each in remains()), "the container's file system is still mounted"
     # They die with their parent, but not in the same moment, and a next start refuses beside living ones.
-    wait("its programs have died", lambda: not any(one.alive for one in recorded(HOME)))
+    wait("its programs have died", lambda: not any(one.alive for one in recorded(NODES_DIRECTORY)))
     directory.claim(tmp_path / "next")
     directory.release()
     assert remains() == []

@@ -13,7 +13,7 @@ import sys
 import pytest
 
 from eclectus_e2e.testbed.chart import NAMESPACE
-from eclectus_e2e.testbed.realnodes.benchmark_units import timed_units
+from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
 from live_cluster import wait
 from real_release import SHARES, pod
 
@@ -43,7 +43,7 @@ def probe(name, work, deadlines=PATIENT, **limits):
 
 
 def unit(units=None):
-    return {"unit": {"kind": "cpu", "units": units or timed_units()}}
+    return {"unit": {"kind": "cpu", "units": units or units_of_core_seconds()}}
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 from eclectus_e2e.testbed.realnodes import cgroups, iptables, requirements
-from eclectus_e2e.testbed.realnodes.layout import HOME
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 
 
 def remains() -> list[str]:
@@ -16,9 +16,9 @@ def remains() -> list[str]:
     )
     links = [link["ifname"] for link in json.loads(told.stdout)]
     return [
-        *([str(HOME)] if HOME.exists() else []),
-        *(mount for mount in mounts if Path(mount).is_relative_to(HOME)),
+        *([str(NODES_DIRECTORY)] if NODES_DIRECTORY.exists() else []),
+        *(mount for mount in mounts if Path(mount).is_relative_to(NODES_DIRECTORY)),
         *map(str, Path("/sys/fs/cgroup").glob(f"**/{cgroups.ROOT}")),
         *(link for link in links if link.startswith("ecl-")),
-        *(["iptables"] if iptables.there() else []),
+        *(["iptables"] if iptables.kubernetes_rules_exist() else []),
     ]

@@ -16,7 +16,13 @@ import yaml
 
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, KIND_CONFIG, cache_directory
-from eclectus_e2e.testbed.controlplane.plane import MARK, USUAL, ControlPlane, PlaneOptions, remove
+from eclectus_e2e.testbed.controlplane.plane import (
+    DEFAULT_OPTIONS,
+    MARKER_FILE,
+    ControlPlane,
+    PlaneOptions,
+    remove,
+)
 from eclectus_e2e.testbed.controlplane.toolchain import go_program
 
 CHOICES = ("", "kind", "existing")
@@ -24,7 +30,7 @@ KIND = "sigs.k8s.io/kind@v0.33.0"  # its default node image is what kind tested 
 
 
 @dataclass(frozen=True)
-class BorrowedCluster:
+class ExternalCluster:
     """A cluster that these tools did not start: its API server cannot be restarted, nor its pids read."""
 
     kubeconfig: Path
@@ -35,7 +41,7 @@ class BorrowedCluster:
         return {"KUBECONFIG": str(self.kubeconfig)}
 
 
-Cluster = ControlPlane | BorrowedCluster
+Cluster = ControlPlane | ExternalCluster
 
 
 def choice(environment: Mapping[str, str] = os.environ) -> str:
@@ -49,7 +55,7 @@ def choice(environment: Mapping[str, str] = os.environ) -> str:
 
 
 @contextmanager
-def opened(directory: Path, options: PlaneOptions = USUAL) -> Iterator[Cluster]:
+def opened(directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> Iterator[Cluster]:
     """The chosen cluster for the length of a `with` block; one that was started here is ended after it."""
     cluster = start(directory, options)
     try:
@@ -58,7 +64,7 @@ def opened(directory: Path, options: PlaneOptions = USUAL) -> Iterator[Cluster]:
         end(directory)
 
 
-def start(directory: Path, options: PlaneOptions = USUAL) -> Cluster:
+def start(directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> Cluster:
     """Start the chosen cluster, or look up the existing one."""
     match choice():
         case "existing":
@@ -76,7 +82,7 @@ def end(directory: Path) -> list[str]:
     return ended + remove(directory)
 
 
-def existing_cluster(environment: Mapping[str, str] = os.environ) -> BorrowedCluster:
+def existing_cluster(environment: Mapping[str, str] = os.environ) -> ExternalCluster:
     """The cluster that KUBECONFIG names."""
     file = environment.get("KUBECONFIG", "")
     if not file or not Path(file).is_file():
@@ -84,21 +90,21 @@ def existing_cluster(environment: Mapping[str, str] = os.environ) -> BorrowedClu
     return _borrowed(Path(file))
 
 
-def _borrowed(kubeconfig: Path) -> BorrowedCluster:
+def _borrowed(kubeconfig: Path) -> ExternalCluster:
     content = yaml.safe_load(kubeconfig.read_text())
     current = content["current-context"]
     contexts = {entry["name"]: entry["context"] for entry in content["contexts"]}
     clusters = {entry["name"]: entry["cluster"] for entry in content["clusters"]}
-    return BorrowedCluster(kubeconfig.resolve(), clusters[contexts[current]["cluster"]]["server"])
+    return ExternalCluster(kubeconfig.resolve(), clusters[contexts[current]["cluster"]]["server"])
 
 
 def _claim(directory: Path) -> None:
     end(directory)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (directory / MARK).touch()
+    (directory / MARKER_FILE).touch()
 
 
-def _start_kind(directory: Path) -> BorrowedCluster:
+def _start_kind(directory: Path) -> ExternalCluster:
     _require_docker()
     kind = _kind_program()
     _claim(directory)

@@ -56,10 +56,10 @@ def status(arguments: list[str]) -> int:
 
 def _start_fake(file: str | None) -> Cluster:
     nodes = read_nodes(Path(file)) if file else default_nodes(DEFAULT_SEED)
-    cluster = clusters.start(CLUSTER_DIRECTORY, PlaneOptions(leashed=False))
+    cluster = clusters.start(CLUSTER_DIRECTORY, PlaneOptions(dies_with_caller=False))
     # Nodes in a cluster of somebody else's are taken out of it again by `down`.
     borrowed = clusters.choice() == "existing"
-    handle.start(CLUSTER_DIRECTORY, cluster.kubeconfig, nodes, leashed=False, deregister=borrowed)
+    handle.start(CLUSTER_DIRECTORY, cluster.kubeconfig, nodes, dies_with_caller=False, deregister=borrowed)
     return cluster
 
 

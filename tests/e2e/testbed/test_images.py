@@ -11,7 +11,7 @@ import pytest
 from eclectus_e2e.errors import BuildError, MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, IMAGES
 from eclectus_e2e.testbed.images import archives, layers, shell, tarball
-from eclectus_e2e.testbed.images.contents import contents, parsed
+from eclectus_e2e.testbed.images.contents import contents, parse
 from eclectus_hack import dockerfiles
 
 LIST = IMAGES.read_text()
@@ -28,7 +28,7 @@ def small(tmp_path):
 
 def image_of(tree, tar):
     layer = layers.Layer(tar, layers.pack(tree, tar))
-    return tarball.Packed("example/image:1", [layer], {"Entrypoint": ["/file"]})
+    return tarball.ImageArchive("example/image:1", [layer], {"Entrypoint": ["/file"]})
 
 
 def test_every_file_that_the_list_names_is_there():
@@ -50,7 +50,7 @@ def test_every_file_that_the_list_names_is_there():
 )
 def test_a_mistake_in_the_list_is_told_with_its_place(old, new, told):
     with pytest.raises(UsageError, match=f"images.yaml: .*{told}"):
-        parsed(LIST.replace(old, new, 1))
+        parse(LIST.replace(old, new, 1))
 
 
 @pytest.mark.parametrize("name", contents().images)
@@ -58,7 +58,7 @@ def test_both_ways_start_an_image_alike(name):
     image = contents().images[name]
     text = dockerfiles.render(image.dockerfile, contents())
     (stage,) = [each for each in text.split("\nFROM ") if each.partition("\n")[0].endswith(f" AS {name}")]
-    start = archives.settings(image)
+    start = archives.container_settings(image)
     assert f"\nUSER {start['User']}\n" in stage
     assert f"\nENTRYPOINT {json.dumps(start['Entrypoint'])}\nCMD {json.dumps(start['Cmd'])}\n" in stage
     assert ("PATH=/venv/bin:" in start["Env"][0]) == ("ENV PATH=/venv/bin:" in stage)
@@ -140,10 +140,10 @@ def test_of_each_name_the_newest_layers_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     other = layers.cached("some-other", [b""], lambda _: None)
     made = []
-    for number in range(layers.KEPT + 2):
+    for number in range(layers.KEPT_LAYERS + 2):
         made.append(layers.cached("some", [bytes([number])], lambda _: None))
         os.utime(made[-1].tar.parent, (number, number))
-    assert [each.tar.exists() for each in made] == [False] * 2 + [True] * layers.KEPT
+    assert [each.tar.exists() for each in made] == [False] * 2 + [True] * layers.KEPT_LAYERS
     assert other.tar.exists()
 
 
@@ -164,9 +164,9 @@ def test_a_step_that_fails_leaves_nothing_that_looks_built(tmp_path, monkeypatch
 def test_a_machine_that_cannot_says_why_and_what_to_do(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(archives, "SYSTEM_PATH", "/nonexistent")
-    assert "apt-get install debootstrap apt busybox-static" in archives.why_not()
+    assert "apt-get install debootstrap apt busybox-static" in archives.unmet_requirement()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "needs root" in archives.why_not()
+    assert "needs root" in archives.unmet_requirement()
     with pytest.raises(MachineError, match="needs root"):
         archives.archive("unit")
 

@@ -17,7 +17,7 @@ from eclectus_hack.images import images
 pytestmark = [
     pytest.mark.live,
     pytest.mark.timeout(1200),  # the first build of all fetches Debian and the locked packages
-    pytest.mark.skipif(archives.why_not() is not None, reason=str(archives.why_not())),
+    pytest.mark.skipif(archives.unmet_requirement() is not None, reason=str(archives.unmet_requirement())),
 ]
 
 

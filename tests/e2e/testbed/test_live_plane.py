@@ -18,7 +18,7 @@ from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from eclectus_e2e.testbed.kubelet.pod_times import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 from eclectus_e2e.testbed.launch import process_identity
 from eclectus_e2e.testbed.processes import recorded, wait_for
 
@@ -85,11 +85,11 @@ def run_pod(
     kubectl("create", "-f", "-", given=body)
 
 
-def entry(kubelet: KubeletControl, name: str) -> Entry:
+def entry(kubelet: KubeletControl, name: str) -> PodRecord:
     """The journal's newest entry of a pod, waited for."""
 
-    def found() -> list[Entry]:
-        return [one for one in kubelet.journal() if one.name == name]
+    def found() -> list[PodRecord]:
+        return [one for one in kubelet.pod_times() if one.name == name]
 
     assert wait_for(lambda: bool(found()), WAIT_SECONDS), f"{name} neither ended nor was refused"
     return found()[-1]

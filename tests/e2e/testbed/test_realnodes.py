@@ -16,55 +16,55 @@ from eclectus_e2e.testbed.realnodes import (
     network,
     requirements,
 )
-from eclectus_e2e.testbed.realnodes.layout import NodeSpec, Place
+from eclectus_e2e.testbed.realnodes.layout import NodeLayout, NodeSpec
 
 
 @pytest.fixture
-def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    monkeypatch.setattr(layout, "HOME", tmp_path)
-    node = Place(2, "slow")
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeLayout:
+    monkeypatch.setattr(layout, "NODES_DIRECTORY", tmp_path)
+    node = NodeLayout(2, "slow")
     node.directory.mkdir(parents=True)
     return node
 
 
 def test_without_root_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "need root" in (requirements.why_not() or "")
+    assert "need root" in (requirements.unmet_requirement() or "")
 
 
 def test_one_command_names_all_packages_that_are_missing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(requirements, "_lacking_capabilities", lambda status: [])
+    monkeypatch.setattr(requirements, "_missing_capabilities", lambda status: [])
     monkeypatch.setattr(requirements, "SYSTEM_PATH", str(tmp_path))
     monkeypatch.setattr(requirements, "CNI_PLUGINS", tmp_path)
     packages = "iproute2 iptables runc mount containernetworking-plugins"
-    assert requirements.why_not() == f"real nodes need `apt-get install {packages}`"
+    assert requirements.unmet_requirement() == f"real nodes need `apt-get install {packages}`"
 
 
 def test_a_container_without_privileges_is_no_place() -> None:
-    assert requirements._lacking_capabilities("CapEff:\t00000000a80425fb\n") == [
+    assert requirements._missing_capabilities("CapEff:\t00000000a80425fb\n") == [
         "CAP_NET_ADMIN",
         "CAP_SYS_ADMIN",
     ]
-    assert requirements._lacking_capabilities("CapEff:\t000001ffffffffff\n") == []
+    assert requirements._missing_capabilities("CapEff:\t000001ffffffffff\n") == []
 
 
 def test_in_cgroup_2_a_node_is_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "_MOUNT", tmp_path)
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
-    assert cgroups.why_not() is None
-    cgroups.make("slow")
+    assert cgroups.unmet_requirement() is None
+    cgroups.create("slow")
     cgroups.set_quota("slow", 0.2)
     pods = tmp_path / cgroups.pods_root("slow").lstrip("/")
     assert (pods / "cpu.max").read_text() == "20000 100000"
     assert (pods.parent / "cgroup.subtree_control").read_text() == "+cpu +cpuset +memory +pids"
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory\n")
-    assert "controller pids" in (cgroups.why_not() or "")
+    assert "controller pids" in (cgroups.unmet_requirement() or "")
 
 
-def test_containerd_keeps_to_the_nodes_directory(node: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_containerd_keeps_to_the_nodes_directory(node: NodeLayout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containerd, "program", lambda name: f"/sbin/{name}")
     config = tomllib.loads(containerd._write_config(node, Path("/programs")).read_text())
     for path in (config["root"], config["state"], config["grpc"]["address"]):
@@ -73,7 +73,9 @@ def test_containerd_keeps_to_the_nodes_directory(node: Place, monkeypatch: pytes
     assert runtime["containerd"]["runtimes"]["runc"]["options"]["BinaryName"] == "/sbin/runc"
 
 
-def test_kubelet_listens_on_the_nodes_own_address_and_keeps_its_pods_below_the_quota(node: Place) -> None:
+def test_kubelet_listens_on_the_nodes_own_address_and_keeps_its_pods_below_the_quota(
+    node: NodeLayout,
+) -> None:
     spec = NodeSpec("slow", 0.1, {"pool": "batch"})
     arguments = kubelet.arguments(node, spec, Path("/kubeconfig"), Path("/ca"))
     assert "--node-ip=10.213.2.1" in arguments
@@ -83,7 +85,7 @@ def test_kubelet_listens_on_the_nodes_own_address_and_keeps_its_pods_below_the_q
     assert written["cgroupRoot"] == "/eclectus-nodes/slow/pods"
 
 
-def test_pods_of_a_node_get_addresses_of_its_own_bridge(node: Place) -> None:
+def test_pods_of_a_node_get_addresses_of_its_own_bridge(node: NodeLayout) -> None:
     network.write_cni(node)
     (bridge,) = json.loads((node.directory / "cni" / "bridge.conflist").read_text())["plugins"]
     assert bridge["bridge"] == "ecl-node2"
@@ -99,11 +101,11 @@ def test_rules_go_jumps_first_and_others_stay() -> None:
         "-A INPUT -j MINE",
         "-A KUBE-FIREWALL -j DROP",
     ]
-    assert iptables.removal("filter", saved).splitlines() == [
+    assert iptables.removal_script("filter", saved).splitlines() == [
         "*filter",
         ":KUBE-FIREWALL - [0:0]",
         '-D INPUT -m comment --comment "a b" -j KUBE-FIREWALL',
         "-X KUBE-FIREWALL",
         "COMMIT",
     ]
-    assert iptables.removal("filter", ["-P INPUT ACCEPT", "-N MINE"]) == ""
+    assert iptables.removal_script("filter", ["-P INPUT ACCEPT", "-N MINE"]) == ""

@@ -35,7 +35,7 @@ def running(ground: Ground) -> Iterator[None]:
     taken = tuple(each.split("=")[0] for each in ours)
     given = [each for each in installed.operator_arguments if not each.startswith(taken)]
     program = [sys.executable, "-m", "eclectus_operator", *given, *ours]
-    process = start(_PROCESS, program, directory, leashed=True)
+    process = start(_PROCESS, program, directory, dies_with_caller=True)
     log = log_path(directory, _PROCESS)
     try:
         wait_for(lambda: "leading" in log.read_text() or not process.alive, _READY_SECONDS)

@@ -29,7 +29,7 @@ IMAGES = ("pause", "scheduler", "operator", "unit")
 
 def act_on_real_nodes(plan: Plan, folder: Path, console: Console) -> RealReport:
     """Play it; writes real.json and real.png into the folder. MachineError says what the machine lacks."""
-    if reason := requirements.why_not() or archives.why_not():
+    if reason := requirements.unmet_requirement() or archives.unmet_requirement():
         raise MachineError(reason)
     shown = Lines(console)
     specs = [NodeSpec(SYSTEM, 1.0, {POOL: "system"})]

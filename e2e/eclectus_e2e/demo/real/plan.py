@@ -4,7 +4,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from eclectus_e2e.testbed.realnodes.benchmark_units import timed_units
+from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
 from eclectus_e2e.testbed.realnodes.command import SHARES
 
 CORE_SECONDS = 2.0  # of a pod and of a probe
@@ -30,7 +30,7 @@ class Plan:
     seconds: float = 90.0  # of each stream
     # Of the benchmark in each pod and probe: much beside the half second in which a container starts and its
     # end is told, which no quota shortens.
-    units: int = field(default_factory=lambda: timed_units(CORE_SECONDS))
+    units: int = field(default_factory=lambda: units_of_core_seconds(CORE_SECONDS))
 
     def arrivals(self, capacity: float) -> list[float]:
         """Poisson: seconds from the stream's begin, the same for every stream."""

@@ -19,7 +19,7 @@ from eclectus_e2e.errors import BuildError
 from eclectus_e2e.paths import GO_MODULE, cache_directory
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.toolchain import go_program
-from eclectus_e2e.testbed.locks import held
+from eclectus_e2e.testbed.locks import file_lock
 
 KUBERNETES_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
@@ -33,14 +33,14 @@ FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", _STA
 
 
 @dataclass(frozen=True)
-class Product:
+class GoPrograms:
     """Programs (name to package) of one Go module, which is a folder with go.mod and go.sum.
 
     They lie in `folder` of the cache; `title` and `minutes` are told while they are built.
     """
 
     title: str
-    minutes: str
+    build_time: str
     folder: str
     module: Path
     programs: Mapping[str, str]
@@ -56,9 +56,9 @@ class Product:
         return [("", [*alike.values()]), *((name, [path]) for name, path in sorted(others))]
 
 
-CONTROL_PLANE = Product(
+CONTROL_PLANE = GoPrograms(
     title="the control plane",
-    minutes="about 5 minutes",
+    build_time="about 5 minutes",
     folder="controlplane",
     module=GO_MODULE,
     programs={
@@ -68,7 +68,7 @@ CONTROL_PLANE = Product(
 )
 
 
-def binaries(product: Product = CONTROL_PLANE) -> Path:
+def binaries(product: GoPrograms = CONTROL_PLANE) -> Path:
     """The folder with a product's programs; the control plane's are PROGRAMS and etcd.
 
     Builds them on first use; a second caller meanwhile waits. Raises BuildError, or MachineError when
@@ -79,7 +79,7 @@ def binaries(product: Product = CONTROL_PLANE) -> Path:
     if ready.is_dir():
         return ready
     home.mkdir(parents=True, exist_ok=True)
-    with held(home / "lock", product.title):
+    with file_lock(home / "lock", product.title):
         if not ready.is_dir():
             _build_into(home, product)
     return ready
@@ -94,13 +94,13 @@ def build_key(module: Path = GO_MODULE) -> str:
     return digest.hexdigest()[:16]
 
 
-def _build_into(home: Path, product: Product) -> None:
+def _build_into(home: Path, product: GoPrograms) -> None:
     """Compile beside the final place and rename, so that `bin` exists only when it is whole."""
     for leftover in home.glob("building-*"):  # a killed run's; we hold the lock
         shutil.rmtree(leftover)
     building = Path(tempfile.mkdtemp(prefix="building-", dir=home))
     go = str(go_program())
-    title = f"building {product.title} from Go modules (once; {product.minutes})"
+    title = f"building {product.title} from Go modules (once; {product.build_time})"
     with Progress(title) as progress:
         for target, packages in product.batches:
             command = [go, "build", *FLAGS, "-o", f"{building}/{target}", *packages]
@@ -139,4 +139,4 @@ def _tell(lines: IO[str] | None, log: IO[str], progress: Progress) -> None:
         log.write(line)
         downloaded += line.startswith("go: downloading")
         compiled += not line.startswith("go: ")
-        progress.say(f"{downloaded} modules fetched, {compiled} packages compiled")
+        progress.update(f"{downloaded} modules fetched, {compiled} packages compiled")

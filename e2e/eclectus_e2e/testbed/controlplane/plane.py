@@ -16,7 +16,7 @@ from eclectus_e2e.testbed.controlplane.endpoint import admin_tls, free_ports, re
 from eclectus_e2e.testbed.processes import Process, log_tail, recorded, start, wait_for
 
 READY_SECONDS = 90.0  # takes 4 s on an idle machine; a CI machine that compiles beside it takes long
-MARK = ".eclectus-control-plane"  # only a directory that bears it is ever emptied
+MARKER_FILE = ".eclectus-control-plane"  # only a directory that bears it is ever emptied
 _SCHEDULER_QPS = 5000.0  # so that kube-scheduler is bounded by itself, not by its client's default of 50
 
 
@@ -35,11 +35,11 @@ class PlaneOptions:
     taint_nodes_by_condition: bool = True
     address: str = LOOPBACK
     controllers: str = "*"
-    audited: str | None = None
-    leashed: bool = True
+    audited_namespace: str | None = None
+    dies_with_caller: bool = True
 
 
-USUAL = PlaneOptions()
+DEFAULT_OPTIONS = PlaneOptions()
 
 
 @dataclass
@@ -55,7 +55,7 @@ class ControlPlane:
 
     @classmethod
     @contextmanager
-    def started(cls, directory: Path, options: PlaneOptions = USUAL) -> Iterator["ControlPlane"]:
+    def started(cls, directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> Iterator["ControlPlane"]:
         """Run a control plane for the length of a `with` block; the directory is gone afterwards.
 
         Raises StartError with the tail of the right log, UsageError, BuildError or MachineError.
@@ -66,13 +66,13 @@ class ControlPlane:
             yield plane
 
     @classmethod
-    def start(cls, directory: Path, options: PlaneOptions = USUAL) -> "ControlPlane":
+    def start(cls, directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> "ControlPlane":
         """Start a control plane that runs until `stop()`; an older one in the directory is ended first."""
         directory = directory.resolve()
         programs = binaries()
         remove(directory)
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        (directory / MARK).touch()
+        (directory / MARKER_FILE).touch()
         etcd, peer, apiserver = free_ports(3)
         ports = Ports(etcd, peer, apiserver, options.address)
         plane = cls(directory, programs, options, ports, components.write_files(directory, ports))
@@ -147,13 +147,15 @@ class ControlPlane:
             self._files,
             self._ports,
             taint_nodes_by_condition=options.taint_nodes_by_condition,
-            audited=options.audited,
+            audited=options.audited_namespace,
         )
         self._run("kube-apiserver", arguments)
 
     def _run(self, name: str, arguments: list[str]) -> None:
         program = [str(self.binaries / name), *arguments]
-        self._processes[name] = start(name, program, self.directory, leashed=self.options.leashed)
+        self._processes[name] = start(
+            name, program, self.directory, dies_with_caller=self.options.dies_with_caller
+        )
 
     def _wait_ready(self, name: str, path: str) -> None:
         """Wait until a path answers 200; StartError as soon as a process has died, or at the deadline."""
@@ -193,7 +195,7 @@ def remove(directory: Path) -> list[str]:
     """
     if not directory.exists():
         return []
-    if not (directory / MARK).exists():
+    if not (directory / MARKER_FILE).exists():
         if any(directory.iterdir()):
             raise StartError(f"{directory} holds files that no control plane wrote: choose another directory")
         return []

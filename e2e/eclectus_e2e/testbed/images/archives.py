@@ -16,8 +16,8 @@ from eclectus_e2e.testbed.images.debian import base_layer
 from eclectus_e2e.testbed.images.layers import Layer
 from eclectus_e2e.testbed.images.pause_and_busybox import busybox_layer, pause_layer
 from eclectus_e2e.testbed.images.python import VENV, application_layer, dependencies_layer, files_layer
-from eclectus_e2e.testbed.images.tarball import ARCHITECTURES, Packed, write
-from eclectus_e2e.testbed.locks import held
+from eclectus_e2e.testbed.images.tarball import ARCHITECTURES, ImageArchive, write
+from eclectus_e2e.testbed.locks import file_lock
 
 FOLDER = CHECKOUT / "build" / "images"
 PROGRAMS = {"debootstrap": "debootstrap", "apt-get": "apt", "busybox": "busybox-static"}
@@ -32,7 +32,7 @@ def references() -> Mapping[str, str]:
     return {**product, "pause": "registry.k8s.io/pause:3.10", "busybox": "docker.io/library/busybox:static"}
 
 
-def why_not() -> str | None:
+def unmet_requirement() -> str | None:
     """Why this machine cannot build images, or None when it can."""
     if os.geteuid() != 0:
         return "building images without Docker needs root, for debootstrap and chroot"
@@ -55,17 +55,17 @@ def archive(name: str) -> Path:
     """
     if name not in references():
         raise UsageError(f"no image is called {name!r}; there are {', '.join(references())}")
-    if reason := why_not():
+    if reason := unmet_requirement():
         raise MachineError(reason)
-    layers, start = _SMALL[name]() if name in _SMALL else _product(name)
+    layers, start = _UTILITY_IMAGES[name]() if name in _UTILITY_IMAGES else _product(name)
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.tar"
-    with held(FOLDER / "lock", "an image"):
-        write(Packed(references()[name], layers, start), path)
+    with file_lock(FOLDER / "lock", "an image"):
+        write(ImageArchive(references()[name], layers, start), path)
     return path
 
 
-def settings(image: Image) -> Mapping[str, Any]:
+def container_settings(image: Image) -> Mapping[str, Any]:
     """What a container of an image of the list starts with."""
     path = f"{VENV}/bin:{_INSIDE}" if image.lock else _INSIDE
     return {
@@ -82,11 +82,11 @@ def _product(name: str) -> tuple[Sequence[Layer], Mapping[str, Any]]:
         layers = [base_layer(), dependencies_layer(image), application_layer(image)]
     else:
         layers = [base_layer(), files_layer(name, image)]
-    return layers, settings(image)
+    return layers, container_settings(image)
 
 
 # Images of real nodes alone: what containerd starts first in every pod, and a shell for the pods of tests.
-_SMALL = {
+_UTILITY_IMAGES = {
     "pause": lambda: ([pause_layer()], {"Entrypoint": ["/pause"]}),
     "busybox": lambda: ([busybox_layer()], {"Env": ["PATH=/bin"], "Cmd": ["sh"]}),
 }

@@ -29,7 +29,7 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     images: dict[str, Image]
 
 
-def parsed(text: str) -> Contents:
+def parse(text: str) -> Contents:
     """The list of a text; raises UsageError naming the place that is wrong."""
     try:
         return msgspec.yaml.decode(text, type=Contents)
@@ -40,4 +40,4 @@ def parsed(text: str) -> Contents:
 @cache
 def contents() -> Contents:
     """The list of this checkout."""
-    return parsed(IMAGES.read_text())
+    return parse(IMAGES.read_text())

@@ -16,9 +16,9 @@ from pathlib import Path
 from eclectus_e2e.paths import cache_directory
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.images.shell import run
-from eclectus_e2e.testbed.locks import held
+from eclectus_e2e.testbed.locks import file_lock
 
-KEPT = 3  # of each name: changed sources make new layers all day, and nobody comes back to old ones
+KEPT_LAYERS = 3  # of each name: changed sources make new layers all day, and nobody comes back to old ones
 _PACKING = Path(__file__).read_bytes()  # how a tree is packed decides a layer too
 
 
@@ -39,10 +39,10 @@ def cached(name: str, key: Sequence[bytes], fill: Callable[[Path], None]) -> Lay
     home = images / f"{name}-{short_hash([_PACKING, *key])}"
     if not home.is_dir():
         images.mkdir(parents=True, exist_ok=True)
-        with held(images / f"{name}.lock", f"the layer {name}"):
+        with file_lock(images / f"{name}.lock", f"the layer {name}"):
             if not home.is_dir():
                 _build(name, home, fill)
-                _forget(name, images)
+                _remove_old(name, images)
     return Layer(home / "layer.tar", (home / "digest").read_text())
 
 
@@ -69,10 +69,10 @@ def _build(name: str, home: Path, fill: Callable[[Path], None]) -> None:
     building.rename(home)
 
 
-def _forget(name: str, images: Path) -> None:
+def _remove_old(name: str, images: Path) -> None:
     """Remove all but the newest layers of a name."""
     there = images.glob(f"{name}-{'[0-9a-f]' * 16}")
-    for old in sorted(there, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+    for old in sorted(there, key=lambda path: path.stat().st_mtime)[:-KEPT_LAYERS]:
         shutil.rmtree(old)
 
 
@@ -80,12 +80,12 @@ def pack(tree: Path, tar: Path) -> str:
     """Write a tree as a tar; returns the SHA-256 of its bytes."""
     with tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as out:
         for path in sorted(tree.iterdir()):
-            out.add(path, path.name, filter=settled)  # goes through folders in the order of names
+            out.add(path, path.name, filter=normalized)  # goes through folders in the order of names
     with tar.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def settled(member: tarfile.TarInfo) -> tarfile.TarInfo:
+def normalized(member: tarfile.TarInfo) -> tarfile.TarInfo:
     """An entry that tells nothing of the machine it was made on.
 
     All belongs to root, all may read, root alone may write, nothing is setuid; folders open to all
@@ -109,4 +109,4 @@ def text_entry(name: str, text: str) -> tuple[tarfile.TarInfo, io.BytesIO]:
     data = text.encode()
     member = tarfile.TarInfo(name)
     member.size = len(data)
-    return settled(member), io.BytesIO(data)
+    return normalized(member), io.BytesIO(data)

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eclectus_e2e.testbed.images.layers import Layer, settled, text_entry
+from eclectus_e2e.testbed.images.layers import Layer, normalized, text_entry
 
 # What the image format calls the kinds of machines.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
-class Packed:
+class ImageArchive:
     """An image: what pods call it, its layers from the lowest up, and what a container of it starts with."""
 
     reference: str
@@ -26,9 +26,9 @@ class Packed:
     start: Mapping[str, Any]
 
 
-def write(image: Packed, path: Path) -> None:
+def write(image: ImageArchive, path: Path) -> None:
     """Write the archive, unless it stands there already; a reader never sees half of it."""
-    texts = described(image)
+    texts = archive_texts(image)
     if path.exists() and _manifest(path) == texts["manifest.json"]:
         return
     part = path.with_suffix(".part")
@@ -36,11 +36,11 @@ def write(image: Packed, path: Path) -> None:
         for name, text in texts.items():
             out.addfile(*text_entry(name, text))
         for layer in image.layers:
-            out.add(layer.tar, _name(layer), filter=settled)
+            out.add(layer.tar, _name(layer), filter=normalized)
     part.rename(path)
 
 
-def described(image: Packed) -> dict[str, str]:
+def archive_texts(image: ImageArchive) -> dict[str, str]:
     """The archive's texts by name: the manifest, and the configuration that it names by its hash."""
     configuration = json.dumps(
         {

@@ -1,4 +1,4 @@
-"""True times of every pod, as the node knows them: what the demo computes response times from."""
+"""Exact start and end times of every pod, from which demo and tests compute response times."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -10,11 +10,11 @@ import msgspec
 from eclectus_e2e.testbed.kubelet.pods.admission import OVERCOMMITTED
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One pod that ended, or was refused. Times are Unix seconds with fractions; 0 is never.
+class PodRecord(msgspec.Struct, frozen=True, gc=False):
+    """One pod that ended or was rejected. Times are Unix seconds with fractions; 0 means never.
 
-    `outcome`: `succeeded`; `killed` (deleted, or died with its node); `vanished` (its object went
-    away while it ran); or a refusal's reason (`OutOfcpu`, `NodeAffinity`, ...).
+    `outcome`: `succeeded`; `killed` (deleted, or lost with its node); `vanished` (its object was removed
+    while it ran); or the reason of its rejection (`OutOfcpu`, `NodeAffinity`, ...).
     """
 
     namespace: str
@@ -22,7 +22,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     uid: str
     node: str
     klass: str
-    work_seconds: float | None  # None: it would have run for ever
+    work_seconds: float | None  # None: the pod never ends by itself
     started: float
     finished: float
     outcome: str
@@ -35,35 +35,35 @@ class Counters(msgspec.Struct, frozen=True):
     finished: int
     killed: int
     vanished: int
-    refused: dict[str, int]  # by reason
-    overcommitted: int
-    violations: int
+    refused: dict[str, int]  # rejected pods by reason
+    overcommitted: int  # rejected for insufficient resources
+    violations: int  # rejected for a violated constraint
 
 
-class Journal:
-    """Entries in memory, and as JSON lines in a file when there is one. `clock`: Unix seconds."""
+class PodTimes:
+    """Records in memory, and as JSON lines in `file` when given. `clock` returns Unix seconds."""
 
     def __init__(self, clock: Callable[[], float], file: Path | None = None) -> None:
-        self.entries: list[Entry] = []
+        self.records: list[PodRecord] = []
         self.now = clock
         self._started = 0
-        # Line buffered: what is written is there to be read, also after a SIGKILL.
+        # Line buffered, so that no complete record is lost by a SIGKILL.
         self._file: IO[str] | None = file.open("a", buffering=1) if file else None
 
-    def start(self) -> float:
-        """Count a start and give its time."""
+    def count_start(self) -> float:
+        """Count a started pod; returns the time."""
         self._started += 1
         return self.now()
 
-    def end(self, entry: Entry) -> None:
-        """Note how a pod ended."""
-        self.entries.append(entry)
+    def add(self, record: PodRecord) -> None:
+        """Add the record of a pod that ended or was rejected."""
+        self.records.append(record)
         if self._file:
-            self._file.write(msgspec.json.encode(entry).decode() + "\n")
+            self._file.write(msgspec.json.encode(record).decode() + "\n")
 
     def reset(self) -> None:
-        """Forget entries and counts (the file keeps its lines)."""
-        self.entries.clear()
+        """Drop records and counts (the file keeps its lines)."""
+        self.records.clear()
         self._started = 0
 
     def close(self) -> None:
@@ -72,8 +72,8 @@ class Journal:
             self._file.close()
 
     def counters(self) -> Counters:
-        """Count the outcomes."""
-        outcomes = Counter(entry.outcome for entry in self.entries)
+        """Totals by outcome."""
+        outcomes = Counter(record.outcome for record in self.records)
         known = {name: outcomes.pop(name, 0) for name in ("succeeded", "killed", "vanished")}
         overcommitted = sum(count for reason, count in outcomes.items() if reason.startswith(OVERCOMMITTED))
         return Counters(
@@ -87,5 +87,5 @@ class Journal:
         )
 
     def read(self, since: int) -> list[dict[str, Any]]:
-        """Entries from an index on, as JSON objects."""
-        return [msgspec.to_builtins(entry) for entry in self.entries[since:]]
+        """Records from index `since` on, as JSON objects."""
+        return [msgspec.to_builtins(record) for record in self.records[since:]]

@@ -15,7 +15,7 @@ _TRIAL_UNITS = 3
 
 
 @cache
-def timed_units(core_seconds: float = CORE_SECONDS) -> int:
+def units_of_core_seconds(core_seconds: float = CORE_SECONDS) -> int:
     """Units of kind cpu that take so long on one of this machine's cores, by this process' Python."""
     began = time.process_time()
     cpu(_TRIAL_UNITS)

@@ -31,7 +31,7 @@ def unified() -> bool:
     return (_MOUNT / "cgroup.controllers").exists()
 
 
-def why_not() -> str | None:
+def unmet_requirement() -> str | None:
     """Why no node's cgroups can be made here; None when they can."""
     there = (_MOUNT / "cgroup.controllers").read_text().split() if unified() else [*_version_1()]
     needed = _NEEDED if unified() else (*_NEEDED, "freezer")
@@ -43,7 +43,7 @@ def why_not() -> str | None:
     return None
 
 
-def make(node: str) -> None:
+def create(node: str) -> None:
     """Make a node's directories; v2: with every needed controller handed down."""
     for hierarchy in _hierarchies():
         for part in ("", node, f"{node}/system", f"{node}/pods"):
@@ -56,14 +56,14 @@ def make(node: str) -> None:
                     (directory / file).write_text((directory.parent / file).read_text())
 
 
-def prefer(plane: Iterable[int]) -> None:
+def raise_cpu_weight(plane: Iterable[int]) -> None:
     """Serve all nodes before others of the machine: else its load is measured, and not their quotas.
 
     The processes of their control plane too: behind the nodes it would stand in the queue for a core.
     """
-    make(_PLANE)
+    create(_PLANE)
     for pid in plane:
-        take(_PLANE, pid)
+        add_process(_PLANE, pid)
     if unified():
         (_MOUNT / ROOT / "cpu.weight").write_text("10000")
     else:
@@ -75,7 +75,7 @@ def pods_root(node: str) -> str:
     return f"/{ROOT}/{node}/pods"
 
 
-def take(node: str, pid: int) -> None:
+def add_process(node: str, pid: int) -> None:
     """Put a process, and so all its later children, among the node's own."""
     for hierarchy in {_tracking(), _version_1().get("cpu", _tracking())}:
         (hierarchy / ROOT / node / "system" / "cgroup.procs").write_text(str(pid))

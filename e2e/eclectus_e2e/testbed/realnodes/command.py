@@ -10,7 +10,7 @@ from eclectus_e2e.testbed.images.archives import archive, references
 from eclectus_e2e.testbed.processes import Process, recorded
 from eclectus_e2e.testbed.realnodes import nodes
 from eclectus_e2e.testbed.realnodes.directory import owner
-from eclectus_e2e.testbed.realnodes.layout import HOME, NodeSpec
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY, NodeSpec
 from eclectus_e2e.testbed.realnodes.requirements import require
 
 # Together one and a half cores: two bear it, and the control plane beside it.
@@ -24,7 +24,7 @@ def start_real(directory: Path) -> ControlPlane:
     require()
     specs = [NodeSpec(name, share) for name, share in SHARES.items()]
     images = [archive(name) for name in references()]
-    return nodes.start(directory, specs, images, PlaneOptions(leashed=False)).plane
+    return nodes.start(directory, specs, images, PlaneOptions(dies_with_caller=False)).plane
 
 
 def end_real(directory: Path, end_cluster: Callable[[], list[str]]) -> list[str]:
@@ -34,4 +34,4 @@ def end_real(directory: Path, end_cluster: Callable[[], list[str]]) -> list[str]
 
 def real_processes(directory: Path) -> list[Process]:
     """The recorded processes of the real nodes of a directory's cluster."""
-    return recorded(HOME) if owner() == directory.resolve() else []
+    return recorded(NODES_DIRECTORY) if owner() == directory.resolve() else []

@@ -13,7 +13,7 @@ from pathlib import Path
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import processes
 from eclectus_e2e.testbed.processes import Process, log_tail, wait_for
-from eclectus_e2e.testbed.realnodes.layout import HOME, Place
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY, NodeLayout
 from eclectus_e2e.testbed.realnodes.requirements import CNI_PLUGINS, program
 
 PAUSE = "registry.k8s.io/pause:3.10"
@@ -23,7 +23,7 @@ _IMPORT_SECONDS = 300.0
 _DISABLED = ("snapshotter.v1.btrfs", "snapshotter.v1.devmapper", "snapshotter.v1.zfs", "snapshotter.v1.erofs")
 
 
-def _write_config(place: Place, programs: Path) -> Path:
+def _write_config(place: NodeLayout, programs: Path) -> Path:
     """Write the configuration file; every path of it lies in the node's directory."""
     directory = place.directory
     # JSON's strings and lists are TOML's too.
@@ -62,25 +62,27 @@ SystemdCgroup = false
     return path
 
 
-def root(place: Place) -> Path:
+def root(place: NodeLayout) -> Path:
     """Where a node's images and snapshots lie."""
     return place.directory / "root"
 
 
-def start(place: Place, programs: Path, *, leashed: bool) -> Process:
+def start(place: NodeLayout, programs: Path, *, dies_with_caller: bool) -> Process:
     """Start a node's containerd."""
     command = [str(programs / "containerd"), f"--config={_write_config(place, programs)}", "--log-level=warn"]
-    return processes.start(f"containerd-{place.name}", command, HOME, leashed=leashed)
+    return processes.start(
+        f"containerd-{place.name}", command, NODES_DIRECTORY, dies_with_caller=dies_with_caller
+    )
 
 
 def import_images(programs: Path, images: Iterable[Path]) -> Path:
     """A root with these archives imported and unpacked, for `copy_root`."""
-    place = Place(0, "images")  # no node, but it needs what a node's containerd needs
+    place = NodeLayout(0, "images")  # no node, but it needs what a node's containerd needs
     place.directory.mkdir(parents=True)
-    running = start(place, programs, leashed=True)
+    running = start(place, programs, dies_with_caller=True)
     try:
         if not wait_for(lambda: place.socket.exists() or not running.alive, _READY_SECONDS):
-            raise StartError(f"containerd did not come up\n{log_tail(HOME, running.name)}")
+            raise StartError(f"containerd did not come up\n{log_tail(NODES_DIRECTORY, running.name)}")
         for image in images:
             _import(programs, place, image)
     finally:
@@ -88,7 +90,7 @@ def import_images(programs: Path, images: Iterable[Path]) -> Path:
     return root(place)
 
 
-def copy_root(shared: Path, place: Place) -> None:
+def copy_root(shared: Path, place: NodeLayout) -> None:
     """Give a node its own root, from the shared one, which no containerd uses any more."""
     subprocess.run(["cp", "-al", shared, root(place)], check=True)
     for database in shared.glob("*/*.db"):
@@ -104,7 +106,7 @@ def shim_sockets(directory: Path) -> list[Path]:
     return [Path(each.removeprefix("unix://")) for each in addresses]
 
 
-def _import(programs: Path, place: Place, image: Path) -> None:
+def _import(programs: Path, place: NodeLayout, image: Path) -> None:
     ctr = [str(programs / "ctr"), f"--address={place.socket}", "--namespace=k8s.io"]
     done = subprocess.run(
         [*ctr, "images", "import", str(image)],

@@ -17,10 +17,10 @@ from pathlib import Path
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.testbed.processes import recorded
 from eclectus_e2e.testbed.realnodes import cgroups, containerd, iptables, network
-from eclectus_e2e.testbed.realnodes.layout import HOME
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 from eclectus_e2e.testbed.realnodes.requirements import program
 
-_MARK = HOME / "mark.json"
+_MARK = NODES_DIRECTORY / "mark.json"
 # What programs make outside of it and cannot be told to leave: it goes where it was not there before.
 _OUTSIDE = ("/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/opt/cni")
 _LOCK = Path("/run/lock/eclectus-nodes.lock")
@@ -33,12 +33,12 @@ def claim(cluster: Path) -> None:
     when somebody else's Kubernetes does: its rules could not be told from ours.
     """
     with _locked():
-        if any(process.alive for process in recorded(HOME)):
+        if any(process.alive for process in recorded(NODES_DIRECTORY)):
             raise UsageError(f"real nodes run already, for {owner()}: end them first (`make down` there)")
         _remove()
-        if iptables.there():
+        if iptables.kubernetes_rules_exist():
             raise MachineError("this machine's iptables have chains of a Kubernetes already (KUBE-…)")
-        HOME.mkdir(mode=0o755, parents=True)
+        NODES_DIRECTORY.mkdir(mode=0o755, parents=True)
         note = {
             "cluster": str(cluster.resolve()),
             "kernel": network.kernel_settings(),
@@ -52,12 +52,12 @@ def owner() -> Path | None:
     return Path(json.loads(_MARK.read_text())["cluster"]) if _MARK.exists() else None
 
 
-def halt() -> list[str]:
+def kill_programs() -> list[str]:
     """Kill kubelets, containerds, kube-proxy and all containers; the names of the programs that ran.
 
     No farewell: containerd takes ten seconds for one, and nothing of it is kept.
     """
-    alive = [process for process in reversed(recorded(HOME)) if process.alive]
+    alive = [process for process in reversed(recorded(NODES_DIRECTORY)) if process.alive]
     for process in alive:
         process.stop(signal.SIGKILL)
     cgroups.kill_all()
@@ -72,20 +72,20 @@ def release() -> None:
 
 def _remove() -> None:
     """Whatever of these is there, in the order in which one holds the other."""
-    halt()
+    kill_programs()
     cgroups.remove_all()
     network.remove_bridges()
-    if HOME.exists():
-        _unmount_below(HOME)
+    if NODES_DIRECTORY.exists():
+        _unmount_below(NODES_DIRECTORY)
         _remove_shim_sockets()
     if _MARK.exists():
         note = json.loads(_MARK.read_text())
-        iptables.remove()
+        iptables.remove_kubernetes_rules()
         network.restore_kernel_settings(note["kernel"])
         for path in filter(os.path.exists, note["outside"]):
             shutil.rmtree(path)
-    if HOME.exists():
-        shutil.rmtree(HOME)
+    if NODES_DIRECTORY.exists():
+        shutil.rmtree(NODES_DIRECTORY)
 
 
 def _unmount_below(directory: Path) -> None:
@@ -97,7 +97,7 @@ def _unmount_below(directory: Path) -> None:
 
 
 def _remove_shim_sockets() -> None:
-    for node in HOME.glob("nodes/*"):
+    for node in NODES_DIRECTORY.glob("nodes/*"):
         for socket in containerd.shim_sockets(node):
             socket.unlink(missing_ok=True)
 

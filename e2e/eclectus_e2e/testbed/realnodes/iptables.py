@@ -11,19 +11,19 @@ from eclectus_e2e.testbed.realnodes.requirements import program
 _TABLES = ("filter", "mangle", "nat")
 
 
-def there() -> bool:
+def kubernetes_rules_exist() -> bool:
     """Whether some Kubernetes has rules on this machine."""
     return any(_chains(_saved(table)) for table in _TABLES)
 
 
-def remove() -> None:
+def remove_kubernetes_rules() -> None:
     """Remove all of them: the jumps from the kernel's own chains, then the chains."""
     for table in _TABLES:
-        if script := removal(table, _saved(table)):
+        if script := removal_script(table, _saved(table)):
             _run(["iptables-restore", "--noflush"], script)
 
 
-def removal(table: str, saved: list[str]) -> str:
+def removal_script(table: str, saved: list[str]) -> str:
     """What `iptables-restore` is told, given the lines of `iptables -S`; empty when there is nothing."""
     chains = _chains(saved)
     if not chains:

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 from eclectus_e2e.testbed.realnodes import cgroups
-from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, PODS, NodeSpec, Place
+from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, POD_NETWORK, NodeLayout, NodeSpec
 
 PORT = 10250  # on every node's own address
 
 
-def arguments(place: Place, spec: NodeSpec, kubeconfig: Path, authority: Path) -> list[str]:
+def arguments(place: NodeLayout, spec: NodeSpec, kubeconfig: Path, authority: Path) -> list[str]:
     """Write kubelet's configuration into the node's directory; its arguments."""
     config = place.directory / "kubelet.yaml"
     config.write_text(json.dumps(_configuration(place, authority), indent=2))
@@ -35,7 +35,7 @@ def proxy_arguments(directory: Path, kubeconfig: Path) -> list[str]:
         "hostnameOverride": "eclectus-e2e",
         "healthzBindAddress": f"{PLANE_ADDRESS}:10256",
         "metricsBindAddress": f"{PLANE_ADDRESS}:10249",
-        "clusterCIDR": PODS,
+        "clusterCIDR": POD_NETWORK,
         # Zero and false: leave the kernel's settings alone, they are the whole machine's.
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         "iptables": {"localhostNodePorts": False},
@@ -45,7 +45,7 @@ def proxy_arguments(directory: Path, kubeconfig: Path) -> list[str]:
     return [f"--config={config}"]
 
 
-def _configuration(place: Place, authority: Path) -> dict[str, object]:
+def _configuration(place: NodeLayout, authority: Path) -> dict[str, object]:
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",

@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HOME = Path("/var/lib/eclectus-nodes")  # short: sockets lie below it, and a socket's path has 107 bytes
-PODS = "10.213.0.0/16"  # every node's /24, and the API server's address
+NODES_DIRECTORY = Path(
+    "/var/lib/eclectus-nodes"
+)  # short: sockets lie below it, and a socket's path has 107 bytes
+POD_NETWORK = "10.213.0.0/16"  # every node's /24, and the API server's address
 PLANE_ADDRESS = "10.213.255.1"
 
 
@@ -13,12 +15,12 @@ class NodeSpec:
     """A node: its name, the share of one core that its pods get, its labels."""
 
     name: str
-    share: float
+    cpu_share: float
     labels: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Place:
+class NodeLayout:
     """The node's name, and what follows from its number: bridge, addresses, directory."""
 
     number: int
@@ -27,7 +29,7 @@ class Place:
     @property
     def directory(self) -> Path:
         """Its configuration, sockets, containers and logs."""
-        return HOME / "nodes" / self.name
+        return NODES_DIRECTORY / "nodes" / self.name
 
     @property
     def socket(self) -> Path:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from eclectus_e2e.errors import MachineError
-from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, Place
+from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, NodeLayout
 from eclectus_e2e.testbed.realnodes.requirements import program
 
 PLANE_BRIDGE = "ecl-plane"
@@ -28,12 +28,12 @@ _SYSCTLS = (
 )
 
 
-def raise_bridges(places: Iterable[Place]) -> None:
+def create_bridges(places: Iterable[NodeLayout]) -> None:
     """Make the API server's bridge and the nodes', and forward between them."""
-    _check_free()
-    _raise(PLANE_BRIDGE, f"{PLANE_ADDRESS}/32")
+    _check_addresses_free()
+    _create_bridge(PLANE_BRIDGE, f"{PLANE_ADDRESS}/32")
     for place in places:
-        _raise(place.bridge, f"{place.address}/24")
+        _create_bridge(place.bridge, f"{place.address}/24")
     (Path("/proc/sys") / "net/ipv4/ip_forward").write_text("1")
 
 
@@ -45,7 +45,7 @@ def remove_bridges() -> None:
             _ip("link", "delete", name)
 
 
-def write_cni(place: Place) -> None:
+def write_cni(place: NodeLayout) -> None:
     """How containerd connects a pod of a node: bridge and addresses of its own."""
     directory = place.directory / "cni"
     directory.mkdir()
@@ -76,13 +76,13 @@ def restore_kernel_settings(settings: dict[str, str]) -> None:
         (Path("/proc/sys") / name).write_text(value)
 
 
-def _raise(name: str, address: str) -> None:
+def _create_bridge(name: str, address: str) -> None:
     _ip("link", "add", name, "type", "bridge")
     _ip("address", "add", address, "dev", name)
     _ip("link", "set", name, "up")
 
 
-def _check_free() -> None:
+def _check_addresses_free() -> None:
     """Refuse when this machine already speaks with somebody under our addresses."""
     taken = [route["dst"] for route in _ip("route", "show") if route["dst"].startswith(("10.213.", "10.96."))]
     if taken:

@@ -8,12 +8,12 @@ from typing import Any
 
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import processes
-from eclectus_e2e.testbed.controlplane.plane import USUAL, ControlPlane, PlaneOptions, remove
+from eclectus_e2e.testbed.controlplane.plane import DEFAULT_OPTIONS, ControlPlane, PlaneOptions, remove
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import log_tail, wait_for
 from eclectus_e2e.testbed.realnodes import cgroups, containerd, kubelet, network
 from eclectus_e2e.testbed.realnodes import directory as nodes_directory
-from eclectus_e2e.testbed.realnodes.layout import HOME, PLANE_ADDRESS, NodeSpec, Place
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY, PLANE_ADDRESS, NodeLayout, NodeSpec
 from eclectus_e2e.testbed.realnodes.programs import Programs, node_programs
 from eclectus_e2e.testbed.realnodes.requirements import require
 
@@ -47,7 +47,10 @@ class RealNodes:
 
 @contextmanager
 def started(
-    directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
+    directory: Path,
+    specs: Sequence[NodeSpec],
+    images: Sequence[Path],
+    options: PlaneOptions = DEFAULT_OPTIONS,
 ) -> Iterator[RealNodes]:
     """Run a control plane in `directory` and real nodes for the length of a `with` block.
 
@@ -67,12 +70,15 @@ def end(end_cluster: Callable[[], list[str]]) -> list[str]:
     """
     with ExitStack() as stack:
         stack.callback(nodes_directory.release)
-        halted = nodes_directory.halt()
+        halted = nodes_directory.kill_programs()
         return halted + end_cluster()
 
 
 def start(
-    directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
+    directory: Path,
+    specs: Sequence[NodeSpec],
+    images: Sequence[Path],
+    options: PlaneOptions = DEFAULT_OPTIONS,
 ) -> RealNodes:
     """Start them; `end` ends them."""
     require()
@@ -80,42 +86,44 @@ def start(
     with ExitStack() as undo:
         nodes_directory.claim(directory)
         undo.callback(nodes_directory.release)
-        places = [Place(number, spec.name) for number, spec in enumerate(specs)]
-        network.raise_bridges(places)
+        places = [NodeLayout(number, spec.name) for number, spec in enumerate(specs)]
+        network.create_bridges(places)
         shared = containerd.import_images(programs.containerd, images)
         plane = ControlPlane.start(directory, replace(options, address=PLANE_ADDRESS))
         undo.callback(plane.stop)
         plane.start_kube_scheduler()  # for what may not wait for a scheduler under test
         for place, spec in zip(places, specs, strict=True):
             _start_node(plane, programs, shared, place, spec)
-        cgroups.prefer(plane.pids.values())
+        cgroups.raise_cpu_weight(plane.pids.values())
         _start_proxy(plane, programs)
         _wait_ready(plane, {spec.name for spec in specs})
         undo.pop_all()
     return RealNodes(plane, specs)
 
 
-def _start_node(plane: ControlPlane, programs: Programs, shared: Path, place: Place, spec: NodeSpec) -> None:
+def _start_node(
+    plane: ControlPlane, programs: Programs, shared: Path, place: NodeLayout, spec: NodeSpec
+) -> None:
     place.directory.mkdir()
-    cgroups.make(spec.name)
-    cgroups.set_quota(spec.name, spec.share)
+    cgroups.create(spec.name)
+    cgroups.set_quota(spec.name, spec.cpu_share)
     network.write_cni(place)
     containerd.copy_root(shared, place)
-    runtime = containerd.start(place, programs.containerd, leashed=plane.options.leashed)
-    cgroups.take(spec.name, runtime.pid)
+    runtime = containerd.start(place, programs.containerd, dies_with_caller=plane.options.dies_with_caller)
+    cgroups.add_process(spec.name, runtime.pid)
     user = plane.clients.kubeconfig(spec.name, f"system:node:{spec.name}", "system:nodes")
     arguments = kubelet.arguments(place, spec, user, plane.clients.authority.certificate)
     agent = _run(f"kubelet-{spec.name}", [str(programs.kubelet), *arguments], plane)
-    cgroups.take(spec.name, agent.pid)
+    cgroups.add_process(spec.name, agent.pid)
 
 
 def _start_proxy(plane: ControlPlane, programs: Programs) -> None:
     user = plane.clients.kubeconfig("kube-proxy", "system:kube-proxy")
-    _run("kube-proxy", [str(programs.kube_proxy), *kubelet.proxy_arguments(HOME, user)], plane)
+    _run("kube-proxy", [str(programs.kube_proxy), *kubelet.proxy_arguments(NODES_DIRECTORY, user)], plane)
 
 
 def _run(name: str, command: list[str], plane: ControlPlane) -> processes.Process:
-    return processes.start(name, command, HOME, leashed=plane.options.leashed)
+    return processes.start(name, command, NODES_DIRECTORY, dies_with_caller=plane.options.dies_with_caller)
 
 
 def _wait_ready(plane: ControlPlane, names: set[str]) -> None:
@@ -127,12 +135,12 @@ def _wait_ready(plane: ControlPlane, names: set[str]) -> None:
     in_time = wait_for(settled, READY_SECONDS, _ASK_EVERY_SECONDS)
     culprits = _dead() or [f"kubelet-{name}" for name in names - _ready(kubectl.get("nodes"))]
     if not in_time or culprits:
-        tails = "\n".join(log_tail(HOME, name) for name in culprits)
+        tails = "\n".join(log_tail(NODES_DIRECTORY, name) for name in culprits)
         raise StartError(f"not ready after {READY_SECONDS:.0f} s, or ended: {', '.join(culprits)}\n{tails}")
 
 
 def _dead() -> list[str]:
-    return [process.name for process in processes.recorded(HOME) if not process.alive]
+    return [process.name for process in processes.recorded(NODES_DIRECTORY) if not process.alive]
 
 
 def _ready(nodes: list[Any]) -> set[str]:

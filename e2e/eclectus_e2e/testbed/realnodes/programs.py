@@ -8,18 +8,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus_e2e.paths import NODE_MODULES
-from eclectus_e2e.testbed.controlplane.build import Product, binaries
+from eclectus_e2e.testbed.controlplane.build import GoPrograms, binaries
 
-KUBELET = Product(
+KUBELET = GoPrograms(
     title="kubelet and kube-proxy",
-    minutes="about half a minute after the control plane",
+    build_time="about half a minute after the control plane",
     folder="kubelet",
     module=NODE_MODULES / "kubelet",
     programs={name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubelet", "kube-proxy")},
 )
-CONTAINERD = Product(
+CONTAINERD = GoPrograms(
     title="containerd",
-    minutes="about a minute",
+    build_time="about a minute",
     folder="containerd",
     module=NODE_MODULES / "containerd",
     programs={

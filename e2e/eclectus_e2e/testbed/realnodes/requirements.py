@@ -21,23 +21,23 @@ CNI_PLUGINS = Path("/usr/lib/cni")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}  # linux/capability.h
 
 
-def why_not() -> str | None:
+def unmet_requirement() -> str | None:
     """Why no real nodes can run here; None when they can."""
     if os.geteuid() != 0:
         return "real nodes need root: containers, bridges and cgroups are made"
     status = Path("/proc/self/status").read_text()
-    if lacking := _lacking_capabilities(status):
+    if lacking := _missing_capabilities(status):
         return f"real nodes need {lacking[0]}: this container was started without it"
-    if packages := _lacking_packages():
+    if packages := _missing_packages():
         return f"real nodes need `apt-get install {' '.join(packages)}`"
     if "\toverlay\n" not in Path("/proc/filesystems").read_text():
         return "real nodes need overlayfs, which this kernel does not list in /proc/filesystems"
-    return cgroups.why_not() or _why_no_iptables()
+    return cgroups.unmet_requirement() or _iptables_failure()
 
 
 def require() -> None:
     """Raise MachineError with the reason when no real nodes can run here."""
-    if reason := why_not():
+    if reason := unmet_requirement():
         raise MachineError(reason)
 
 
@@ -49,19 +49,19 @@ def program(name: str) -> str:
     return found
 
 
-def _lacking_capabilities(status: str) -> list[str]:
+def _missing_capabilities(status: str) -> list[str]:
     effective = int(status.partition("CapEff:")[2].split()[0], 16)
     return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
 
 
-def _lacking_packages() -> list[str]:
+def _missing_packages() -> list[str]:
     lacking = [package for name, package in PROGRAMS.items() if not shutil.which(name, path=SYSTEM_PATH)]
     if not (CNI_PLUGINS / "bridge").exists():
         lacking.append("containernetworking-plugins")
     return list(dict.fromkeys(lacking))
 
 
-def _why_no_iptables() -> str | None:
+def _iptables_failure() -> str | None:
     asked = subprocess.run(
         [program("iptables"), "-t", "nat", "-S"], capture_output=True, text=True, check=False
     )

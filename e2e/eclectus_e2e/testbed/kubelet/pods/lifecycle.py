@@ -1,211 +1,211 @@
-"""The life of pods on the nodes: taken or refused, run for work / speed seconds, ended, forgotten."""
+"""The lifecycle of pods on fake nodes: admission, running for work / speed seconds, termination, deletion."""
 
 import asyncio
 import logging
 
 from eclectus_e2e.testbed.kubelet.api import Change
-from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState, Resident
+from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState, PlacedPod
 from eclectus_e2e.testbed.kubelet.objects import Pod, unix_seconds
-from eclectus_e2e.testbed.kubelet.pod_times import Entry, Journal
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord, PodTimes
 from eclectus_e2e.testbed.kubelet.pods import status
-from eclectus_e2e.testbed.kubelet.pods.admission import Demand, Refusal
-from eclectus_e2e.testbed.kubelet.pods.status_writer import Writer
+from eclectus_e2e.testbed.kubelet.pods.admission import PodRequests, Rejection
+from eclectus_e2e.testbed.kubelet.pods.status_writer import StatusWriter
 
 LOG = logging.getLogger("kubelet.pods")
 _ENDED = ("Succeeded", "Failed")
 _KILLED = 137  # 128 + SIGKILL
 
 
-class Pods:
-    """Plays every node's pods on one event loop, with one timer a pod."""
+class PodLifecycle:
+    """Simulates the pods of every node on one event loop, with one timer per pod."""
 
-    def __init__(self, machines: dict[str, Machine], writer: Writer, journal: Journal) -> None:
+    def __init__(self, machines: dict[str, Machine], writer: StatusWriter, pod_times: PodTimes) -> None:
         self._machines = machines
         self._writer = writer
-        self._journal = journal
+        self._pod_times = pod_times
         self._loop = asyncio.get_running_loop()
 
     def apply(self, change: Change[Pod]) -> None:
-        """Take in what the watch says."""
+        """Apply a change from the watch."""
         if change.kind == "deleted":
             for pod in change.items:
-                self._gone(pod.node, pod.metadata.uid)
+                self._on_deleted(pod.node, pod.metadata.uid)
             return
-        if change.kind == "synced":  # first what is gone, so that newcomers find its room
-            self._forget_all_but({pod.metadata.uid for pod in change.items})
+        if change.kind == "synced":  # deletions first, so that new pods find the freed resources
+            self._drop_deleted({pod.metadata.uid for pod in change.items})
         for pod in change.items:
             self.observe(pod)
 
     def observe(self, pod: Pod) -> None:
-        """A pod as it is now."""
+        """Apply the current version of a pod."""
         machine = self._machines.get(pod.node)
         if machine is None:
-            return  # a real node's
+            return  # bound to a node that is not simulated here
         uid = pod.metadata.uid
         if machine.state is not NodeState.UP:
-            machine.waiting[uid] = pod
+            machine.deferred_pods[uid] = pod
         elif uid in machine.pods:
             self._update(machine, machine.pods[uid], pod)
         elif pod.metadata.deletion_timestamp is not None or pod.status.phase in _ENDED:
-            self._unmet(machine, pod)
+            self._finish_deletion(machine, pod)
         else:
-            self._meet(machine, pod)
+            self._admit(machine, pod)
 
     def resume(self, machine: Machine) -> None:
-        """After a thaw or recovery: go on with every pod, then look at what came meanwhile."""
-        machine.rescale(self._loop.time())
-        for resident in machine.pods.values():
-            self._arm(machine, resident)
-            self._writer.write(machine, resident)
-        waiting, machine.waiting = machine.waiting, {}
-        for pod in waiting.values():
+        """After a thaw or recovery: continue every pod, then apply the changes deferred meanwhile."""
+        machine.update_speeds(self._loop.time())
+        for placed in machine.pods.values():
+            self._set_timer(machine, placed)
+            self._writer.write(machine, placed)
+        deferred, machine.deferred_pods = machine.deferred_pods, {}
+        for pod in deferred.values():
             self.observe(pod)
 
-    def rescale(self, machine: Machine) -> None:
-        """After a change of speed, a freeze or a death: what is done stays done."""
-        machine.rescale(self._loop.time())
-        for resident in machine.pods.values():
-            self._arm(machine, resident)
+    def update_speeds(self, machine: Machine) -> None:
+        """After a change of speed or state: recompute when each pod ends. Work done so far stays done."""
+        machine.update_speeds(self._loop.time())
+        for placed in machine.pods.values():
+            self._set_timer(machine, placed)
 
-    def lose(self, machine: Machine) -> None:
-        """A dead node comes back empty: its pods restart, or have failed if theirs is never to."""
-        for resident in machine.running():
-            if resident.terminating or resident.restarts_after == "Never":
-                self._end(machine, resident, _KILLED)
+    def fail_or_restart(self, machine: Machine) -> None:
+        """A dead node recovers: pods with restartPolicy Never have failed, the others restart."""
+        for placed in machine.running():
+            if placed.is_terminating or placed.restart_policy == "Never":
+                self._end(machine, placed, _KILLED)
             else:
-                self._restart(resident)
+                self._restart(placed)
 
-    def _meet(self, machine: Machine, pod: Pod) -> None:
-        """A pod bound to this node that it does not know: ask, then commit."""
+    def _admit(self, machine: Machine, pod: Pod) -> None:
+        """Admit or reject a pod that was bound to this node."""
         try:
-            resident = machine.receive(pod, self._loop.time())
-            demand = Demand.of(pod.spec)
-        except ValueError as error:  # not a number where there must be one
+            placed = machine.new_pod(pod, self._loop.time())
+            requested = PodRequests.of(pod.spec)
+        except ValueError as error:  # a quantity or a work annotation that is not a number
             LOG.error("pod %s/%s: %s", pod.metadata.namespace, pod.metadata.name, error)
             return
-        refusal = machine.room.refusal(pod.spec, demand)
-        if refusal:
-            self._refuse(machine, resident, refusal)
+        rejection = machine.info.rejection(pod.spec, requested)
+        if rejection:
+            self._reject(machine, placed, rejection)
             return
-        machine.take(resident, demand)
-        resident.started = self._journal.start()
+        machine.admit(placed, requested)
+        placed.started = self._pod_times.count_start()
         if pod.status.phase == "Running":
-            self._adopt(resident)
+            self._adopt(placed)
         else:
-            resident.unwritten = status.running(pod, resident.where, resident.started, resident.restarts)
-        self._go_on(machine, resident)
+            placed.pending_status = status.running(pod, placed.addresses, placed.started, placed.restarts)
+        self._schedule_and_write(machine, placed)
 
-    def _adopt(self, resident: Resident) -> None:
-        """A pod that ran before this process: it has been at work since its start."""
-        resident.started = unix_seconds(resident.pod.status.start_time or "1970-01-01T00:00:00Z")
-        resident.work.remaining -= (self._journal.now() - resident.started) * resident.work.speed
+    def _adopt(self, placed: PlacedPod) -> None:
+        """A pod that ran before this process started: subtract the work it has done since its start."""
+        placed.started = unix_seconds(placed.pod.status.start_time or "1970-01-01T00:00:00Z")
+        placed.work.remaining -= (self._pod_times.now() - placed.started) * placed.work.speed
 
-    def _refuse(self, machine: Machine, resident: Resident, refusal: Refusal) -> None:
-        LOG.warning("pod %s refused by %s: %s", resident.pod.metadata.name, machine.name, refusal.message)
-        machine.pods[resident.uid] = resident  # remembered, so that it is not asked again
-        self._note(machine, resident, refusal.reason)
-        resident.unwritten = status.refused(resident.pod, refusal.reason, refusal.message)
-        self._writer.write(machine, resident)
+    def _reject(self, machine: Machine, placed: PlacedPod, rejection: Rejection) -> None:
+        LOG.warning("pod %s rejected by %s: %s", placed.pod.metadata.name, machine.name, rejection.message)
+        machine.pods[placed.uid] = placed  # kept, so that later changes do not admit it again
+        self._record(machine, placed, rejection.reason)
+        placed.pending_status = status.rejected(placed.pod, rejection.reason, rejection.message)
+        self._writer.write(machine, placed)
 
-    def _update(self, machine: Machine, resident: Resident, pod: Pod) -> None:
-        resident.pod = pod
-        if not resident.terminating:
+    def _update(self, machine: Machine, placed: PlacedPod, pod: Pod) -> None:
+        placed.pod = pod
+        if not placed.is_terminating:
             return
-        if resident.outcome:
-            resident.deletion_due = True
-            self._writer.write(machine, resident)
+        if placed.outcome:
+            placed.deletion_due = True
+            self._writer.write(machine, placed)
             return
         grace_seconds = pod.metadata.deletion_grace_period_seconds or 0
         # A second deletion may shorten the grace period, never lengthen it.
-        resident.kill_at = min(resident.kill_at, self._loop.time() + grace_seconds)
-        self._arm(machine, resident)
+        placed.kill_at = min(placed.kill_at, self._loop.time() + grace_seconds)
+        self._set_timer(machine, placed)
 
-    def _unmet(self, machine: Machine, pod: Pod) -> None:
-        """A pod that never ran here and never will; if it is to be deleted, nothing stands against it."""
+    def _finish_deletion(self, machine: Machine, pod: Pod) -> None:
+        """An unknown pod that has ended or is being deleted: confirm its deletion if one was requested."""
         if pod.metadata.deletion_timestamp is not None:
-            resident = machine.receive(pod, self._loop.time())
-            resident.outcome, resident.deletion_due = "never ran", True
-            machine.pods[resident.uid] = resident
-            self._writer.write(machine, resident)
+            placed = machine.new_pod(pod, self._loop.time())
+            placed.outcome, placed.deletion_due = "never ran", True
+            machine.pods[placed.uid] = placed
+            self._writer.write(machine, placed)
 
-    def _arm(self, machine: Machine, resident: Resident) -> None:
-        """(Re)set the one timer of a pod. A node that is not up does nothing, so it needs none."""
-        resident.disarm()
-        at = resident.next_at()
+    def _set_timer(self, machine: Machine, placed: PlacedPod) -> None:
+        """(Re)set the timer of a pod. There is none while its node is not up."""
+        placed.cancel_timer()
+        at = placed.next_event_at()
         if machine.state is NodeState.UP and at < float("inf"):
-            resident.timer = self._loop.call_at(at, self._due, machine, resident)
+            placed.timer = self._loop.call_at(at, self._on_timer, machine, placed)
 
-    def _due(self, machine: Machine, resident: Resident) -> None:
+    def _on_timer(self, machine: Machine, placed: PlacedPod) -> None:
         now = self._loop.time()
-        if resident.done(now):
-            self._complete(machine, resident)
-        elif now >= resident.kill_at:
-            self._end(machine, resident, _KILLED)
+        if placed.is_done(now):
+            self._complete(machine, placed)
+        elif now >= placed.kill_at:
+            self._end(machine, placed, _KILLED)
         else:
-            self._arm(machine, resident)
+            self._set_timer(machine, placed)
 
-    def _complete(self, machine: Machine, resident: Resident) -> None:
-        if resident.restarts_after == "Always" and not resident.terminating:
-            self._restart(resident)
-            self._go_on(machine, resident)
+    def _complete(self, machine: Machine, placed: PlacedPod) -> None:
+        if placed.restart_policy == "Always" and not placed.is_terminating:
+            self._restart(placed)
+            self._schedule_and_write(machine, placed)
         else:
-            self._end(machine, resident, 0)
+            self._end(machine, placed, 0)
 
-    def _restart(self, resident: Resident) -> None:
-        resident.begin_again(self._loop.time(), self._journal.now())
-        resident.unwritten = status.running(resident.pod, resident.where, resident.started, resident.restarts)
+    def _restart(self, placed: PlacedPod) -> None:
+        placed.restart(self._loop.time(), self._pod_times.now())
+        placed.pending_status = status.running(placed.pod, placed.addresses, placed.started, placed.restarts)
 
-    def _end(self, machine: Machine, resident: Resident, exit_code: int) -> None:
-        """Free the room first, then tell: a scheduler that reads the news finds it true."""
-        machine.room.free(resident.uid)
-        self._note(machine, resident, "killed" if exit_code else "succeeded")
-        resident.unwritten = status.ended(
-            resident.pod,
-            resident.where,
-            started=resident.started,
-            finished=self._journal.now(),
-            restarts=resident.restarts,
+    def _end(self, machine: Machine, placed: PlacedPod, exit_code: int) -> None:
+        """Release the resources before the status is sent, so that a scheduler that reads it can use them."""
+        machine.info.release(placed.uid)
+        self._record(machine, placed, "killed" if exit_code else "succeeded")
+        placed.pending_status = status.ended(
+            placed.pod,
+            placed.addresses,
+            started=placed.started,
+            finished=self._pod_times.now(),
+            restarts=placed.restarts,
             exit_code=exit_code,
         )
-        resident.deletion_due = resident.terminating
-        resident.disarm()
-        self._writer.write(machine, resident)
+        placed.deletion_due = placed.is_terminating
+        placed.cancel_timer()
+        self._writer.write(machine, placed)
 
-    def _gone(self, node: str, uid: str) -> None:
-        """The pod's object is gone, and with it every claim to the node."""
+    def _on_deleted(self, node: str, uid: str) -> None:
+        """The pod's object was removed: release what the pod used."""
         machine = self._machines.get(node)
         if machine is None:
             return
-        machine.waiting.pop(uid, None)
-        resident = machine.pods.pop(uid, None)
-        if resident is None:
+        machine.deferred_pods.pop(uid, None)
+        placed = machine.pods.pop(uid, None)
+        if placed is None:
             return
-        resident.disarm()
-        machine.room.free(uid)
-        if not resident.outcome:
-            self._note(machine, resident, "vanished")
+        placed.cancel_timer()
+        machine.info.release(uid)
+        if not placed.outcome:
+            self._record(machine, placed, "vanished")
 
-    def _forget_all_but(self, uids: set[str]) -> None:
+    def _drop_deleted(self, uids: set[str]) -> None:
         for machine in self._machines.values():
-            for uid in (machine.pods.keys() | machine.waiting.keys()) - uids:
-                self._gone(machine.name, uid)
+            for uid in (machine.pods.keys() | machine.deferred_pods.keys()) - uids:
+                self._on_deleted(machine.name, uid)
 
-    def _go_on(self, machine: Machine, resident: Resident) -> None:
-        self._arm(machine, resident)
-        self._writer.write(machine, resident)
+    def _schedule_and_write(self, machine: Machine, placed: PlacedPod) -> None:
+        self._set_timer(machine, placed)
+        self._writer.write(machine, placed)
 
-    def _note(self, machine: Machine, resident: Resident, outcome: str) -> None:
-        resident.outcome = outcome
-        meta = resident.pod.metadata
-        entry = Entry(
+    def _record(self, machine: Machine, placed: PlacedPod, outcome: str) -> None:
+        placed.outcome = outcome
+        meta = placed.pod.metadata
+        record = PodRecord(
             namespace=meta.namespace,
             name=meta.name,
             uid=meta.uid,
             node=machine.name,
-            klass=resident.pod.klass,
-            work_seconds=resident.work_seconds,
-            started=resident.started,
-            finished=self._journal.now(),
+            klass=placed.pod.klass,
+            work_seconds=placed.work_seconds,
+            started=placed.started,
+            finished=self._pod_times.now(),
             outcome=outcome,
         )
-        self._journal.end(entry)
+        self._pod_times.add(record)
