@@ -25,10 +25,11 @@ def cache_directory() -> Path:
 
 
 def check_socket_path(socket: Path) -> None:
-    """Raise UsageError for a path that is too long for a unix socket; bind() would raise a bare OSError."""
+    """Raise UsageError for a path too long for a unix socket; bind() would raise a bare OSError."""
     if len(str(socket).encode()) > _MAX_SOCKET_PATH_BYTES:
         raise UsageError(
-            f"{socket}: the path of a unix socket may have {_MAX_SOCKET_PATH_BYTES} bytes; use a shorter directory"
+            f"{socket}: the path of a unix socket may have {_MAX_SOCKET_PATH_BYTES} bytes;"
+            " use a shorter directory"
         )
 
 

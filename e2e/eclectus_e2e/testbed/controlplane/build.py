@@ -1,7 +1,7 @@
-"""Programs compiled once from Go modules into the user's cache: the control plane's, real nodes' too.
+"""Compiles programs from Go modules into the user's cache: the control plane, and what real nodes run.
 
-The folder's name is a hash of everything that decides what comes out (go.mod, go.sum, flags,
-machine), so a changed version is a new folder and an old one is never half replaced.
+The name of the cache folder is a hash of all inputs (go.mod, go.sum, flags, platform). A new version gets
+a new folder, and an existing one is never modified.
 """
 
 import hashlib
@@ -24,19 +24,19 @@ from eclectus_e2e.testbed.locks import file_lock
 KUBERNETES_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 _VERSION = "k8s.io/component-base/version"
-# Without the stamp clients see v0.0.0-master; -s -w leaves out 140 MB that only a debugger reads.
-_STAMP = (
+# Without -X clients see version v0.0.0-master; -s -w omits 140 MB of debug information.
+_LINKER_FLAGS = (
     f"-s -w -X {_VERSION}.gitVersion={KUBERNETES_VERSION} -X {_VERSION}.gitMajor=1"
     f" -X {_VERSION}.gitMinor=36 -X {_VERSION}.gitTreeState=clean"
 )
-FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", _STAMP)
+FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", _LINKER_FLAGS)
 
 
 @dataclass(frozen=True)
 class GoPrograms:
-    """Programs (name to package) of one Go module, which is a folder with go.mod and go.sum.
+    """Programs (name to package) of one Go module, a folder with go.mod and go.sum.
 
-    They lie in `folder` of the cache; `title` and `minutes` are told while they are built.
+    `folder` is their folder in the cache; `title` and `build_time` are shown while they are compiled.
     """
 
     title: str
@@ -47,18 +47,18 @@ class GoPrograms:
 
     @property
     def batches(self) -> list[tuple[str, list[str]]]:
-        """Targets and their packages, one `go build` each.
+        """(target, packages) of each `go build` call.
 
-        Only programs that are called like their package's folder can be built together.
+        One call can build several programs only when they have the names of their packages' folders.
         """
-        alike = {name: path for name, path in self.programs.items() if path.endswith(f"/{name}")}
-        others = self.programs.items() - alike.items()
-        return [("", [*alike.values()]), *((name, [path]) for name, path in sorted(others))]
+        same_name = {name: path for name, path in self.programs.items() if path.endswith(f"/{name}")}
+        others = self.programs.items() - same_name.items()
+        return [("", [*same_name.values()]), *((name, [path]) for name, path in sorted(others))]
 
 
 CONTROL_PLANE = GoPrograms(
     title="the control plane",
-    build_time="about 5 minutes",
+    build_time="5 to 10 minutes on two cores",
     folder="controlplane",
     module=GO_MODULE,
     programs={
@@ -68,25 +68,25 @@ CONTROL_PLANE = GoPrograms(
 )
 
 
-def binaries(product: GoPrograms = CONTROL_PLANE) -> Path:
-    """The folder with a product's programs; the control plane's are PROGRAMS and etcd.
+def binaries(wanted: GoPrograms = CONTROL_PLANE) -> Path:
+    """The folder with the compiled programs; of the control plane: PROGRAMS and etcd.
 
-    Builds them on first use; a second caller meanwhile waits. Raises BuildError, or MachineError when
-    there is no Go to be had.
+    Compiles them on first use; a concurrent caller waits. Raises BuildError, or MachineError when no Go
+    toolchain can be found or fetched.
     """
-    home = cache_directory() / product.folder / build_key(product.module)
-    ready = home / "bin"
+    folder = cache_directory() / wanted.folder / build_key(wanted.module)
+    ready = folder / "bin"
     if ready.is_dir():
         return ready
-    home.mkdir(parents=True, exist_ok=True)
-    with file_lock(home / "lock", product.title):
+    folder.mkdir(parents=True, exist_ok=True)
+    with file_lock(folder / "lock", wanted.title):
         if not ready.is_dir():
-            _build_into(home, product)
+            _build_into(folder, wanted)
     return ready
 
 
 def build_key(module: Path = GO_MODULE) -> str:
-    """A short hash of go.mod, go.sum, the flags and the machine's kind."""
+    """A short hash of go.mod, go.sum, the flags and the platform."""
     digest = hashlib.sha256()
     for part in ((module / "go.mod").read_bytes(), (module / "go.sum").read_bytes()):
         digest.update(len(part).to_bytes(8, "big") + part)
@@ -94,18 +94,18 @@ def build_key(module: Path = GO_MODULE) -> str:
     return digest.hexdigest()[:16]
 
 
-def _build_into(home: Path, product: GoPrograms) -> None:
-    """Compile beside the final place and rename, so that `bin` exists only when it is whole."""
-    for leftover in home.glob("building-*"):  # a killed run's; we hold the lock
+def _build_into(folder: Path, wanted: GoPrograms) -> None:
+    """Compile into a temporary folder and rename it, so that an existing `bin` is complete."""
+    for leftover in folder.glob("building-*"):  # of a killed run; this one holds the lock
         shutil.rmtree(leftover)
-    building = Path(tempfile.mkdtemp(prefix="building-", dir=home))
+    building = Path(tempfile.mkdtemp(prefix="building-", dir=folder))
     go = str(go_program())
-    title = f"building {product.title} from Go modules (once; {product.build_time})"
-    with Progress(title) as progress:
-        for target, packages in product.batches:
+    title = f"compiling {wanted.title} from Go modules (once)"
+    with Progress(title, expected=wanted.build_time) as progress:
+        for target, packages in wanted.batches:
             command = [go, "build", *FLAGS, "-o", f"{building}/{target}", *packages]
-            _go_build(command, product.module, home / "build.log", progress)
-    building.rename(home / "bin")
+            _go_build(command, wanted.module, folder / "build.log", progress)
+    building.rename(folder / "bin")
 
 
 def _go_build(command: list[str], module: Path, log: Path, progress: Progress) -> None:
@@ -122,8 +122,8 @@ def _go_build(command: list[str], module: Path, log: Path, progress: Progress) -
         ) as compiler,
     ):
         try:
-            _tell(compiler.stdout, out, progress)
-        except BaseException:  # Ctrl-C included: no compiler may outlive us and keep the cores busy
+            _follow_output(compiler.stdout, out, progress)
+        except BaseException:  # also Ctrl-C: the compiler must not outlive this process
             compiler.kill()
             raise
     if compiler.returncode:
@@ -131,12 +131,12 @@ def _go_build(command: list[str], module: Path, log: Path, progress: Progress) -
         raise BuildError(f"`go build` failed with exit code {compiler.returncode}; the end of {log}:\n{tail}")
 
 
-def _tell(lines: IO[str] | None, log: IO[str], progress: Progress) -> None:
-    """Copy the compiler's output to the log and count what it names (`-v`: one package a line)."""
-    assert lines is not None  # noqa: S101 - Popen was given a pipe
+def _follow_output(lines: IO[str] | None, log: IO[str], progress: Progress) -> None:
+    """Copy the compiler's output to the log and show counts (`-v` prints one package per line)."""
+    assert lines is not None  # noqa: S101 - Popen was called with a pipe
     downloaded = compiled = 0
     for line in lines:
         log.write(line)
         downloaded += line.startswith("go: downloading")
         compiled += not line.startswith("go: ")
-        progress.update(f"{downloaded} modules fetched, {compiled} packages compiled")
+        progress.update(f"{downloaded} modules downloaded, {compiled} packages compiled")

@@ -1,4 +1,4 @@
-"""One control plane in one directory: start it, ask it, restart its API server, stop it."""
+"""A control plane in a directory: starts, restarts and stops its components."""
 
 import json
 import shutil
@@ -15,21 +15,22 @@ from eclectus_e2e.testbed.controlplane.components import LOOPBACK, Files, Ports
 from eclectus_e2e.testbed.controlplane.endpoint import admin_tls, free_ports, responds
 from eclectus_e2e.testbed.processes import Process, log_tail, recorded, start, wait_for
 
-READY_SECONDS = 90.0  # takes 4 s on an idle machine; a CI machine that compiles beside it takes long
-MARKER_FILE = ".eclectus-control-plane"  # only a directory that bears it is ever emptied
-_SCHEDULER_QPS = 5000.0  # so that kube-scheduler is bounded by itself, not by its client's default of 50
+READY_SECONDS = 90.0  # takes 4 s on an idle machine, far longer on a busy CI machine
+MARKER_FILE = ".eclectus-control-plane"  # only a directory with this file is ever deleted
+_SCHEDULER_QPS = 5000.0  # the default of 50 would limit kube-scheduler's throughput
 
 
 @dataclass(frozen=True)
 class PlaneOptions:
-    """What may differ between control planes.
+    """Options of a control plane.
 
-    `taint_nodes_by_condition` off: nodes are schedulable from birth and never marked by the
-    node-lifecycle controller, which is what a benchmark of 5,000 nodes without kubelets needs.
-    `address`: where the API server listens, and nowhere else; pods on real nodes need one that is not
-    loopback. `controllers` is kube-controller-manager's own flag. `audited`: a namespace whose
-    ServiceAccounts' requests the API server writes down, for `permissions.py`. `leashed`: dies with the
-    thread that started it (so with its process too, also when that is killed).
+    `taint_nodes_by_condition`: without it nodes are schedulable as soon as they exist and are not tainted
+    by the node-lifecycle controller, as benchmarks with 5,000 nodes without kubelets need.
+    `address`: the only address on which the API server listens. Pods on real nodes need one that is not
+    loopback. `controllers`: kube-controller-manager's flag of that name. `audited_namespace`: a namespace
+    whose ServiceAccounts' requests are written to the audit log (see `eclectus_hack.permissions`).
+    `dies_with_caller`: its processes are killed when the thread that started them ends, for whatever
+    reason.
     """
 
     taint_nodes_by_condition: bool = True
@@ -44,7 +45,7 @@ DEFAULT_OPTIONS = PlaneOptions()
 
 @dataclass
 class ControlPlane:
-    """A running etcd, kube-apiserver and kube-controller-manager (and kube-scheduler on request)."""
+    """Running etcd, kube-apiserver and kube-controller-manager, and optionally kube-scheduler."""
 
     directory: Path
     binaries: Path
@@ -56,9 +57,9 @@ class ControlPlane:
     @classmethod
     @contextmanager
     def started(cls, directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> Iterator["ControlPlane"]:
-        """Run a control plane for the length of a `with` block; the directory is gone afterwards.
+        """Run a control plane within a `with` block; the directory is deleted afterwards.
 
-        Raises StartError with the tail of the right log, UsageError, BuildError or MachineError.
+        Raises StartError with the end of the log, UsageError, BuildError or MachineError.
         """
         plane = cls.start(directory, options)
         with ExitStack() as stack:
@@ -67,7 +68,7 @@ class ControlPlane:
 
     @classmethod
     def start(cls, directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> "ControlPlane":
-        """Start a control plane that runs until `stop()`; an older one in the directory is ended first."""
+        """Start a control plane that runs until `stop()`; an older one in the directory is stopped first."""
         directory = directory.resolve()
         programs = binaries()
         remove(directory)
@@ -79,62 +80,62 @@ class ControlPlane:
         try:
             plane._start_all()
         except BaseException:
-            plane._stop_processes()  # the logs stay, to be read
+            plane._stop_processes()  # the logs are kept
             raise
         return plane
 
     @property
     def kubeconfig(self) -> Path:
-        """A kubeconfig of a cluster administrator (group system:masters)."""
+        """The kubeconfig of a cluster administrator (group system:masters)."""
         return self._files.admin
 
     @property
     def url(self) -> str:
-        """The API server's address."""
+        """The URL of the API server."""
         return self._ports.url
 
     @property
     def clients(self) -> components.Clients:
-        """Makes kubeconfigs for more users of this control plane."""
+        """Creates kubeconfigs for further users."""
         return self._files.clients
 
     @property
     def pids(self) -> Mapping[str, int]:
-        """Component name to pid."""
+        """Pids by component name."""
         return {name: process.pid for name, process in self._processes.items()}
 
     def start_kube_scheduler(self, qps: float = _SCHEDULER_QPS) -> None:
-        """Start kube-scheduler; `qps` is its client's limit in requests a second."""
+        """Start kube-scheduler; `qps` limits its requests per second."""
         self._run("kube-scheduler", components.scheduler(self._files, qps))
 
     def stop_kube_scheduler(self) -> None:
-        """End kube-scheduler."""
+        """Stop kube-scheduler."""
         self._processes.pop("kube-scheduler").stop()
 
     def restart_apiserver(self, first: signal.Signals = signal.SIGTERM) -> None:
-        """Stop the API server (SIGTERM drains it, SIGKILL does not), start it again, wait until ready.
+        """Stop the API server with `first` (SIGTERM drains it), start it again, wait until it is ready.
 
-        The old process is gone before the new one starts: a dying server still answers /readyz.
+        The old process has ended before the new one starts, because it would still respond to /readyz.
         """
         self._processes.pop("kube-apiserver").stop(first)
         self._run_apiserver()
         self._wait_ready("kube-apiserver", "/readyz")
 
     def stop(self) -> None:
-        """End everything and remove the directory."""
+        """Stop all processes and delete the directory."""
         remove(self.directory)
 
     def environment(self) -> dict[str, str]:
-        """What a shell needs to use the cluster."""
+        """Environment variables for a shell that uses the cluster."""
         return {"KUBECONFIG": str(self.kubeconfig), "ECLECTUS_E2E_BINARIES": str(self.binaries)}
 
     def _start_all(self) -> None:
         self._run("etcd", components.etcd(self._files, self._ports))
-        # No wait for etcd: the API server retries, and its /readyz covers etcd.
+        # The API server retries until etcd is up, and its /readyz includes etcd.
         self._run_apiserver()
         self._wait_ready("kube-apiserver", "/readyz")
         self._run("kube-controller-manager", components.controller_manager(self._files, self._controllers()))
-        # Until the controller has made it, the API server refuses every pod of the namespace.
+        # The API server rejects pods of a namespace until the controller has created this account.
         self._wait_ready("kube-controller-manager", "/api/v1/namespaces/default/serviceaccounts/default")
 
     def _controllers(self) -> str:
@@ -158,20 +159,20 @@ class ControlPlane:
         )
 
     def _wait_ready(self, name: str, path: str) -> None:
-        """Wait until a path answers 200; StartError as soon as a process has died, or at the deadline."""
+        """Wait until `path` responds. Raises StartError when a process ends or after READY_SECONDS."""
         context = admin_tls(self._files)
 
-        def settled() -> bool:
-            return bool(self._dead()) or responds(self.url + path, context)
+        def is_decided() -> bool:
+            return bool(self._ended()) or responds(self.url + path, context)
 
-        in_time = wait_for(settled, READY_SECONDS)
-        dead = self._dead()
-        if dead or not in_time:
-            culprit = dead[0] if dead else name
-            what = "ended while starting" if dead else f"was not ready after {READY_SECONDS:.0f} s"
-            raise StartError(f"{culprit} {what}\n{log_tail(self.directory, culprit)}")
+        in_time = wait_for(is_decided, READY_SECONDS)
+        ended = self._ended()
+        if ended or not in_time:
+            failed = ended[0] if ended else name
+            problem = "ended while starting" if ended else f"was not ready after {READY_SECONDS:.0f} s"
+            raise StartError(f"{failed} {problem}\n{log_tail(self.directory, failed)}")
 
-    def _dead(self) -> list[str]:
+    def _ended(self) -> list[str]:
         return [name for name, process in self._processes.items() if not process.alive]
 
     def _stop_processes(self) -> None:
@@ -179,7 +180,7 @@ class ControlPlane:
 
 
 def stop_recorded(directory: Path) -> list[str]:
-    """End every process recorded in a directory, the last started first; the names of those that ran."""
+    """Stop every process recorded in a directory, last started first; returns the names of those that ran."""
     ended = []
     for process in reversed(recorded(directory)):
         if process.alive:
@@ -189,9 +190,9 @@ def stop_recorded(directory: Path) -> list[str]:
 
 
 def remove(directory: Path) -> list[str]:
-    """End what runs in a control plane's directory and delete it; the names of what ran.
+    """Stop the processes of a control plane and delete its directory; returns the names of those that ran.
 
-    Raises StartError for a directory with content that no control plane made.
+    Raises StartError for a directory with files but without the marker file of a control plane.
     """
     if not directory.exists():
         return []
@@ -205,7 +206,7 @@ def remove(directory: Path) -> list[str]:
 
 
 def environment_text(environment: Mapping[str, str]) -> str:
-    """A file for `source`: exports, and the binaries' folder in front of PATH when there is one."""
+    """A file to source in a shell: exports, and PATH with the folder of the binaries, if any, in front."""
     lines = [f"export {name}={json.dumps(value)}" for name, value in environment.items()]
     if "ECLECTUS_E2E_BINARIES" in environment:
         lines.append('export PATH="$ECLECTUS_E2E_BINARIES:$PATH"')
