@@ -1,4 +1,4 @@
-"""The chart's table of values, made from values.yaml: a `# -- …` comment above a key describes it."""
+"""Renders the chart's table of values from values.yaml, where a `# -- …` comment describes the next key."""
 
 import json
 import re
@@ -17,7 +17,7 @@ _COMMENT = re.compile(r" *# (?P<text>.*)")
 
 @dataclass(frozen=True)
 class Value:
-    """One described value: dotted path, default, and what it means."""
+    """One described value: dotted path, default, description."""
 
     path: str
     default: Any
@@ -25,7 +25,7 @@ class Value:
 
 
 def with_table(readme: str, values: str) -> str:
-    """The README with its table made anew."""
+    """The README with its table replaced. Raises UsageError when it lacks the marker comments."""
     if BEGIN not in readme or END not in readme:
         raise UsageError(f"the chart's README needs the two lines {BEGIN} and {END}")
     before, _, rest = readme.partition(BEGIN)

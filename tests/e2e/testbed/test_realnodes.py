@@ -1,4 +1,4 @@
-"""Whether real nodes can run here is said before anything is made, and their files say what they must."""
+"""Requirements of real nodes, and the configuration that is written for them."""
 
 import json
 import os
@@ -27,12 +27,12 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeLayout:
     return node
 
 
-def test_without_root_that_is_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_is_required(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert "need root" in (requirements.unmet_requirement() or "")
 
 
-def test_one_command_names_all_packages_that_are_missing(
+def test_all_missing_packages_are_named_in_one_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 0)
@@ -43,7 +43,7 @@ def test_one_command_names_all_packages_that_are_missing(
     assert requirements.unmet_requirement() == f"real nodes need `apt-get install {packages}`"
 
 
-def test_a_container_without_privileges_is_no_place() -> None:
+def test_missing_capabilities_are_named() -> None:
     assert requirements._missing_capabilities("CapEff:\t00000000a80425fb\n") == [
         "CAP_NET_ADMIN",
         "CAP_SYS_ADMIN",
@@ -51,7 +51,7 @@ def test_a_container_without_privileges_is_no_place() -> None:
     assert requirements._missing_capabilities("CapEff:\t000001ffffffffff\n") == []
 
 
-def test_in_cgroup_2_a_node_is_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_cgroup_v2_a_node_has_one_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroups, "_MOUNT", tmp_path)
     (tmp_path / "cgroup.controllers").write_text("cpuset cpu memory pids\n")
     assert cgroups.unmet_requirement() is None
@@ -64,7 +64,7 @@ def test_in_cgroup_2_a_node_is_one_directory(tmp_path: Path, monkeypatch: pytest
     assert "controller pids" in (cgroups.unmet_requirement() or "")
 
 
-def test_containerd_keeps_to_the_nodes_directory(node: NodeLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_containerd_uses_the_nodes_directory_alone(node: NodeLayout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(containerd, "program", lambda name: f"/sbin/{name}")
     config = tomllib.loads(containerd._write_config(node, Path("/programs")).read_text())
     for path in (config["root"], config["state"], config["grpc"]["address"]):
@@ -73,7 +73,7 @@ def test_containerd_keeps_to_the_nodes_directory(node: NodeLayout, monkeypatch: 
     assert runtime["containerd"]["runtimes"]["runc"]["options"]["BinaryName"] == "/sbin/runc"
 
 
-def test_kubelet_listens_on_the_nodes_own_address_and_keeps_its_pods_below_the_quota(
+def test_kubelet_listens_on_the_nodes_address_and_has_its_cgroup_root(
     node: NodeLayout,
 ) -> None:
     spec = NodeSpec("slow", 0.1, {"pool": "batch"})
@@ -85,14 +85,14 @@ def test_kubelet_listens_on_the_nodes_own_address_and_keeps_its_pods_below_the_q
     assert written["cgroupRoot"] == "/eclectus-nodes/slow/pods"
 
 
-def test_pods_of_a_node_get_addresses_of_its_own_bridge(node: NodeLayout) -> None:
+def test_pods_get_addresses_of_their_nodes_bridge(node: NodeLayout) -> None:
     network.write_cni(node)
     (bridge,) = json.loads((node.directory / "cni" / "bridge.conflist").read_text())["plugins"]
     assert bridge["bridge"] == "ecl-node2"
     assert bridge["ipam"]["ranges"] == [[{"subnet": "10.213.2.0/24", "gateway": "10.213.2.1"}]]
 
 
-def test_rules_go_jumps_first_and_others_stay() -> None:
+def test_jumps_are_removed_first_and_other_rules_are_kept() -> None:
     saved = [
         "-P INPUT ACCEPT",
         "-N KUBE-FIREWALL",

@@ -1,7 +1,7 @@
-"""How much of the built-in benchmark makes a task that a real node can be timed by.
+"""How many units of the built-in benchmark take a given time on this machine.
 
-Kubernetes tells when containers begin and end in whole seconds, and what takes none of them teaches nothing.
-So work must take more than a second on the fastest node, whatever machine this is.
+Kubernetes reports the start and end of containers in whole seconds. A benchmark must take more than a second
+on the fastest node, or its service time may be reported as 0.
 """
 
 import time
@@ -10,13 +10,13 @@ from math import ceil
 
 from eclectus_operator.unit import cpu
 
-CORE_SECONDS = 1.3  # more than a second also in a container whose Python is a fifth faster than this one
-_TRIAL_UNITS = 3
+CORE_SECONDS = 1.3  # more than 1 s also in a container whose Python is a fifth faster than this one
+_MEASURED_UNITS = 3
 
 
 @cache
 def units_of_core_seconds(core_seconds: float = CORE_SECONDS) -> int:
-    """Units of kind cpu that take so long on one of this machine's cores, by this process' Python."""
-    began = time.process_time()
-    cpu(_TRIAL_UNITS)
-    return ceil(core_seconds * _TRIAL_UNITS / (time.process_time() - began))
+    """Units of kind `cpu` that take `core_seconds` on one core, measured with this Python."""
+    started = time.process_time()
+    cpu(_MEASURED_UNITS)
+    return ceil(core_seconds * _MEASURED_UNITS / (time.process_time() - started))

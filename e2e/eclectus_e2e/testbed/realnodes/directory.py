@@ -1,7 +1,7 @@
-"""The one directory of real nodes on a machine, and how everything that belongs to it goes.
+"""The directory of the real nodes of this machine, and the removal of everything that they create.
 
-One set of real nodes at a time: kube-proxy's rules are the whole machine's. What a killed run left is
-found by this directory and removed by the next start, in the same way as at a good end.
+A machine runs one set of real nodes at a time, because kube-proxy's rules apply to the whole machine. By
+this directory the next start finds what a killed run left, and removes it as a regular stop does.
 """
 
 import fcntl
@@ -20,42 +20,42 @@ from eclectus_e2e.testbed.realnodes import cgroups, containerd, iptables, networ
 from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 from eclectus_e2e.testbed.realnodes.requirements import program
 
-_MARK = NODES_DIRECTORY / "mark.json"
-# What programs make outside of it and cannot be told to leave: it goes where it was not there before.
+_OWNER_FILE = NODES_DIRECTORY / "owner.json"
+# What programs create elsewhere, without an option against it; removed where it did not exist before.
 _OUTSIDE = ("/run/containerd", "/var/lib/cni", "/var/lib/kubelet", "/opt/cni")
 _LOCK = Path("/run/lock/eclectus-nodes.lock")
 
 
 def claim(cluster: Path) -> None:
-    """Make the directory for the nodes of the control plane in `cluster`.
+    """Create the directory for the nodes of the control plane in `cluster`.
 
-    The remains of a killed run are removed. Raises UsageError when real nodes run already, MachineError
-    when somebody else's Kubernetes does: its rules could not be told from ours.
+    Removes what a killed run left. Raises UsageError when real nodes run already, MachineError when
+    another Kubernetes does, because its iptables rules have the same names.
     """
     with _locked():
         if any(process.alive for process in recorded(NODES_DIRECTORY)):
-            raise UsageError(f"real nodes run already, for {owner()}: end them first (`make down` there)")
+            raise UsageError(f"real nodes run already, for {owner()}: stop them first (`make down` there)")
         _remove()
         if iptables.kubernetes_rules_exist():
-            raise MachineError("this machine's iptables have chains of a Kubernetes already (KUBE-…)")
+            raise MachineError("this machine has iptables chains of another Kubernetes (KUBE-…)")
         NODES_DIRECTORY.mkdir(mode=0o755, parents=True)
-        note = {
+        content = {
             "cluster": str(cluster.resolve()),
             "kernel": network.kernel_settings(),
             "outside": [each for each in _OUTSIDE if not Path(each).exists()],
         }
-        _MARK.write_text(json.dumps(note))
+        _OWNER_FILE.write_text(json.dumps(content))
 
 
 def owner() -> Path | None:
-    """The directory of the control plane whose nodes are here; None when there are none."""
-    return Path(json.loads(_MARK.read_text())["cluster"]) if _MARK.exists() else None
+    """The directory of the control plane that the nodes belong to; None without nodes."""
+    return Path(json.loads(_OWNER_FILE.read_text())["cluster"]) if _OWNER_FILE.exists() else None
 
 
 def kill_programs() -> list[str]:
-    """Kill kubelets, containerds, kube-proxy and all containers; the names of the programs that ran.
+    """Kill kubelets, containerds, kube-proxy and all containers; returns the names of those that ran.
 
-    No farewell: containerd takes ten seconds for one, and nothing of it is kept.
+    With SIGKILL: containerd takes ten seconds to stop on SIGTERM, and its data is deleted anyway.
     """
     alive = [process for process in reversed(recorded(NODES_DIRECTORY)) if process.alive]
     for process in alive:
@@ -65,24 +65,24 @@ def kill_programs() -> list[str]:
 
 
 def release() -> None:
-    """End every node and remove everything of them."""
+    """Stop every node and remove everything that they created."""
     with _locked():
         _remove()
 
 
 def _remove() -> None:
-    """Whatever of these is there, in the order in which one holds the other."""
+    """Remove what exists. The order matters: each of these keeps the next from being removed."""
     kill_programs()
     cgroups.remove_all()
     network.remove_bridges()
     if NODES_DIRECTORY.exists():
         _unmount_below(NODES_DIRECTORY)
         _remove_shim_sockets()
-    if _MARK.exists():
-        note = json.loads(_MARK.read_text())
+    if _OWNER_FILE.exists():
+        content = json.loads(_OWNER_FILE.read_text())
         iptables.remove_kubernetes_rules()
-        network.restore_kernel_settings(note["kernel"])
-        for path in filter(os.path.exists, note["outside"]):
+        network.restore_kernel_settings(content["kernel"])
+        for path in filter(os.path.exists, content["outside"]):
             shutil.rmtree(path)
     if NODES_DIRECTORY.exists():
         shutil.rmtree(NODES_DIRECTORY)
@@ -91,9 +91,9 @@ def _remove() -> None:
 def _unmount_below(directory: Path) -> None:
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = [line.split()[4] for line in lines]
-    ours = [point for point in points if Path(point).is_relative_to(directory)]
-    if ours:  # the last mounted first; lazily, because a dying process may still stand in one
-        subprocess.run([program("umount"), "--lazy", *reversed(ours)], check=True)
+    mounted = [point for point in points if Path(point).is_relative_to(directory)]
+    if mounted:  # in reverse order; lazily, because an ending process may still use one
+        subprocess.run([program("umount"), "--lazy", *reversed(mounted)], check=True)
 
 
 def _remove_shim_sockets() -> None:
@@ -104,7 +104,7 @@ def _remove_shim_sockets() -> None:
 
 @contextmanager
 def _locked() -> Iterator[None]:
-    """Two runs that start or end nodes at the same moment do so one after the other."""
+    """Let only one process at a time start or stop nodes."""
     with os.fdopen(os.open(_LOCK, os.O_RDWR | os.O_CREAT, 0o600)) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
