@@ -5,14 +5,12 @@ import threading
 import time
 from typing import Self, TextIO
 
-LINE_EVERY_SECONDS = (
-    15.0  # often enough that a CI job does not look stuck, and not so often that it fills the log
-)
+LINE_EVERY_SECONDS = 15.0  # often enough that a CI job does not look stuck
 UPDATE_EVERY_SECONDS = 0.5
 
 
 class Progress:
-    """`with Progress("building") as progress: ... progress.say("12 of 40")`.
+    """`with Progress("building") as progress: ... progress.update("12 of 40")`.
 
     A thread updates the elapsed time while the caller waits for a slow step. Nothing is printed for work
     that ends before the first interval, unless `expected`, how long the work takes, is given: then a line

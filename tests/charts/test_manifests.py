@@ -1,4 +1,4 @@
-"""What is derived from the chart stands in the repository as it would be derived now."""
+"""The derived files in the repository are up to date."""
 
 import jsonschema
 import kubernetes_validate
@@ -31,14 +31,14 @@ def test_plain_yaml_is_valid_and_belongs_to_no_helm_release():
     assert "helm" not in yaml.safe_dump_all(PLAIN).lower()
 
 
-def test_plain_yaml_holds_every_object_of_the_chart_but_hooks():
+def test_plain_yaml_contains_every_object_of_the_chart_but_hooks():
     rendered = {(each["kind"], each["metadata"]["name"]) for each in render()}
     plain = {(each["kind"], each["metadata"]["name"]) for each in PLAIN}
     assert plain - rendered == {("Namespace", "eclectus-system")}
     assert rendered - plain == {("Pod", "eclectus-test")}
 
 
-def test_plain_yaml_carries_the_same_configuration():
+def test_plain_yaml_contains_the_same_configuration():
     assert configuration(PLAIN) == configuration(render())
 
 
@@ -49,12 +49,12 @@ def test_every_described_value_is_a_value_and_every_value_is_described():
     assert leaves == paths
 
 
-def test_a_table_row_has_path_default_and_meaning():
+def test_a_table_row_has_path_default_and_description():
     text = "a:\n  # -- How many of\n  # them.\n  b: 3\n# no row for this\nc: {d: 1}\n"
     assert described_values(text) == [Value("a.b", 3, "How many of them.")]
 
 
-def test_a_readme_without_marks_is_refused():
+def test_a_readme_without_marker_comments_is_an_error():
     with pytest.raises(UsageError, match="needs the two lines"):
         with_table("# A chart\n", "a: 1\n")
 

@@ -1,6 +1,7 @@
-"""Real nodes for all tests here: two for the product's own pods, and four of different speed to learn.
+"""Real nodes for all tests here: two for the pods of the release, four of different speeds to learn.
 
-Skipped, with the reason, where none can run: they need root, cgroups and a few Debian packages.
+The tests are skipped, with the reason, on machines that cannot run them: they need root, cgroups and a few
+Debian packages.
 """
 
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealNodes]:
     if reason := requirements.unmet_requirement() or archives.unmet_requirement():
         pytest.skip(reason)
     images = [archives.archive(name) for name in IMAGES]
-    # Without the node-lifecycle controller nobody but the scheduler finds out that a node is frozen.
+    # Without the node-lifecycle controller only the scheduler detects that a node is frozen.
     options = PlaneOptions(taint_nodes_by_condition=False)
     directory = tmp_path_factory.mktemp("real") / "cluster"
     with nodes.started(directory, [*SYSTEM, *BATCH], images, options) as running:

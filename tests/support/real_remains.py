@@ -1,4 +1,4 @@
-"""What real nodes could leave on a machine."""
+"""Lists what real nodes have left on the machine."""
 
 import json
 import subprocess
@@ -9,12 +9,12 @@ from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 
 
 def remains() -> list[str]:
-    """Everything of real nodes that is there: files, mounts, cgroups, bridges, iptables."""
+    """All remaining files, mounts, cgroups, bridges and iptables rules of real nodes."""
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    told = subprocess.run(
+    printed = subprocess.run(
         [requirements.program("ip"), "-json", "link"], capture_output=True, text=True, check=True
     )
-    links = [link["ifname"] for link in json.loads(told.stdout)]
+    links = [link["ifname"] for link in json.loads(printed.stdout)]
     return [
         *([str(NODES_DIRECTORY)] if NODES_DIRECTORY.exists() else []),
         *(mount for mount in mounts if Path(mount).is_relative_to(NODES_DIRECTORY)),
