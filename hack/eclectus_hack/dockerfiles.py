@@ -86,5 +86,5 @@ def _copies(image: Image) -> list[str]:
     return [f"COPY {' '.join(files)} ./", *(f"COPY {folder} {folder}" for folder in folders)]
 
 
-def _list(words: tuple[str, ...]) -> str:
-    return json.dumps(words)
+def _list(values: tuple[str, ...]) -> str:
+    return json.dumps(values)

@@ -66,7 +66,7 @@ def test_a_rollout_restart_replaces_every_pod(release, kubectl):
     kubectl("rollout", "restart", "deployment", IN)
     for name in ("eclectus", "eclectus-operator"):
         kubectl("rollout", "status", f"deployment/{name}", IN, PATIENCE)
-    wait("the old are gone", lambda: not before.keys() & pods(kubectl).keys())
+    wait("the old pods are deleted", lambda: not before.keys() & pods(kubectl).keys())
     run_pod(kubectl, "after-the-restart")
 
 
@@ -76,8 +76,8 @@ def test_a_drain_takes_one_replica_at_a_time(release, kubectl):
     kubectl("rollout", "status", "deployment/eclectus", IN, PATIENCE)
     wait("both are on one node", lambda: nodes_of(kubectl) == {"system-a"})
     kubectl("uncordon", "system-b")
-    with ThreadPoolExecutor(1) as beside:
-        drain = beside.submit(kubectl, "drain", "system-a", "--delete-emptydir-data", PATIENCE)
+    with ThreadPoolExecutor(1) as executor:
+        drain = executor.submit(kubectl, "drain", "system-a", "--delete-emptydir-data", PATIENCE)
         available = []
         watched = 2 * WAIT_SECONDS  # kubectl's own timeout ends earlier, with its message
         wait("it is drained", lambda: available.append(ready_replicas(kubectl)) or drain.done(), watched)
@@ -102,7 +102,7 @@ def test_an_upgrade_with_a_changed_value_rolls_it_out(release, kubectl):
     before = pods(kubectl, SCHEDULERS)
     profile = {"schedulerName": "eclectus", "place": {"policy": "uniform"}}
     release.upgrade({"config": {"profiles": [profile]}})
-    wait("the old are gone", lambda: not before.keys() & pods(kubectl, SCHEDULERS).keys())
+    wait("the old pods are deleted", lambda: not before.keys() & pods(kubectl, SCHEDULERS).keys())
     assert "uniform" in json.dumps(kubectl.get("configmap", "eclectus", IN)["data"])
     run_pod(kubectl, "after-the-upgrade")
 
@@ -116,10 +116,13 @@ def test_an_uninstall_keeps_crds_and_objects_and_a_new_release_adopts_them(relea
     }
     kubectl("create", "-f", "-", given=probe)
     release.uninstall()
-    wait("its pods are gone", lambda: not pods(kubectl))
+    wait("its pods are deleted", lambda: not pods(kubectl))
     assert kubectl.get("nodeprobe", "kept")["spec"]["suspend"]
     everything = "deployments,services,configmaps"
-    wait("all is gone", lambda: not kubectl.get(everything, IN, "--selector=app.kubernetes.io/name=eclectus"))
+    wait(
+        "its objects are deleted",
+        lambda: not kubectl.get(everything, IN, "--selector=app.kubernetes.io/name=eclectus"),
+    )
     release.install(VALUES)
     run_pod(kubectl, "after-the-reinstall")
     kubectl("delete", "nodeprobe", "kept")

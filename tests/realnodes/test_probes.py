@@ -50,10 +50,10 @@ def unit(units=None):
 def probing(release, kubectl):
     """Creates NodeProbes, and deletes all at the end; their pods are garbage collected."""
 
-    def make(name, work, **options):
+    def create(name, work, **options):
         kubectl("create", "-f", "-", given=probe(name, work, **options))
 
-    yield make
+    yield create
     kubectl("delete", "nodeprobes", "--all")
     wait("no probe pod is left", lambda: not probe_pods(kubectl), LEARN_SECONDS)
 
@@ -133,7 +133,7 @@ def test_a_killed_container_is_a_failed_probe_whose_pod_is_deleted(probing, kube
     kubectl("patch", "nodeprobe", "killed", "--type=merge", '--patch={"spec": {"suspend": true}}')
     real.kill_container(node, container)
     wait("it has failed", lambda: nodeprobe(kubectl, "killed").get("failed") == 1)
-    wait("its pod is gone", lambda: not probe_pods(kubectl) and not nodeprobe(kubectl, "killed")["runs"])
+    wait("its pod is deleted", lambda: not probe_pods(kubectl) and not nodeprobe(kubectl, "killed")["runs"])
     last = profiles(kubectl)[node]["lastProbe"]
     assert (last["succeeded"], last["endedBy"], last["stage"]) == (False, "Pod", "Running"), last
 
@@ -154,10 +154,10 @@ def nodeprobe(kubectl, name):
 
 def test_a_pod_is_bound_next_to_a_probe_and_then_the_probe_ends(probing, kubectl):
     """A pod that requests every core of a node is bound while the probe there still runs."""
-    probing("beside", unit(5000), running=1)
+    probing("next-to", unit(5000), running=1)
     wait("one runs", lambda: running(kubectl), LEARN_SECONDS)
     ((node, _),) = running(kubectl)
-    kubectl("patch", "nodeprobe", "beside", "--type=merge", '--patch={"spec": {"suspend": true}}')
+    kubectl("patch", "nodeprobe", "next-to", "--type=merge", '--patch={"spec": {"suspend": true}}')
     cores = kubectl.get("node", node)["status"]["allocatable"]["cpu"]
     selector = {"kubernetes.io/hostname": node}
     kubectl("create", "-f", "-", given=pod("whole", "sleep", "1", cpu=cores, nodeSelector=selector))

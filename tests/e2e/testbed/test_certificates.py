@@ -23,10 +23,10 @@ def authority(tmp_path: Path) -> Authority:
 def test_a_client_certificate_names_user_and_group_and_is_signed_by_the_authority(
     authority: Authority,
 ) -> None:
-    certificate = read(authority.issue("admin", "somebody", "system:masters").certificate)
+    certificate = read(authority.issue("admin", "some-user", "system:masters").certificate)
     certificate.verify_directly_issued_by(read(authority.certificate))
     subject = certificate.subject
-    assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "somebody"
+    assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "some-user"
     assert subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:masters"
 
 

@@ -1,6 +1,5 @@
 """A real control plane with the nodes of the fake kubelet."""
 
-import json
 import os
 import shutil
 import signal
@@ -15,6 +14,7 @@ import pytest
 from eclectus_e2e.errors import StartError, UsageError
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -46,27 +46,13 @@ def kubelet(plane: ControlPlane) -> Iterator[KubeletControl]:
         yield control
 
 
-class Kubectl:
-    """kubectl on one cluster."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self._command = [str(plane.binaries / "kubectl"), "--kubeconfig", str(plane.kubeconfig)]
-
-    def __call__(self, *arguments: str, given: Any = None) -> str:
-        text = None if given is None else json.dumps(given)
-        command = [*self._command, *arguments]
-        return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
-
-    def get(self, *what: str) -> Any:
-        return json.loads(self("get", *what, "-o", "json"))
-
-    def status(self, pod: str) -> Any:
-        return self.get("pod", pod)["status"]
+def status(kubectl: Kubectl, pod: str) -> Any:
+    return kubectl.get("pod", pod)["status"]
 
 
 @pytest.fixture
 def kubectl(plane: ControlPlane) -> Iterator[Kubectl]:
-    kubectl = Kubectl(plane)
+    kubectl = Kubectl(plane.binaries, plane.kubeconfig)
     yield kubectl
     kubectl("delete", "pods", "--all", "--grace-period=0", "--force")
 
@@ -97,7 +83,7 @@ def record(kubelet: KubeletControl, name: str) -> PodRecord:
 
 def test_every_node_is_ready_and_none_is_tainted(kubectl: Kubectl, kubelet: KubeletControl) -> None:
     def usable() -> bool:
-        nodes = kubectl.get("nodes")["items"]
+        nodes = kubectl.get("nodes")
         ready = [one for node in nodes for one in node["status"]["conditions"] if one["type"] == "Ready"]
         tainted = any(node["spec"].get("taints") for node in nodes)
         return [one["status"] for one in ready] == ["True"] * len(NODES) and not tainted
@@ -114,8 +100,8 @@ def test_a_bound_pod_runs_for_work_over_speed_and_succeeds(kubectl: Kubectl, kub
         # resolution of a millisecond.
         assert seconds - 0.001 <= ended.finished - ended.started
         assert ended.outcome == "succeeded"
-        assert wait_for(lambda name=name: kubectl.status(name)["phase"] == "Succeeded", WAIT_SECONDS)
-    state = kubectl.status("slow")["containerStatuses"][0]["state"]["terminated"]
+        assert wait_for(lambda name=name: status(kubectl, name)["phase"] == "Succeeded", WAIT_SECONDS)
+    state = status(kubectl, "slow")["containerStatuses"][0]["state"]["terminated"]
     assert state["exitCode"] == 0
     assert state["startedAt"] < state["finishedAt"]
 
@@ -126,9 +112,9 @@ def test_rejected_pods_fail_with_the_kubelets_reason(kubectl: Kubectl, kubelet: 
     run_pod(kubectl, "wrong-place", "n2", nodeSelector={"disk": "fast"})
     for name, reason in (("too-much", "OutOfcpu"), ("wrong-place", "NodeAffinity")):
         assert record(kubelet, name).outcome == reason
-        assert wait_for(lambda name=name: kubectl.status(name)["phase"] == "Failed", WAIT_SECONDS)
-        assert kubectl.status(name)["reason"] == reason
-    assert kubectl.status("too-much")["message"].endswith("requested: 1500, used: 3000, capacity: 4000")
+        assert wait_for(lambda name=name: status(kubectl, name)["phase"] == "Failed", WAIT_SECONDS)
+        assert status(kubectl, name)["reason"] == reason
+    assert status(kubectl, "too-much")["message"].endswith("requested: 1500, used: 3000, capacity: 4000")
     counters = kubelet.counters()
     assert (counters.overcommitted, counters.violations) == (1, 1)
     kubelet.reset()
@@ -152,7 +138,7 @@ def test_at_speed_0_nothing_progresses_and_classes_have_factors(
     run_pod(kubectl, "still", "n1", work=0.1)
     run_pod(kubectl, "other", "n3", work=2)
     assert record(kubelet, "other").outcome == "succeeded"
-    assert kubectl.status("still")["phase"] == "Running"
+    assert status(kubectl, "still")["phase"] == "Running"
     kubelet.set_speed(1.0, nodes=["n1"])
     assert record(kubelet, "still").outcome == "succeeded"
     assert kubelet.state()["nodes"]["n1"]["class_factors"] == {"sort": 2.0}
@@ -165,14 +151,14 @@ def test_a_frozen_node_makes_no_progress_and_continues_when_thawed(
 ) -> None:
     kubelet.set_speed(0.001, nodes=["n2"])
     run_pod(kubectl, "frozen", "n2", work=1)
-    assert wait_for(lambda: kubectl.status("frozen")["phase"] == "Running", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "frozen")["phase"] == "Running", WAIT_SECONDS)
     kubelet.freeze("n2")
     kubelet.set_speed(4.0, nodes=["n2"])  # if it were not frozen, the pod would end within a quarter second
     run_pod(kubectl, "newcomer", "n2", work=1)
     run_pod(kubectl, "other", "n3", work=8)
     assert record(kubelet, "other").outcome == "succeeded"
-    assert kubectl.status("frozen")["phase"] == "Running"
-    assert kubectl.status("newcomer")["phase"] == "Pending"
+    assert status(kubectl, "frozen")["phase"] == "Running"
+    assert status(kubectl, "newcomer")["phase"] == "Pending"
     kubelet.thaw("n2")
     assert record(kubelet, "newcomer").outcome == "succeeded"
     assert record(kubelet, "frozen").outcome == "succeeded"
@@ -182,12 +168,12 @@ def test_a_dead_node_loses_its_pods_and_a_deleted_one_registers_again(
     kubectl: Kubectl, kubelet: KubeletControl
 ) -> None:
     run_pod(kubectl, "lost", "n3", work=10_000)
-    assert wait_for(lambda: kubectl.status("lost")["phase"] == "Running", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "lost")["phase"] == "Running", WAIT_SECONDS)
     kubelet.kill("n3")
     assert kubelet.state()["nodes"]["n3"]["state"] == "dead"
     kubelet.recover("n3")
     assert record(kubelet, "lost").outcome == "killed"
-    assert wait_for(lambda: kubectl.status("lost")["phase"] == "Failed", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "lost")["phase"] == "Failed", WAIT_SECONDS)
     kubectl("delete", "node", "n3")
     kubelet.recover("n3")
     assert wait_for(lambda: "node/n3" in kubectl("get", "nodes", "-o", "name"), WAIT_SECONDS)
@@ -195,7 +181,7 @@ def test_a_dead_node_loses_its_pods_and_a_deleted_one_registers_again(
 
 def test_deletion_honours_the_grace_period(kubectl: Kubectl, kubelet: KubeletControl) -> None:
     run_pod(kubectl, "graceful", "n1")
-    assert wait_for(lambda: kubectl.status("graceful")["phase"] == "Running", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "graceful")["phase"] == "Running", WAIT_SECONDS)
     kubectl("delete", "pod", "graceful", "--grace-period=2", "--wait=true")
     ended = record(kubelet, "graceful")
     assert ended.outcome == "killed"
@@ -219,7 +205,7 @@ def test_the_kubelet_continues_after_a_restart_of_the_api_server(
     plane.restart_apiserver(first)
     assert plane.pids["kube-apiserver"] != before
     assert record(kubelet, "through").outcome == "succeeded"
-    assert wait_for(lambda: kubectl.status("through")["phase"] == "Succeeded", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "through")["phase"] == "Succeeded", WAIT_SECONDS)
     run_pod(kubectl, "after", "n2", work=1)
     assert record(kubelet, "after").outcome == "succeeded"
 
@@ -242,7 +228,7 @@ def test_rbac_is_checked(plane: ControlPlane) -> None:
 
 def test_without_taints_by_condition_a_new_node_is_schedulable(tmp_path: Path) -> None:
     with ControlPlane.started(tmp_path / "bare", PlaneOptions(taint_nodes_by_condition=False)) as bare:
-        kubectl = Kubectl(bare)
+        kubectl = Kubectl(bare.binaries, bare.kubeconfig)
         kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}})
         assert "taints" not in kubectl.get("node", "x")["spec"]
 

@@ -66,14 +66,13 @@ class NodeInfo:
         pods, capacity = len(self.admitted), self.allocatable.get("pods", 0)
         if pods + 1 > capacity:
             return _out_of("pods", 1, pods, capacity)
-        wanted = requested.resources
-        for name in [*_NATIVE, *sorted(wanted.keys() - set(_NATIVE))]:
-            asked, used = wanted.get(name, 0), self.used.get(name, 0)
+        for name in [*_NATIVE, *sorted(requested.resources.keys() - set(_NATIVE))]:
+            amount, used = requested.resources.get(name, 0), self.used.get(name, 0)
             # A real kubelet admits a pod that requests an extended resource which the node does not
             # list. This one rejects it, to detect a scheduler that binds such a pod.
             capacity = self.allocatable.get(name, 0)
-            if asked > 0 and asked > capacity - used:
-                return _out_of(name, asked, used, capacity)
+            if amount > 0 and amount > capacity - used:
+                return _out_of(name, amount, used, capacity)
         return None
 
     def _violated_constraint(self, spec: Json, requested: PodRequests) -> Rejection | None:
@@ -87,8 +86,8 @@ class NodeInfo:
         return None
 
 
-def _out_of(resource: str, asked: int, used: int, capacity: int) -> Rejection:
-    numbers = f"requested: {asked}, used: {used}, capacity: {capacity}"
+def _out_of(resource: str, amount: int, used: int, capacity: int) -> Rejection:
+    numbers = f"requested: {amount}, used: {used}, capacity: {capacity}"
     text = f"Node didn't have enough resource: {resource}, {numbers}"
     return Rejection(OVERCOMMITTED + resource, f"Pod was rejected: {text}")
 

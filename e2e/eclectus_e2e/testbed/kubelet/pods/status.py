@@ -24,8 +24,8 @@ def running(pod: Pod, addresses: Addresses, started: float, restarts: int) -> Js
     """Every container runs and is ready. `started` in Unix seconds."""
     state = {"running": {"startedAt": timestamp(started)}}
     conditions = [_condition(kind, True, started) for kind in _CONDITIONS]
-    phase_and_containers = _phase_and_containers("Running", pod, addresses, state, restarts)
-    return _patch(pod, {**phase_and_containers, **_start_time(started, restarts), "conditions": conditions})
+    status = _phase_and_containers("Running", pod, addresses, state, restarts)
+    return _patch(pod, {**status, **_start_time(started, restarts), "conditions": conditions})
 
 
 def ended(
@@ -42,8 +42,8 @@ def ended(
     phase = "Succeeded" if exit_code == 0 else "Failed"
     why = "PodCompleted" if exit_code == 0 else "PodFailed"
     conditions = [_condition(kind, kind == "Initialized", finished, why) for kind in _CONDITIONS]
-    phase_and_containers = _phase_and_containers(phase, pod, addresses, {"terminated": terminated}, restarts)
-    return _patch(pod, {**phase_and_containers, **_start_time(started, restarts), "conditions": conditions})
+    status = _phase_and_containers(phase, pod, addresses, {"terminated": terminated}, restarts)
+    return _patch(pod, {**status, **_start_time(started, restarts), "conditions": conditions})
 
 
 def _start_time(started: float, restarts: int) -> Json:
