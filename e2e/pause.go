@@ -1,4 +1,4 @@
-// Pause holds a pod's namespaces open until it is told to end: what registry.k8s.io/pause does.
+// Pause keeps a pod's namespaces until it receives SIGINT or SIGTERM, like registry.k8s.io/pause.
 package main
 
 import (
@@ -8,7 +8,7 @@ import (
 )
 
 func main() {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGINT, syscall.SIGTERM)
-	<-told
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	<-signals
 }

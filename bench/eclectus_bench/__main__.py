@@ -48,7 +48,7 @@ def _decide(sizes: Sequence[int]) -> list[DecisionCost]:
     with Progress("decisions") as progress:
         costs: list[DecisionCost] = []
         for policy in PLACE:
-            progress.say(policy)
+            progress.update(policy)
             costs += decisions.measure(policy, sizes)
     print("\n".join(decisions_table(costs)), flush=True)
     return costs
@@ -58,7 +58,7 @@ def _simulate(tasks: int, wanted: bool) -> SimulatorCost | None:
     if not wanted:
         return None
     with Progress("simulator") as progress:
-        progress.say(f"{tasks:,} tasks")
+        progress.update(f"{tasks:,} tasks")
         cost = simulator.measure(tasks)
     print("\n".join(simulator.lines(cost)), flush=True)
     return cost

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus_e2e.testbed import chart, processes
-from eclectus_e2e.testbed.controlplane import ControlPlane, free_ports
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 
 QPS = 5000.0  # kube-scheduler's client limit; with its default of 50 nothing else would be measured
 KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
@@ -51,7 +52,7 @@ def _kube_scheduler(plane: ControlPlane) -> Iterator[int]:
 
 @contextmanager
 def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
-    process = processes.start(ECLECTUS, program, plane.directory, leashed=True)
+    process = processes.start(ECLECTUS, program, plane.directory, dies_with_caller=True)
     try:
         yield process.pid
     finally:

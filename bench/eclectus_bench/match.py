@@ -15,7 +15,7 @@ from eclectus_bench.load import Load
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"
@@ -70,14 +70,14 @@ def _plane() -> Iterator[ControlPlane]:
 async def _nodes(course: Course, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
     async with Api(read_access(plane.kubeconfig)) as api:
         load = Load(api)
-        progress.say(f"creating {course.nodes} nodes")
+        progress.update(f"creating {course.nodes} nodes")
         await load.create_nodes(course.nodes)
         yield load
 
 
 async def _profile(course: Course, plane: ControlPlane, progress: Progress, file: Path) -> None:
     async with _nodes(course, plane, progress) as load:
-        await drain(load, eclectus(plane, file), _pids(plane), course.pods, pair=0, say=progress.say)
+        await drain(load, eclectus(plane, file), _pids(plane), course.pods, pair=0, say=progress.update)
 
 
 async def _play(course: Course, plane: ControlPlane, progress: Progress) -> Result:
@@ -85,13 +85,13 @@ async def _play(course: Course, plane: ControlPlane, progress: Progress) -> Resu
     result = Result([], [])
     async with _nodes(course, plane, progress) as load:
         for pair, player in _turns(players, course.pairs):
-            drained = await drain(load, player, pids, course.pods, pair=pair, say=progress.say)
+            drained = await drain(load, player, pids, course.pods, pair=pair, say=progress.update)
             result.drains.append(drained)
             _tell(f"drain {pair + 1}, {player.name}: {drained.pods_per_second:.0f} pods/s", drained)
         rate = half_load(result.drains)
         for pair, player in _turns(players, course.pairs):
             served = await stream(
-                load, player, pids, rate, course.stream_seconds, pair=pair, say=progress.say
+                load, player, pids, rate, course.stream_seconds, pair=pair, say=progress.update
             )
             result.streams.append(served)
             _tell(f"stream {pair + 1}, {player.name}: p99 {served.p99_seconds * 1000:.0f} ms", served)

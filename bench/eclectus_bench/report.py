@@ -13,7 +13,7 @@ from eclectus_bench.drain import Drain
 from eclectus_bench.match import Course, Result
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
-from eclectus_e2e.testbed.build import KUBERNETES_VERSION
+from eclectus_e2e.testbed.controlplane.build import KUBERNETES_VERSION
 
 FLAT_MOST = 1.3  # cost of a decision on the largest cluster over the smallest
 Run = TypeVar("Run", Drain, Stream)

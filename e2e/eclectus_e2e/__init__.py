@@ -1,5 +1,5 @@
-"""A real control plane on any machine, and a fake kubelet that plays nodes of different speed.
+"""The test bed (a control plane with fake or real nodes) and the demo.
 
-Run `python -m eclectus_e2e --help`. Nothing here is part of the product: the product packages
-never import this one, so the true speeds of the nodes stay out of their reach.
+Run `python -m eclectus_e2e --help`. Not part of the product: the packages of scheduler and operator
+never import this one, so they cannot read the true speeds of the nodes.
 """

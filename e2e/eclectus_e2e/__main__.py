@@ -1,15 +1,15 @@
-"""`python -m eclectus_e2e COMMAND ...`: the table of commands."""
+"""`python -m eclectus_e2e COMMAND ...`: up, down, status, kubelet, nodes, demo."""
 
 import sys
 
 from eclectus_e2e.commands import Commands, main
 
 COMMANDS: Commands = {
-    "up": ("testbed.up", "up", "start a control plane and its fake nodes"),
-    "down": ("testbed.up", "down", "end it and remove its files"),
-    "status": ("testbed.up", "status", "say what runs"),
-    "kubelet": ("testbed.kubelet.command", "kubelet", "play the kubelets of all nodes of a file"),
-    "nodes": ("testbed.kubelet.command", "nodes", "print the default set of nodes, with their true speeds"),
+    "up": ("testbed.command", "up", "start a control plane and its nodes"),
+    "down": ("testbed.command", "down", "stop it and remove its files"),
+    "status": ("testbed.command", "status", "list its processes"),
+    "kubelet": ("testbed.kubelet.command", "kubelet", "simulate the kubelets of all nodes of a file"),
+    "nodes": ("testbed.kubelet.command", "nodes", "print the default nodes with their true speeds"),
     "demo": (
         "demo.command",
         "demo",

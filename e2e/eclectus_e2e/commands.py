@@ -1,4 +1,7 @@
-"""A program made of a table of commands; a module is imported only for its own command."""
+"""Runs a program that consists of a table of commands: `eclectus_e2e`, `eclectus_hack`.
+
+The module of a command is imported only when the command runs.
+"""
 
 import importlib
 import sys
@@ -6,11 +9,14 @@ import sys
 from eclectus_e2e.errors import E2EError
 
 Commands = dict[str, tuple[str, str, str]]
-"""Command: (module below the package, function, what it does)."""
+"""Command name: (module below the package, function, description)."""
 
 
 def main(package: str, commands: Commands, arguments: list[str]) -> int:
-    """Run one command and return its exit code; an E2EError is printed in one line, without a traceback."""
+    """Run the command that `arguments` starts with; returns its exit code.
+
+    An E2EError is printed without a traceback, with exit code 1.
+    """
     if not arguments or arguments[0] not in commands:
         lines = [f"  {name:<14}{text}" for name, (_, _, text) in commands.items()]
         print("\n".join([f"usage: python -m {package} COMMAND", *lines]), file=sys.stderr)
@@ -22,6 +28,6 @@ def main(package: str, commands: Commands, arguments: list[str]) -> int:
     except E2EError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    except KeyboardInterrupt:  # what was started has been ended on the way up
+    except KeyboardInterrupt:  # context managers have stopped what was started
         print("interrupted", file=sys.stderr)
         return 130

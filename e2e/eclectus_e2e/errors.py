@@ -1,16 +1,16 @@
-"""Errors of the end-to-end tools, by what the caller does next.
+"""Errors of the end-to-end tools, and what to do about each.
 
 E2EError
 ├── MachineError     a program or capability is missing: install what the message names
-├── BuildError       a program did not compile or a step of an image failed: its last words are told
-├── StartError       a component did not come up: the tail of its log is in the message
-├── UsageError       the command, file or environment is wrong: correct what is named
-└── ApiError         the API server answered with an error: `status` and `reason` say which
+├── BuildError       a program did not compile or an image step failed: the message ends with its output
+├── StartError       a component did not start: the message ends with the end of its log
+├── UsageError       the command line, a file or the environment is wrong: correct what is named
+└── ApiError         the API server returned an error, with `status` and `reason`
 """
 
 
 class E2EError(Exception):
-    """Anything these tools report to a person."""
+    """Base of the errors that these tools report to their user."""
 
 
 class MachineError(E2EError):
@@ -22,7 +22,7 @@ class BuildError(E2EError):
 
 
 class StartError(E2EError):
-    """A component did not come up in time."""
+    """A component did not start in time."""
 
 
 class UsageError(E2EError):
@@ -30,7 +30,7 @@ class UsageError(E2EError):
 
 
 class ApiError(E2EError):
-    """The API server refused a request: HTTP `status`, `reason` and its message."""
+    """The API server rejected a request: HTTP `status`, `reason` and message of its Status object."""
 
     def __init__(self, what: str, status: int, reason: str, message: str) -> None:
         super().__init__(f"{what}: {status} {reason}: {message}")

@@ -1,4 +1,4 @@
-"""Where things lie: the checkout, its build folder, and the user's cache outside of it."""
+"""Paths of the checkout, of its build folder and of the user's cache."""
 
 import os
 from pathlib import Path
@@ -14,23 +14,24 @@ MANIFESTS = CHECKOUT / "manifests"
 KIND_CONFIG = CHECKOUT / "e2e" / "kind.yaml"
 IMAGES = CHECKOUT / "e2e" / "images.yaml"
 PAUSE = CHECKOUT / "e2e" / "pause.go"
-# A unix socket's path has to fit 108 bytes (unix(7)); a longer one fails with a bare OSError.
-_PATH_BYTES = 107
+# A unix socket's path has at most 108 bytes with its final zero (unix(7)).
+_MAX_SOCKET_PATH_BYTES = 107
 
 
 def cache_directory() -> Path:
-    """The user's cache for Eclectus (XDG base directory rules), not yet created."""
+    """The user's cache for Eclectus (XDG Base Directory Specification); may not exist yet."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "eclectus"
 
 
 def check_socket_path(socket: Path) -> None:
-    """Refuse a path too long for a unix socket."""
-    if len(str(socket).encode()) > _PATH_BYTES:
+    """Raise UsageError for a path too long for a unix socket; bind() would raise a bare OSError."""
+    if len(str(socket).encode()) > _MAX_SOCKET_PATH_BYTES:
         raise UsageError(
-            f"{socket}: a unix socket's path may have {_PATH_BYTES} bytes; use a shorter directory"
+            f"{socket}: the path of a unix socket may have {_MAX_SOCKET_PATH_BYTES} bytes;"
+            " use a shorter directory"
         )
 
 
-# Programs of the system are not on every user's PATH, and debootstrap calls some by name.
+# System programs are not on every user's PATH, and debootstrap calls some by name.
 SYSTEM_PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])

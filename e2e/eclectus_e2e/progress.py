@@ -1,45 +1,51 @@
-"""Progress of something long: one moving line on a terminal, a line every 15 s elsewhere."""
+"""Progress of long work: one updated line on a terminal, otherwise a line every 15 s."""
 
 import sys
 import threading
 import time
 from typing import Self, TextIO
 
-LINE_EVERY_SECONDS = 15.0  # often enough that no CI job looks dead, rare enough to read
-MOVE_EVERY_SECONDS = 0.5
+LINE_EVERY_SECONDS = 15.0  # often enough that a CI job does not look stuck
+UPDATE_EVERY_SECONDS = 0.5
 
 
 class Progress:
-    """`with Progress("building") as progress: ... progress.say("12 of 40")`.
+    """`with Progress("building") as progress: ... progress.update("12 of 40")`.
 
-    A thread keeps the clock moving while the caller waits for a slow step. Nothing is printed
-    for work that ends before the first interval.
+    A thread updates the elapsed time while the caller waits for a slow step. Nothing is printed for work
+    that ends before the first interval, unless `expected`, how long the work takes, is given: then a line
+    with it is printed at once.
     """
 
-    def __init__(self, title: str, out: TextIO | None = None, every_seconds: float | None = None) -> None:
-        self._title = title
+    def __init__(
+        self, title: str, out: TextIO | None = None, every_seconds: float | None = None, expected: str = ""
+    ) -> None:
+        self._title, self._expected = title, expected
         self._out = out or sys.stderr
         self._terminal = self._out.isatty()
-        self._every = every_seconds or (MOVE_EVERY_SECONDS if self._terminal else LINE_EVERY_SECONDS)
+        self._every = every_seconds or (UPDATE_EVERY_SECONDS if self._terminal else LINE_EVERY_SECONDS)
         self._detail = ""
         self._done = threading.Event()
         self._thread = threading.Thread(target=self._tick, daemon=True)
         self._began = time.monotonic()
         self._printed = False
 
-    def say(self, detail: str) -> None:
+    def update(self, detail: str) -> None:
         """Set the detail that the next line shows."""
         self._detail = detail
 
     def __enter__(self) -> Self:
+        if self._expected:
+            self._out.write(f"{self._title}: takes {self._expected}\n")
+            self._out.flush()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.quiet()
+        self.stop()
 
-    def quiet(self) -> None:
-        """Stop printing; the last line says how long it took."""
+    def stop(self) -> None:
+        """Stop printing; the last line shows how long the work took."""
         if self._done.is_set():
             return
         self._done.set()

@@ -1,1 +1,1 @@
-"""Tools for contributors: images, manifests, the chart's values table, permissions, sizes."""
+"""Tools for contributors: derived files, images, permissions, sizes. Run `python -m eclectus_hack --help`."""

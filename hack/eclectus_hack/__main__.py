@@ -1,13 +1,13 @@
-"""`python -m eclectus_hack COMMAND ...`: the table of commands."""
+"""`python -m eclectus_hack COMMAND ...`: manifests, images, sizes."""
 
 import sys
 
 from eclectus_e2e.commands import Commands, main
 
 COMMANDS: Commands = {
-    "manifests": ("manifests", "manifests", "write what is derived from the chart and the list of images"),
-    "images": ("images", "images", "build the images' archives without Docker"),
-    "sizes": ("sizes", "sizes", "name functions and files that have grown long (a hint)"),
+    "manifests": ("manifests", "manifests", "write the files derived from the chart and from images.yaml"),
+    "images": ("images", "images", "build image archives without Docker"),
+    "sizes": ("sizes", "sizes", "list long functions and files, as a hint"),
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The Dockerfiles, rendered from the list of contents: what they share stands here, once."""
+"""Renders the Dockerfiles from `e2e/images.yaml`."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ HEADER = """\
 # `make manifests` writes this file: change {list}. Built from the repository's root:
 """
 COMMAND = "#   docker build -f {file} --target {name} -t eclectus-{name}:{version} .\n"
-# One per file: what an environment in /venv is made by.
+# The build stage, one per file with an image that has a lock.
 BUILD = """
 FROM {base} AS build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PYTHONSAFEPATH=1
@@ -42,15 +42,15 @@ ENV PATH=/venv/bin:$PATH {variables}
 COPY --from=build /venv /venv"""
 
 
-def rendered() -> Mapping[Path, str]:
-    """Every Dockerfile of the list with the text it should have."""
+def dockerfiles() -> Mapping[Path, str]:
+    """The text of every Dockerfile named in the list, by path."""
     listed = contents()
     files = sorted({image.dockerfile for image in listed.images.values()})
     return {CHECKOUT / file: render(file, listed) for file in files}
 
 
 def render(file: str, listed: Contents) -> str:
-    """One Dockerfile: how to call it, then its images in the order of the list."""
+    """The text of one Dockerfile: build commands as comments, then its images in the order of the list."""
     images = {name: image for name, image in listed.images.items() if image.dockerfile == file}
     text = HEADER.format(list=IMAGES.relative_to(CHECKOUT))
     for name in images:
@@ -80,11 +80,11 @@ def _stage(name: str, image: Image, user: str) -> str:
 
 
 def _copies(image: Image) -> list[str]:
-    """Files together, then folder by folder: COPY lays the insides of folders into one another."""
+    """One COPY for all files and one for each folder, because COPY copies the contents of a folder."""
     files = [source for source in image.sources if (CHECKOUT / source).is_file()]
     folders = [source for source in image.sources if source not in files]
     return [f"COPY {' '.join(files)} ./", *(f"COPY {folder} {folder}" for folder in folders)]
 
 
-def _list(words: tuple[str, ...]) -> str:
-    return json.dumps(words)
+def _list(values: tuple[str, ...]) -> str:
+    return json.dumps(values)

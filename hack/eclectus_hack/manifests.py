@@ -1,9 +1,9 @@
-"""`manifests`: write what is derived, from the chart and from the list of images.
+"""The command `manifests`: writes the files that are derived from the chart and from `e2e/images.yaml`.
 
 manifests/eclectus.yaml        the chart with its default values, for `kubectl apply` without helm
-manifests/operator.yaml        what `operator.enabled` adds to it
-charts/eclectus/README.md      its table of values, between the two marks
-scheduler/, operator/          the Dockerfiles, from e2e/images.yaml
+manifests/operator.yaml        the objects that `operator.enabled` adds
+charts/eclectus/README.md      its table of values, between the two marker comments
+scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
 """
 
 import argparse
@@ -21,7 +21,7 @@ HEADER = """\
 # {what}. `make manifests` writes this file: change charts/eclectus.
 #   kubectl apply --server-side -f manifests/{file}
 """
-# Each object may need those before it.
+# In the order of `kubectl apply`: objects may need those before them.
 KINDS = (
     "CustomResourceDefinition",
     "Namespace",
@@ -40,13 +40,13 @@ KINDS = (
     "PodDisruptionBudget",
     "Deployment",
 )
-# True of a helm release alone.
+# Only objects of a helm release have these.
 HELM_LABELS = ("helm.sh/chart", "app.kubernetes.io/managed-by")
 HELM_KEEP = "helm.sh/resource-policy"
 
 
 class _Readable(yaml.SafeDumper):
-    """Texts of several lines as blocks, so that the configuration can be read and edited."""
+    """Writes multi-line strings as block scalars, so that the configuration is readable."""
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
@@ -57,9 +57,9 @@ _Readable.add_representer(str, _text)
 
 
 def manifests(arguments: list[str]) -> int:
-    """Write the derived files again."""
-    argparse.ArgumentParser("eclectus_e2e manifests", description=manifests.__doc__).parse_args(arguments)
-    for path, text in derived().items():
+    """Write the derived files."""
+    argparse.ArgumentParser("eclectus_hack manifests", description=manifests.__doc__).parse_args(arguments)
+    for path, text in derived_files().items():
         changed = not path.exists() or path.read_text() != text
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -67,19 +67,19 @@ def manifests(arguments: list[str]) -> int:
     return 0
 
 
-def derived() -> Mapping[Path, str]:
-    """Every derived file with the text it should have."""
+def derived_files() -> Mapping[Path, str]:
+    """The text of every derived file, by path."""
     readme = CHART / "README.md"
     return {
         MANIFESTS / "eclectus.yaml": eclectus_yaml(),
         MANIFESTS / "operator.yaml": operator_yaml(),
-        **dockerfiles.rendered(),
-        readme: values_table.inserted(readme.read_text(), (CHART / "values.yaml").read_text()),
+        **dockerfiles.dockerfiles(),
+        readme: values_table.with_table(readme.read_text(), (CHART / "values.yaml").read_text()),
     }
 
 
 def eclectus_yaml() -> str:
-    """The chart's objects in an order in which they can be applied, without what only helm needs."""
+    """The chart's objects in the order of KINDS, without labels and annotations of helm."""
     header = HEADER.format(what="Eclectus with the chart's default values", file="eclectus.yaml")
     return header + _documents([namespace(), *render()])
 
@@ -87,8 +87,8 @@ def eclectus_yaml() -> str:
 def operator_yaml() -> str:
     """The objects that the operator adds."""
     header = HEADER.format(what="Eclectus' operator, in addition to eclectus.yaml", file="operator.yaml")
-    there = {_identity(each) for each in render()}
-    added = [each for each in render({"operator": {"enabled": True}}) if _identity(each) not in there]
+    present = {_identity(each) for each in render()}
+    added = [each for each in render({"operator": {"enabled": True}}) if _identity(each) not in present]
     return header + _documents(added)
 
 
@@ -104,7 +104,7 @@ def _identity(one: Object) -> tuple[str, str, str]:
 
 
 def namespace() -> Object:
-    """The namespace, which admits nothing less than restricted pods."""
+    """The namespace, which enforces the Pod Security Standard `restricted`."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": labels}}
 

@@ -1,8 +1,8 @@
-"""Whether a role grants what its user asks for, and nothing else.
+"""Compares the permissions that RBAC objects grant with the requests in an audit log.
 
-Two sides: `granted` flattens the rules of rendered RBAC objects, `requests` reads what the API
-server's audit log says a user asked for. A request that no permission covers was forbidden; a
-permission that no request needed is superfluous.
+`granted` lists the permissions of rendered RBAC objects, `requests` the requests of a user in the API
+server's audit log. A request that no permission covers was forbidden; a permission that covers no request is
+superfluous.
 """
 
 import json
@@ -16,7 +16,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True, order=True)
 class Permission:
-    """One verb on one resource; an empty `name` or `namespace` means all of them."""
+    """One verb on one resource; an empty `name` or `namespace` means all."""
 
     group: str
     resource: str
@@ -25,13 +25,13 @@ class Permission:
     namespace: str = ""
 
     def covers(self, request: "Permission") -> bool:
-        """Whether this permits a request (whose name is empty for lists, watches and creates)."""
+        """Whether this permits a request; its name is empty for list, watch and create."""
         same = (self.group, self.resource, self.verb) == (request.group, request.resource, request.verb)
         return same and self.name in ("", request.name) and self.namespace in ("", request.namespace)
 
 
 def granted(objects: Iterable[Object]) -> set[Permission]:
-    """Every permission in the Roles and ClusterRoles among some objects."""
+    """The permissions of all Roles and ClusterRoles in `objects`."""
     found = set()
     for role in objects:
         if role["kind"] in ("Role", "ClusterRole"):
@@ -41,9 +41,9 @@ def granted(objects: Iterable[Object]) -> set[Permission]:
 
 
 def requests(log: Path, user: str) -> set[Permission]:
-    """What a user asked for, from an audit log, whether it was allowed or not."""
-    whole, _, _ = log.read_text().rpartition("\n")  # the server may be in the middle of a line
-    events = (json.loads(line) for line in whole.splitlines())
+    """The requests of a user in an audit log, allowed or not."""
+    complete, _, _ = log.read_text().rpartition("\n")  # the last line may be incomplete
+    events = (json.loads(line) for line in complete.splitlines())
     return {
         _requested(event["objectRef"], event["verb"])
         for event in events
@@ -51,14 +51,14 @@ def requests(log: Path, user: str) -> set[Permission]:
     }
 
 
-def forbidden(permissions: set[Permission], asked: set[Permission]) -> set[Permission]:
+def forbidden(permissions: set[Permission], requested: set[Permission]) -> set[Permission]:
     """The requests that no permission covers."""
-    return {each for each in asked if not any(one.covers(each) for one in permissions)}
+    return {each for each in requested if not any(one.covers(each) for one in permissions)}
 
 
-def superfluous(permissions: set[Permission], asked: set[Permission]) -> set[Permission]:
+def superfluous(permissions: set[Permission], requested: set[Permission]) -> set[Permission]:
     """The permissions that cover no request."""
-    return {one for one in permissions if not any(one.covers(each) for each in asked)}
+    return {one for one in permissions if not any(one.covers(each) for each in requested)}
 
 
 def _flattened(rule: Object, namespace: str) -> set[Permission]:

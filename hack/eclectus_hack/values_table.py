@@ -1,4 +1,4 @@
-"""The chart's table of values, made from values.yaml: a `# -- …` comment above a key describes it."""
+"""Renders the chart's table of values from values.yaml, where a `# -- …` comment describes the next key."""
 
 import json
 import re
@@ -17,20 +17,20 @@ _COMMENT = re.compile(r" *# (?P<text>.*)")
 
 @dataclass(frozen=True)
 class Value:
-    """One described value: dotted path, default, and what it means."""
+    """One described value: dotted path, default, description."""
 
     path: str
     default: Any
     text: str
 
 
-def inserted(readme: str, values: str) -> str:
-    """The README with its table made anew."""
+def with_table(readme: str, values: str) -> str:
+    """The README with its table replaced. Raises UsageError when it lacks the marker comments."""
     if BEGIN not in readme or END not in readme:
         raise UsageError(f"the chart's README needs the two lines {BEGIN} and {END}")
     before, _, rest = readme.partition(BEGIN)
     after = rest.partition(END)[2]
-    return f"{before}{BEGIN}\n{table(described(values))}\n{END}{after}"
+    return f"{before}{BEGIN}\n{table(described_values(values))}\n{END}{after}"
 
 
 def table(values: list[Value]) -> str:
@@ -39,7 +39,7 @@ def table(values: list[Value]) -> str:
     return "\n".join(["| value | default | meaning |", "|---|---|---|", *rows])
 
 
-def described(text: str) -> list[Value]:
+def described_values(text: str) -> list[Value]:
     """The described values in the order of the file."""
     content = yaml.safe_load(text)
     found: list[Value] = []

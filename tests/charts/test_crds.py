@@ -1,4 +1,4 @@
-"""The definitions of NodeProbe and NodeProfile as the chart gives them."""
+"""The chart's CustomResourceDefinitions of NodeProbe and NodeProfile."""
 
 import pytest
 import yaml
@@ -16,13 +16,13 @@ def definitions(values=None):
     }
 
 
-def test_the_chart_gives_the_files_as_they_are():
+def test_the_chart_contains_the_files_unchanged():
     written = {one["spec"]["names"]["kind"]: one["spec"] for one in map(_read, FILES)}
     assert {kind: each["spec"] for kind, each in definitions().items()} == written
     assert written.keys() == {"NodeProbe", "NodeProfile"}
 
 
-def test_they_are_kept_unless_told_otherwise():
+def test_they_are_kept_on_uninstall_unless_disabled():
     kept = {each["metadata"]["annotations"]["helm.sh/resource-policy"] for each in definitions().values()}
     assert kept == {"keep"}
     given = definitions({"crds": {"keep": False}})

@@ -1,4 +1,4 @@
-"""The chart on a real API server, and what its ServiceAccount may do there."""
+"""The chart on a real API server, and the permissions of its ServiceAccount there."""
 
 import pytest
 from kubernetes.client import (
@@ -13,8 +13,8 @@ from kubernetes.config import load_kube_config
 
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed import chart, clusters
-from eclectus_e2e.testbed.components import audit_log
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_hack.permissions import Permission, forbidden, granted, requests
 
 pytestmark = pytest.mark.live
@@ -24,7 +24,7 @@ NAMESPACE = chart.NAMESPACE
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
     with clusters.opened(
-        tmp_path_factory.mktemp("plane") / "cluster", PlaneOptions(audited=NAMESPACE)
+        tmp_path_factory.mktemp("plane") / "cluster", PlaneOptions(audited_namespace=NAMESPACE)
     ) as opened:
         yield opened
 
@@ -69,10 +69,10 @@ def test_the_account_reads_nodes_and_pods(account):
     ],
     ids=["secrets", "config maps", "delete pod", "delete node", "another lease", "a lease elsewhere"],
 )
-def test_the_account_may_do_nothing_else(account, request_):
-    with pytest.raises(ApiException) as refused:
+def test_the_account_has_no_other_permission(account, request_):
+    with pytest.raises(ApiException) as error:
         request_(account)
-    assert refused.value.status == 403
+    assert error.value.status == 403
 
 
 def test_the_audit_log_names_what_was_forbidden(cluster, installed, account):
@@ -80,12 +80,12 @@ def test_the_audit_log_names_what_was_forbidden(cluster, installed, account):
         pytest.skip("only a control plane built here writes an audit log")
     with pytest.raises(ApiException):
         CoreV1Api(account).list_service_for_all_namespaces()
-    asked = requests(audit_log(cluster.directory), installed.user)
-    missing = forbidden(granted(chart.render()), asked)
+    used = requests(audit_log(cluster.directory), installed.user)
+    missing = forbidden(granted(chart.render()), used)
     assert Permission("", "services", "list") in missing
 
 
-def test_values_the_chart_refuses_install_nothing(cluster):
+def test_with_invalid_values_nothing_is_installed(cluster):
     with pytest.raises(UsageError, match="/scheduler/image/digest"):
         chart.install(cluster.kubeconfig, "elsewhere", {"scheduler": {"image": {"digest": "abc"}}})
     with client(cluster.kubeconfig) as admin:
@@ -93,16 +93,16 @@ def test_values_the_chart_refuses_install_nothing(cluster):
     assert "elsewhere" not in names
 
 
-def test_nothing_cluster_wide_is_left_after_uninstalling(cluster):
-    # The definitions belong to the release that is there already, and helm lets no other one have them.
-    chart.install(cluster.kubeconfig, "passing", {"crds": {"install": False}})
-    chart.uninstall(cluster.kubeconfig, "passing")
+def test_uninstalling_leaves_no_cluster_role(cluster):
+    # The CRDs belong to the existing release, and helm does not let another release own them.
+    chart.install(cluster.kubeconfig, "temporary", {"crds": {"install": False}})
+    chart.uninstall(cluster.kubeconfig, "temporary")
     with client(cluster.kubeconfig) as admin:
         roles = [each.metadata.name for each in RbacAuthorizationV1Api(admin).list_cluster_role().items]
-    assert not [name for name in roles if name.startswith("passing:")]
+    assert not [name for name in roles if name.startswith("temporary:")]
 
 
-def test_a_release_that_is_there_is_left_alone(cluster, installed):
+def test_an_existing_release_is_left_alone(cluster, installed):
     with pytest.raises(UsageError, match="eclectus-system already has a release eclectus"):
         chart.install(cluster.kubeconfig, values={"fullnameOverride": "other"})
     with client(cluster.kubeconfig) as admin:

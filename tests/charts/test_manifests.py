@@ -1,4 +1,4 @@
-"""What is derived from the chart stands in the repository as it would be derived now."""
+"""The derived files in the repository are up to date."""
 
 import jsonschema
 import kubernetes_validate
@@ -10,7 +10,7 @@ from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import configuration, render
 from eclectus_hack import manifests
-from eclectus_hack.values_table import Value, described, inserted
+from eclectus_hack.values_table import Value, described_values, with_table
 from eclectus_operator.objects import resources
 from eclectus_operator.objects.validation import problems
 from eclectus_operator.settings import Settings
@@ -20,9 +20,9 @@ EXAMPLES = sorted((MANIFESTS / "examples").glob("*.yaml"))
 PLAIN = list(yaml.safe_load_all((MANIFESTS / "eclectus.yaml").read_text()))
 
 
-@pytest.mark.parametrize("path", manifests.derived(), ids=lambda path: str(path.relative_to(CHECKOUT)))
+@pytest.mark.parametrize("path", manifests.derived_files(), ids=lambda path: str(path.relative_to(CHECKOUT)))
 def test_derived_files_are_up_to_date(path):
-    assert path.read_text() == manifests.derived()[path], "call `make manifests`"
+    assert path.read_text() == manifests.derived_files()[path], "call `make manifests`"
 
 
 def test_plain_yaml_is_valid_and_belongs_to_no_helm_release():
@@ -31,32 +31,32 @@ def test_plain_yaml_is_valid_and_belongs_to_no_helm_release():
     assert "helm" not in yaml.safe_dump_all(PLAIN).lower()
 
 
-def test_plain_yaml_holds_every_object_of_the_chart_but_hooks():
+def test_plain_yaml_contains_every_object_of_the_chart_but_hooks():
     rendered = {(each["kind"], each["metadata"]["name"]) for each in render()}
     plain = {(each["kind"], each["metadata"]["name"]) for each in PLAIN}
     assert plain - rendered == {("Namespace", "eclectus-system")}
     assert rendered - plain == {("Pod", "eclectus-test")}
 
 
-def test_plain_yaml_carries_the_same_configuration():
+def test_plain_yaml_contains_the_same_configuration():
     assert configuration(PLAIN) == configuration(render())
 
 
 def test_every_described_value_is_a_value_and_every_value_is_described():
     text = (CHART / "values.yaml").read_text()
-    paths = {value.path for value in described(text)}
+    paths = {value.path for value in described_values(text)}
     leaves = _leaves(yaml.safe_load(text), paths)
     assert leaves == paths
 
 
-def test_a_table_row_has_path_default_and_meaning():
+def test_a_table_row_has_path_default_and_description():
     text = "a:\n  # -- How many of\n  # them.\n  b: 3\n# no row for this\nc: {d: 1}\n"
-    assert described(text) == [Value("a.b", 3, "How many of them.")]
+    assert described_values(text) == [Value("a.b", 3, "How many of them.")]
 
 
-def test_a_readme_without_marks_is_refused():
+def test_a_readme_without_marker_comments_is_an_error():
     with pytest.raises(UsageError, match="needs the two lines"):
-        inserted("# A chart\n", "a: 1\n")
+        with_table("# A chart\n", "a: 1\n")
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)

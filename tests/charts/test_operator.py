@@ -1,4 +1,4 @@
-"""The operator's part of the chart."""
+"""The operator in the chart."""
 
 import kubernetes_validate
 import pytest
@@ -47,13 +47,13 @@ def named(objects, kind):
 
 
 def settings(values=ON):
-    """The operator's settings, as its command line gives them."""
+    """The operator's settings, parsed from the arguments in its Deployment."""
     arguments = deployment(render(values), "operator")["spec"]["template"]["spec"]["containers"][0]["args"]
     given = main.make_context("operator", list(arguments)).params
     return {part: part(**_of(part, given)) for part in PARTS}
 
 
-def test_without_it_there_is_nothing_of_it():
+def test_without_it_the_chart_has_none_of_its_objects():
     assert of_operator({}) == []
 
 
@@ -70,7 +70,7 @@ def test_its_roles_are_bound_to_its_account_alone():
     assert all(each["roleRef"]["name"] == each["metadata"]["name"] for each in bindings)
 
 
-def test_pods_are_made_and_deleted_in_the_probe_namespace_alone():
+def test_pods_are_created_and_deleted_in_the_probe_namespace_alone():
     rights = granted(of_operator(CI))
     assert {each.namespace for each in rights if each.resource == "pods" and each.verb != "list"} == {
         "benchmarks"
@@ -79,7 +79,7 @@ def test_pods_are_made_and_deleted_in_the_probe_namespace_alone():
     assert namespaces == {"benchmarks"}
 
 
-def test_the_program_is_told_what_the_chart_made():
+def test_its_arguments_name_the_objects_of_the_chart():
     found, objects = settings(), of_operator()
     assert found[Settings].namespace == NAMESPACE
     assert found[Settings].unit_image == "eclectus-unit:0.1.0"
@@ -90,14 +90,14 @@ def test_the_program_is_told_what_the_chart_made():
     assert quota["spec"]["scopeSelector"]["matchExpressions"][0]["values"] == [found[Settings].priority_class]
 
 
-def test_the_program_is_told_what_the_values_say():
+def test_its_arguments_follow_the_values():
     found = settings(CI)
     assert found[Settings].namespace == "benchmarks"
     assert found[Settings].unit_image == "registry.internal:5000/batch/eclectus-unit:2"
     assert (found[Settings].most_running, found[Settings].pull_secrets) == (3, "registry")
 
 
-def test_two_installations_know_their_pods_apart():
+def test_two_releases_have_different_instances():
     one, two = (
         [each for each in of_operator(namespace=name) if each["kind"] == "ValidatingAdmissionPolicy"]
         for name in ("one", "two")
@@ -110,10 +110,10 @@ def test_two_installations_know_their_pods_apart():
     assert {each["metadata"]["name"] for each in one}.isdisjoint(each["metadata"]["name"] for each in two)
 
 
-def test_probe_pods_push_nobody_out_and_make_no_node_come():
+def test_probe_pods_neither_preempt_nor_trigger_the_autoscaler():
     (priority,) = named(of_operator(), "PriorityClass").values()
     assert priority["preemptionPolicy"] == "Never"
-    assert priority["value"] < -10, "what the cluster autoscaler counts pods from"
+    assert priority["value"] < -10, "the cluster autoscaler ignores pods with a priority below -10"
     assert not priority.get("globalDefault")
 
 
@@ -142,8 +142,8 @@ def test_the_admission_policy_can_be_left_out():
         (["--instance", "a", "--kubeconfig", "/none"], "does not exist"),
     ],
 )
-def test_a_wrong_command_line_is_refused_in_words(arguments, message):
+def test_a_wrong_command_line_is_an_error_with_a_message(arguments, message):
     required = ["--namespace", "n", "--lease-namespace", "n"]
-    told = CliRunner().invoke(main, [*arguments, *required])
-    assert told.exit_code == 2
-    assert message in " ".join(told.output.split())
+    result = CliRunner().invoke(main, [*arguments, *required])
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

@@ -1,4 +1,4 @@
-"""The chart grants the table below: change it together with the client that needs the verb."""
+"""The chart grants exactly the permissions of TABLE. Change it with the client that needs the verb."""
 
 import json
 
@@ -32,15 +32,15 @@ def test_the_chart_grants_exactly_the_table():
     assert granted(render()) == TABLE
 
 
-def test_without_an_election_no_lease_may_be_touched():
+def test_without_leader_election_leases_are_not_permitted():
     values = {"config": {"leaderElection": {"leaderElect": False}}, "scheduler": {"replicas": 1}}
     assert granted(render(values)) == {each for each in TABLE if each.resource != "leases"}
 
 
-def test_without_profiles_no_object_of_ours_may_be_touched():
+def test_without_profiles_eclectus_objects_are_not_permitted():
     values = {"config": {"nodeProfiles": {"enabled": False}}}
-    left = {each for each in TABLE if each.group != "eclectus.dev"} - {Permission("", "nodes", "get")}
-    assert granted(render(values)) == left
+    remaining = {each for each in TABLE if each.group != "eclectus.dev"} - {Permission("", "nodes", "get")}
+    assert granted(render(values)) == remaining
 
 
 def test_without_rbac_nothing_is_granted():
@@ -57,14 +57,14 @@ def test_roles_are_bound_to_the_schedulers_account_alone(kind):
     assert binding["roleRef"]["name"] == role["metadata"]["name"]
 
 
-def test_a_named_permission_covers_that_name_alone():
-    mine = Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE)
-    assert mine.covers(Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE))
-    assert not mine.covers(Permission("coordination.k8s.io", "leases", "get", "other", NAMESPACE))
-    assert not mine.covers(Permission("coordination.k8s.io", "leases", "get", "eclectus", "default"))
+def test_a_permission_with_a_name_covers_that_name_alone():
+    permission = Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE)
+    assert permission.covers(Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE))
+    assert not permission.covers(Permission("coordination.k8s.io", "leases", "get", "other", NAMESPACE))
+    assert not permission.covers(Permission("coordination.k8s.io", "leases", "get", "eclectus", "default"))
 
 
-def test_an_audit_log_tells_what_was_missing_and_what_was_not_needed(tmp_path):
+def test_an_audit_log_shows_forbidden_requests_and_superfluous_permissions(tmp_path):
     log = tmp_path / "audit.log"
     me, other = "system:serviceaccount:a:me", "system:serviceaccount:a:other"
     binding = {
@@ -83,6 +83,6 @@ def test_an_audit_log_tells_what_was_missing_and_what_was_not_needed(tmp_path):
     ]
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     permissions = {Permission("", "pods/binding", "create"), Permission("", "nodes", "list")}
-    asked = requests(log, me)
-    assert forbidden(permissions, asked) == {Permission("", "secrets", "list")}
-    assert superfluous(permissions, asked) == {Permission("", "nodes", "list")}
+    used = requests(log, me)
+    assert forbidden(permissions, used) == {Permission("", "secrets", "list")}
+    assert superfluous(permissions, used) == {Permission("", "nodes", "list")}

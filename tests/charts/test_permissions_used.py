@@ -1,6 +1,6 @@
-"""The scheduler's whole life under the chart's ServiceAccount, read back from the API server's audit log.
+"""A scheduler that runs with the chart's ServiceAccount, and its requests in the API server's audit log.
 
-Every permission that the chart grants is needed once, and nothing beyond them is asked for.
+It uses every permission that the chart grants, and no other.
 """
 
 import itertools
@@ -17,16 +17,17 @@ from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjects
 from kubernetes.config import load_kube_config
 
 from eclectus_e2e.testbed import chart, clusters
-from eclectus_e2e.testbed.components import audit_log
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 
 pytestmark = pytest.mark.live
-OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited=chart.NAMESPACE)
+OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE)
 ECLECTUS = Path(sys.executable).parent / "eclectus"
-REQUEST_SECONDS = 1.0  # until an answer counts as lost
-PODS_A_ROUND = 200  # more than the scheduler has requests in flight
+REQUEST_SECONDS = 1.0  # until a response counts as lost
+PODS_PER_ROUND = 200  # more than the scheduler has requests in flight
 
 
 @pytest.fixture(scope="module")
@@ -71,8 +72,8 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
         for number in itertools.count():
             if has("get", "pods"):
                 break
-            assert number < 10, "no bind's answer was lost, however often the API server was frozen"
-            lose_answers(plane, core, scheduler, f"round-{number}")
+            assert number < 10, "no response to a bind was lost, although the API server was frozen ten times"
+            lose_responses(plane, core, scheduler, f"round-{number}")
         assert wait_for(lambda: not waiting(core), 60), waiting(core)
         scheduler.send_signal(signal.SIGTERM)
         assert scheduler.wait(timeout=30) == 0, (tmp_path / "log").read_text()[-2000:]
@@ -83,15 +84,15 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
 
 @contextmanager
 def running(plane, installed, folder):
-    """The scheduler as a process with the chart's configuration and nothing but its account's token."""
+    """The scheduler as a process with the chart's configuration and its account's token."""
     token = chart.service_account_kubeconfig(
         plane.kubeconfig, folder, installed.namespace, installed.service_account
     )
     (folder / "config.yaml").write_text(installed.configuration)
     command = [ECLECTUS, "scheduler", "--config", folder / "config.yaml", "--kubeconfig", token]
-    bare = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     with open(folder / "log", "wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=bare)
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
         try:
             yield process
         finally:
@@ -99,11 +100,11 @@ def running(plane, installed, folder):
             process.wait()
 
 
-def lose_answers(plane, core, scheduler, prefix):
-    """Freeze the API server while binds are in flight, until their answers count as lost."""
+def lose_responses(plane, core, scheduler, prefix):
+    """Freeze the API server while binds are in flight, until their responses count as lost."""
     apiserver, log = plane.pids["kube-apiserver"], audit_log(plane.directory)
-    scheduler.send_signal(signal.SIGSTOP)  # so that all pods are there before the first bind
-    for number in range(PODS_A_ROUND):
+    scheduler.send_signal(signal.SIGSTOP)  # so that all pods exist before the first bind
+    for number in range(PODS_PER_ROUND):
         core.create_namespaced_pod("default", pod(f"{prefix}-{number}", cpu="10m"))
     start = log.stat().st_size
     scheduler.send_signal(signal.SIGCONT)
@@ -116,7 +117,7 @@ def lose_answers(plane, core, scheduler, prefix):
 
 
 def run_to_its_end(core, name):
-    """A pod that has run for a minute, as a kubelet would say it: something is learned of its node."""
+    """A pod that has run for a minute, with the status that a kubelet would write; the learner uses it."""
     core.create_namespaced_pod("default", pod(name, cpu="10m", restartPolicy="Never"))
     assert wait_for(lambda: core.read_namespaced_pod(name, "default").spec.node_name, 30)
     times = {"startedAt": "2026-03-01T12:00:00Z", "finishedAt": "2026-03-01T12:01:00Z", "exitCode": 0}
@@ -126,18 +127,18 @@ def run_to_its_end(core, name):
 
 
 def node_probe():
-    """Somebody who wants to know how busy the cluster is."""
+    """A NodeProbe, for which the scheduler reports the load of the cluster."""
     spec = {"nodeSelector": {}, "classes": [{"name": "unit", "unit": {"kind": "cpu"}}]}
     return {
         "apiVersion": "eclectus.dev/v1alpha1",
         "kind": "NodeProbe",
-        "metadata": {"name": "asks"},
+        "metadata": {"name": "load"},
         "spec": spec,
     }
 
 
 def waiting(core):
-    """Names of the pods that should be on a node and are not."""
+    """Names of the pods that are not bound yet."""
     pods = core.list_namespaced_pod("default").items
     return [each.metadata.name for each in pods if each.metadata.name != "huge" and not each.spec.node_name]
 

@@ -1,4 +1,4 @@
-"""What the chart makes of its values, for its defaults and for every file in ci/."""
+"""The objects that the chart renders, with its default values and with every file in ci/."""
 
 import helm_python as helm
 import kubernetes_validate
@@ -38,7 +38,7 @@ def test_every_object_is_valid_kubernetes(case, version):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_lint_finds_nothing_but_the_missing_icon(case):
+def test_lint_reports_only_the_missing_icon(case):
     report = helm.lint(CHART, values(case), strict=True, kube_version=f"v{OLDEST}.0")
     assert [each["error"] for each in report["messages"]] == ["icon is recommended"]
     assert report["errors"] == []
@@ -49,7 +49,7 @@ def test_the_same_values_give_the_same_objects():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_each_selector_finds_the_pods_of_one_part(case):
+def test_each_selector_selects_the_pods_of_one_component(case):
     objects = render(values(case))
     pods = [
         each["spec"]["template"]["metadata"]["labels"] for each in objects if each["kind"] == "Deployment"
@@ -62,10 +62,10 @@ def test_each_selector_finds_the_pods_of_one_part(case):
     of_probes = [each for each in wanted if "eclectus.dev/instance" in each]
     for labels in (each for each in wanted if each not in of_probes):
         assert sum(labels.items() <= pod.items() for pod in pods) == 1
-    assert len(of_probes) == len(pods) - 1, "with the operator comes a policy for its probe pods"
+    assert len(of_probes) == len(pods) - 1, "the operator adds a policy for its probe pods"
 
 
-def test_no_selector_finds_the_test_pod():
+def test_no_selector_selects_the_test_pod():
     objects = render()
     labels = one(objects, "Pod")["metadata"]["labels"]
     assert not deployment(objects, "scheduler")["spec"]["selector"]["matchLabels"].items() <= labels.items()
@@ -103,7 +103,7 @@ def test_probes_and_service_follow_the_configured_port():
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_program_knows_the_arguments_it_is_given(case):
+def test_the_program_accepts_its_arguments(case):
     (container,) = pod_of(render(values(case)))["spec"]["containers"]
     (test,) = one(render(values(case)), "Pod")["spec"]["containers"]
     assert test["args"] == ["--version"]
@@ -137,7 +137,7 @@ def test_the_scheduler_reads_the_configuration(case):
     assert one(objects, "Pod")["spec"]["schedulerName"] in names
 
 
-def test_the_lease_lies_in_the_releases_namespace_under_its_name():
+def test_the_lease_has_the_namespace_and_name_of_the_release():
     objects = render({"fullnameOverride": "speedy"}, namespace="batch")
     lease = yaml.safe_load(configuration(objects))["leaderElection"]
     assert (lease["resourceNamespace"], lease["resourceName"]) == ("batch", "speedy")
@@ -151,7 +151,7 @@ def test_one_replica_has_no_disruption_budget():
     assert "PodDisruptionBudget" not in kinds
 
 
-def test_an_image_digest_wins_over_the_tag():
+def test_an_image_digest_overrides_the_tag():
     digest = "sha256:" + "0" * 64
     objects = render({"scheduler": {"image": {"repository": "reg:5000/e", "tag": "2", "digest": digest}}})
     assert pod_of(objects)["spec"]["containers"][0]["image"] == f"reg:5000/e@{digest}"
@@ -170,7 +170,7 @@ def test_two_releases_share_no_cluster_wide_name():
     assert names[0].isdisjoint(names[1])
 
 
-def test_the_notes_give_the_first_command():
+def test_the_notes_show_the_first_command():
     with helm.Chart.load(CHART) as chart:
         notes = chart.render({}, name=RELEASE, namespace="batch")["eclectus/templates/NOTES.txt"]
     assert "kubectl -n batch rollout status deployment/eclectus" in notes

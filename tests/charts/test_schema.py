@@ -1,4 +1,4 @@
-"""Values the chart refuses, and what it says."""
+"""Values that the chart rejects, and its messages."""
 
 import json
 
@@ -9,7 +9,7 @@ from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import render
 
-REFUSED = [
+INVALID = [
     ({"replicas": 3}, "additional properties 'replicas' not allowed"),
     ({"scheduler": {"replica": 3}}, "at '/scheduler': additional properties 'replica' not allowed"),
     ({"scheduler": {"replicas": "3"}}, "at '/scheduler/replicas'"),
@@ -33,21 +33,21 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("values", "message"), REFUSED, ids=[json.dumps(values) for values, _ in REFUSED])
-def test_a_bad_value_is_refused_with_its_path(values, message):
-    with pytest.raises(UsageError) as refused:
+@pytest.mark.parametrize(("values", "message"), INVALID, ids=[json.dumps(values) for values, _ in INVALID])
+def test_an_invalid_value_is_rejected_with_its_path(values, message):
+    with pytest.raises(UsageError) as error:
         render(values)
-    assert message in str(refused.value)
+    assert message in str(error.value)
 
 
-def test_the_schema_knows_exactly_the_values_there_are():
+def test_the_schema_describes_exactly_the_existing_values():
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     schema = json.loads((CHART / "values.schema.json").read_text())
     assert listed(schema) - {"global"} == keys(values, listed(schema))
 
 
 def listed(schema, prefix=""):
-    """Dotted paths that the schema names, below objects that admit nothing else."""
+    """Dotted paths of the schema, descending into objects that allow no additional properties."""
     found = set()
     for name, part in schema.get("properties", {}).items():
         closed = part.get("additionalProperties") is False and part.get("type") == "object"
@@ -56,7 +56,7 @@ def listed(schema, prefix=""):
 
 
 def keys(values, stops, prefix=""):
-    """Dotted paths of values, down to where the schema stops."""
+    """Dotted paths of values, down to the paths in `stops`."""
     found = set()
     for name, part in values.items():
         path = prefix + name

@@ -1,7 +1,7 @@
-"""A folder called `operator` must never become Python's module of that name.
+"""The folder `operator` must not hide the standard library's module of that name.
 
-With an `__init__.py` in it, or a test below it, `import operator` (and with it `collections`) finds the
-folder in some ways of starting Python and not in others.
+With an `__init__.py` in it, or a test below it, `import operator` (and so `import collections`) may import
+the folder, depending on how Python was started.
 """
 
 import importlib.util
@@ -14,7 +14,7 @@ import pytest
 from eclectus_e2e.paths import CHECKOUT
 
 ROOTS = ("operator", "scheduler")
-PROBE = "import operator, collections; print(operator.itemgetter.__module__, operator.__file__)"
+CODE = "import operator, collections; print(operator.itemgetter.__module__, operator.__file__)"
 
 
 @pytest.mark.parametrize("root", [*ROOTS, "tests"])
@@ -28,30 +28,30 @@ def test_no_package_below_tests():
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_no_test_lives_under_a_source_root(root):
+def test_no_test_is_below_a_source_root(root):
     files = (CHECKOUT / root).rglob("*.py")
     assert [
         path for path in files if path.name.startswith(("test_", "conftest")) or path.stem.endswith("_test")
     ] == []
 
 
-def test_operator_is_the_standard_librarys_here():
+def test_operator_is_the_standard_library_module_here():
     assert importlib.util.find_spec("operator").origin == os.path.join(
         os.path.dirname(os.__file__), "operator.py"
     )
 
 
-@pytest.mark.parametrize("place", [".", "operator", "scheduler", "tests"])
-def test_operator_is_the_standard_librarys_in_a_new_python(place):
-    """Started with its folder first on the path, as `python -c` and `python -m` do."""
-    bare = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
-    told = subprocess.run(
-        [sys.executable, "-c", PROBE],
-        cwd=CHECKOUT / place,
-        env=bare,
+@pytest.mark.parametrize("folder", [".", "operator", "scheduler", "tests"])
+def test_operator_is_the_standard_library_module_in_a_new_process(folder):
+    """`python -c` and `python -m` put the working directory first on the path."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    result = subprocess.run(
+        [sys.executable, "-c", CODE],
+        cwd=CHECKOUT / folder,
+        env=environment,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert str(CHECKOUT / "operator") not in told.stdout
-    assert told.stdout.split()[1].endswith("operator.py")
+    assert str(CHECKOUT / "operator") not in result.stdout
+    assert result.stdout.split()[1].endswith("operator.py")

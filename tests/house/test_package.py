@@ -1,4 +1,4 @@
-"""The distribution: its programs start, its versions agree, nothing unlocked is installed in an image."""
+"""The distribution: its programs start, its versions agree, and images install locked packages only."""
 
 import re
 import subprocess
@@ -20,15 +20,15 @@ SCRIPTS = PROJECT["project"]["scripts"]
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_every_program_starts(name):
     program = Path(sys.executable).parent / name
-    told = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
-    assert "Usage" in told.stdout
-    assert "scheduler" in told.stdout
+    result = subprocess.run([program, "--help"], capture_output=True, text=True, check=True)
+    assert "Usage" in result.stdout
+    assert "scheduler" in result.stdout
 
 
-def test_every_program_says_its_version():
+def test_every_program_prints_its_version():
     program = Path(sys.executable).parent / "eclectus"
-    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
-    assert PROJECT["project"]["version"] in told.stdout
+    result = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    assert PROJECT["project"]["version"] in result.stdout
 
 
 def test_the_installed_programs_are_those_of_the_project():
@@ -44,13 +44,13 @@ def test_version_is_the_same_everywhere():
     assert re.search(rf"^## \[(Unreleased|{re.escape(version)})\]", changelog, flags=re.MULTILINE)
 
 
-def test_the_licence_is_the_one_named():
+def test_the_licence_file_is_the_declared_one():
     assert "Apache License" in (CHECKOUT / "LICENSE").read_text()
     assert PROJECT["project"]["license"] == "Apache-2.0"
 
 
 def locked(name):
-    """Name to version of a lock file, whose every entry must carry a hash."""
+    """Versions by package of a lock file, whose every entry must have a hash."""
     text = (CHECKOUT / "requirements" / name).read_text()
     entries = re.findall(
         r"^([a-z0-9_.-]+)==([^\s;]+)(.*?)(?=^[a-z0-9]|\Z)", text, flags=re.MULTILINE | re.DOTALL
@@ -59,7 +59,7 @@ def locked(name):
     return {package: version for package, version, _ in entries}
 
 
-def test_the_images_versions_are_those_the_tests_run_with():
+def test_images_and_tests_use_the_same_package_versions():
     live, operator, dev = locked("live.lock"), locked("operator.lock"), locked("dev.lock")
     assert {"aiohttp", "kubernetes", "numpy"} <= live.keys()
     assert {"aiohttp", "kopf", "msgspec"} <= operator.keys()

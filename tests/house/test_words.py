@@ -1,4 +1,4 @@
-"""What the repository's texts must keep: links that lead somewhere, no path of one machine, true help."""
+"""Texts of the repository: valid relative links, no paths of a developer's machine, complete `make help`."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from eclectus_e2e.paths import CHECKOUT
 LINK = re.compile(
     r"(?<!\!)\[[^\]]*\]\((?!https?://|mailto:|#)([^)\s]+)\)|!\[[^\]]*\]\((?!https?://)([^)\s]+)\)"
 )
-# Written in two halves, or this file would find itself.
+# In two parts, so that this file does not match.
 MACHINE_PATHS = re.compile(
     "|".join(re.escape("/" + rest) for rest in ("root/", "Users/", "work/main", "work/shared"))
 )
@@ -18,20 +18,20 @@ HOME = re.compile(r"/home/(?!runner\b)[a-z]")
 
 
 def tracked(*patterns):
-    """Files in the checkout that git does not ignore, whether committed yet or not."""
+    """Files of the checkout that git does not ignore, committed or not."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "--", *patterns]
     listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     return [CHECKOUT / name for name in listed.split("\0") if name and (CHECKOUT / name).is_file()]
 
 
 @pytest.mark.parametrize("page", tracked("*.md"), ids=lambda path: str(path.relative_to(CHECKOUT)))
-def test_relative_links_lead_to_files(page):
+def test_relative_links_point_to_files(page):
     text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
     targets = [(one or other).split("#")[0] for one, other in LINK.findall(text)]
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
 
 
-def test_no_file_names_a_place_on_somebodys_machine():
+def test_no_file_contains_a_path_of_a_developers_machine():
     found = []
     for path in tracked():
         text = path.read_bytes().decode(errors="replace")
@@ -44,11 +44,13 @@ def test_no_file_names_a_place_on_somebodys_machine():
 
 def test_make_help_lists_every_target():
     targets = set(re.findall(r"^([a-z0-9-]+):", (CHECKOUT / "Makefile").read_text(), flags=re.MULTILINE))
-    told = subprocess.run(["make", "help"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
-    assert set(re.findall(r"^  make ([a-z0-9-]+) ", told, flags=re.MULTILINE)) == targets
+    printed = subprocess.run(
+        ["make", "help"], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    ).stdout
+    assert set(re.findall(r"^  make ([a-z0-9-]+) ", printed, flags=re.MULTILINE)) == targets
 
 
-def test_phony_names_every_target_that_is_no_file():
+def test_phony_lists_every_target():
     text = (CHECKOUT / "Makefile").read_text()
     targets = set(re.findall(r"^([a-z0-9-]+):", text, flags=re.MULTILINE))
     assert set(re.search(r"^\.PHONY: (.*)$", text, flags=re.MULTILINE)[1].split()) == targets

@@ -1,4 +1,4 @@
-"""The workflow files and the Dockerfile, as far as they can be held to their word without running them."""
+"""The workflow files and Dockerfiles, checked without running them."""
 
 import re
 
@@ -18,7 +18,7 @@ def steps(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_may_only_read(path):
+def test_a_workflow_has_read_permission_only(path):
     workflow = yaml.safe_load(path.read_text())
     assert workflow["permissions"] == {"contents": "read"}
     assert all("permissions" not in job and job["timeout-minutes"] <= 45 for job in workflow["jobs"].values())
@@ -41,29 +41,29 @@ def test_ci_runs_the_lint_and_the_readmes_test_command():
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=["scheduler", "operator"])
-def test_the_image_runs_as_nobody_and_imports_from_no_working_directory(dockerfile):
+def test_the_image_runs_unprivileged_and_never_imports_from_the_working_directory(dockerfile):
     last = dockerfile.rpartition("FROM ")[2]
     assert "\nUSER 65532:65532\n" in last
     assert "PYTHONSAFEPATH=1" in last
     assert "pip install --require-hashes" in dockerfile
 
 
-def test_the_benchmarks_image_is_its_one_file_run_by_nobody():
+def test_the_benchmark_image_contains_one_file_and_runs_unprivileged():
     (unit,) = [each for each in DOCKERFILES[1].split("FROM ") if each.partition("\n")[0].endswith(" AS unit")]
     assert re.findall(r"^COPY (\S+) /unit.py$", unit, flags=re.MULTILINE) == [
         "operator/eclectus_operator/unit.py"
     ]
     assert "\nUSER 65532:65532\n" in unit
     assert 'ENTRYPOINT ["python3", "-I", "/unit.py"]' in unit, (
-        "isolated: it imports from no folder it is run in"
+        "-I: it never imports from the working directory"
     )
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=["scheduler", "operator"])
-def test_what_the_image_copies_exists_and_is_let_in(dockerfile):
+def test_what_the_image_copies_exists_and_is_not_ignored(dockerfile):
     copies = re.findall(r"^COPY (?!--from)(.*) \S+$", dockerfile, flags=re.MULTILINE)
     sources = [source for line in copies for source in line.split()]
-    let_in = re.findall(r"^!(.*)$", (CHECKOUT / ".dockerignore").read_text(), flags=re.MULTILINE)
+    included = re.findall(r"^!(.*)$", (CHECKOUT / ".dockerignore").read_text(), flags=re.MULTILINE)
     assert sources
     assert [source for source in sources if not (CHECKOUT / source).exists()] == []
-    assert [source for source in sources if source.split("/")[0] not in let_in] == []
+    assert [source for source in sources if source.split("/")[0] not in included] == []

@@ -1,50 +1,50 @@
-"""First of these tests, before other real nodes run: a killed run's containers live until the next start."""
+"""The next start removes what a killed run left. Runs first, because real nodes exist once per machine."""
 
 import subprocess
 import sys
 
 import pytest
 
-from eclectus_e2e.testbed.build import binaries
+from eclectus_e2e.testbed.controlplane.build import binaries
 from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import recorded
-from eclectus_e2e.testbed.realnodes import home, needs
-from eclectus_e2e.testbed.realnodes.place import HOME
+from eclectus_e2e.testbed.realnodes import directory, requirements
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 from live_cluster import wait
 from real_release import pod
 from real_remains import remains
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
-DOOMED = """
+KILLED_RUN = """
 import sys
 from pathlib import Path
 from eclectus_e2e.testbed.images.archives import archive
-from eclectus_e2e.realnodes import nodes
-from eclectus_e2e.testbed.realnodes.place import NodeSpec
-nodes.start(Path(sys.argv[1]), [NodeSpec("doomed", 0.5)], [archive("pause"), archive("busybox")])
+from eclectus_e2e.testbed.realnodes import nodes
+from eclectus_e2e.testbed.realnodes.layout import NodeSpec
+nodes.start(Path(sys.argv[1]), [NodeSpec("killed", 0.5)], [archive("pause"), archive("busybox")])
 print("up", flush=True)
 sys.stdin.read()
 """
 
 
 def test_the_next_start_removes_what_a_killed_run_left(tmp_path):
-    if reason := needs.why_not() or archives.why_not():
+    if reason := requirements.unmet_requirement() or archives.unmet_requirement():
         pytest.skip(reason)
     with subprocess.Popen(
-        [sys.executable, "-c", DOOMED, str(tmp_path / "cluster")],
+        [sys.executable, "-c", KILLED_RUN, str(tmp_path / "cluster")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    ) as doomed:
-        assert doomed.stdout.readline() == "up\n"
+    ) as run:
+        assert run.stdout.readline() == "up\n"
         kubectl = Kubectl(binaries(), tmp_path / "cluster" / "admin.kubeconfig")
         kubectl("create", "-f", "-", given=pod("left", "sleep", "600", schedulerName="default-scheduler"))
         wait("it runs", lambda: kubectl.get("pod", "left")["status"]["phase"] == "Running")
-        doomed.kill()
+        run.kill()
     assert any("rootfs" in each for each in remains()), "the container's file system is still mounted"
-    # They die with their parent, but not in the same moment, and a next start refuses beside living ones.
-    wait("its programs have died", lambda: not any(one.alive for one in recorded(HOME)))
-    home.claim(tmp_path / "next")
-    home.release()
+    # They end with their parent, but not at once, and a next start fails while they run.
+    wait("its programs have ended", lambda: not any(one.alive for one in recorded(NODES_DIRECTORY)))
+    directory.claim(tmp_path / "next")
+    directory.release()
     assert remains() == []

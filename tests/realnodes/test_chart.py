@@ -1,4 +1,4 @@
-"""The chart installed for real: its Deployments run in real containers, and helm's verbs do what they say."""
+"""The chart on real nodes: pods in containers; helm upgrade, test and uninstall; rollout and drain."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -21,20 +21,20 @@ def pods(kubectl, label=""):
 
 
 def leader(kubectl):
-    """The name of the pod that leads, as its Lease says; empty between two."""
+    """The name of the leading pod, from the Lease; empty between two leaders."""
     holder = kubectl.get("lease", "eclectus", IN)["spec"].get("holderIdentity") or ""
     return next((name for name in pods(kubectl, SCHEDULERS) if holder.startswith(name)), "")
 
 
-def place(kubectl, name):
-    """A pod of the default namespace has to be placed, and run."""
+def run_pod(kubectl, name):
+    """Create a pod; it must be placed and run to completion."""
     kubectl("create", "-f", "-", given=pod(name, nodeSelector={"pool": "system"}))
     wait(f"{name} is placed", lambda: kubectl.get("pod", name)["spec"].get("nodeName"))
     wait(f"{name} has run", lambda: kubectl.get("pod", name)["status"]["phase"] == "Succeeded")
     kubectl("delete", "pod", name)
 
 
-def test_its_pods_are_ready_restricted_and_as_the_values_say(release, kubectl):
+def test_its_pods_are_ready_and_follow_the_values(release, kubectl):
     found = pods(kubectl)
     accounts = {one["spec"]["serviceAccountName"] for one in found.values()}
     assert accounts == {"eclectus", "eclectus-operator"}
@@ -46,19 +46,19 @@ def test_its_pods_are_ready_restricted_and_as_the_values_say(release, kubectl):
         assert container["imagePullPolicy"] == "Never"
     nodes = {one["spec"]["nodeName"] for one in pods(kubectl, SCHEDULERS).values()}
     assert nodes == {"system-a", "system-b"}, "the replicas are spread"
-    place(kubectl, "first")
+    run_pod(kubectl, "first")
 
 
 def test_helm_test_passes(release):
     release.test()
 
 
-def test_a_deleted_leader_hands_over(release, kubectl):
-    wait("one leads", lambda: leader(kubectl))
+def test_another_replica_leads_after_the_leader_is_deleted(release, kubectl):
+    wait("there is a leader", lambda: leader(kubectl))
     old = leader(kubectl)
     kubectl("delete", "pod", old, IN, "--wait=false")
-    place(kubectl, "after-the-leader")
-    wait("another leads", lambda: leader(kubectl) not in ("", old))
+    run_pod(kubectl, "after-the-leader")
+    wait("there is a new leader", lambda: leader(kubectl) not in ("", old))
 
 
 def test_a_rollout_restart_replaces_every_pod(release, kubectl):
@@ -66,8 +66,8 @@ def test_a_rollout_restart_replaces_every_pod(release, kubectl):
     kubectl("rollout", "restart", "deployment", IN)
     for name in ("eclectus", "eclectus-operator"):
         kubectl("rollout", "status", f"deployment/{name}", IN, PATIENCE)
-    wait("the old are gone", lambda: not before.keys() & pods(kubectl).keys())
-    place(kubectl, "after-the-restart")
+    wait("the old pods are deleted", lambda: not before.keys() & pods(kubectl).keys())
+    run_pod(kubectl, "after-the-restart")
 
 
 def test_a_drain_takes_one_replica_at_a_time(release, kubectl):
@@ -76,16 +76,18 @@ def test_a_drain_takes_one_replica_at_a_time(release, kubectl):
     kubectl("rollout", "status", "deployment/eclectus", IN, PATIENCE)
     wait("both are on one node", lambda: nodes_of(kubectl) == {"system-a"})
     kubectl("uncordon", "system-b")
-    with ThreadPoolExecutor(1) as beside:
-        drain = beside.submit(kubectl, "drain", "system-a", "--delete-emptydir-data", PATIENCE)
+    with ThreadPoolExecutor(1) as executor:
+        drain = executor.submit(kubectl, "drain", "system-a", "--delete-emptydir-data", PATIENCE)
         available = []
-        watched = 2 * WAIT_SECONDS  # kubectl gives up before, and says why
+        watched = 2 * WAIT_SECONDS  # kubectl's own timeout ends earlier, with its message
         wait("it is drained", lambda: available.append(ready_replicas(kubectl)) or drain.done(), watched)
     assert "drained" in drain.result()
-    assert min(available) >= 1, "the budget lets the second go when the first is replaced"
+    assert min(available) >= 1, (
+        "the disruption budget allows the second eviction after the first pod is replaced"
+    )
     wait("all are on the other node", lambda: nodes_of(kubectl) == {"system-b"})
     kubectl("uncordon", "system-a")
-    place(kubectl, "after-the-drain")
+    run_pod(kubectl, "after-the-drain")
 
 
 def ready_replicas(kubectl):
@@ -100,12 +102,12 @@ def test_an_upgrade_with_a_changed_value_rolls_it_out(release, kubectl):
     before = pods(kubectl, SCHEDULERS)
     profile = {"schedulerName": "eclectus", "place": {"policy": "uniform"}}
     release.upgrade({"config": {"profiles": [profile]}})
-    wait("the old are gone", lambda: not before.keys() & pods(kubectl, SCHEDULERS).keys())
+    wait("the old pods are deleted", lambda: not before.keys() & pods(kubectl, SCHEDULERS).keys())
     assert "uniform" in json.dumps(kubectl.get("configmap", "eclectus", IN)["data"])
-    place(kubectl, "after-the-upgrade")
+    run_pod(kubectl, "after-the-upgrade")
 
 
-def test_an_uninstall_leaves_definitions_and_what_was_learned_and_a_new_release_takes_them(release, kubectl):
+def test_an_uninstall_keeps_crds_and_objects_and_a_new_release_adopts_them(release, kubectl):
     probe = {
         "apiVersion": "eclectus.dev/v1alpha1",
         "kind": "NodeProbe",
@@ -114,11 +116,14 @@ def test_an_uninstall_leaves_definitions_and_what_was_learned_and_a_new_release_
     }
     kubectl("create", "-f", "-", given=probe)
     release.uninstall()
-    wait("its pods are gone", lambda: not pods(kubectl))
+    wait("its pods are deleted", lambda: not pods(kubectl))
     assert kubectl.get("nodeprobe", "kept")["spec"]["suspend"]
     everything = "deployments,services,configmaps"
-    wait("all is gone", lambda: not kubectl.get(everything, IN, "--selector=app.kubernetes.io/name=eclectus"))
+    wait(
+        "its objects are deleted",
+        lambda: not kubectl.get(everything, IN, "--selector=app.kubernetes.io/name=eclectus"),
+    )
     release.install(VALUES)
-    place(kubectl, "after-the-return")
+    run_pod(kubectl, "after-the-reinstall")
     kubectl("delete", "nodeprobe", "kept")
     release.uninstall()

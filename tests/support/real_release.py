@@ -1,4 +1,4 @@
-"""The chart installed on real nodes, and pods to try it with."""
+"""The chart installed on real nodes, and pods for tests."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,20 +9,20 @@ from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.release import Release
 
-# All that is measured together takes one and a half cores: two bear it, and the control plane beside it.
+# 1.5 cores in total, so that two cores suffice for the nodes and the control plane.
 SHARES = {"real-10": 0.1, "real-20": 0.2, "real-40": 0.4, "real-80": 0.8}
 _SYSTEM = {"nodeSelector": {"pool": "system"}}
 VALUES = {
     "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},
     "operator": {"enabled": True, "image": {"pullPolicy": "Never"}, **_SYSTEM},
-    # Of what nodes can do the learner's own measure is little at first, and too slow for little is nobody.
+    # `capacity`: its estimate by the learner is too small at first, and no node would count as too slow.
     "config": {"nodeProfiles": {"interval": "1s"}, "learn": {"policy": "rosella", "capacity": 10}},
 }
 
 
 @contextmanager
 def installed(kubeconfig: Path, kubectl: Kubectl) -> Iterator[Release]:
-    """A release in a namespace that admits nothing but restricted pods."""
+    """A release in a namespace that enforces the Pod Security Standard `restricted`."""
     kubectl("create", "namespace", NAMESPACE)
     kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
     release = Release(kubeconfig)
@@ -32,7 +32,7 @@ def installed(kubeconfig: Path, kubectl: Kubectl) -> Iterator[Release]:
 
 
 def pod(name: str, *command: str, cpu: str = "50m", klass: str = "", **spec: Any) -> dict[str, Any]:
-    """A pod for Eclectus to place, which runs a command of busybox."""
+    """A pod with Eclectus as its scheduler that runs a busybox command."""
     container = {
         "name": "c",
         "image": "busybox:static",

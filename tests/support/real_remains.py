@@ -1,22 +1,24 @@
-"""What real nodes could leave on a machine."""
+"""Lists what real nodes have left on the machine."""
 
 import json
 import subprocess
 from pathlib import Path
 
-from eclectus_e2e.testbed.realnodes import cgroups, needs, rules
-from eclectus_e2e.testbed.realnodes.place import HOME
+from eclectus_e2e.testbed.realnodes import cgroups, iptables, requirements
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY
 
 
 def remains() -> list[str]:
-    """Everything of real nodes that is there: files, mounts, cgroups, bridges, rules."""
+    """All remaining files, mounts, cgroups, bridges and iptables rules of real nodes."""
     mounts = [line.split()[1] for line in Path("/proc/mounts").read_text().splitlines()]
-    told = subprocess.run([needs.program("ip"), "-json", "link"], capture_output=True, text=True, check=True)
-    links = [link["ifname"] for link in json.loads(told.stdout)]
+    printed = subprocess.run(
+        [requirements.program("ip"), "-json", "link"], capture_output=True, text=True, check=True
+    )
+    links = [link["ifname"] for link in json.loads(printed.stdout)]
     return [
-        *([str(HOME)] if HOME.exists() else []),
-        *(mount for mount in mounts if Path(mount).is_relative_to(HOME)),
+        *([str(NODES_DIRECTORY)] if NODES_DIRECTORY.exists() else []),
+        *(mount for mount in mounts if Path(mount).is_relative_to(NODES_DIRECTORY)),
         *map(str, Path("/sys/fs/cgroup").glob(f"**/{cgroups.ROOT}")),
         *(link for link in links if link.startswith("ecl-")),
-        *(["iptables"] if rules.there() else []),
+        *(["iptables"] if iptables.kubernetes_rules_exist() else []),
     ]

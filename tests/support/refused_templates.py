@@ -1,4 +1,4 @@
-"""Pod templates that a NodeProbe may not have: for the operator, and for the chart's admission policy."""
+"""Pod templates that a NodeProbe must not have; rejected by the operator and by the admission policy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Refused:
-    """A template, and the field below `template.spec` at which it is refused."""
+    """A template, and the field below `template.spec` for which it is rejected."""
 
     name: str
     path: str

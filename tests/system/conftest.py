@@ -10,7 +10,7 @@ import pytest
 
 from eclectus.api.node_profile import PATH
 from eclectus_e2e.testbed.chart import render
-from eclectus_e2e.testbed.controlplane import ControlPlane
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec

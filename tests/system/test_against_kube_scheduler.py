@@ -17,7 +17,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.kube.decoding import decode_list, decode_node, decode_pod
 from eclectus.kube.translate import node_from, task_from
 from eclectus.model.objects import Task
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.processes import wait_for
 
 pytestmark = pytest.mark.live

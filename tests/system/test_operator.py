@@ -9,8 +9,8 @@ import pytest
 
 from eclectus.kubeclient.errors import ApiError
 from eclectus_e2e.testbed import chart, clusters
-from eclectus_e2e.testbed.components import audit_log
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_hack.permissions import forbidden, granted, requests, superfluous
@@ -33,7 +33,7 @@ NODES = [
 def plane(tmp_path_factory):
     if clusters.choice():
         pytest.skip("only a control plane built here writes an audit log")
-    options = PlaneOptions(audited=chart.NAMESPACE)
+    options = PlaneOptions(audited_namespace=chart.NAMESPACE)
     with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as started:
         yield started
 
@@ -104,13 +104,13 @@ def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelet
     wait("every node was probed", lambda: len(admin.get(PROFILES)["items"]) == len(NODES))
     found = suspended(admin)
     assert found["failed"] == 0
-    assert found["succeeded"] == found["nextNumber"] == len(kubelets.journal())
+    assert found["succeeded"] == found["nextNumber"] == len(kubelets.pod_times())
     metrics = urllib.request.urlopen(f"http://{running.address}/metrics").read().decode()
     counted = f'eclectus_probes_total{{outcome="succeeded",stage="Running"}} {found["succeeded"]:.1f}'
     assert counted in metrics.splitlines()
     metadata = admin.get(f"{PROBES}/batch")["metadata"]
     assert not metadata.keys() & {"finalizers", "annotations"}, "nothing of ours keeps it from going"
-    assert {entry.klass for entry in kubelets.journal()} == {"bench"}, "so the scheduler learns from them"
+    assert {entry.klass for entry in kubelets.pod_times()} == {"bench"}, "so the scheduler learns from them"
     assert not admin.get(PODS)["items"]
     for profile in admin.get(PROFILES)["items"]:
         assert profile["status"]["lastProbe"]["reason"] == "Completed"
@@ -131,13 +131,13 @@ def test_killed_in_mid_stream_it_leaks_nothing_and_runs_nothing_twice(admin, ope
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     for kill in range(1, 5):
         running.wait_leading(kill)
-        wait("some have run", lambda kill=kill: len(kubelets.journal()) >= 4 * kill)
+        wait("some have run", lambda kill=kill: len(kubelets.pod_times()) >= 4 * kill)
         running.kill()
         running.start()
     found = suspended(admin)
-    runs = Counter(entry.name for entry in kubelets.journal())
+    runs = Counter(entry.name for entry in kubelets.pod_times())
     assert set(runs.values()) == {1}
-    assert {entry.outcome for entry in kubelets.journal()} == {"succeeded"}
+    assert {entry.outcome for entry in kubelets.pod_times()} == {"succeeded"}
     assert found["succeeded"] + found["failed"] == found["nextNumber"]
     assert found["succeeded"] == len(runs)
     assert not admin.get(PODS)["items"]
@@ -147,7 +147,7 @@ def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     leader = operator("a").wait_leading()
     standby = operator("b")
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
-    wait("the leader probes", kubelets.journal)
+    wait("the leader probes", kubelets.pod_times)
     assert not standby.said("leading")
     leader.signal(signal.SIGSTOP)
     standby.wait_leading()
@@ -157,7 +157,7 @@ def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     wait("the old leader leaves", lambda: leader.code is not None)
     assert leader.code == 1
     assert suspended(admin)["failed"] == 0
-    assert set(Counter(entry.name for entry in kubelets.journal()).values()) == {1}
+    assert set(Counter(entry.name for entry in kubelets.pod_times()).values()) == {1}
     with urllib.request.urlopen(f"http://{standby.address}/livez") as answer:
         assert answer.read() == b"ok"
     assert standby.stop() == 0

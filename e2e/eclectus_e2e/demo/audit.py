@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from eclectus_e2e.demo.stream import Arrival
-from eclectus_e2e.testbed.kubelet.journal import Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
 def overcommitted_moments(
-    entries: Iterable[Entry], arrivals: Mapping[str, Arrival], nodes: Sequence[NodeSpec]
+    entries: Iterable[PodRecord], arrivals: Mapping[str, Arrival], nodes: Sequence[NodeSpec]
 ) -> int:
     """How many pods began to run on a node whose cores or GPUs were all taken."""
     by_node: dict[str, list[tuple[float, int, int, int]]] = defaultdict(list)
@@ -28,7 +28,7 @@ def overcommitted_moments(
 
 
 def violated(
-    entries: Iterable[Entry], arrivals: Mapping[str, Arrival], labels: Mapping[str, Mapping[str, str]]
+    entries: Iterable[PodRecord], arrivals: Mapping[str, Arrival], labels: Mapping[str, Mapping[str, str]]
 ) -> int:
     """How many pods ran on a node that their hard wish excludes."""
     wishes = ((entry.node, arrivals[entry.name].wish) for entry in entries if entry.started)

@@ -26,10 +26,10 @@ from eclectus_e2e.demo.stream import capacity
 from eclectus_e2e.demo.tables import tables
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHECKOUT, CLUSTER_DIRECTORY
-from eclectus_e2e.testbed.controlplane import environment_text
+from eclectus_e2e.testbed.command import ENVIRONMENT_FILE, REAL
+from eclectus_e2e.testbed.controlplane.plane import environment_text
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.testbed.processes import recorded
-from eclectus_e2e.testbed.up import ENVIRONMENT_FILE, REAL
 
 FOLDER = CHECKOUT / "build" / "demo"
 ACTS = ("1", "2")

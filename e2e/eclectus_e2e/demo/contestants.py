@@ -54,7 +54,7 @@ def running(ground: Ground, name: str) -> Iterator[None]:
         finally:
             ground.plane.stop_kube_scheduler()
         return
-    process = start(PROCESS, _program(ground, name, profile), ground.plane.directory, leashed=True)
+    process = start(PROCESS, _program(ground, name, profile), ground.plane.directory, dies_with_caller=True)
     try:
         wait_for(lambda: _leads(ground.address) or not process.alive, READY_SECONDS)
         if not _leads(ground.address):

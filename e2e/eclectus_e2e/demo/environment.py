@@ -8,7 +8,8 @@ from typing import Any
 
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions, free_ports
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -34,10 +35,10 @@ def laid(
 
     `values` are the chart's, `config.server` excepted.
     """
-    plane = ControlPlane.start(directory, PlaneOptions(leashed=not keep))
+    plane = ControlPlane.start(directory, PlaneOptions(dies_with_caller=not keep))
     with ExitStack() as stack:
         stack.callback(plane.stop)
-        kubelet, _ = handle.start(directory, plane.kubeconfig, nodes, leashed=not keep)
+        kubelet, _ = handle.start(directory, plane.kubeconfig, nodes, dies_with_caller=not keep)
         (port,) = free_ports(1)
         # A process beside the cluster: on loopback and a port of its own, not where a pod would listen.
         server = {"address": "127.0.0.1", "port": port}

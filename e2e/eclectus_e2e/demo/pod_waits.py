@@ -9,7 +9,7 @@ from typing import Self
 import msgspec
 import numpy as np
 
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 SPARE_MOST = 0.1  # of the spare capacity, wanted for probes at most
 
@@ -87,7 +87,10 @@ def taken(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int],
 
 
 def stays(
-    entries: Iterable[Entry], sent: Mapping[str, float], millicores: Mapping[str, int], probe_millicores: int
+    entries: Iterable[PodRecord],
+    sent: Mapping[str, float],
+    millicores: Mapping[str, int],
+    probe_millicores: int,
 ) -> tuple[list[Stay], list[Stay]]:
     """What ran: real pods, then probes; only of real ones is it known when they were sent."""
     pods, probes = [], []

@@ -15,8 +15,8 @@ from eclectus_e2e.demo.audit import overcommitted_moments, violated
 from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
 from eclectus_e2e.demo.stream import Arrival
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 RIVAL = "kube-scheduler"
 OURS = "eclectus"
@@ -32,21 +32,21 @@ class Run:
     arrivals: Sequence[Arrival]
     sent: Mapping[str, float]  # pod name: Unix seconds at which its creation was sent
     late_seconds: Sequence[float]  # of each creation, against the schedule
-    entries: Sequence[Entry]
+    entries: Sequence[PodRecord]
     counters: Counters
     cells: Sequence[Cell]  # empty for a scheduler that learns nothing
 
     @property
-    def succeeded(self) -> list[Entry]:
+    def succeeded(self) -> list[PodRecord]:
         """Pods that came to their end."""
         return [entry for entry in self.entries if entry.outcome == "succeeded"]
 
-    def timed(self) -> list[Entry]:
+    def timed(self) -> list[PodRecord]:
         """Those of them that arrived after the warm-up."""
         counted = {pod_name(one) for one in self.arrivals if one.at_seconds >= self.warm_seconds}
         return [entry for entry in self.succeeded if entry.name in counted]
 
-    def response_seconds(self, entries: Sequence[Entry]) -> list[float]:
+    def response_seconds(self, entries: Sequence[PodRecord]) -> list[float]:
         """From the moment its creation was sent to the end of its work, of each of these pods."""
         return [entry.finished - self.sent[entry.name] for entry in entries]
 

@@ -62,7 +62,7 @@ def _run(
         sent = uvloop.run(_play(ground, contest, arrivals, screen))
         cells = contestants.learned(ground.address)
     # 2. What do the nodes say? (Before anything is deleted that has not ended.)
-    entries = [entry for entry in ground.kubelet.journal() if entry.namespace == NAMESPACE]
+    entries = [entry for entry in ground.kubelet.pod_times() if entry.namespace == NAMESPACE]
     counters = ground.kubelet.counters()
     # 3. The next contest begins on empty nodes, of which nothing is known.
     uvloop.run(_reset(ground))

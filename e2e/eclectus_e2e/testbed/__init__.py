@@ -1,1 +1,1 @@
-"""The test bed: a control plane built here, kind or an existing cluster, with fake or real nodes."""
+"""The test bed: a control plane built here, kind, or an existing cluster; with fake or real nodes."""

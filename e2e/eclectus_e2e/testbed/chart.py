@@ -1,7 +1,7 @@
-"""The chart on a cluster: render it, install it without its pods, speak with its ServiceAccount's token.
+"""Renders the chart, installs it without its pods, and issues tokens of its ServiceAccounts.
 
-The scheduler then runs as a process beside the cluster under exactly the permissions that the chart
-grants, so that a verb the chart forgets fails whatever needs it.
+Scheduler and operator then run as processes beside the cluster with exactly the permissions that the chart
+grants, so that tests fail when a permission is missing.
 """
 
 from collections.abc import Mapping
@@ -14,11 +14,11 @@ import yaml
 
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART
-from eclectus_e2e.testbed.kubeconfig import write_token_kubeconfig
+from eclectus_e2e.testbed.controlplane.kubeconfig import write_token_kubeconfig
 
 RELEASE = "eclectus"
 NAMESPACE = "eclectus-system"
-TOKEN_SECONDS = 6 * 3600  # outlives the longest run; ten minutes is the least the API server gives
+TOKEN_SECONDS = 6 * 3600  # longer than the longest run; the API server accepts no less than ten minutes
 
 Values = Mapping[str, Any]
 Object = dict[str, Any]
@@ -26,9 +26,9 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Installed:
-    """A release: where it is, its ServiceAccount, and the configuration file it gives its scheduler.
+    """An installed release: namespace, ServiceAccount and configuration file of its scheduler.
 
-    `operator` is the operator's Deployment, where the release has one.
+    `operator` is the operator's Deployment; None when it is not enabled.
     """
 
     namespace: str
@@ -38,7 +38,7 @@ class Installed:
 
     @property
     def user(self) -> str:
-        """The user name that the API server knows the scheduler by."""
+        """The user name of the scheduler's ServiceAccount."""
         return f"system:serviceaccount:{self.namespace}:{self.service_account}"
 
     @property
@@ -48,25 +48,25 @@ class Installed:
 
     @property
     def operator_user(self) -> str:
-        """The user name that the API server knows the operator by."""
+        """The user name of the operator's ServiceAccount."""
         return f"system:serviceaccount:{self.namespace}:{self.operator_account}"
 
     @property
     def operator_arguments(self) -> list[str]:
-        """What the operator's container is started with."""
+        """The arguments of the operator's container."""
         return cast(list[str], self._operator_pod["containers"][0]["args"])
 
     @property
     def _operator_pod(self) -> Object:
         if self.operator is None:
-            raise UsageError("the release has no operator: install it with operator.enabled")
+            raise UsageError("the release has no operator: install it with operator.enabled=true")
         return cast(Object, self.operator["spec"]["template"]["spec"])
 
 
 def render(values: Values | None = None, namespace: str = NAMESPACE) -> list[Object]:
-    """Every object of the chart, test hooks included, as the API server would get them.
+    """Every object of the chart, including test hooks.
 
-    Raises UsageError for values that the chart refuses, with the path of each.
+    Raises UsageError for invalid values, with the path of each.
     """
     with helm.Chart.load(CHART) as chart:
         try:
@@ -78,10 +78,9 @@ def render(values: Values | None = None, namespace: str = NAMESPACE) -> list[Obj
 
 
 def install(kubeconfig: Path, namespace: str = NAMESPACE, values: Values | None = None) -> Installed:
-    """Install the chart with no replicas: whoever calls runs the scheduler as a process.
+    """Install the chart with no replicas; the caller runs the scheduler as a process.
 
-    Raises UsageError for values that the chart refuses and for a release that is there already; helm's
-    own errors come through.
+    Raises UsageError for invalid values and for a release that exists already, and helm's errors.
     """
     given = dict(values or {})
     for part in ("scheduler", "operator"):
@@ -89,7 +88,7 @@ def install(kubeconfig: Path, namespace: str = NAMESPACE, values: Values | None 
     objects = render(given, namespace)
     with helm.Chart.load(CHART) as chart, _config(kubeconfig, namespace) as config:
         if any(each["name"] == RELEASE for each in config.list()):
-            # Never an upgrade: on a borrowed cluster the release may be somebody's own, with pods.
+            # Never upgrade: on an existing cluster the release may be in use.
             raise UsageError(f"{namespace} already has a release {RELEASE}: choose another namespace")
         config.install(chart, RELEASE, given, namespace=namespace, create_namespace=True)
     account = deployment(objects, "scheduler")["spec"]["template"]["spec"]["serviceAccountName"]
@@ -98,7 +97,7 @@ def install(kubeconfig: Path, namespace: str = NAMESPACE, values: Values | None 
 
 
 def uninstall(kubeconfig: Path, namespace: str = NAMESPACE) -> None:
-    """Take the release away; its namespace stays, as helm leaves it."""
+    """Uninstall the release; helm keeps its namespace."""
     with _config(kubeconfig, namespace) as config:
         config.uninstall(RELEASE)
 
@@ -112,16 +111,16 @@ def configuration(objects: list[Object]) -> str:
 def service_account_kubeconfig(
     kubeconfig: Path, directory: Path, namespace: str, name: str, seconds: int = TOKEN_SECONDS
 ) -> Path:
-    """A kubeconfig in `directory` whose only credential is a fresh token of a ServiceAccount.
+    """Write a kubeconfig into `directory` whose only credential is a new token of a ServiceAccount.
 
-    Asked for through the TokenRequest API with the rights of `kubeconfig`. The token is valid for
+    The token comes from the TokenRequest API, called with the rights of `kubeconfig`. It is valid for
     `seconds` and is not renewed.
     """
     from kubernetes.client import ApiClient, Configuration, CoreV1Api
     from kubernetes.config import load_kube_config
 
     settings: Any = Configuration()
-    settings.proxy = None  # the address is the kubeconfig's; a proxy variable of the shell is not meant
+    settings.proxy = None  # connect directly, whatever proxy variables the environment has
     load_kube_config(str(kubeconfig), None, settings, False)  # type: ignore[no-untyped-call]
     if not settings.ssl_ca_cert:
         raise UsageError(f"{kubeconfig} names no certificate authority: add certificate-authority-data")
@@ -132,13 +131,13 @@ def service_account_kubeconfig(
     }
     with ApiClient(settings) as client:
         core: Any = CoreV1Api(client)
-        answer = core.create_namespaced_service_account_token(name, namespace, body)
+        response = core.create_namespaced_service_account_token(name, namespace, body)
     path = directory / f"{namespace}.{name}.kubeconfig"
-    return write_token_kubeconfig(path, settings.host, Path(settings.ssl_ca_cert), answer.status.token)
+    return write_token_kubeconfig(path, settings.host, Path(settings.ssl_ca_cert), response.status.token)
 
 
 def deployment(objects: list[Object], component: str) -> Object:
-    """The Deployment of a part of the house: `scheduler` or `operator`."""
+    """The Deployment of a component: `scheduler` or `operator`."""
     label = {"app.kubernetes.io/component": component}
     deployments = [each for each in objects if each["kind"] == "Deployment"]
     (found,) = [each for each in deployments if label.items() <= each["metadata"]["labels"].items()]

@@ -1,6 +1,6 @@
-"""Which cluster the end-to-end tools use: an existing one, kind, or a control plane built here.
+"""The cluster that the test bed uses: an existing one, kind, or a control plane built here.
 
-The environment variable E2E chooses: `existing` (with KUBECONFIG), `kind`, or nothing.
+The environment variable E2E selects it: `existing` (with KUBECONFIG), `kind`, or unset.
 """
 
 import hashlib
@@ -16,41 +16,47 @@ import yaml
 
 from eclectus_e2e.errors import MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, KIND_CONFIG, cache_directory
-from eclectus_e2e.testbed.controlplane import MARK, USUAL, ControlPlane, PlaneOptions, remove
-from eclectus_e2e.testbed.toolchain import go_program
+from eclectus_e2e.testbed.controlplane.plane import (
+    DEFAULT_OPTIONS,
+    MARKER_FILE,
+    ControlPlane,
+    PlaneOptions,
+    remove,
+)
+from eclectus_e2e.testbed.controlplane.toolchain import go_program
 
 CHOICES = ("", "kind", "existing")
-KIND = "sigs.k8s.io/kind@v0.33.0"  # its default node image is what kind tested it with
+KIND = "sigs.k8s.io/kind@v0.33.0"  # with its default node image
 
 
 @dataclass(frozen=True)
-class BorrowedCluster:
-    """A cluster that these tools did not start: its API server cannot be restarted, nor its pids read."""
+class ExternalCluster:
+    """kind or an existing cluster: its API server cannot be restarted here, and its pids are unknown."""
 
     kubeconfig: Path
     url: str
 
     def environment(self) -> dict[str, str]:
-        """What a shell needs to use the cluster."""
+        """Environment variables for a shell that uses the cluster."""
         return {"KUBECONFIG": str(self.kubeconfig)}
 
 
-Cluster = ControlPlane | BorrowedCluster
+Cluster = ControlPlane | ExternalCluster
 
 
 def choice(environment: Mapping[str, str] = os.environ) -> str:
-    """The value of E2E, checked."""
+    """The value of E2E. Raises UsageError for an unknown one."""
     chosen = environment.get("E2E", "")
     if chosen not in CHOICES:
         raise UsageError(
-            f"E2E={chosen}: choose `kind`, `existing`, or leave it away to build a control plane"
+            f"E2E={chosen}: choose `kind` or `existing`, or leave it unset to build a control plane"
         )
     return chosen
 
 
 @contextmanager
-def opened(directory: Path, options: PlaneOptions = USUAL) -> Iterator[Cluster]:
-    """The chosen cluster for the length of a `with` block; one that was started here is ended after it."""
+def opened(directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> Iterator[Cluster]:
+    """The selected cluster within a `with` block; one that was started here is stopped after it."""
     cluster = start(directory, options)
     try:
         yield cluster
@@ -58,11 +64,11 @@ def opened(directory: Path, options: PlaneOptions = USUAL) -> Iterator[Cluster]:
         end(directory)
 
 
-def start(directory: Path, options: PlaneOptions = USUAL) -> Cluster:
-    """Start the chosen cluster, or look up the existing one."""
+def start(directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> Cluster:
+    """Start the selected cluster, or connect to the existing one."""
     match choice():
         case "existing":
-            _claim(directory)
+            _create_directory(directory)
             return existing_cluster()
         case "kind":
             return _start_kind(directory)
@@ -71,42 +77,42 @@ def start(directory: Path, options: PlaneOptions = USUAL) -> Cluster:
 
 
 def end(directory: Path) -> list[str]:
-    """End what was started for a directory, and delete the directory; the names of what ran."""
+    """Stop what was started for a directory and delete the directory; returns the names of what ran."""
     ended = _end_kind(directory) if (directory / "kind").exists() else []
     return ended + remove(directory)
 
 
-def existing_cluster(environment: Mapping[str, str] = os.environ) -> BorrowedCluster:
+def existing_cluster(environment: Mapping[str, str] = os.environ) -> ExternalCluster:
     """The cluster that KUBECONFIG names."""
     file = environment.get("KUBECONFIG", "")
     if not file or not Path(file).is_file():
         raise UsageError(f"E2E=existing needs KUBECONFIG to name one kubeconfig file; it is {file!r}")
-    return _borrowed(Path(file))
+    return _external(Path(file))
 
 
-def _borrowed(kubeconfig: Path) -> BorrowedCluster:
+def _external(kubeconfig: Path) -> ExternalCluster:
     content = yaml.safe_load(kubeconfig.read_text())
     current = content["current-context"]
     contexts = {entry["name"]: entry["context"] for entry in content["contexts"]}
     clusters = {entry["name"]: entry["cluster"] for entry in content["clusters"]}
-    return BorrowedCluster(kubeconfig.resolve(), clusters[contexts[current]["cluster"]]["server"])
+    return ExternalCluster(kubeconfig.resolve(), clusters[contexts[current]["cluster"]]["server"])
 
 
-def _claim(directory: Path) -> None:
+def _create_directory(directory: Path) -> None:
     end(directory)
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-    (directory / MARK).touch()
+    (directory / MARKER_FILE).touch()
 
 
-def _start_kind(directory: Path) -> BorrowedCluster:
+def _start_kind(directory: Path) -> ExternalCluster:
     _require_docker()
     kind = _kind_program()
-    _claim(directory)
+    _create_directory(directory)
     (directory / "kind").write_text(_kind_name(directory))
     kubeconfig = directory / "admin.kubeconfig"
     command = [kind, "create", "cluster", "--name", _kind_name(directory), "--config", str(KIND_CONFIG)]
     subprocess.run([*command, "--kubeconfig", str(kubeconfig), "--wait", "180s"], check=True)
-    return _borrowed(kubeconfig)
+    return _external(kubeconfig)
 
 
 def _end_kind(directory: Path) -> list[str]:
@@ -119,7 +125,7 @@ def _end_kind(directory: Path) -> list[str]:
 
 
 def _kind_name(directory: Path) -> str:
-    """One name per directory, so that two checkouts run side by side."""
+    """A name derived from the directory, so that two checkouts can run side by side."""
     return "eclectus-" + hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:8]
 
 
@@ -128,13 +134,13 @@ def _require_docker() -> None:
     docker = shutil.which("docker")
     if not docker:
         raise MachineError(f"no `docker` on the PATH. {advice}")
-    asked = subprocess.run([docker, "info"], capture_output=True, text=True, check=False)
-    if asked.returncode:
-        raise MachineError(f"`docker info` failed: {asked.stderr.strip()}\n{advice}")
+    info = subprocess.run([docker, "info"], capture_output=True, text=True, check=False)
+    if info.returncode:
+        raise MachineError(f"`docker info` failed: {info.stderr.strip()}\n{advice}")
 
 
 def _kind_program() -> str:
-    """The machine's kind, else one built from its Go module into the user's cache."""
+    """The machine's kind, otherwise one built from its Go module into the user's cache."""
     on_path = shutil.which("kind")
     if on_path:
         return on_path

@@ -1,4 +1,4 @@
-"""kubectl on one cluster, from Python."""
+"""Calls kubectl on one cluster."""
 
 import json
 import subprocess
@@ -9,14 +9,14 @@ from eclectus_e2e.errors import UsageError
 
 
 class Kubectl:
-    """`kubectl("drain", "n1")` gives what it prints; `kubectl.get("nodes")` the items of a list."""
+    """`kubectl("drain", "n1")` returns the output; `kubectl.get("nodes")` the items of a list."""
 
     def __init__(self, binaries: Path, kubeconfig: Path) -> None:
         self.kubeconfig = kubeconfig
         self._command = [str(binaries / "kubectl"), "--kubeconfig", str(kubeconfig)]
 
     def __call__(self, *arguments: str, given: Any = None) -> str:
-        """Run it, with an object on its standard input; UsageError with its words when it fails."""
+        """Run it, with an object as its standard input. Raises UsageError with its stderr when it fails."""
         text = None if given is None else json.dumps(given)
         done = subprocess.run(
             [*self._command, *arguments], input=text, capture_output=True, text=True, check=False

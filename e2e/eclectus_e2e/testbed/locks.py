@@ -1,4 +1,4 @@
-"""One run at a time: a lock on a file, waited for in sight of the person who waits."""
+"""A lock on a file, so that one run builds at a time; shows progress while it waits."""
 
 import fcntl
 import time
@@ -10,15 +10,15 @@ from eclectus_e2e.progress import Progress
 
 
 @contextmanager
-def held(path: Path, title: str) -> Iterator[None]:
-    """Hold an exclusive lock on a file; the kernel lets go of it however the holder ends."""
+def file_lock(path: Path, title: str) -> Iterator[None]:
+    """Hold an exclusive lock on a file; the kernel releases it however the process ends."""
     with path.open("w") as file, Progress(f"another run is building {title}; waiting") as waiting:
         while True:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
-                waiting.say("")
+                waiting.update("")
                 time.sleep(0.5)
-        waiting.quiet()
+        waiting.stop()
         yield

@@ -1,7 +1,7 @@
-"""Processes that can be found and ended again, by this run or a later one, and by nobody's mistake.
+"""Background processes with record files, so that this run or a later one can stop them.
 
-A record file holds pid and start time. A pid that was reused has another start time, so a stranger
-is never signalled.
+A record file holds pid and start time. A reused pid has another start time, so no other process is
+ever signalled.
 """
 
 import json
@@ -18,14 +18,14 @@ from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import launch
 from eclectus_e2e.testbed.launch import process_identity
 
-STOP_SECONDS = 10.0  # from SIGTERM to SIGKILL: an apiserver drains for a second or two
+STOP_SECONDS = 10.0  # from SIGTERM to SIGKILL; kube-apiserver drains for a second or two
 _POLL_SECONDS = 0.02
 _LOG_TAIL_LINES = 25
 
 
 @dataclass(frozen=True)
 class Process:
-    """One started program: who it is, and where its record and log lie."""
+    """One started program and its record file."""
 
     name: str
     pid: int
@@ -35,34 +35,34 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether this very process (not a later one of the same pid) still runs."""
+        """Whether this process (not a later one with the same pid) still runs."""
         _reap(self.pid)
         return self.identity is not None and process_identity(self.pid) == self.identity
 
     def stop(self, first: signal.Signals = signal.SIGTERM) -> None:
-        """End it, with SIGKILL when it has not gone after STOP_SECONDS, and drop its record."""
-        for order in (first, signal.SIGKILL):
+        """Stop it with signal `first`, after STOP_SECONDS with SIGKILL, and remove its record."""
+        for number in (first, signal.SIGKILL):
             if not self.alive:
                 break
-            os.kill(self.pid, order)
-            # A stopped process (SIGSTOP) acts on SIGTERM only after it is continued.
+            os.kill(self.pid, number)
+            # A process stopped by SIGSTOP handles SIGTERM only after SIGCONT.
             os.kill(self.pid, signal.SIGCONT)
             wait_for(lambda: not self.alive, STOP_SECONDS)
         self.record.unlink(missing_ok=True)
 
 
-def start(name: str, program: list[str], directory: Path, *, leashed: bool) -> Process:
+def start(name: str, program: list[str], directory: Path, *, dies_with_caller: bool) -> Process:
     """Start a program; its output goes to `logs/<name>.log`, its record to `pids/<name>.json`.
 
-    A leashed one dies with the calling thread, also when that is killed; an unleashed one gets a
-    session of its own and outlives the caller.
+    With `dies_with_caller` it is killed when the calling thread ends, for whatever reason; otherwise it
+    outlives the caller. Raises StartError when it leaves no record.
     """
     record = directory / "pids" / f"{name}.json"
     record.parent.mkdir(parents=True, exist_ok=True)
     record.unlink(missing_ok=True)
     log_file = log_path(directory, name)
     log_file.parent.mkdir(parents=True, exist_ok=True)
-    parent = os.getpid() if leashed else 0
+    parent = os.getpid() if dies_with_caller else 0
     launcher = [sys.executable, "-I", "-S", launch.__file__, str(record), str(parent), "--"]
     with log_file.open("ab") as log:
         child = subprocess.Popen(
@@ -70,27 +70,27 @@ def start(name: str, program: list[str], directory: Path, *, leashed: bool) -> P
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C in the caller's terminal is the caller's to handle
+            start_new_session=True,  # Ctrl-C in the terminal reaches the caller alone
         )
-    child.returncode = 0  # we reap by pid (see _reap); Popen need not warn about a running child
+    child.returncode = 0  # _reap waits by pid; otherwise Popen would warn about a running child
     if not wait_for(lambda: record.exists() or not _running(child.pid), STOP_SECONDS) or not record.exists():
         raise StartError(f"{name} did not start:\n{log_tail(directory, name)}")
     return _read(record)
 
 
 def recorded(directory: Path) -> list[Process]:
-    """Every process that has a record in this directory, alive or not, in order of start."""
+    """Every process with a record in this directory, running or not, in the order of their start."""
     records = list((directory / "pids").glob("*.json"))
     return [_read(path) for path in sorted(records, key=lambda path: path.stat().st_mtime)]
 
 
 def log_path(directory: Path, name: str) -> Path:
-    """The log of a program of this directory."""
+    """The log file of a program."""
     return directory / "logs" / f"{name}.log"
 
 
 def log_tail(directory: Path, name: str) -> str:
-    """The last lines of a log, for a message to a person."""
+    """The last lines of a program's log, for an error message."""
     path = log_path(directory, name)
     if not path.exists():
         return f"(no log at {path})"
@@ -99,7 +99,7 @@ def log_tail(directory: Path, name: str) -> str:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float, every_seconds: float = _POLL_SECONDS) -> bool:
-    """Wait until a condition holds; False when the deadline came first."""
+    """Wait until a condition holds; False when it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -109,8 +109,8 @@ def wait_for(condition: Callable[[], bool], seconds: float, every_seconds: float
 
 
 def _read(record: Path) -> Process:
-    note = json.loads(record.read_text())
-    return Process(record.stem, note["pid"], note["identity"], tuple(note["program"]), record)
+    content = json.loads(record.read_text())
+    return Process(record.stem, content["pid"], content["identity"], tuple(content["program"]), record)
 
 
 def _running(pid: int) -> bool:
@@ -119,8 +119,8 @@ def _running(pid: int) -> bool:
 
 
 def _reap(pid: int) -> None:
-    """Collect the exit status if it is a child of ours that has ended."""
+    """Collect the exit status of an ended child process, so that it does not stay a zombie."""
     try:
         os.waitpid(pid, os.WNOHANG)
     except ChildProcessError:
-        return  # another run's, or collected already: nothing to collect
+        return  # not a child of this process, or collected already

@@ -11,7 +11,7 @@ from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.report import Run, report
 from eclectus_e2e.demo.stream import Arrival
 from eclectus_e2e.errors import UsageError
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 NODES = mixed_nodes(1, seed=1)
 CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0)
@@ -20,7 +20,9 @@ ARRIVAL = Arrival(0, 0.0, CLASSES[0], 1.0, None)
 
 def run(scheduler, load, seconds):
     name = pod_name(ARRIVAL)
-    entry = Entry("default", name, name, NODES[0].name, "serve", 1.0, 1000.0, 1000.0 + seconds, "succeeded")
+    entry = PodRecord(
+        "default", name, name, NODES[0].name, "serve", 1.0, 1000.0, 1000.0 + seconds, "succeeded"
+    )
     return Run(scheduler, load, 0.0, [ARRIVAL], {name: 1000.0}, [0.0], [entry], CLEAN, ())
 
 

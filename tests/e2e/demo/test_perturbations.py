@@ -27,7 +27,7 @@ from eclectus_e2e.demo.perturbations.truth import (
 from eclectus_e2e.demo.pod_waits import Starts, Stay, Waiting, starts, taken
 from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import Arrival
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 BUILD = CLASSES[1]
 PLAN = Plan(each=1)
@@ -36,7 +36,7 @@ EXPECTED = Prediction(learning=5.0, recovery=10.0, cut_off=20.0)
 
 
 def entry(name, node, started, finished, *, klass="build", outcome="succeeded"):
-    return Entry("default", name, name, node, klass, 1.0, started, finished, outcome)
+    return PodRecord("default", name, name, node, klass, 1.0, started, finished, outcome)
 
 
 def cells(rates, state="live"):

@@ -216,6 +216,6 @@ def test_probes_are_of_the_work_that_is_sent():
 
 
 def test_a_machine_that_cannot_is_told_why(monkeypatch):
-    monkeypatch.setattr(command.needs, "why_not", lambda: "real nodes need root")
+    monkeypatch.setattr(command.requirements, "unmet_requirement", lambda: "real nodes need root")
     with pytest.raises(command.MachineError, match="real nodes need root"):
         demo(["--nodes", "real"])

@@ -8,10 +8,10 @@ import pytest
 
 from eclectus_e2e.demo.objects import pod_object
 from eclectus_e2e.demo.stream import CLASSES, GPU_WISH, Arrival, Wish, capacity, stream
-from eclectus_e2e.testbed.kubelet.admission import Demand
-from eclectus_e2e.testbed.kubelet.matching import selects
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.testbed.kubelet.objects import Pod
+from eclectus_e2e.testbed.kubelet.pods.admission import PodRequests
+from eclectus_e2e.testbed.kubelet.pods.matching import matches_node
 
 NODES = default_nodes(DEFAULT_SEED)
 MANY = stream(7, 20.0, 1000.0)
@@ -79,7 +79,7 @@ def test_the_pod_asks_for_what_the_arrival_wishes(wish):
     kind = next(kind for kind in CLASSES if bool(kind.gpus) == (wish == GPU_WISH))
     pod = pod_object(Arrival(5, 0.0, kind, 2.5, wish), "some-scheduler")
     for node in NODES:
-        may = selects(pod["spec"], node.name, node.labels)
+        may = matches_node(pod["spec"], node.name, node.labels)
         assert may == (wish is None or not wish.hard or wish.met_by(node.labels))
     preferred = "preferredDuringSchedulingIgnoredDuringExecution" in str(pod)
     assert preferred == (wish is not None and not wish.hard)
@@ -88,7 +88,7 @@ def test_the_pod_asks_for_what_the_arrival_wishes(wish):
 def test_the_kubelet_reads_the_pod_as_it_is_meant():
     kind = CLASSES[3]
     pod = pod_object(Arrival(5, 0.0, kind, 2.5, GPU_WISH), "some-scheduler")
-    resources = Demand.of(pod["spec"]).resources
+    resources = PodRequests.of(pod["spec"]).resources
     assert (resources["cpu"], resources["nvidia.com/gpu"]) == (kind.cpu_millicores, 1)
     read = Pod(metadata=_metadata(pod), spec=pod["spec"])
     assert (read.klass, read.work_seconds()) == (kind.name, 2.5)

@@ -1,11 +1,11 @@
-"""The fake kubelet refuses what a real one refuses, in its words."""
+"""The fake kubelet rejects the pods that a real one rejects, with its reasons and messages."""
 
 from typing import Any
 
 import pytest
 
-from eclectus_e2e.testbed.kubelet.admission import Demand, Room
-from eclectus_e2e.testbed.kubelet.demand import requests
+from eclectus_e2e.testbed.kubelet.pods.admission import NodeInfo, PodRequests
+from eclectus_e2e.testbed.kubelet.pods.requests import requests
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
@@ -14,14 +14,14 @@ def container(port: int = 0, **wanted: str) -> dict[str, Any]:
     return {"name": "c", "resources": {"requests": wanted}, "ports": ports}
 
 
-def room(**allocatable: int) -> Room:
+def node_info(**allocatable: int) -> NodeInfo:
     labels = {"zone": "a", "size": "12"}
-    return Room("n1", {"cpu": 4000, "memory": 1000, "pods": 3, **allocatable}, labels)
+    return NodeInfo("n1", {"cpu": 4000, "memory": 1000, "pods": 3, **allocatable}, labels)
 
 
-def asked(room_: Room, spec: dict[str, Any]) -> str:
-    refusal = room_.refusal(spec, Demand.of(spec))
-    return refusal.reason if refusal else "taken"
+def admission(info: NodeInfo, spec: dict[str, Any]) -> str:
+    rejection = info.rejection(spec, PodRequests.of(spec))
+    return rejection.reason if rejection else "admitted"
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_quantities(resource: str, text: str, units: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1GB", "one", "1 Gi", "Ki"])
-def test_what_is_no_quantity_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_quantity_is_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="not a quantity"):
         amount("memory", text)
 
@@ -64,27 +64,27 @@ def test_pod_level_requests_replace_the_sum() -> None:
     assert requests(spec) == {"cpu": 700, "memory": 5}
 
 
-def test_an_overcommitted_node_refuses_in_the_kubelets_words() -> None:
-    node = room()
-    node.take("a", Demand({"cpu": 3000}, set()))
+def test_an_overcommitted_node_rejects_with_the_kubelets_message() -> None:
+    node = node_info()
+    node.admit("a", PodRequests({"cpu": 3000}, set()))
     spec = {"containers": [container(cpu="1001m")]}
-    refusal = node.refusal(spec, Demand.of(spec))
-    assert refusal is not None
-    assert refusal.reason == "OutOfcpu"
-    assert refusal.message == (
+    rejection = node.rejection(spec, PodRequests.of(spec))
+    assert rejection is not None
+    assert rejection.reason == "OutOfcpu"
+    assert rejection.message == (
         "Pod was rejected: Node didn't have enough resource: cpu, requested: 1001, used: 3000, capacity: 4000"
     )
 
 
-def test_exactly_full_is_taken_and_freed_room_is_room_again() -> None:
-    node = room()
-    node.take("a", Demand({"cpu": 3000}, set()))
+def test_a_pod_that_fills_the_node_exactly_is_admitted_and_released_resources_are_free_again() -> None:
+    node = node_info()
+    node.admit("a", PodRequests({"cpu": 3000}, set()))
     fits, too_much = {"containers": [container(cpu="1")]}, {"containers": [container(cpu="4")]}
-    assert asked(node, fits) == "taken"
-    assert asked(node, too_much) == "OutOfcpu"
-    node.free("a")
-    node.free("a")  # a second time gives nothing back twice
-    assert asked(node, too_much) == "taken"
+    assert admission(node, fits) == "admitted"
+    assert admission(node, too_much) == "OutOfcpu"
+    node.release("a")
+    node.release("a")  # a second time changes nothing
+    assert admission(node, too_much) == "admitted"
     assert node.used["cpu"] == 0
 
 
@@ -94,22 +94,22 @@ def test_exactly_full_is_taken_and_freed_room_is_room_again() -> None:
         ({"memory": "1001"}, "OutOfmemory"),
         ({"ephemeral-storage": "1"}, "OutOfephemeral-storage"),
         ({"nvidia.com/gpu": "1"}, "OutOfnvidia.com/gpu"),
-        ({"nvidia.com/gpu": "0"}, "taken"),
-        ({}, "taken"),
+        ({"nvidia.com/gpu": "0"}, "admitted"),
+        ({}, "admitted"),
     ],
 )
 def test_every_resource_counts(wanted: dict[str, str], reason: str) -> None:
-    assert asked(room(), {"containers": [container(**wanted)]}) == reason
+    assert admission(node_info(), {"containers": [container(**wanted)]}) == reason
 
 
-def test_one_pod_too_many() -> None:
-    node = room(pods=1)
-    node.take("a", Demand({}, set()))
-    assert asked(node, {"containers": [container()]}) == "OutOfpods"
+def test_the_number_of_pods_is_limited() -> None:
+    node = node_info(pods=1)
+    node.admit("a", PodRequests({}, set()))
+    assert admission(node, {"containers": [container()]}) == "OutOfpods"
 
 
 @pytest.mark.parametrize(
-    ("operator", "key", "values", "taken"),
+    ("operator", "key", "values", "is_admitted"),
     [
         ("In", "zone", ["a", "b"], True),
         ("In", "zone", ["b"], False),
@@ -127,54 +127,56 @@ def test_one_pod_too_many() -> None:
         ("Lt", "zone", ["13"], False),
     ],
 )
-def test_required_affinity(operator: str, key: str, values: list[str], taken: bool) -> None:
+def test_required_affinity(operator: str, key: str, values: list[str], is_admitted: bool) -> None:
     term = {"matchExpressions": [{"key": key, "operator": operator, "values": values}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     spec = {"containers": [container()], "affinity": {"nodeAffinity": required}}
-    assert asked(room(), spec) == ("taken" if taken else "NodeAffinity")
+    assert admission(node_info(), spec) == ("admitted" if is_admitted else "NodeAffinity")
 
 
-def test_terms_are_alternatives_and_an_empty_term_accepts_nothing() -> None:
+def test_terms_are_ored_and_an_empty_term_matches_nothing() -> None:
     good = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
     bad = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}
-    for terms, reason in (([bad, good], "taken"), ([bad], "NodeAffinity"), ([{}], "NodeAffinity")):
+    for terms, reason in (([bad, good], "admitted"), ([bad], "NodeAffinity"), ([{}], "NodeAffinity")):
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
         spec = {"containers": [container()], "affinity": {"nodeAffinity": required}}
-        assert asked(room(), spec) == reason
+        assert admission(node_info(), spec) == reason
 
 
 def test_a_node_selector_must_match() -> None:
-    assert asked(room(), {"containers": [container()], "nodeSelector": {"zone": "a"}}) == "taken"
-    assert asked(room(), {"containers": [container()], "nodeSelector": {"zone": "b"}}) == "NodeAffinity"
+    assert admission(node_info(), {"containers": [container()], "nodeSelector": {"zone": "a"}}) == "admitted"
+    assert (
+        admission(node_info(), {"containers": [container()], "nodeSelector": {"zone": "b"}}) == "NodeAffinity"
+    )
 
 
 @pytest.mark.parametrize(
     ("effect", "tolerations", "reason"),
     [
         ("NoExecute", [], "TaintToleration"),
-        ("NoSchedule", [], "taken"),  # a kubelet looks at NoExecute alone
-        ("NoExecute", [{"operator": "Exists"}], "taken"),
+        ("NoSchedule", [], "admitted"),  # a kubelet checks NoExecute alone
+        ("NoExecute", [{"operator": "Exists"}], "admitted"),
         ("NoExecute", [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}], "TaintToleration"),
-        ("NoExecute", [{"key": "k", "operator": "Equal", "value": "7"}], "taken"),
+        ("NoExecute", [{"key": "k", "operator": "Equal", "value": "7"}], "admitted"),
         ("NoExecute", [{"key": "k", "value": "8"}], "TaintToleration"),
-        ("NoExecute", [{"key": "k", "operator": "Gt", "value": "6"}], "taken"),
+        ("NoExecute", [{"key": "k", "operator": "Gt", "value": "6"}], "admitted"),
         ("NoExecute", [{"key": "k", "operator": "Lt", "value": "6"}], "TaintToleration"),
     ],
 )
 def test_taints(effect: str, tolerations: list[dict[str, str]], reason: str) -> None:
-    node = room()
+    node = node_info()
     node.taints = [{"key": "k", "value": "7", "effect": effect}]
-    assert asked(node, {"containers": [container()], "tolerations": tolerations}) == reason
+    assert admission(node, {"containers": [container()], "tolerations": tolerations}) == reason
 
 
-def test_a_host_port_is_given_once() -> None:
-    node = room()
+def test_a_host_port_is_used_once() -> None:
+    node = node_info()
     first = {"containers": [container(port=80)]}
-    node.take("a", Demand.of(first))
-    assert asked(node, first) == "NodePorts"
-    assert asked(node, {"containers": [container(port=81)]}) == "taken"
+    node.admit("a", PodRequests.of(first))
+    assert admission(node, first) == "NodePorts"
+    assert admission(node, {"containers": [container(port=81)]}) == "admitted"
 
 
-def test_room_is_told_before_constraints() -> None:
+def test_insufficient_resources_are_reported_before_constraints() -> None:
     spec = {"containers": [container(cpu="5")], "nodeSelector": {"zone": "b"}}
-    assert asked(room(), spec) == "OutOfcpu"
+    assert admission(node_info(), spec) == "OutOfcpu"

@@ -1,4 +1,4 @@
-"""Building once: keyed by what decides the outcome, whole or not at all, one at a time."""
+"""Compiled programs: cached by a hash of the inputs, complete or absent, one build at a time."""
 
 import threading
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from eclectus_e2e.errors import BuildError
-from eclectus_e2e.testbed import build
+from eclectus_e2e.testbed.controlplane import build
 
-# Stands for `go build ... -o TARGET PACKAGE...`: writes the programs and notes that it was called.
+# Replaces `go build ... -o TARGET PACKAGE...`: writes the programs and a line for each call.
 FAKE_GO = """#!/bin/sh
-echo called >> "{notes}"
+echo called >> "{calls}"
 while [ "$1" != -o ]; do shift; done
 target=$2; shift 2
 {before}
@@ -22,45 +22,45 @@ esac
 
 
 @pytest.fixture
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "notes"
+    return tmp_path / "calls"
 
 
-def use_go(monkeypatch: pytest.MonkeyPatch, notes: Path, before: str = "") -> None:
-    go = notes.parent / "go"
-    go.write_text(FAKE_GO.format(notes=notes, before=before))
+def use_go(monkeypatch: pytest.MonkeyPatch, calls: Path, before: str = "") -> None:
+    go = calls.parent / "go"
+    go.write_text(FAKE_GO.format(calls=calls, before=before))
     go.chmod(0o755)
     monkeypatch.setattr(build, "go_program", lambda: go)
 
 
-def test_every_program_is_there_and_a_second_call_builds_nothing(
-    notes: Path, monkeypatch: pytest.MonkeyPatch
+def test_every_program_is_built_and_a_second_call_builds_nothing(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use_go(monkeypatch, notes)
+    use_go(monkeypatch, calls)
     folder = build.binaries()
     assert {path.name for path in folder.iterdir()} == {*build.PROGRAMS, "etcd"}
     assert build.binaries() == folder
-    assert notes.read_text().count("called") == 2  # Kubernetes' programs, and etcd
+    assert calls.read_text().count("called") == 2  # Kubernetes' programs, and etcd
 
 
-def test_two_at_once_build_once(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use_go(monkeypatch, notes, before="sleep 0.2")
+def test_concurrent_callers_build_once(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_go(monkeypatch, calls, before="sleep 0.2")
     threads = [threading.Thread(target=build.binaries) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert notes.read_text().count("called") == 2
+    assert calls.read_text().count("called") == 2
 
 
-def test_a_failed_build_shows_the_end_of_its_log_and_leaves_nothing_that_looks_built(
-    notes: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_failed_build_shows_the_end_of_its_log_and_leaves_no_programs(
+    calls: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use_go(monkeypatch, notes, before='echo "syntax error somewhere"; exit 3')
+    use_go(monkeypatch, calls, before='echo "syntax error somewhere"; exit 3')
     with pytest.raises(BuildError, match=r"(?s)exit code 3.*syntax error somewhere"):
         build.binaries()
-    use_go(monkeypatch, notes)
+    use_go(monkeypatch, calls)
     folder = build.binaries()
     assert (folder / "etcd").exists()
     assert not list(folder.parent.glob("building-*"))

@@ -1,4 +1,4 @@
-"""Choosing a cluster: wrong choices are told before anything is started."""
+"""Selecting a cluster: wrong selections are errors before anything is started."""
 
 import json
 from pathlib import Path
@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from eclectus_e2e.errors import MachineError, StartError, UsageError
-from eclectus_e2e.testbed import clusters, controlplane
+from eclectus_e2e.testbed import clusters
+from eclectus_e2e.testbed.controlplane import endpoint, plane
 
 
-def test_an_unknown_choice_names_the_choices() -> None:
+def test_an_unknown_selection_is_an_error_that_lists_the_choices() -> None:
     with pytest.raises(UsageError, match=r"minikube.*kind.*existing"):
         clusters.choice({"E2E": "minikube"})
 
@@ -33,7 +34,9 @@ def test_an_existing_cluster_is_read_from_its_kubeconfig(tmp_path: Path) -> None
     assert clusters.existing_cluster({"KUBECONFIG": str(file)}).url == "https://somewhere:1"
 
 
-def test_kind_without_docker_says_so_and_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kind_without_docker_is_an_error_that_names_the_alternative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("E2E", "kind")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MachineError, match=r"docker.*Without E2E"):
@@ -41,13 +44,13 @@ def test_kind_without_docker_says_so_and_what_to_do(tmp_path: Path, monkeypatch:
     assert not (tmp_path / "cluster").exists()
 
 
-def test_a_directory_with_somebody_elses_files_is_never_emptied(tmp_path: Path) -> None:
-    precious = tmp_path / "thesis.tex"
-    precious.touch()
+def test_a_directory_with_other_files_is_never_deleted(tmp_path: Path) -> None:
+    other = tmp_path / "notes.txt"
+    other.touch()
     with pytest.raises(StartError, match="no control plane wrote"):
-        controlplane.remove(tmp_path)
-    assert precious.exists()
+        plane.remove(tmp_path)
+    assert other.exists()
 
 
 def test_free_ports_differ() -> None:
-    assert len(set(controlplane.free_ports(5))) == 5
+    assert len(set(endpoint.free_ports(5))) == 5

@@ -1,4 +1,4 @@
-"""Image archives: the list says what they hold, their bytes tell of nothing else, none is ever half there."""
+"""Image archives: contents from the list, reproducible, written atomically."""
 
 import hashlib
 import io
@@ -11,7 +11,7 @@ import pytest
 from eclectus_e2e.errors import BuildError, MachineError, UsageError
 from eclectus_e2e.paths import CHECKOUT, IMAGES
 from eclectus_e2e.testbed.images import archives, layers, shell, tarball
-from eclectus_e2e.testbed.images.contents import contents, parsed
+from eclectus_e2e.testbed.images.contents import contents, parse
 from eclectus_hack import dockerfiles
 
 LIST = IMAGES.read_text()
@@ -28,10 +28,10 @@ def small(tmp_path):
 
 def image_of(tree, tar):
     layer = layers.Layer(tar, layers.pack(tree, tar))
-    return tarball.Packed("example/image:1", [layer], {"Entrypoint": ["/file"]})
+    return tarball.ImageArchive("example/image:1", [layer], {"Entrypoint": ["/file"]})
 
 
-def test_every_file_that_the_list_names_is_there():
+def test_every_file_that_the_list_names_exists():
     listed = contents()
     named = [listed.build_lock]
     for image in listed.images.values():
@@ -41,31 +41,31 @@ def test_every_file_that_the_list_names_is_there():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("entrypoint: [eclectus]", "entrypiont: [eclectus]", "entrypiont"),
         ("cmd: [--help]", "cmd: --help", r"cmd"),
         ("user:", "usre:", "usre"),
     ],
 )
-def test_a_mistake_in_the_list_is_told_with_its_place(old, new, told):
-    with pytest.raises(UsageError, match=f"images.yaml: .*{told}"):
-        parsed(LIST.replace(old, new, 1))
+def test_a_mistake_in_the_list_is_reported_with_its_place(old, new, message):
+    with pytest.raises(UsageError, match=f"images.yaml: .*{message}"):
+        parse(LIST.replace(old, new, 1))
 
 
 @pytest.mark.parametrize("name", contents().images)
-def test_both_ways_start_an_image_alike(name):
+def test_dockerfiles_and_archives_have_the_same_container_settings(name):
     image = contents().images[name]
     text = dockerfiles.render(image.dockerfile, contents())
     (stage,) = [each for each in text.split("\nFROM ") if each.partition("\n")[0].endswith(f" AS {name}")]
-    start = archives.settings(image)
+    start = archives.container_settings(image)
     assert f"\nUSER {start['User']}\n" in stage
     assert f"\nENTRYPOINT {json.dumps(start['Entrypoint'])}\nCMD {json.dumps(start['Cmd'])}\n" in stage
     assert ("PATH=/venv/bin:" in start["Env"][0]) == ("ENV PATH=/venv/bin:" in stage)
     assert all(f" {each}" in stage for each in start["Env"][1:])
 
 
-def test_a_tree_packs_to_the_same_bytes_whoever_made_it_and_when(tmp_path):
+def test_packing_is_reproducible(tmp_path):
     digests = set()
     for umask, names in ((0o022, ("a", "b")), (0o077, ("b", "a"))):
         before = os.umask(umask)
@@ -79,7 +79,7 @@ def test_a_tree_packs_to_the_same_bytes_whoever_made_it_and_when(tmp_path):
     assert len(digests) == 1
 
 
-def test_root_alone_may_write_what_is_packed(tmp_path):
+def test_only_root_may_write_packed_files(tmp_path):
     (tmp_path / "tree" / "tmp").mkdir(parents=True)
     (tmp_path / "tree" / "tmp").chmod(0o1777)
     (tmp_path / "tree" / "open").mkdir(mode=0o777)
@@ -95,7 +95,7 @@ def test_root_alone_may_write_what_is_packed(tmp_path):
     assert modes == {"tmp": 0o1777, "open": 0o755, "open/program": 0o755}
 
 
-def test_an_archive_names_its_parts_by_the_hashes_of_their_bytes(small, tmp_path):
+def test_an_archive_names_its_files_by_their_hashes(small, tmp_path):
     tarball.write(small, tmp_path / "image.tar")
     with tarfile.open(tmp_path / "image.tar") as tar:
         read = {member.name: tar.extractfile(member).read() for member in tar}
@@ -110,7 +110,7 @@ def test_an_archive_names_its_parts_by_the_hashes_of_their_bytes(small, tmp_path
         assert layer.extractfile("file").read() == b"one"
 
 
-def test_an_archive_is_written_again_only_when_it_would_differ(small, tmp_path):
+def test_an_archive_is_written_again_only_when_it_changes(small, tmp_path):
     path = tmp_path / "image.tar"
     tarball.write(small, path)
     first = path.stat().st_ino, path.read_bytes()
@@ -136,41 +136,41 @@ def test_a_layer_is_filled_once_and_again_when_its_key_changes(tmp_path, monkeyp
     assert one.digest == hashlib.sha256(one.tar.read_bytes()).hexdigest()
 
 
-def test_of_each_name_the_newest_layers_are_kept(tmp_path, monkeypatch):
+def test_the_newest_layers_of_each_name_are_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     other = layers.cached("some-other", [b""], lambda _: None)
-    made = []
-    for number in range(layers.KEPT + 2):
-        made.append(layers.cached("some", [bytes([number])], lambda _: None))
-        os.utime(made[-1].tar.parent, (number, number))
-    assert [each.tar.exists() for each in made] == [False] * 2 + [True] * layers.KEPT
+    built = []
+    for number in range(layers.KEPT_LAYERS + 2):
+        built.append(layers.cached("some", [bytes([number])], lambda _: None))
+        os.utime(built[-1].tar.parent, (number, number))
+    assert [each.tar.exists() for each in built] == [False] * 2 + [True] * layers.KEPT_LAYERS
     assert other.tar.exists()
 
 
-def test_a_step_that_fails_leaves_nothing_that_looks_built(tmp_path, monkeypatch):
+def test_a_failed_step_leaves_no_layer(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
 
     def fill(tree):
         (tree / "half").write_text("")
-        shell.run("sh", "-c", "echo the disk is on fire; exit 3")
+        shell.run("sh", "-c", "echo no space left; exit 3")
 
-    with pytest.raises(BuildError, match=r"ended with code 3:\nthe disk is on fire"):
+    with pytest.raises(BuildError, match=r"ended with code 3:\nno space left"):
         layers.cached("some", [b"key"], fill)
     with tarfile.open(layers.cached("some", [b"key"], lambda _: None).tar) as tar:
         assert tar.getnames() == []
     assert list((tmp_path / "eclectus" / "images").glob("building-*")) == []
 
 
-def test_a_machine_that_cannot_says_why_and_what_to_do(monkeypatch):
+def test_an_unmet_requirement_is_named_with_what_to_do(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(archives, "SYSTEM_PATH", "/nonexistent")
-    assert "apt-get install debootstrap apt busybox-static" in archives.why_not()
+    assert "apt-get install debootstrap apt busybox-static" in archives.unmet_requirement()
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "needs root" in archives.why_not()
+    assert "needs root" in archives.unmet_requirement()
     with pytest.raises(MachineError, match="needs root"):
         archives.archive("unit")
 
 
-def test_an_unknown_image_is_answered_with_those_there_are():
-    with pytest.raises(UsageError, match="'sheduler'; there are scheduler, unit, operator, pause, busybox"):
+def test_an_unknown_image_is_an_error_that_lists_the_images():
+    with pytest.raises(UsageError, match="'sheduler'; choose from scheduler, unit, operator, pause, busybox"):
         archives.archive("sheduler")

@@ -1,4 +1,4 @@
-"""Images built without Docker, started as a container is: with their own root, user and environment."""
+"""Images built without Docker, run like containers: with their own root, user and environment."""
 
 import json
 import os
@@ -16,13 +16,13 @@ from eclectus_hack.images import images
 
 pytestmark = [
     pytest.mark.live,
-    pytest.mark.timeout(1200),  # the first build of all fetches Debian and the locked packages
-    pytest.mark.skipif(archives.why_not() is not None, reason=str(archives.why_not())),
+    pytest.mark.timeout(1200),  # the first build downloads Debian and the locked packages
+    pytest.mark.skipif(archives.unmet_requirement() is not None, reason=str(archives.unmet_requirement())),
 ]
 
 
 class Unpacked:
-    """An archive's image as a folder, and a way to run its programs in there."""
+    """An image unpacked into a folder, to run its programs with chroot."""
 
     def __init__(self, name: str, folder: Path) -> None:
         parts = folder / "parts"
@@ -35,7 +35,7 @@ class Unpacked:
         layers.unpack([layers.Layer(parts / each, "") for each in manifest["Layers"]], self.root)
 
     def command(self, *arguments: str) -> list[str]:
-        """Arguments for a process inside, as the image's user and with its environment alone."""
+        """A command line that runs a program in the image, with its user and environment only."""
         user = f"--userspec={self.start.get('User', '65532:65532')}"
         return ["env", "-i", *self.start.get("Env", []), "/usr/sbin/chroot", user, str(self.root), *arguments]
 
@@ -50,45 +50,45 @@ def unpacked(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("name", "says"), [("scheduler", "learns how fast"), ("operator", "NodeProbe"), ("unit", "--units")]
+    ("name", "output"), [("scheduler", "learns how fast"), ("operator", "NodeProbe"), ("unit", "--units")]
 )
-def test_the_entry_point_starts_as_nobody(unpacked, name, says):
+def test_the_entry_point_runs_as_an_unprivileged_user(unpacked, name, output):
     image = unpacked(name)
-    told = image.run(*image.start["Entrypoint"], *image.start["Cmd"])
-    assert (told.returncode, told.stderr) == (0, "")
-    assert says in told.stdout
+    result = image.run(*image.start["Entrypoint"], *image.start["Cmd"])
+    assert (result.returncode, result.stderr) == (0, "")
+    assert output in result.stdout
 
 
 @pytest.mark.parametrize(
     ("name", "packages"),
     [("scheduler", "aiohttp, kubernetes, numpy, orjson, uvloop"), ("operator", "aiohttp, kopf")],
 )
-def test_what_the_lock_names_can_be_imported_and_is_compiled(unpacked, name, packages):
+def test_locked_packages_can_be_imported_and_are_compiled(unpacked, name, packages):
     code = (
         f"import {packages}, sys; assert aiohttp.__spec__.cached; print(sys.prefix, aiohttp.__spec__.cached)"
     )
-    told = unpacked(name).run("python", "-c", code)
-    assert told.stderr == ""
-    prefix, cached = told.stdout.split()
+    result = unpacked(name).run("python", "-c", code)
+    assert result.stderr == ""
+    prefix, cached = result.stdout.split()
     assert prefix == "/venv"
     assert (unpacked(name).root / cached.lstrip("/")).exists()
 
 
-def test_the_scheduler_carries_kubectls_plugin_and_its_scenarios(unpacked):
+def test_the_scheduler_image_has_the_kubectl_plugin_and_the_scenarios(unpacked):
     image = unpacked("scheduler")
     assert "version" in image.run("kubectl-eclectus", "--version").stdout
     assert list(image.root.glob("venv/lib/python3*/site-packages/eclectus/scenarios/*.yaml"))
 
 
 @pytest.mark.parametrize("name", ["scheduler", "operator", "unit"])
-def test_nobody_may_write_but_where_everybody_may(unpacked, name):
+def test_only_temporary_folders_are_writable(unpacked, name):
     image = unpacked(name)
     writable = image.run("find", "/", "-xdev", "-writable", "-not", "-type", "l", "-not", "-perm", "-1777")
     assert writable.stdout == ""
     assert image.run("find", "/", "-xdev", "-perm", "/6000").stdout == ""
 
 
-def test_pause_waits_until_it_is_told_to_end(unpacked):
+def test_pause_runs_until_a_signal(unpacked):
     with subprocess.Popen(unpacked("pause").command("/pause")) as process:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
@@ -97,8 +97,8 @@ def test_pause_waits_until_it_is_told_to_end(unpacked):
 
 
 def test_busybox_has_its_applets_by_name(unpacked):
-    told = unpacked("busybox").run("sh", "-c", "seq 3 | wc -l; touch /tmp/mine && echo written")
-    assert told.stdout.split() == ["3", "written"]
+    result = unpacked("busybox").run("sh", "-c", "seq 3 | wc -l; touch /tmp/mine && echo written")
+    assert result.stdout.split() == ["3", "written"]
 
 
 def test_an_archive_that_is_up_to_date_is_left_alone():
@@ -106,7 +106,7 @@ def test_an_archive_that_is_up_to_date_is_left_alone():
     assert os.stat(archives.archive("busybox")) == first
 
 
-def test_the_command_says_where_each_archive_lies_and_what_pods_call_it(capsys):
+def test_the_command_prints_path_and_reference_of_each_archive(capsys):
     assert images(["pause", "busybox"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert first.split()[0] == "build/images/pause.tar"

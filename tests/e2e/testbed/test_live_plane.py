@@ -1,6 +1,5 @@
-"""The real thing: a control plane of our own, and the fake kubelet playing nodes on it."""
+"""A real control plane with the nodes of the fake kubelet."""
 
-import json
 import os
 import shutil
 import signal
@@ -14,11 +13,12 @@ import pytest
 
 from eclectus_e2e.errors import StartError, UsageError
 from eclectus_e2e.paths import CHECKOUT
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
-from eclectus_e2e.testbed.kubelet.journal import Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 from eclectus_e2e.testbed.launch import process_identity
 from eclectus_e2e.testbed.processes import recorded, wait_for
 
@@ -46,27 +46,13 @@ def kubelet(plane: ControlPlane) -> Iterator[KubeletControl]:
         yield control
 
 
-class Kubectl:
-    """kubectl on one cluster."""
-
-    def __init__(self, plane: ControlPlane) -> None:
-        self._command = [str(plane.binaries / "kubectl"), "--kubeconfig", str(plane.kubeconfig)]
-
-    def __call__(self, *arguments: str, given: Any = None) -> str:
-        text = None if given is None else json.dumps(given)
-        command = [*self._command, *arguments]
-        return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
-
-    def get(self, *what: str) -> Any:
-        return json.loads(self("get", *what, "-o", "json"))
-
-    def status(self, pod: str) -> Any:
-        return self.get("pod", pod)["status"]
+def status(kubectl: Kubectl, pod: str) -> Any:
+    return kubectl.get("pod", pod)["status"]
 
 
 @pytest.fixture
 def kubectl(plane: ControlPlane) -> Iterator[Kubectl]:
-    kubectl = Kubectl(plane)
+    kubectl = Kubectl(plane.binaries, plane.kubeconfig)
     yield kubectl
     kubectl("delete", "pods", "--all", "--grace-period=0", "--force")
 
@@ -85,19 +71,19 @@ def run_pod(
     kubectl("create", "-f", "-", given=body)
 
 
-def entry(kubelet: KubeletControl, name: str) -> Entry:
-    """The journal's newest entry of a pod, waited for."""
+def record(kubelet: KubeletControl, name: str) -> PodRecord:
+    """Wait for the record of a pod that ended or was rejected; the newest one."""
 
-    def found() -> list[Entry]:
-        return [one for one in kubelet.journal() if one.name == name]
+    def found() -> list[PodRecord]:
+        return [one for one in kubelet.pod_times() if one.name == name]
 
-    assert wait_for(lambda: bool(found()), WAIT_SECONDS), f"{name} neither ended nor was refused"
+    assert wait_for(lambda: bool(found()), WAIT_SECONDS), f"{name} neither ended nor was rejected"
     return found()[-1]
 
 
 def test_every_node_is_ready_and_none_is_tainted(kubectl: Kubectl, kubelet: KubeletControl) -> None:
     def usable() -> bool:
-        nodes = kubectl.get("nodes")["items"]
+        nodes = kubectl.get("nodes")
         ready = [one for node in nodes for one in node["status"]["conditions"] if one["type"] == "Ready"]
         tainted = any(node["spec"].get("taints") for node in nodes)
         return [one["status"] for one in ready] == ["True"] * len(NODES) and not tainted
@@ -109,87 +95,85 @@ def test_a_bound_pod_runs_for_work_over_speed_and_succeeds(kubectl: Kubectl, kub
     run_pod(kubectl, "slow", "n1", work=2)
     run_pod(kubectl, "fast", "n2", work=2)
     for name, seconds in (("slow", 2.0), ("fast", 0.5)):
-        ended = entry(kubelet, name)
-        # An end that comes late by the machine's load is no fault of the kubelet's; an early one is
-        # (by more than the millisecond that the event loop counts in).
+        ended = record(kubelet, name)
+        # Load of the machine may delay the end, but it is never early, apart from the event loop's
+        # resolution of a millisecond.
         assert seconds - 0.001 <= ended.finished - ended.started
         assert ended.outcome == "succeeded"
-        assert wait_for(lambda name=name: kubectl.status(name)["phase"] == "Succeeded", WAIT_SECONDS)
-    state = kubectl.status("slow")["containerStatuses"][0]["state"]["terminated"]
+        assert wait_for(lambda name=name: status(kubectl, name)["phase"] == "Succeeded", WAIT_SECONDS)
+    state = status(kubectl, "slow")["containerStatuses"][0]["state"]["terminated"]
     assert state["exitCode"] == 0
     assert state["startedAt"] < state["finishedAt"]
 
 
-def test_refusals_are_failed_pods_with_the_kubelets_reason(kubectl: Kubectl, kubelet: KubeletControl) -> None:
-    run_pod(kubectl, "resident", "n1", cpu="3")
+def test_rejected_pods_fail_with_the_kubelets_reason(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+    run_pod(kubectl, "first", "n1", cpu="3")
     run_pod(kubectl, "too-much", "n1", cpu="1500m")
     run_pod(kubectl, "wrong-place", "n2", nodeSelector={"disk": "fast"})
     for name, reason in (("too-much", "OutOfcpu"), ("wrong-place", "NodeAffinity")):
-        assert entry(kubelet, name).outcome == reason
-        assert wait_for(lambda name=name: kubectl.status(name)["phase"] == "Failed", WAIT_SECONDS)
-        assert kubectl.status(name)["reason"] == reason
-    assert kubectl.status("too-much")["message"].endswith("requested: 1500, used: 3000, capacity: 4000")
+        assert record(kubelet, name).outcome == reason
+        assert wait_for(lambda name=name: status(kubectl, name)["phase"] == "Failed", WAIT_SECONDS)
+        assert status(kubectl, name)["reason"] == reason
+    assert status(kubectl, "too-much")["message"].endswith("requested: 1500, used: 3000, capacity: 4000")
     counters = kubelet.counters()
     assert (counters.overcommitted, counters.violations) == (1, 1)
     kubelet.reset()
     assert kubelet.counters().refused == {}
 
 
-def test_a_new_speed_counts_at_once_and_for_the_rest_of_the_work(
-    kubectl: Kubectl, kubelet: KubeletControl
-) -> None:
+def test_a_new_speed_applies_at_once_to_the_remaining_work(kubectl: Kubectl, kubelet: KubeletControl) -> None:
     run_pod(kubectl, "long", "n1", work=1000)
     kubelet.set_speed(4000.0, group="slow")
-    assert entry(kubelet, "long").outcome == "succeeded"
+    assert record(kubelet, "long").outcome == "succeeded"
     kubelet.set_speed(1.0, nodes=["n1"])
     assert kubelet.state()["nodes"]["n1"]["speed"] == 1.0
     with pytest.raises(UsageError, match=r"snail.*fast, slow"):
         kubelet.set_speed(1.0, group="snail")
 
 
-def test_at_speed_nought_all_stands_still_and_a_class_may_be_better_or_worse(
+def test_at_speed_0_nothing_progresses_and_classes_have_factors(
     kubectl: Kubectl, kubelet: KubeletControl
 ) -> None:
     kubelet.set_speed(0.0, nodes=["n1"], class_factors={"sort": 2.0})
     run_pod(kubectl, "still", "n1", work=0.1)
-    run_pod(kubectl, "witness", "n3", work=2)
-    assert entry(kubelet, "witness").outcome == "succeeded"
-    assert kubectl.status("still")["phase"] == "Running"
+    run_pod(kubectl, "other", "n3", work=2)
+    assert record(kubelet, "other").outcome == "succeeded"
+    assert status(kubectl, "still")["phase"] == "Running"
     kubelet.set_speed(1.0, nodes=["n1"])
-    assert entry(kubelet, "still").outcome == "succeeded"
+    assert record(kubelet, "still").outcome == "succeeded"
     assert kubelet.state()["nodes"]["n1"]["class_factors"] == {"sort": 2.0}
     with pytest.raises(UsageError, match="a factor above 0"):
         kubelet.set_speed(1.0, nodes=["n1"], class_factors={"sort": 0.0})
 
 
-def test_a_frozen_node_moves_nothing_and_goes_on_when_thawed(
+def test_a_frozen_node_makes_no_progress_and_continues_when_thawed(
     kubectl: Kubectl, kubelet: KubeletControl
 ) -> None:
     kubelet.set_speed(0.001, nodes=["n2"])
     run_pod(kubectl, "frozen", "n2", work=1)
-    assert wait_for(lambda: kubectl.status("frozen")["phase"] == "Running", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "frozen")["phase"] == "Running", WAIT_SECONDS)
     kubelet.freeze("n2")
-    kubelet.set_speed(4.0, nodes=["n2"])  # without the frost it would end within a quarter second
+    kubelet.set_speed(4.0, nodes=["n2"])  # if it were not frozen, the pod would end within a quarter second
     run_pod(kubectl, "newcomer", "n2", work=1)
-    run_pod(kubectl, "witness", "n3", work=8)
-    assert entry(kubelet, "witness").outcome == "succeeded"
-    assert kubectl.status("frozen")["phase"] == "Running"
-    assert kubectl.status("newcomer")["phase"] == "Pending"
+    run_pod(kubectl, "other", "n3", work=8)
+    assert record(kubelet, "other").outcome == "succeeded"
+    assert status(kubectl, "frozen")["phase"] == "Running"
+    assert status(kubectl, "newcomer")["phase"] == "Pending"
     kubelet.thaw("n2")
-    assert entry(kubelet, "newcomer").outcome == "succeeded"
-    assert entry(kubelet, "frozen").outcome == "succeeded"
+    assert record(kubelet, "newcomer").outcome == "succeeded"
+    assert record(kubelet, "frozen").outcome == "succeeded"
 
 
 def test_a_dead_node_loses_its_pods_and_a_deleted_one_registers_again(
     kubectl: Kubectl, kubelet: KubeletControl
 ) -> None:
     run_pod(kubectl, "lost", "n3", work=10_000)
-    assert wait_for(lambda: kubectl.status("lost")["phase"] == "Running", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "lost")["phase"] == "Running", WAIT_SECONDS)
     kubelet.kill("n3")
     assert kubelet.state()["nodes"]["n3"]["state"] == "dead"
     kubelet.recover("n3")
-    assert entry(kubelet, "lost").outcome == "killed"
-    assert wait_for(lambda: kubectl.status("lost")["phase"] == "Failed", WAIT_SECONDS)
+    assert record(kubelet, "lost").outcome == "killed"
+    assert wait_for(lambda: status(kubectl, "lost")["phase"] == "Failed", WAIT_SECONDS)
     kubectl("delete", "node", "n3")
     kubelet.recover("n3")
     assert wait_for(lambda: "node/n3" in kubectl("get", "nodes", "-o", "name"), WAIT_SECONDS)
@@ -197,41 +181,41 @@ def test_a_dead_node_loses_its_pods_and_a_deleted_one_registers_again(
 
 def test_deletion_honours_the_grace_period(kubectl: Kubectl, kubelet: KubeletControl) -> None:
     run_pod(kubectl, "graceful", "n1")
-    assert wait_for(lambda: kubectl.status("graceful")["phase"] == "Running", WAIT_SECONDS)
+    assert wait_for(lambda: status(kubectl, "graceful")["phase"] == "Running", WAIT_SECONDS)
     kubectl("delete", "pod", "graceful", "--grace-period=2", "--wait=true")
-    ended = entry(kubelet, "graceful")
+    ended = record(kubelet, "graceful")
     assert ended.outcome == "killed"
     assert ended.finished - ended.started >= 2.0 - 0.001
 
 
-def test_nodes_can_join_a_running_cluster(kubectl: Kubectl, kubelet: KubeletControl) -> None:
+def test_nodes_can_be_added_to_a_running_cluster(kubectl: Kubectl, kubelet: KubeletControl) -> None:
     kubelet.add_nodes([NodeSpec(name="n4", group="late", speed=8.0)])
     run_pod(kubectl, "on-the-new-one", "n4", work=1)
-    assert entry(kubelet, "on-the-new-one").outcome == "succeeded"
+    assert record(kubelet, "on-the-new-one").outcome == "succeeded"
     with pytest.raises(UsageError, match="two nodes are called n4"):
         kubelet.add_nodes([NodeSpec(name="n4", group="late", speed=8.0)])
 
 
-@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGKILL])
-def test_the_api_server_restarts_and_the_kubelet_goes_on(
-    plane: ControlPlane, kubectl: Kubectl, kubelet: KubeletControl, order: signal.Signals
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGKILL])
+def test_the_kubelet_continues_after_a_restart_of_the_api_server(
+    plane: ControlPlane, kubectl: Kubectl, kubelet: KubeletControl, first: signal.Signals
 ) -> None:
     run_pod(kubectl, "through", "n2", work=8)
     before = plane.pids["kube-apiserver"]
-    plane.restart_apiserver(order)
+    plane.restart_apiserver(first)
     assert plane.pids["kube-apiserver"] != before
-    assert entry(kubelet, "through").outcome == "succeeded"
-    assert wait_for(lambda: kubectl.status("through")["phase"] == "Succeeded", WAIT_SECONDS)
+    assert record(kubelet, "through").outcome == "succeeded"
+    assert wait_for(lambda: status(kubectl, "through")["phase"] == "Succeeded", WAIT_SECONDS)
     run_pod(kubectl, "after", "n2", work=1)
-    assert entry(kubelet, "after").outcome == "succeeded"
+    assert record(kubelet, "after").outcome == "succeeded"
 
 
-def test_kube_scheduler_places_a_pod_when_it_is_asked_for(
+def test_kube_scheduler_places_a_pod_when_it_is_started(
     plane: ControlPlane, kubectl: Kubectl, kubelet: KubeletControl
 ) -> None:
     plane.start_kube_scheduler()
     run_pod(kubectl, "scheduled", "", work=1)
-    assert entry(kubelet, "scheduled").outcome == "succeeded"
+    assert record(kubelet, "scheduled").outcome == "succeeded"
     plane.stop_kube_scheduler()
     assert "kube-scheduler" not in plane.pids
 
@@ -242,9 +226,9 @@ def test_rbac_is_checked(plane: ControlPlane) -> None:
     assert subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip() == "no"
 
 
-def test_without_taints_by_condition_a_node_is_born_schedulable(tmp_path: Path) -> None:
+def test_without_taints_by_condition_a_new_node_is_schedulable(tmp_path: Path) -> None:
     with ControlPlane.started(tmp_path / "bare", PlaneOptions(taint_nodes_by_condition=False)) as bare:
-        kubectl = Kubectl(bare)
+        kubectl = Kubectl(bare.binaries, bare.kubeconfig)
         kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "x"}})
         assert "taints" not in kubectl.get("node", "x")["spec"]
 
@@ -252,33 +236,33 @@ def test_without_taints_by_condition_a_node_is_born_schedulable(tmp_path: Path) 
 def test_a_killed_run_leaves_nothing_running_and_the_next_one_cleans_up(tmp_path: Path) -> None:
     code = (
         "import sys, time; from pathlib import Path\n"
-        "from eclectus_e2e.testbed.controlplane import ControlPlane\n"
+        "from eclectus_e2e.testbed.controlplane.plane import ControlPlane\n"
         "ControlPlane.start(Path(sys.argv[1])); print('up', flush=True); time.sleep(600)"
     )
     directory = tmp_path / "cluster"
     with subprocess.Popen([sys.executable, "-c", code, str(directory)], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"up\n"
-        left = recorded(directory)
+        remaining = recorded(directory)
         parent.kill()
-    assert len(left) == 3
-    assert wait_for(lambda: not any(process.alive for process in left), WAIT_SECONDS)
+    assert len(remaining) == 3
+    assert wait_for(lambda: not any(process.alive for process in remaining), WAIT_SECONDS)
     with ControlPlane.started(directory):
-        assert not {process.pid for process in recorded(directory)} & {process.pid for process in left}
+        assert not {process.pid for process in recorded(directory)} & {process.pid for process in remaining}
     assert not directory.exists()
 
 
-def test_a_component_that_dies_at_start_is_told_with_the_end_of_its_log(
+def test_a_component_that_ends_while_starting_is_reported_with_its_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eclectus_e2e.testbed.components.etcd", lambda *_: ["--no-such-flag"])
+    monkeypatch.setattr("eclectus_e2e.testbed.controlplane.components.etcd", lambda *_: ["--no-such-flag"])
     with pytest.raises(StartError, match=r"(?s)etcd ended while starting.*no-such-flag"):
         ControlPlane.start(tmp_path / "cluster")
     assert not any(process.alive for process in recorded(tmp_path / "cluster"))
 
 
 class Checkout:
-    """A copy of the tools, because their commands speak for the checkout that they lie in."""
+    """A copy of the tools, because their commands use the cluster of the checkout that contains them."""
 
     def __init__(self, directory: Path) -> None:
         source, self._copy = CHECKOUT / "e2e", directory / "e2e"
@@ -288,8 +272,8 @@ class Checkout:
 
     def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "eclectus_e2e", *arguments]
-        everything = {**os.environ, "PYTHONPATH": str(self._copy), **environment}
-        return subprocess.run(command, env=everything, capture_output=True, text=True, check=False)
+        variables = {**os.environ, "PYTHONPATH": str(self._copy), **environment}
+        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
 
     def pids(self) -> dict[str, int]:
         return {process.name: process.pid for process in recorded(self.cluster)}
@@ -308,19 +292,19 @@ def test_up_status_and_down_as_commands(tmp_path: Path) -> None:
         assert again.stdout == first.stdout == (checkout.cluster / "env").read_text()
         assert checkout.run("status").returncode == 0
     finally:
-        ended = checkout.run("down")
-    assert "kubelet" in ended.stderr
+        stopped = checkout.run("down")
+    assert "kubelet" in stopped.stderr
     assert not checkout.cluster.exists()
     assert [pid for pid in pids.values() if process_identity(pid)] == []
     assert "nothing was running" in checkout.run("down").stderr
 
 
-def test_an_existing_cluster_gets_the_nodes_lent_and_keeps_running(
+def test_an_existing_cluster_gets_nodes_until_down_and_keeps_running(
     plane: ControlPlane, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     checkout = Checkout(tmp_path)
-    begun = checkout.run("up", E2E="existing", KUBECONFIG=str(plane.kubeconfig))
-    assert begun.returncode == 0, begun.stderr
+    started = checkout.run("up", E2E="existing", KUBECONFIG=str(plane.kubeconfig))
+    assert started.returncode == 0, started.stderr
     try:
         assert checkout.pids().keys() == {"kubelet"}
         assert "node/node-30" in kubectl("get", "nodes", "-o", "name")

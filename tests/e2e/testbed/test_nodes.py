@@ -1,4 +1,4 @@
-"""The default nodes: thirty, four speeds, and nothing the API server sees tells the speed."""
+"""The default nodes: thirty, with four speeds, which nothing in the API server reveals."""
 
 import json
 from collections import Counter
@@ -35,27 +35,27 @@ def test_every_label_value_is_spread_evenly_over_the_groups(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_names_do_not_run_with_speeds(seed: int) -> None:
+def test_names_do_not_follow_speeds(seed: int) -> None:
     speeds = [node.speed for node in sorted(default_nodes(seed), key=lambda node: node.name)]
     runs = sum(one != other for one, other in pairwise(speeds))
     assert runs > 12  # thirty nodes in order of speed would change three times
 
 
-def test_the_api_server_never_hears_of_speed_or_group() -> None:
+def test_the_node_object_contains_neither_speed_nor_group() -> None:
     for node in default_nodes(1):
-        told = json.dumps(node_object(node, "10.0.0.1", 0.0))
-        assert "speed" not in told
-        assert node.group not in told
+        text = json.dumps(node_object(node, "10.0.0.1", 0.0))
+        assert "speed" not in text
+        assert node.group not in text
 
 
-def test_a_file_survives_the_way_there_and_back(tmp_path: Path) -> None:
+def test_a_written_file_is_read_back_unchanged(tmp_path: Path) -> None:
     file = tmp_path / "nodes.json"
     file.write_text(nodes_text(default_nodes(3)))
     assert read_nodes(file) == default_nodes(3)
 
 
 @pytest.mark.parametrize(
-    ("content", "complaint"),
+    ("content", "message"),
     [
         ('{"nodes": [{"name": "a", "group": "g"}]}', "speed"),
         ('{"nodes": [{"name": "a", "group": "g", "speed": 0}]}', "node a: a speed must be above 0"),
@@ -64,9 +64,9 @@ def test_a_file_survives_the_way_there_and_back(tmp_path: Path) -> None:
         ("nonsense", "malformed"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(tmp_path: Path, content: str, complaint: str) -> None:
+def test_a_wrong_file_is_an_error_that_names_the_place(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "nodes.json"
     file.write_text(content)
-    with pytest.raises(UsageError, match=complaint) as told:
+    with pytest.raises(UsageError, match=message) as error:
         read_nodes(file)
-    assert str(file) in str(told.value)
+    assert str(file) in str(error.value)

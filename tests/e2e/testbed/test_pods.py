@@ -1,4 +1,4 @@
-"""The life of pods on fake nodes, on a clock that jumps from one timer to the next."""
+"""The lifecycle of pods on fake nodes, on a clock that jumps from one timer to the next."""
 
 import asyncio
 import selectors
@@ -11,16 +11,16 @@ import pytest
 
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import Api, Change
-from eclectus_e2e.testbed.kubelet.journal import Journal
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.objects import WORK_KEY, Metadata, Pod
-from eclectus_e2e.testbed.kubelet.pods import Pods
-from eclectus_e2e.testbed.kubelet.writer import Writer
+from eclectus_e2e.testbed.kubelet.pod_times import PodTimes
+from eclectus_e2e.testbed.kubelet.pods.lifecycle import PodLifecycle
+from eclectus_e2e.testbed.kubelet.pods.status_writer import StatusWriter
 
 
 class JumpingSelector(selectors.DefaultSelector):
-    """Never waits: what the loop would have slept is added to the clock."""
+    """Never waits; adds the time that the loop would have slept to the clock."""
 
     now = 0.0
 
@@ -39,57 +39,57 @@ class JumpingLoop(asyncio.SelectorEventLoop):
         return self.clock.now
 
 
-class Recorder(Api):
-    """An API server that says yes, or what it was told to say, and remembers what it was asked."""
+class RecordingApi(Api):
+    """An API server that records requests and accepts them, or raises the errors in `errors`."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[float, str, str]] = []
+        self.requests: list[tuple[float, str, str]] = []
         self.bodies: list[Any] = []
-        self.answers: list[ApiError] = []
+        self.errors: list[ApiError] = []
 
     async def request(self, method: str, path: str, body: Any = None, kind: str = "") -> bytes:
         await asyncio.sleep(0)
-        if self.answers:
-            raise self.answers.pop(0)
-        said = body["status"]["phase"] if method == "PATCH" else ""
-        self.asked.append((round(asyncio.get_running_loop().time(), 3), method, said))
+        if self.errors:
+            raise self.errors.pop(0)
+        phase = body["status"]["phase"] if method == "PATCH" else ""
+        self.requests.append((round(asyncio.get_running_loop().time(), 3), method, phase))
         self.bodies.append(body)
         return b""
 
 
 class Cluster:
-    """Two nodes, a at speed 1 and b at speed 4, and what a test does with them."""
+    """Two nodes, `a` at speed 1 and `b` at speed 4, and the steps of a test."""
 
     def __init__(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.api = Recorder()
+        self.api = RecordingApi()
         specs = [
             NodeSpec(name="a", group="slow", speed=1.0),
             NodeSpec(name="b", group="fast", speed=4.0, class_factors={"sort": 0.5}),
         ]
         self.machines = {spec.name: Machine(spec, number) for number, spec in enumerate(specs)}
-        self.journal = Journal(lambda: 1000.0 + self.loop.time())
+        self.pod_times = PodTimes(lambda: 1000.0 + self.loop.time())
         self.tasks: set[asyncio.Task[None]] = set()
-        self.pods = Pods(self.machines, Writer(self.api, self.spawn), self.journal)
+        self.pods = PodLifecycle(self.machines, StatusWriter(self.api, self.spawn), self.pod_times)
 
     def spawn(self, work: Any) -> None:
         task = asyncio.ensure_future(work)
         self.tasks.add(task)
 
-    def see(self, name: str = "p", node: str = "a", **more: Any) -> None:
+    def observe(self, name: str = "p", node: str = "a", **more: Any) -> None:
         self.pods.apply(Change("written", [pod(name, node, **more)]))
 
-    def switch(self, node: str, state: NodeState) -> None:
+    def set_state(self, node: str, state: NodeState) -> None:
         self.machines[node].state = state
         if state is NodeState.UP:
             self.pods.resume(self.machines[node])
         else:
-            self.pods.rescale(self.machines[node])
+            self.pods.update_speeds(self.machines[node])
 
     def outcomes(self) -> list[tuple[str, float, str]]:
-        """(name, seconds on the clock, outcome) of every pod that ended."""
-        entries = self.journal.entries
-        return [(entry.name, round(entry.finished - 1000.0, 3), entry.outcome) for entry in entries]
+        """(name, clock seconds, outcome) of every pod that ended or was rejected."""
+        records = self.pod_times.records
+        return [(one.name, round(one.finished - 1000.0, 3), one.outcome) for one in records]
 
 
 def pod(
@@ -113,8 +113,8 @@ def pod(
     return msgspec.convert({"metadata": metadata, "spec": spec, "status": {"phase": phase}}, Pod)
 
 
-def play(story: Callable[[Cluster], Any]) -> Cluster:
-    """Run a story (a coroutine function over a cluster) on the jumping clock."""
+def run(story: Callable[[Cluster], Any]) -> Cluster:
+    """Run the steps of a test, a coroutine function of a cluster, on the jumping clock."""
 
     async def whole() -> Cluster:
         cluster = Cluster()
@@ -130,139 +130,141 @@ def play(story: Callable[[Cluster], Any]) -> Cluster:
 )
 def test_a_pod_runs_for_work_over_speed(node: str, klass: str, seconds: float) -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(node=node, klass=klass, work=8)
+        cluster.observe(node=node, klass=klass, work=8)
         await asyncio.sleep(60)
 
-    cluster = play(story)
+    cluster = run(story)
     assert cluster.outcomes() == [("p", seconds, "succeeded")]
-    assert cluster.api.asked == [(0.0, "PATCH", "Running"), (seconds, "PATCH", "Succeeded")]
+    assert cluster.api.requests == [(0.0, "PATCH", "Running"), (seconds, "PATCH", "Succeeded")]
 
 
-def test_a_pod_without_work_runs_on() -> None:
+def test_a_pod_without_work_never_ends() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see()
+        cluster.observe()
         await asyncio.sleep(10**6)
 
-    cluster = play(story)
+    cluster = run(story)
     assert cluster.outcomes() == []
-    assert cluster.api.asked == [(0.0, "PATCH", "Running")]
+    assert cluster.api.requests == [(0.0, "PATCH", "Running")]
 
 
-def test_news_of_a_known_pod_does_not_start_it_again() -> None:
+def test_an_update_of_a_known_pod_does_not_start_it_again() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(work=5)
+        cluster.observe(work=5)
         await asyncio.sleep(2)
-        cluster.see(work=5, phase="Running")
+        cluster.observe(work=5, phase="Running")
         await asyncio.sleep(4)
-        cluster.see(work=5, phase="Running")  # late: written before the end was
+        cluster.observe(work=5, phase="Running")  # an old version, observed after the pod ended
 
-    assert play(story).outcomes() == [("p", 5.0, "succeeded")]
+    assert run(story).outcomes() == [("p", 5.0, "succeeded")]
 
 
-def test_a_change_of_speed_rescales_what_is_left() -> None:
+def test_a_change_of_speed_applies_to_the_remaining_work() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(work=8)
+        cluster.observe(work=8)
         await asyncio.sleep(4)
         cluster.machines["a"].speed = 2.0
-        cluster.pods.rescale(cluster.machines["a"])
+        cluster.pods.update_speeds(cluster.machines["a"])
         await asyncio.sleep(60)
 
-    assert play(story).outcomes() == [("p", 6.0, "succeeded")]
+    assert run(story).outcomes() == [("p", 6.0, "succeeded")]
 
 
-def test_a_fifth_cpu_on_four_is_refused_and_room_comes_back_when_one_ends() -> None:
+def test_a_pod_beyond_capacity_is_rejected_and_resources_are_released_when_one_ends() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see("large", cpu="3", work=5)
-        cluster.see("late", cpu="2", work=5)
+        cluster.observe("large", cpu="3", work=5)
+        cluster.observe("late", cpu="2", work=5)
         await asyncio.sleep(10)
-        cluster.see("later", cpu="2", work=5)
+        cluster.observe("later", cpu="2", work=5)
         await asyncio.sleep(10)
 
-    cluster = play(story)
-    refused, *ended = cluster.outcomes()
-    assert refused == ("late", 0.0, "OutOfcpu")
+    cluster = run(story)
+    rejected, *ended = cluster.outcomes()
+    assert rejected == ("late", 0.0, "OutOfcpu")
     assert ended == [("large", 5.0, "succeeded"), ("later", 15.0, "succeeded")]
-    counters = cluster.journal.counters()
+    counters = cluster.pod_times.counters()
     assert (counters.overcommitted, counters.violations, counters.refused) == (1, 0, {"OutOfcpu": 1})
 
 
-def test_a_frozen_node_moves_nothing_and_says_nothing_until_it_thaws() -> None:
+def test_a_frozen_node_makes_no_progress_and_writes_nothing_until_it_thaws() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see("running", work=10)
+        cluster.observe("running", work=10)
         await asyncio.sleep(4)
-        cluster.switch("a", NodeState.FROZEN)
-        cluster.see("new", work=1)
+        cluster.set_state("a", NodeState.FROZEN)
+        cluster.observe("new", work=1)
         await asyncio.sleep(100)
-        assert cluster.api.asked == [(0.0, "PATCH", "Running")]
-        cluster.switch("a", NodeState.UP)
+        assert cluster.api.requests == [(0.0, "PATCH", "Running")]
+        cluster.set_state("a", NodeState.UP)
         await asyncio.sleep(100)
 
-    assert play(story).outcomes() == [("new", 105.0, "succeeded"), ("running", 110.0, "succeeded")]
+    assert run(story).outcomes() == [("new", 105.0, "succeeded"), ("running", 110.0, "succeeded")]
 
 
 @pytest.mark.parametrize(("grace", "end"), [(30, (8.0, "succeeded")), (3, (5.0, "killed"))])
-def test_a_deleted_pod_runs_on_until_its_end_or_its_grace(grace: int, end: tuple[float, str]) -> None:
+def test_a_deleted_pod_runs_until_it_ends_or_its_grace_period_does(
+    grace: int, end: tuple[float, str]
+) -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(work=8)
+        cluster.observe(work=8)
         await asyncio.sleep(2)
-        cluster.see(work=8, grace=grace)
+        cluster.observe(work=8, grace=grace)
         await asyncio.sleep(1)
-        cluster.see(work=8, grace=grace)  # the same news again gives no new grace
+        cluster.observe(work=8, grace=grace)  # the same version again does not extend the grace period
         await asyncio.sleep(60)
 
-    cluster = play(story)
+    cluster = run(story)
     assert cluster.outcomes() == [("p", *end)]
-    assert [method for _, method, _ in cluster.api.asked] == ["PATCH", "PATCH", "DELETE"]
+    assert [method for _, method, _ in cluster.api.requests] == ["PATCH", "PATCH", "DELETE"]
     assert cluster.api.bodies[-1] == {"gracePeriodSeconds": 0, "preconditions": {"uid": "p"}}
 
 
-def test_a_terminating_pod_holds_its_room_until_it_has_ended() -> None:
+def test_a_terminating_pod_holds_its_resources_until_it_has_ended() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see("victim", cpu="4")
-        cluster.see("victim", cpu="4", grace=10)
+        cluster.observe("victim", cpu="4")
+        cluster.observe("victim", cpu="4", grace=10)
         await asyncio.sleep(5)
-        cluster.see("hasty", cpu="4")
+        cluster.observe("hasty", cpu="4")
         await asyncio.sleep(10)
-        cluster.see("patient", cpu="4")
+        cluster.observe("patient", cpu="4")
         await asyncio.sleep(10)
 
-    cluster = play(story)
+    cluster = run(story)
     assert cluster.outcomes() == [("hasty", 5.0, "OutOfcpu"), ("victim", 10.0, "killed")]
-    assert cluster.machines["a"].room.residents.keys() == {"patient"}
+    assert cluster.machines["a"].info.admitted.keys() == {"patient"}
 
 
-def test_a_pod_that_vanishes_gives_its_room_back() -> None:
+def test_a_pod_that_vanishes_releases_its_resources() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see("one", cpu="4", work=50)
+        cluster.observe("one", cpu="4", work=50)
         await asyncio.sleep(1)
         cluster.pods.apply(Change("synced", [pod("two", "a", cpu="4", work=2)]))
         await asyncio.sleep(60)
 
-    cluster = play(story)
+    cluster = run(story)
     assert cluster.outcomes() == [("one", 1.0, "vanished"), ("two", 3.0, "succeeded")]
 
 
 @pytest.mark.parametrize(("restart", "outcome"), [("Never", "killed"), ("OnFailure", "succeeded")])
-def test_a_node_that_died_comes_back_without_what_it_had_done(restart: str, outcome: str) -> None:
+def test_a_recovered_node_has_lost_the_work_of_its_pods(restart: str, outcome: str) -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(work=10, restart=restart)
+        cluster.observe(work=10, restart=restart)
         await asyncio.sleep(9)
-        cluster.switch("a", NodeState.DEAD)
+        cluster.set_state("a", NodeState.DEAD)
         await asyncio.sleep(11)
         cluster.machines["a"].state = NodeState.UP
-        cluster.pods.lose(cluster.machines["a"])
+        cluster.pods.fail_or_restart(cluster.machines["a"])
         cluster.pods.resume(cluster.machines["a"])
         await asyncio.sleep(60)
 
-    assert play(story).outcomes() == [("p", 20.0 if outcome == "killed" else 30.0, outcome)]
+    assert run(story).outcomes() == [("p", 20.0 if outcome == "killed" else 30.0, outcome)]
 
 
 def test_a_pod_that_always_restarts_does_its_work_again() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(work=10, restart="Always")
+        cluster.observe(work=10, restart="Always")
         await asyncio.sleep(25)
 
-    cluster = play(story)
+    cluster = run(story)
     assert cluster.outcomes() == []
     restarts = [body["status"]["containerStatuses"][0]["restartCount"] for body in cluster.api.bodies]
     assert restarts == [0, 1, 2]
@@ -270,46 +272,46 @@ def test_a_pod_that_always_restarts_does_its_work_again() -> None:
 
 def test_a_status_is_written_again_when_the_server_is_busy_and_dropped_when_the_pod_is_gone() -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.api.answers = [ApiError("PATCH", 429, "TooManyRequests", ""), ApiError("PATCH", 500, "", "")]
-        cluster.see("busy", work=5)
+        cluster.api.errors = [ApiError("PATCH", 429, "TooManyRequests", ""), ApiError("PATCH", 500, "", "")]
+        cluster.observe("busy", work=5)
         await asyncio.sleep(3)
-        cluster.api.answers = [ApiError("PATCH", 404, "NotFound", "")]
-        cluster.see("gone", work=1)
+        cluster.api.errors = [ApiError("PATCH", 404, "NotFound", "")]
+        cluster.observe("gone", work=1)
         await asyncio.sleep(60)
 
-    asked = play(story).api.asked
-    assert asked == [(0.3, "PATCH", "Running"), (4.0, "PATCH", "Succeeded"), (5.0, "PATCH", "Succeeded")]
+    requests = run(story).api.requests
+    assert requests == [(0.3, "PATCH", "Running"), (4.0, "PATCH", "Succeeded"), (5.0, "PATCH", "Succeeded")]
 
 
-def test_work_that_is_no_number_is_told_and_the_pod_left_alone(caplog: pytest.LogCaptureFixture) -> None:
+def test_work_that_is_not_a_number_is_logged_and_the_pod_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.see(work="soon")
+        cluster.observe(work="soon")
         await asyncio.sleep(1)
 
-    cluster = play(story)
-    assert cluster.api.asked == []
+    cluster = run(story)
+    assert cluster.api.requests == []
     assert "default/p" in caplog.text
     assert "soon" in caplog.text
 
 
-def test_the_journal_file_holds_a_line_for_every_end(tmp_path: Path) -> None:
+def test_the_file_of_pod_times_has_a_line_for_every_pod_that_ended(tmp_path: Path) -> None:
     async def story(cluster: Cluster) -> None:
-        cluster.journal = cluster.pods._journal = Journal(cluster.journal.now, tmp_path / "journal")
-        cluster.see("one", work=2)
-        cluster.see("two", node="b", work=2)
+        cluster.pod_times = cluster.pods._pod_times = PodTimes(cluster.pod_times.now, tmp_path / "pod-times")
+        cluster.observe("one", work=2)
+        cluster.observe("two", node="b", work=2)
         await asyncio.sleep(5)
 
-    cluster = play(story)
-    cluster.journal.close()
-    lines = [msgspec.json.decode(line) for line in (tmp_path / "journal").read_text().splitlines()]
-    assert lines == cluster.journal.read(0)
+    cluster = run(story)
+    cluster.pod_times.close()
+    lines = [msgspec.json.decode(line) for line in (tmp_path / "pod-times").read_text().splitlines()]
+    assert lines == cluster.pod_times.read(0)
     assert [(line["name"], line["started"], line["finished"]) for line in lines] == [
         ("two", 1000.0, 1000.5),
         ("one", 1000.0, 1002.0),
     ]
 
 
-def test_the_operators_benchmark_takes_a_tenth_of_a_second_a_unit():
+def test_the_operators_benchmark_takes_a_tenth_of_a_second_per_unit():
     benchmark = {"containers": [{"name": "unit", "args": ["cpu", "--units", "30"]}]}
     assert Pod(Metadata("p"), benchmark).work_seconds() == pytest.approx(3.0)
     assert Pod(Metadata("p"), {"containers": [{"name": "c"}]}).work_seconds() is None

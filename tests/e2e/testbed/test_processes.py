@@ -1,4 +1,4 @@
-"""Processes are found again by who they are, not by a number that may have been given to another."""
+"""Processes are identified by pid and start time, because a pid may be reused."""
 
 import json
 import os
@@ -19,12 +19,12 @@ SLEEP = ["/bin/sleep", "600"]
 
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[processes.Process]:
-    process = processes.start("sleeper", SLEEP, tmp_path, leashed=False)
+    process = processes.start("sleeper", SLEEP, tmp_path, dies_with_caller=False)
     yield process
     process.stop()
 
 
-def test_a_started_process_is_recorded_alive_and_found_by_another_run(
+def test_a_started_process_is_recorded_and_found_by_another_run(
     sleeper: processes.Process, tmp_path: Path
 ) -> None:
     assert processes.recorded(tmp_path) == [sleeper]
@@ -37,20 +37,20 @@ def test_stopping_ends_it_and_drops_its_record(sleeper: processes.Process, tmp_p
     assert processes.recorded(tmp_path) == []
 
 
-def test_a_frozen_process_is_ended_too(sleeper: processes.Process) -> None:
+def test_a_stopped_process_is_ended_too(sleeper: processes.Process) -> None:
     os.kill(sleeper.pid, signal.SIGSTOP)
     sleeper.stop()
     assert process_identity(sleeper.pid) is None
 
 
 def test_a_program_whose_first_thread_has_ended_still_runs(tmp_path: Path) -> None:
-    """It may hold its port yet: a server started now in its place would find the address in use."""
+    """It may still hold its port, and a server started in its place would find the address in use."""
     code = (
         "import ctypes, threading, time\n"
         "threading.Thread(target=time.sleep, args=(600,)).start()\n"
         "ctypes.CDLL(None).pthread_exit(None)"
     )
-    process = processes.start("headless", [sys.executable, "-c", code], tmp_path, leashed=False)
+    process = processes.start("headless", [sys.executable, "-c", code], tmp_path, dies_with_caller=False)
     try:
         assert processes.wait_for(lambda: _state(process.pid) == "Z", 10)
         assert process.alive
@@ -64,9 +64,9 @@ def _state(pid: int) -> str:
 
 
 def test_a_pid_that_was_reused_is_left_alone(sleeper: processes.Process, tmp_path: Path) -> None:
-    note = json.loads(sleeper.record.read_text())
+    record = json.loads(sleeper.record.read_text())
     stale = tmp_path / "pids" / "stale.json"
-    stale.write_text(json.dumps({**note, "identity": "another boot:1"}))
+    stale.write_text(json.dumps({**record, "identity": "another boot:1"}))
     (old,) = [process for process in processes.recorded(tmp_path) if process.name == "stale"]
     assert not old.alive
     old.stop()
@@ -74,8 +74,8 @@ def test_a_pid_that_was_reused_is_left_alone(sleeper: processes.Process, tmp_pat
     assert not stale.exists()
 
 
-def test_a_program_that_does_not_exist_is_told_in_its_log(tmp_path: Path) -> None:
-    process = processes.start("nothing", ["/does/not/exist"], tmp_path, leashed=False)
+def test_a_program_that_does_not_exist_is_reported_in_its_log(tmp_path: Path) -> None:
+    process = processes.start("nothing", ["/does/not/exist"], tmp_path, dies_with_caller=False)
     assert processes.wait_for(lambda: not process.alive, 10)
     assert "FileNotFoundError" in processes.log_tail(tmp_path, "nothing")
 
@@ -85,16 +85,16 @@ def test_a_start_that_leaves_no_record_is_an_error_with_the_log(
 ) -> None:
     monkeypatch.setattr(processes.launch, "__file__", "/does/not/exist.py")
     with pytest.raises(StartError, match=r"(?s)sleeper did not start.*/does/not/exist.py"):
-        processes.start("sleeper", SLEEP, tmp_path, leashed=False)
+        processes.start("sleeper", SLEEP, tmp_path, dies_with_caller=False)
 
 
-@pytest.mark.parametrize(("leashed", "survives"), [(True, False), (False, True)])
-def test_a_leashed_process_dies_with_a_killed_parent_and_an_unleashed_one_does_not(
-    tmp_path: Path, leashed: bool, survives: bool
+@pytest.mark.parametrize(("dies_with_caller", "survives"), [(True, False), (False, True)])
+def test_a_process_dies_with_a_killed_caller_only_when_asked_to(
+    tmp_path: Path, dies_with_caller: bool, survives: bool
 ) -> None:
     code = (
         "import sys, time; from pathlib import Path; from eclectus_e2e.testbed import processes\n"
-        f"processes.start('child', {SLEEP!r}, Path(sys.argv[1]), leashed={leashed})\n"
+        f"processes.start('child', {SLEEP!r}, Path(sys.argv[1]), dies_with_caller={dies_with_caller})\n"
         "print('started', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as parent:

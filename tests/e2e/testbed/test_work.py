@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from eclectus_e2e.testbed.kubelet.work import Work
+from eclectus_e2e.testbed.kubelet.pods.work import Work
 
 
 def test_work_takes_its_size_over_the_speed() -> None:
@@ -17,7 +17,7 @@ def test_a_change_of_speed_keeps_what_is_done() -> None:
     assert work.done_at() == 6.0
 
 
-def test_nothing_moves_at_speed_zero() -> None:
+def test_no_progress_at_speed_zero() -> None:
     work = Work(8.0, speed=1.0, since=0.0)
     work.change_speed(2.0, 0.0)
     assert work.done_at() == math.inf
@@ -33,7 +33,7 @@ def test_endless_work_stays_endless() -> None:
 
 
 @pytest.mark.parametrize("cuts", [1, 7, 100])
-def test_settling_often_is_settling_once(cuts: int) -> None:
+def test_settling_often_equals_settling_once(cuts: int) -> None:
     work = Work(10.0, speed=0.5, since=0.0)
     for step in range(1, cuts + 1):
         work.settle(12.0 * step / cuts)

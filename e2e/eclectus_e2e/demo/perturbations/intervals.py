@@ -22,7 +22,7 @@ from eclectus_e2e.demo.perturbations.truth import (
 from eclectus_e2e.demo.pod_waits import Waiting
 from eclectus_e2e.demo.speeds import THIRD
 from eclectus_e2e.demo.stream import WorkClass
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 
 class Learnt(msgspec.Struct, frozen=True):
@@ -150,6 +150,6 @@ class Story:
         return next(found, None)
 
 
-def _ended(entries: Sequence[Entry], node: str, since: float, until: float) -> list[Entry]:
+def _ended(entries: Sequence[PodRecord], node: str, since: float, until: float) -> list[PodRecord]:
     there = (one for one in entries if one.node == node and one.outcome == "succeeded")
     return [one for one in there if since < one.finished <= until]

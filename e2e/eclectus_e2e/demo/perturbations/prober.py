@@ -9,7 +9,7 @@ from eclectus_e2e.demo.environment import Ground
 from eclectus_e2e.demo.perturbations.plan import BENCH, PROBED, RESERVED
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import chart
-from eclectus_e2e.testbed.controlplane import free_ports
+from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.processes import log_path, log_tail, start, wait_for
 
@@ -35,7 +35,7 @@ def running(ground: Ground) -> Iterator[None]:
     taken = tuple(each.split("=")[0] for each in ours)
     given = [each for each in installed.operator_arguments if not each.startswith(taken)]
     program = [sys.executable, "-m", "eclectus_operator", *given, *ours]
-    process = start(_PROCESS, program, directory, leashed=True)
+    process = start(_PROCESS, program, directory, dies_with_caller=True)
     log = log_path(directory, _PROCESS)
     try:
         wait_for(lambda: "leading" in log.read_text() or not process.alive, _READY_SECONDS)

@@ -25,7 +25,7 @@ from eclectus_e2e.demo.speeds import Cell
 from eclectus_e2e.demo.stream import Arrival, stream
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 from eclectus_e2e.testbed.processes import log_tail
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival
@@ -50,7 +50,7 @@ class Noted:
     instants: list[Instant] = field(default_factory=list)
     marks: dict[str, float] = field(default_factory=dict)  # swap, freeze, ended, thaw, over
     moved: set[str] = field(default_factory=set)  # pods that stood still, were deleted and sent again
-    entries: Sequence[Entry] = ()
+    entries: Sequence[PodRecord] = ()
     counters: Counters = NOTHING_COUNTED
 
 
@@ -95,7 +95,7 @@ class _Act:
             for task in going_on:
                 task.cancel()
         noted.arrivals = [one for one in noted.arrivals if pod_name(one) in noted.sent.at]
-        noted.entries, noted.counters = kubelet.journal(), kubelet.counters()
+        noted.entries, noted.counters = kubelet.pod_times(), kubelet.counters()
 
     async def _script(self, api: Api) -> None:
         noted, plan, frozen, after = self.noted, self.plan, self.cast.frozen, self.cast.swapped

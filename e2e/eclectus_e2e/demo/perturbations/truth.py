@@ -16,7 +16,7 @@ from eclectus_e2e.demo.mixed import CLASSES, SCAN, scan_factor
 from eclectus_e2e.demo.perturbations.plan import BENCH
 from eclectus_e2e.demo.speeds import THIRD, Cell, NodeSpeed, compared
 from eclectus_e2e.demo.stream import WorkClass
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 SURE = 2.58  # standard errors: 99 in 100
 LEAST_SAMPLES = 8
@@ -82,7 +82,7 @@ def enough(kind: WorkClass) -> int:
 
 
 def judged(
-    entries: Iterable[Entry], truth: Truth, classes: Sequence[WorkClass], until: float
+    entries: Iterable[PodRecord], truth: Truth, classes: Sequence[WorkClass], until: float
 ) -> dict[Pair, int]:
     """Cells with enough samples at that time, and how many those are."""
     counts: Counter[Pair] = Counter()

@@ -19,9 +19,9 @@ from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
-from eclectus_e2e.testbed.realnodes import needs, nodes
+from eclectus_e2e.testbed.realnodes import nodes, requirements
+from eclectus_e2e.testbed.realnodes.layout import NodeSpec
 from eclectus_e2e.testbed.realnodes.nodes import RealNodes
-from eclectus_e2e.testbed.realnodes.place import NodeSpec
 from eclectus_e2e.testbed.release import Release
 
 IMAGES = ("pause", "scheduler", "operator", "unit")
@@ -29,7 +29,7 @@ IMAGES = ("pause", "scheduler", "operator", "unit")
 
 def act_on_real_nodes(plan: Plan, folder: Path, console: Console) -> RealReport:
     """Play it; writes real.json and real.png into the folder. MachineError says what the machine lacks."""
-    if reason := needs.why_not() or archives.why_not():
+    if reason := requirements.unmet_requirement() or archives.unmet_requirement():
         raise MachineError(reason)
     shown = Lines(console)
     specs = [NodeSpec(SYSTEM, 1.0, {POOL: "system"})]

@@ -1,1 +1,1 @@
-"""Container images built without Docker: what `e2e/images.yaml` lists, and the two that real nodes need."""
+"""Container images built without Docker: those of `e2e/images.yaml`, and pause and busybox for real nodes."""

@@ -1,4 +1,4 @@
-"""Every image that can be built without Docker: its name, its layers, and its archive in `build/images/`."""
+"""Builds images without Docker: their names, layers, and archives in `build/images/`."""
 
 import os
 import platform
@@ -14,60 +14,58 @@ from eclectus_e2e.paths import CHECKOUT, SYSTEM_PATH
 from eclectus_e2e.testbed.images.contents import Image, contents
 from eclectus_e2e.testbed.images.debian import base_layer
 from eclectus_e2e.testbed.images.layers import Layer
+from eclectus_e2e.testbed.images.pause_and_busybox import busybox_layer, pause_layer
 from eclectus_e2e.testbed.images.python import VENV, application_layer, dependencies_layer, files_layer
-from eclectus_e2e.testbed.images.small import busybox_layer, pause_layer
-from eclectus_e2e.testbed.images.tarball import ARCHITECTURES, Packed, write
-from eclectus_e2e.testbed.locks import held
+from eclectus_e2e.testbed.images.tarball import ARCHITECTURES, ImageArchive, write
+from eclectus_e2e.testbed.locks import file_lock
 
 FOLDER = CHECKOUT / "build" / "images"
 PROGRAMS = {"debootstrap": "debootstrap", "apt-get": "apt", "busybox": "busybox-static"}
-_INSIDE = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_CONTAINER_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def references() -> Mapping[str, str]:
-    """Every image that can be built, by name, with what pods call it."""
-    product = {
-        name: f"docker.io/library/eclectus-{name}:{eclectus.__version__}" for name in contents().images
-    }
-    return {**product, "pause": "registry.k8s.io/pause:3.10", "busybox": "docker.io/library/busybox:static"}
+    """The image references that pods use, by image name."""
+    listed = {name: f"docker.io/library/eclectus-{name}:{eclectus.__version__}" for name in contents().images}
+    return {**listed, "pause": "registry.k8s.io/pause:3.10", "busybox": "docker.io/library/busybox:static"}
 
 
-def why_not() -> str | None:
-    """Why this machine cannot build images, or None when it can."""
+def unmet_requirement() -> str | None:
+    """The first requirement for building images that this machine does not meet; None when it meets all."""
     if os.geteuid() != 0:
         return "building images without Docker needs root, for debootstrap and chroot"
     if platform.machine() not in ARCHITECTURES:
-        return f"images are built for {' and '.join(ARCHITECTURES)}; this machine is a {platform.machine()}"
-    lacking = [
+        return f"images are built for {' and '.join(ARCHITECTURES)}; this machine has {platform.machine()}"
+    missing = [
         package for program, package in PROGRAMS.items() if not shutil.which(program, path=SYSTEM_PATH)
     ]
-    if lacking:
-        return f"building images without Docker needs `apt-get install {' '.join(lacking)}`"
+    if missing:
+        return f"building images without Docker needs `apt-get install {' '.join(missing)}`"
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
-        return "building images without Docker needs the right to mount, CAP_SYS_ADMIN; root here lacks it"
+        return "building images without Docker needs CAP_SYS_ADMIN, to mount; root does not have it here"
     return None
 
 
 def archive(name: str) -> Path:
-    """The archive of an image, built when it is not there or no longer what it should hold.
+    """The archive of an image; built when it is missing or out of date, in up to three minutes per layer.
 
-    Raises MachineError where this machine cannot, BuildError when a step fails.
+    Raises UsageError for an unknown name, MachineError for an unmet requirement, BuildError.
     """
     if name not in references():
-        raise UsageError(f"no image is called {name!r}; there are {', '.join(references())}")
-    if reason := why_not():
+        raise UsageError(f"unknown image {name!r}; choose from {', '.join(references())}")
+    if reason := unmet_requirement():
         raise MachineError(reason)
-    layers, start = _SMALL[name]() if name in _SMALL else _product(name)
+    layers, config = _UTILITY_IMAGES[name]() if name in _UTILITY_IMAGES else _listed_image(name)
     FOLDER.mkdir(parents=True, exist_ok=True)
     path = FOLDER / f"{name}.tar"
-    with held(FOLDER / "lock", "an image"):
-        write(Packed(references()[name], layers, start), path)
+    with file_lock(FOLDER / "lock", "an image"):
+        write(ImageArchive(references()[name], layers, config), path)
     return path
 
 
-def settings(image: Image) -> Mapping[str, Any]:
-    """What a container of an image of the list starts with."""
-    path = f"{VENV}/bin:{_INSIDE}" if image.lock else _INSIDE
+def container_settings(image: Image) -> Mapping[str, Any]:
+    """The container configuration of an image of the list: user, environment, entrypoint, arguments."""
+    path = f"{VENV}/bin:{_CONTAINER_PATH}" if image.lock else _CONTAINER_PATH
     return {
         "User": contents().user,
         "Env": [f"PATH={path}", *(f"{key}={value}" for key, value in image.environment.items())],
@@ -76,17 +74,17 @@ def settings(image: Image) -> Mapping[str, Any]:
     }
 
 
-def _product(name: str) -> tuple[Sequence[Layer], Mapping[str, Any]]:
+def _listed_image(name: str) -> tuple[Sequence[Layer], Mapping[str, Any]]:
     image = contents().images[name]
     if image.lock:
         layers = [base_layer(), dependencies_layer(image), application_layer(image)]
     else:
         layers = [base_layer(), files_layer(name, image)]
-    return layers, settings(image)
+    return layers, container_settings(image)
 
 
-# Images of real nodes alone: what containerd starts first in every pod, and a shell for the pods of tests.
-_SMALL = {
+# For real nodes: containerd starts `pause` in every pod; pods of tests run `busybox`.
+_UTILITY_IMAGES = {
     "pause": lambda: ([pause_layer()], {"Entrypoint": ["/pause"]}),
     "busybox": lambda: ([busybox_layer()], {"Env": ["PATH=/bin"], "Cmd": ["sh"]}),
 }

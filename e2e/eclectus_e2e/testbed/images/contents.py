@@ -1,4 +1,4 @@
-"""The list of contents, `e2e/images.yaml`, as values: what each of the product's images holds."""
+"""Reads `e2e/images.yaml`, the contents of the images of scheduler, operator and benchmark."""
 
 from functools import cache
 
@@ -9,7 +9,7 @@ from eclectus_e2e.paths import IMAGES
 
 
 class Image(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One image; the comments of the list tell what each field means."""
+    """One image; the fields are described by comments in `e2e/images.yaml`."""
 
     about: str
     dockerfile: str
@@ -22,15 +22,15 @@ class Image(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole list, images by name."""
+    """The whole file; images by name."""
 
     user: str
     build_lock: str
     images: dict[str, Image]
 
 
-def parsed(text: str) -> Contents:
-    """The list of a text; raises UsageError naming the place that is wrong."""
+def parse(text: str) -> Contents:
+    """Parse the file's text. Raises UsageError naming the place of the error."""
     try:
         return msgspec.yaml.decode(text, type=Contents)
     except msgspec.MsgspecError as error:
@@ -39,5 +39,5 @@ def parsed(text: str) -> Contents:
 
 @cache
 def contents() -> Contents:
-    """The list of this checkout."""
-    return parsed(IMAGES.read_text())
+    """The parsed file of this checkout."""
+    return parse(IMAGES.read_text())

@@ -1,6 +1,6 @@
-"""The layer below the product's programs: the machine's own Debian release with Python, by debootstrap.
+"""The base layer: Debian with Python, installed by debootstrap.
 
-The release is the machine's own, from the mirror its apt uses: that is the one sure to be reachable.
+The release is the machine's own, from the mirror that its apt uses, which is known to be reachable.
 """
 
 import platform
@@ -12,8 +12,8 @@ from eclectus_e2e.testbed.images.layers import Layer, cached
 from eclectus_e2e.testbed.images.shell import run, run_inside
 
 PACKAGES = ("python3-minimal", "libpython3-stdlib", "ca-certificates")
-PYTHON_OLDEST = (3, 11)  # pyproject.toml: requires-python
-# Read by nobody in a container, or true of the machine and the day of the build alone.
+MIN_PYTHON_VERSION = (3, 11)  # pyproject.toml: requires-python
+# Not needed in a container, or specific to the machine and the day of the build.
 DROPPED = (
     *(f"usr/share/{name}" for name in ("bash-completion", "doc", "info", "locale", "man")),
     *(f"var/{name}" for name in ("cache", "lib/apt", "log")),
@@ -22,24 +22,24 @@ DROPPED = (
 
 
 def base_layer() -> Layer:
-    """Debian with Python; a minute and a half or more on first use. Needs root and the right to mount."""
+    """Debian with Python; the first build takes up to three minutes. Needs root and CAP_SYS_ADMIN."""
     release = platform.freedesktop_os_release()["VERSION_CODENAME"]
     key = [Path(__file__).read_bytes(), release.encode(), platform.machine().encode()]
     return cached("debian", key, lambda tree: _fill(tree, release))
 
 
 def python_name(root: Path) -> str:
-    """`python3.11`: the name of the release's Python and of its folders."""
+    """The name of the release's Python and of its folders, such as `python3.11`."""
     name = (root / "usr/bin/python3").readlink().name
-    if tuple(map(int, name.removeprefix("python").split("."))) < PYTHON_OLDEST:
-        raise BuildError(f"this Debian release carries {name}; the images need 3.11 or newer")
+    if tuple(map(int, name.removeprefix("python").split("."))) < MIN_PYTHON_VERSION:
+        raise BuildError(f"this Debian release has {name}; the images need Python 3.11 or newer")
     return name
 
 
 def compile_inside(root: Path, folder: str) -> None:
-    """Byte code for every module: a container's root is read-only, so it could never be written later.
+    """Compile every module, because in a container with a read-only root byte code cannot be written.
 
-    It is not checked against its source's time, because in a layer every time is 0.
+    With unchecked hashes, because every file in a layer has the modification time 0.
     """
     command = f"/usr/bin/python3 -m compileall -q -f --invalidation-mode unchecked-hash {folder}"
     run_inside(root, *command.split())
@@ -47,14 +47,14 @@ def compile_inside(root: Path, folder: str) -> None:
 
 def _fill(tree: Path, release: str) -> None:
     include = f"--include={','.join(PACKAGES)}"
-    # In a mount namespace, so that its /proc and /sys in the tree end with it, however it ends.
+    # In a mount namespace, so that its mounts of /proc and /sys always end with it.
     command = ("unshare", "--mount", "debootstrap", "--variant=minbase", include)
     run(*command, release, tree, _mirror(release))
     compile_inside(tree, f"/usr/lib/{python_name(tree)}")
     for name in DROPPED:
         path = tree / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    for device in (tree / "dev").iterdir():  # the container runtime makes its own
+    for device in (tree / "dev").iterdir():  # the container runtime creates its own
         shutil.rmtree(device) if device.is_dir() and not device.is_symlink() else device.unlink()
 
 
@@ -68,5 +68,7 @@ def _mirror(release: str) -> str:
         "Created-By: Packages",
     )
     if not found:
-        raise BuildError(f"apt knows no mirror of {release}: `apt-get update`, then look at its sources")
+        raise BuildError(
+            f"apt has no mirror of {release}: run `apt-get update` and check /etc/apt/sources.list*"
+        )
     return found.splitlines()[0]

@@ -1,6 +1,6 @@
-"""Layers: trees of files as tars with the same bytes whenever and wherever they are packed.
+"""Image layers: reproducible tar files of folders.
 
-Each is made once and kept in the user's cache, under a hash of everything that decides what is in it.
+Each is built once and kept in the user's cache, under a hash of all its inputs.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ from pathlib import Path
 from eclectus_e2e.paths import cache_directory
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.images.shell import run
-from eclectus_e2e.testbed.locks import held
+from eclectus_e2e.testbed.locks import file_lock
 
-KEPT = 3  # of each name: changed sources make new layers all day, and nobody comes back to old ones
-_PACKING = Path(__file__).read_bytes()  # how a tree is packed decides a layer too
+KEPT_LAYERS = 3  # newest layers kept of each name; every change of the sources adds one
+_PACKING = Path(__file__).read_bytes()  # the code that packs is an input of every layer
 
 
 @dataclass(frozen=True)
@@ -31,34 +31,34 @@ class Layer:
 
 
 def cached(name: str, key: Sequence[bytes], fill: Callable[[Path], None]) -> Layer:
-    """The layer of the tree that `fill` writes into an empty folder.
+    """The layer with the files that `fill` writes into an empty folder, from the cache or built.
 
-    `key` is everything that decides the outcome. A second caller meanwhile waits.
+    `key` holds all inputs. A concurrent caller waits.
     """
     images = cache_directory() / "images"
-    home = images / f"{name}-{short_hash([_PACKING, *key])}"
-    if not home.is_dir():
+    folder = images / f"{name}-{short_hash([_PACKING, *key])}"
+    if not folder.is_dir():
         images.mkdir(parents=True, exist_ok=True)
-        with held(images / f"{name}.lock", f"the layer {name}"):
-            if not home.is_dir():
-                _build(name, home, fill)
-                _forget(name, images)
-    return Layer(home / "layer.tar", (home / "digest").read_text())
+        with file_lock(images / f"{name}.lock", f"the layer {name}"):
+            if not folder.is_dir():
+                _build(name, folder, fill)
+                _remove_old(name, images)
+    return Layer(folder / "layer.tar", (folder / "digest").read_text())
 
 
 def short_hash(parts: Sequence[bytes]) -> str:
-    """A short hash of parts, none of which can pass for the end of the one before."""
+    """A short hash of parts; each is hashed with its length, so that their boundaries count."""
     digest = hashlib.sha256()
     for part in parts:
         digest.update(len(part).to_bytes(8, "big") + part)
     return digest.hexdigest()[:16]
 
 
-def _build(name: str, home: Path, fill: Callable[[Path], None]) -> None:
-    """Fill and pack beside the final place and rename, so that a layer is there only when it is whole."""
-    for leftover in home.parent.glob(f"building-{name}-*"):  # a killed run's; we hold the lock
+def _build(name: str, folder: Path, fill: Callable[[Path], None]) -> None:
+    """Build in a temporary folder and rename it, so that an existing layer is complete."""
+    for leftover in folder.parent.glob(f"building-{name}-*"):  # of a killed run; this one holds the lock
         shutil.rmtree(leftover)
-    building = Path(tempfile.mkdtemp(prefix=f"building-{name}-", dir=home.parent))
+    building = Path(tempfile.mkdtemp(prefix=f"building-{name}-", dir=folder.parent))
     with Progress(f"building the layer {name}"):
         tree = building / "tree"
         tree.mkdir()
@@ -66,13 +66,13 @@ def _build(name: str, home: Path, fill: Callable[[Path], None]) -> None:
         digest = pack(tree, building / "layer.tar")
         shutil.rmtree(tree)
     (building / "digest").write_text(digest)
-    building.rename(home)
+    building.rename(folder)
 
 
-def _forget(name: str, images: Path) -> None:
+def _remove_old(name: str, images: Path) -> None:
     """Remove all but the newest layers of a name."""
-    there = images.glob(f"{name}-{'[0-9a-f]' * 16}")
-    for old in sorted(there, key=lambda path: path.stat().st_mtime)[:-KEPT]:
+    layers = images.glob(f"{name}-{'[0-9a-f]' * 16}")
+    for old in sorted(layers, key=lambda path: path.stat().st_mtime)[:-KEPT_LAYERS]:
         shutil.rmtree(old)
 
 
@@ -80,16 +80,16 @@ def pack(tree: Path, tar: Path) -> str:
     """Write a tree as a tar; returns the SHA-256 of its bytes."""
     with tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as out:
         for path in sorted(tree.iterdir()):
-            out.add(path, path.name, filter=settled)  # goes through folders in the order of names
+            out.add(path, path.name, filter=normalized)  # adds folders in the order of names
     with tar.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def settled(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """An entry that tells nothing of the machine it was made on.
+def normalized(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """A tar entry without traces of this machine: time 0, owned by root.
 
-    All belongs to root, all may read, root alone may write, nothing is setuid; folders open to all
-    with the sticky bit (the temporary ones) stay so.
+    Everyone may read, only root may write, nothing is setuid. Folders with the sticky bit, which are for
+    temporary files, keep their mode.
     """
     member.mtime = member.uid = member.gid = 0
     member.uname = member.gname = ""
@@ -99,14 +99,14 @@ def settled(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def unpack(layers: Sequence[Layer], root: Path) -> None:
-    """Lay the layers over one another in a folder, as root so that owners are kept."""
+    """Unpack layers into a folder, in order; as root, which keeps owners."""
     for layer in layers:
         run("tar", "--extract", "--numeric-owner", "--file", layer.tar, "--directory", root)
 
 
 def text_entry(name: str, text: str) -> tuple[tarfile.TarInfo, io.BytesIO]:
-    """A file with a text, ready for TarFile.addfile."""
+    """A text file as arguments of TarFile.addfile."""
     data = text.encode()
     member = tarfile.TarInfo(name)
     member.size = len(data)
-    return settled(member), io.BytesIO(data)
+    return normalized(member), io.BytesIO(data)

@@ -1,7 +1,7 @@
-"""The layers above Debian: what a lock file names, and the wheel of this checkout.
+"""The layers above Debian: the packages of a lock file, and the wheel of this checkout.
 
-Both lie in /venv, where the Dockerfiles' images have them. The machine's pip fills it, so its programs
-would begin with the machine's Python: they are written anew.
+Both are in /venv, as in the images of the Dockerfiles. The machine's pip installs them; the scripts that it
+writes would call the machine's Python, so they are replaced.
 """
 
 import shutil
@@ -29,55 +29,55 @@ from {{module}} import {{function}}
 
 sys.exit({{function}}())
 """
-_RECIPE = Path(__file__).read_bytes()
+_THIS_FILE = Path(__file__).read_bytes()
 
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment's folder, and the name of the Python (`python3.11`) that it is for."""
+    """The folder of a virtual environment, and the name of its Python, such as `python3.11`."""
 
     folder: Path
     python: str
 
     @property
     def site(self) -> Path:
-        """Where its packages lie."""
+        """The folder of its packages."""
         return self.folder / "lib" / self.python / "site-packages"
 
     @property
     def programs(self) -> Path:
-        """Where its programs lie."""
+        """The folder of its programs."""
         return self.folder / "bin"
 
     def install(self, *arguments: str | Path) -> None:
-        """Let the machine's pip install for this Python, as source alone: byte code comes later."""
+        """Install with the machine's pip for this Python; byte code is compiled later."""
         version = self.python.removeprefix("python")
-        foreign = ("--python-version", version, "--only-binary=:all:", "--no-compile", "--target", self.site)
-        run(sys.executable, "-m", "pip", "install", "--quiet", *foreign, *arguments)
-        shutil.rmtree(self.site / "bin", ignore_errors=True)  # programs of the machine's Python
+        options = ("--python-version", version, "--only-binary=:all:", "--no-compile", "--target", self.site)
+        run(sys.executable, "-m", "pip", "install", "--quiet", *options, *arguments)
+        shutil.rmtree(self.site / "bin", ignore_errors=True)  # scripts that would call the machine's Python
 
 
 def dependencies_layer(image: Image) -> Layer:
-    """/venv with the locked packages; about a minute on first use."""
+    """/venv with the locked packages; the first build takes about a minute."""
     lock = CHECKOUT / image.lock
-    key = [_RECIPE, base_layer().digest.encode(), lock.read_bytes()]
+    key = [_THIS_FILE, base_layer().digest.encode(), lock.read_bytes()]
     return cached(f"python-{lock.stem}", key, lambda tree: _fill_dependencies(tree, lock))
 
 
 def application_layer(image: Image) -> Layer:
-    """The wheel of the checkout and its programs; new with every change of the sources."""
-    key = [_RECIPE, base_layer().digest.encode(), *_source_parts(image)]
+    """The wheel of the checkout and its programs; built again after every change of the sources."""
+    key = [_THIS_FILE, base_layer().digest.encode(), *_source_parts(image)]
     return cached("application", key, lambda tree: _fill_application(tree, image))
 
 
 def files_layer(name: str, image: Image) -> Layer:
-    """The sources themselves, in the root folder."""
+    """The source files themselves, in the root folder."""
 
     def fill(tree: Path) -> None:
         for source in image.sources:
             shutil.copy(CHECKOUT / source, tree)
 
-    return cached(name, [_RECIPE, *_source_parts(image)], fill)
+    return cached(name, [_THIS_FILE, *_source_parts(image)], fill)
 
 
 def _fill_dependencies(tree: Path, lock: Path) -> None:
@@ -105,7 +105,7 @@ def _fill_application(tree: Path, image: Image) -> None:
 
 @contextmanager
 def _environment(tree: Path) -> Iterator[Environment]:
-    """An environment to fill; in the end its modules are compiled by the image's own Python."""
+    """An empty environment to fill; at the end the image's Python compiles its modules."""
     with tempfile.TemporaryDirectory(dir=tree.parent) as scratch:
         root = Path(scratch)
         unpack([base_layer()], root)
@@ -116,19 +116,19 @@ def _environment(tree: Path) -> Iterator[Environment]:
 
 
 def _wheel(image: Image, scratch: Path) -> Path:
-    """The wheel that the sources of the list make, and nothing else of the checkout."""
+    """Build the wheel from the listed sources alone."""
     for source in image.sources:
-        to = scratch / "src" / source
-        to.parent.mkdir(parents=True, exist_ok=True)
+        target = scratch / "src" / source
+        target.parent.mkdir(parents=True, exist_ok=True)
         if (CHECKOUT / source).is_dir():
-            shutil.copytree(CHECKOUT / source, to, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(CHECKOUT / source, target, ignore=shutil.ignore_patterns("__pycache__"))
         else:
-            shutil.copy(CHECKOUT / source, to)
+            shutil.copy(CHECKOUT / source, target)
     pip = (sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
     run(*pip, "--wheel-dir", scratch, scratch / "src")
     wheels = list(scratch.glob("*.whl"))
     if len(wheels) != 1:
-        raise BuildError(f"the sources of {image.dockerfile} made {len(wheels)} wheels, not one")
+        raise BuildError(f"the sources of {image.dockerfile} gave {len(wheels)} wheels, not one")
     return wheels[0]
 
 

@@ -1,4 +1,4 @@
-"""Run a program of the machine for a build step; its last words go into the error."""
+"""Runs programs of the machine for build steps."""
 
 import os
 import subprocess
@@ -8,11 +8,11 @@ from pathlib import Path
 from eclectus_e2e.errors import BuildError
 from eclectus_e2e.paths import SYSTEM_PATH
 
-_WORDS_MAX = 2000  # characters of a failed program's output that are shown
+_MAX_OUTPUT_CHARACTERS = 2000  # of a failed program's output in the error
 
 
 def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> str:
-    """What the program printed; raises BuildError when it fails."""
+    """Run a program; returns its output. Raises BuildError with the end of the output when it fails."""
     ended = subprocess.run(
         command,
         stdin=subprocess.DEVNULL,
@@ -23,11 +23,11 @@ def run(*command: str | Path, environment: Mapping[str, str] | None = None) -> s
         env={**os.environ, "PATH": SYSTEM_PATH, **(environment or {})},
     )
     if ended.returncode:
-        words = ended.stdout.strip()[-_WORDS_MAX:]
-        raise BuildError(f"`{' '.join(map(str, command))}` ended with code {ended.returncode}:\n{words}")
+        output = ended.stdout.strip()[-_MAX_OUTPUT_CHARACTERS:]
+        raise BuildError(f"`{' '.join(map(str, command))}` ended with code {ended.returncode}:\n{output}")
     return ended.stdout
 
 
 def run_inside(root: Path, *command: str) -> str:
-    """The same, in an unpacked image."""
+    """The same with chroot, in an unpacked image."""
     return run("chroot", root, *command, environment={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})

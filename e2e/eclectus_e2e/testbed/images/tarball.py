@@ -1,5 +1,6 @@
-"""The format of an image archive, as `docker save` writes it and `ctr images import` reads it: a tar of
-`manifest.json`, the image's configuration and its layers, each called by the hash of its bytes.
+"""Writes image archives in the format of `docker save`, which `ctr images import` reads.
+
+A tar of `manifest.json`, the image's configuration and its layers, each named by its SHA-256.
 """
 
 import hashlib
@@ -11,24 +12,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eclectus_e2e.testbed.images.layers import Layer, settled, text_entry
+from eclectus_e2e.testbed.images.layers import Layer, normalized, text_entry
 
-# What the image format calls the kinds of machines.
+# Machine names of the kernel: names in image configurations.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 @dataclass(frozen=True)
-class Packed:
-    """An image: what pods call it, its layers from the lowest up, and what a container of it starts with."""
+class ImageArchive:
+    """An image: its reference, its layers from the lowest up, and its container configuration."""
 
     reference: str
     layers: Sequence[Layer]
-    start: Mapping[str, Any]
+    config: Mapping[str, Any]
 
 
-def write(image: Packed, path: Path) -> None:
-    """Write the archive, unless it stands there already; a reader never sees half of it."""
-    texts = described(image)
+def write(image: ImageArchive, path: Path) -> None:
+    """Write the archive atomically, unless it exists with the same content."""
+    texts = archive_texts(image)
     if path.exists() and _manifest(path) == texts["manifest.json"]:
         return
     part = path.with_suffix(".part")
@@ -36,17 +37,17 @@ def write(image: Packed, path: Path) -> None:
         for name, text in texts.items():
             out.addfile(*text_entry(name, text))
         for layer in image.layers:
-            out.add(layer.tar, _name(layer), filter=settled)
+            out.add(layer.tar, _name(layer), filter=normalized)
     part.rename(path)
 
 
-def described(image: Packed) -> dict[str, str]:
-    """The archive's texts by name: the manifest, and the configuration that it names by its hash."""
+def archive_texts(image: ImageArchive) -> dict[str, str]:
+    """The text files of the archive: the manifest, and the configuration that it refers to."""
     configuration = json.dumps(
         {
             "architecture": ARCHITECTURES[platform.machine()],
             "os": "linux",
-            "config": image.start,
+            "config": image.config,
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each.digest}" for each in image.layers]},
         }
     )
@@ -61,7 +62,7 @@ def _name(layer: Layer) -> str:
 
 
 def _manifest(path: Path) -> str | None:
-    """The manifest of an archive, which names all else in it by its hash."""
+    """The manifest of an archive, which refers to all other files by their hashes."""
     with tarfile.open(path) as tar:
         file = tar.extractfile("manifest.json")
         return file.read().decode() if file else None

@@ -1,1 +1,1 @@
-"""A fake kubelet: one process that plays every node, each with a true speed that only it knows."""
+"""A fake kubelet: one process that simulates every node, each with a true speed that only it knows."""

@@ -1,4 +1,4 @@
-"""A thin client of the API server: requests, and a list-and-watch that never ends by itself."""
+"""A small API server client: single requests, and an endless list-and-watch."""
 
 import asyncio
 import base64
@@ -21,11 +21,11 @@ LOG = logging.getLogger("kubelet.api")
 STRATEGIC = "application/strategic-merge-patch+json"
 MERGE = "application/merge-patch+json"
 _RETRY_FIRST_SECONDS, _RETRY_MAX_SECONDS = 0.1, 5.0
-# What a write answers is of no use here: without this it is the whole object, managedFields and all.
-_BRIEF = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
-_WATCH_SECONDS = 300  # the server ends a watch after this; one that is silent for longer is dead
-_FAREWELL_SECONDS = 0.25  # what aiohttp's guide to graceful shutdown gives TLS
-_LINE_BYTES = 2**20  # aiohttp derives the longest allowed line from it; a pod with managedFields is long
+# Responses to writes are not used. Without this they hold the whole object with its managedFields.
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json"
+_WATCH_SECONDS = 300  # the server ends a watch after this time; a longer silence means a dead connection
+_TLS_SHUTDOWN_SECONDS = 0.25  # from aiohttp's documentation, "Graceful shutdown"
+_LINE_BYTES = 2**20  # aiohttp derives the maximal line length from it; a watch event is one line
 
 T = TypeVar("T")
 TRANSIENT = (aiohttp.ClientError, asyncio.TimeoutError, ConnectionError)
@@ -42,7 +42,7 @@ class Access:
 
 @dataclass(frozen=True)
 class Change(Generic[T]):
-    """`synced`: `items` is all there is now. Otherwise one item was written or deleted."""
+    """`synced`: `items` are all existing objects. `written`, `deleted`: one object changed."""
 
     kind: Literal["synced", "written", "deleted"]
     items: list[T]
@@ -92,15 +92,18 @@ class Api:
 
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
-        # TLS transports end on the loop's next turns, which a loop that ends at once would not make.
-        await asyncio.sleep(_FAREWELL_SECONDS)
+        # TLS transports close in later iterations of the loop; wait before the loop may end.
+        await asyncio.sleep(_TLS_SHUTDOWN_SECONDS)
 
     async def request(
         self, method: str, path: str, body: Any = None, kind: str = "application/json"
     ) -> bytes:
-        """One request; ApiError for an answer of 400 and above, an error of TRANSIENT without one."""
+        """Send one request; returns the body. Raises ApiError for a status of 400 or above, an error of
+        TRANSIENT without a response."""
         data = None if body is None else orjson.dumps(body)
-        headers = {"Content-Type": kind} if method == "GET" else {"Content-Type": kind, "Accept": _BRIEF}
+        headers = (
+            {"Content-Type": kind} if method == "GET" else {"Content-Type": kind, "Accept": _METADATA_ONLY}
+        )
         timeout = aiohttp.ClientTimeout(total=30)
         async with self._session.request(
             method, path, data=data, headers=headers, timeout=timeout
@@ -111,7 +114,7 @@ class Api:
         return content
 
     async def changes(self, path: str, type_: type[T], selector: str = "") -> AsyncIterator[Change[T]]:
-        """List, then watch from that version, for ever; after a gap it lists again."""
+        """List, then watch from that version, endlessly; lists again after an error or an expired version."""
         decoder = msgspec.json.Decoder(type_)
         wait_seconds = _RETRY_FIRST_SECONDS
         while True:
@@ -125,14 +128,14 @@ class Api:
             except (*TRANSIENT, ApiError) as error:
                 if isinstance(error, ApiError) and error.status in (401, 403):
                     raise
-                LOG.warning("list and watch of %s: %r; again in %.1f s", path, error, wait_seconds)
+                LOG.warning("list and watch of %s: %r; retrying in %.1f s", path, error, wait_seconds)
             await asyncio.sleep(wait_seconds)
             wait_seconds = min(2 * wait_seconds, _RETRY_MAX_SECONDS)
 
     async def _watched(
         self, path: str, selector: str, version: str, decoder: msgspec.json.Decoder[T]
     ) -> AsyncIterator[Change[T]]:
-        """Watch from a version and resume after each ordinary end; ApiError 410 when that is too old."""
+        """Watch from a version and resume after each regular end. Raises ApiError 410 when it has expired."""
         while True:
             query = (
                 f"watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_SECONDS}&resourceVersion={version}"
@@ -154,7 +157,7 @@ class Api:
 
 
 def _decoded(decoder: msgspec.json.Decoder[T], objects: list[msgspec.Raw]) -> list[T]:
-    """Decode; an object that does not fit its type is told and left out, and harms no other."""
+    """Decode objects; one that does not fit its type is logged and skipped."""
     good: list[T] = []
     for raw in objects:
         try:
@@ -167,7 +170,7 @@ def _decoded(decoder: msgspec.json.Decoder[T], objects: list[msgspec.Raw]) -> li
 def _error(what: str, status: int, content: bytes) -> ApiError:
     try:
         problem = msgspec.json.decode(content, type=_Problem)
-    except msgspec.DecodeError:  # a proxy's page, say: its text is the best there is
+    except msgspec.DecodeError:  # not a Status object: a proxy's page, for example
         problem = _Problem(message=content[:300].decode(errors="replace"))
     return ApiError(what, problem.code or status, problem.reason, problem.message)
 
@@ -175,7 +178,7 @@ def _error(what: str, status: int, content: bytes) -> ApiError:
 def read_access(kubeconfig: Path) -> Access:
     """Address and credentials of a kubeconfig's current context: client certificate or token.
 
-    Raises UsageError for a file that is none, or whose user must be asked of another program.
+    Raises UsageError for a file that is not a kubeconfig, or whose user needs a login program.
     """
     try:
         content = yaml.safe_load(kubeconfig.read_text())
@@ -202,7 +205,7 @@ def _tls(kubeconfig: Path, cluster: dict[str, str], user: dict[str, str]) -> ssl
     context = ssl.create_default_context(cadata=authority.decode() if authority else None)
     certificate, key = (_pem(kubeconfig, user, name) for name in ("client-certificate", "client-key"))
     if certificate and key:
-        # The ssl module reads certificates from files only; this one exists for a moment, as 0600.
+        # The ssl module reads certificates from files only. The temporary file has mode 0600.
         with tempfile.NamedTemporaryFile() as file:
             file.write(certificate + b"\n" + key)
             file.flush()
@@ -211,7 +214,7 @@ def _tls(kubeconfig: Path, cluster: dict[str, str], user: dict[str, str]) -> ssl
 
 
 def _pem(kubeconfig: Path, entry: dict[str, str], name: str) -> bytes:
-    """Inline data, or the file that the entry names (relative to the kubeconfig)."""
+    """Inline data, or the content of the named file (relative to the kubeconfig); empty without either."""
     if f"{name}-data" in entry:
         return base64.b64decode(entry[f"{name}-data"])
     return (kubeconfig.parent / entry[name]).read_bytes() if name in entry else b""

@@ -1,11 +1,11 @@
-"""The control socket of a running fake kubelet: JSON over HTTP on a unix socket of the user's own.
+"""The control socket of a running fake kubelet: JSON over HTTP on a unix socket that only the user can open.
 
 GET  /state               counters and every node's speed, group, state and number of running pods
-GET  /journal?since=N     entries from index N on
+GET  /pod-times?since=N   records of pods from index N on
 POST /speed               {"nodes": [...] or "group": "...", "speed": 2.0, "class_factors": {...} or null}
 POST /freeze /thaw /kill /recover     {"nodes": [...] or "group": "..."}
 POST /nodes               {"nodes": [NodeSpec, ...]}
-POST /reset               forget journal and counters
+POST /reset               drop pod times and counters
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -26,24 +26,24 @@ _AGENT = web.AppKey("agent", Agent)
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Which nodes, by name or by group."""
+class NodeSelection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Nodes by name or by group."""
 
     nodes: list[str] | None = None
     group: str | None = None
 
 
-class SpeedChange(Choice, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """Which nodes, and their new true speed; null leaves what multiplies it for some classes as it is."""
+class SpeedChange(NodeSelection, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Nodes and their new true speed; `class_factors` null leaves the factors as they are."""
 
     speed: float
     class_factors: dict[str, float] | None = None
 
 
 @asynccontextmanager
-async def serving(agent: Agent, socket: Path) -> AsyncIterator[None]:
-    """Serve the control socket for the length of the block."""
-    application = web.Application(middlewares=[_told_in_words])
+async def control_socket(agent: Agent, socket: Path) -> AsyncIterator[None]:
+    """Serve the control socket within the block."""
+    application = web.Application(middlewares=[_errors_as_text])
     application[_AGENT] = agent
     application.add_routes(_ROUTES)
     runner = web.AppRunner(application, access_log=None)
@@ -56,7 +56,7 @@ async def serving(agent: Agent, socket: Path) -> AsyncIterator[None]:
 
 
 @web.middleware
-async def _told_in_words(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _errors_as_text(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         return await handler(request)
     except (E2EError, msgspec.DecodeError, ValueError) as error:
@@ -75,15 +75,15 @@ async def _state(request: web.Request) -> web.Response:
             "speed": machine.speed,
             "class_factors": machine.class_factors,
             "state": machine.state.value,
-            "running": len(machine.room.residents),
+            "running": len(machine.info.admitted),
         }
         for machine in agent.machines.values()
     }
-    return _json({"counters": agent.journal.counters(), "nodes": nodes})
+    return _json({"counters": agent.pod_times.counters(), "nodes": nodes})
 
 
-async def _journal(request: web.Request) -> web.Response:
-    return _json(request.app[_AGENT].journal.read(int(request.query.get("since", "0"))))
+async def _pod_times(request: web.Request) -> web.Response:
+    return _json(request.app[_AGENT].pod_times.read(int(request.query.get("since", "0"))))
 
 
 async def _speed(request: web.Request) -> web.Response:
@@ -92,14 +92,14 @@ async def _speed(request: web.Request) -> web.Response:
     return _json()
 
 
-async def _verb(request: web.Request) -> web.Response:
-    agent, choice = request.app[_AGENT], msgspec.json.decode(await request.read(), type=Choice)
+async def _change_state(request: web.Request) -> web.Response:
+    agent, choice = request.app[_AGENT], msgspec.json.decode(await request.read(), type=NodeSelection)
     machines = agent.chosen(choice.nodes, choice.group)
     match request.path:
         case "/freeze":
-            agent.stop(machines, NodeState.FROZEN)
+            agent.stop_nodes(machines, NodeState.FROZEN)
         case "/kill":
-            agent.stop(machines, NodeState.DEAD)
+            agent.stop_nodes(machines, NodeState.DEAD)
         case "/thaw":
             agent.thaw(machines)
         case "/recover":
@@ -114,15 +114,15 @@ async def _add(request: web.Request) -> web.Response:
 
 
 async def _reset(request: web.Request) -> web.Response:
-    request.app[_AGENT].journal.reset()
+    request.app[_AGENT].pod_times.reset()
     return _json()
 
 
 _ROUTES = [
     web.get("/state", _state),
-    web.get("/journal", _journal),
+    web.get("/pod-times", _pod_times),
     web.post("/speed", _speed),
-    *(web.post(path, _verb) for path in ("/freeze", "/thaw", "/kill", "/recover")),
+    *(web.post(path, _change_state) for path in ("/freeze", "/thaw", "/kill", "/recover")),
     web.post("/nodes", _add),
     web.post("/reset", _reset),
 ]

@@ -1,4 +1,4 @@
-"""Starting a fake kubelet as a process, and steering it from tests, demo and benchmark."""
+"""Starts a fake kubelet as a process and controls it, for tests, demo and benchmarks."""
 
 import http.client
 import json
@@ -14,8 +14,8 @@ import msgspec
 from eclectus_e2e.errors import StartError, UsageError
 from eclectus_e2e.paths import check_socket_path
 from eclectus_e2e.testbed import processes
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodesFile, NodeSpec, nodes_text
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 NAME = "kubelet"
 READY_SECONDS = 60.0
@@ -36,23 +36,23 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class KubeletControl:
-    """Steers a running fake kubelet through its control socket."""
+    """Controls a running fake kubelet through its socket. Raises UsageError for a rejected request."""
 
     def __init__(self, control: Path) -> None:
         self._control = control
 
     def state(self) -> dict[str, Any]:
         """`{"counters": ..., "nodes": {name: {"group", "speed", "class_factors", "state", "running"}}}`."""
-        content: dict[str, Any] = json.loads(self._ask("GET", "/state"))
+        content: dict[str, Any] = json.loads(self._request("GET", "/state"))
         return content
 
     def counters(self) -> Counters:
         """Totals since the start or the last reset."""
         return msgspec.convert(self.state()["counters"], Counters)
 
-    def journal(self, since: int = 0) -> list[Entry]:
-        """Pods that ended or were refused, in order, from an index on."""
-        return msgspec.json.decode(self._ask("GET", f"/journal?since={since}"), type=list[Entry])
+    def pod_times(self, since: int = 0) -> list[PodRecord]:
+        """Records of the pods that ended or were rejected, in that order, from index `since` on."""
+        return msgspec.json.decode(self._request("GET", f"/pod-times?since={since}"), type=list[PodRecord])
 
     def set_speed(
         self,
@@ -62,43 +62,43 @@ class KubeletControl:
         group: str | None = None,
         class_factors: Mapping[str, float] | None = None,
     ) -> None:
-        """A new true speed, for nodes by name or for a group; 0: what runs there stands still."""
+        """Set the true speed of nodes by name or of a group; at 0 their pods make no progress."""
         change = {"nodes": nodes, "group": group, "speed": speed, "class_factors": class_factors}
-        self._ask("POST", "/speed", change)
+        self._request("POST", "/speed", change)
 
     def freeze(self, *nodes: str) -> None:
-        """Nothing on these nodes moves any more, and nothing is written for them."""
-        self._ask("POST", "/freeze", {"nodes": nodes})
+        """Freeze nodes: their pods make no progress, and nothing is written to the API server for them."""
+        self._request("POST", "/freeze", {"nodes": nodes})
 
     def thaw(self, *nodes: str) -> None:
-        """Frozen nodes go on where they were."""
-        self._ask("POST", "/thaw", {"nodes": nodes})
+        """Resume frozen nodes."""
+        self._request("POST", "/thaw", {"nodes": nodes})
 
     def kill(self, *nodes: str) -> None:
-        """These nodes are dead: as frozen, but what ran is lost."""
-        self._ask("POST", "/kill", {"nodes": nodes})
+        """Kill nodes: like frozen, but running pods are lost."""
+        self._request("POST", "/kill", {"nodes": nodes})
 
     def recover(self, *nodes: str) -> None:
-        """Dead nodes start again; nodes whose object was deleted are registered again."""
-        self._ask("POST", "/recover", {"nodes": nodes})
+        """Restart dead nodes; register nodes whose object was deleted."""
+        self._request("POST", "/recover", {"nodes": nodes})
 
     def add_nodes(self, nodes: Sequence[NodeSpec]) -> None:
-        """More nodes."""
-        self._ask("POST", "/nodes", msgspec.to_builtins(NodesFile(list(nodes))))
+        """Add and register nodes."""
+        self._request("POST", "/nodes", msgspec.to_builtins(NodesFile(list(nodes))))
 
     def reset(self) -> None:
-        """Forget journal and counters."""
-        self._ask("POST", "/reset")
+        """Drop pod times and counters."""
+        self._request("POST", "/reset")
 
-    def answers(self) -> bool:
-        """Whether it is up, with every node registered."""
+    def is_ready(self) -> bool:
+        """Whether it runs and every node is registered."""
         try:
-            self._ask("GET", "/state")
+            self._request("GET", "/state")
         except OSError:  # no socket yet
             return False
         return True
 
-    def _ask(self, method: str, path: str, body: Any = None) -> bytes:
+    def _request(self, method: str, path: str, body: Any = None) -> bytes:
         connection = _UnixConnection(self._control)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
@@ -107,7 +107,7 @@ class KubeletControl:
         finally:
             connection.close()
         if response.status != 200:
-            raise UsageError(f"the fake kubelet refused {path}: {content.decode()}")
+            raise UsageError(f"the fake kubelet rejected {path}: {content.decode()}")
         return content
 
 
@@ -116,12 +116,12 @@ def start(
     kubeconfig: Path,
     nodes: Sequence[NodeSpec],
     *,
-    leashed: bool = True,
+    dies_with_caller: bool = True,
     deregister: bool = False,
 ) -> tuple[KubeletControl, processes.Process]:
-    """Start a fake kubelet process; its files go to `directory`. Returns when all nodes are registered.
+    """Start a fake kubelet process with its files in `directory`; returns when all nodes are registered.
 
-    Raises StartError with the end of its log, UsageError for a directory with too long a name.
+    Raises StartError with the end of its log, UsageError when the path of `directory` is too long.
     """
     control, nodes_file = directory / "kubelet.sock", directory / "nodes.json"
     check_socket_path(control)
@@ -130,11 +130,11 @@ def start(
     nodes_file.write_text(nodes_text(nodes))
     program = [sys.executable, "-m", "eclectus_e2e", "kubelet", "--kubeconfig", str(kubeconfig)]
     program += ["--nodes", str(nodes_file), "--control", str(control)]
-    program += ["--journal", str(directory / "journal.jsonl")] + ["--deregister"] * deregister
-    process = processes.start(NAME, program, directory, leashed=leashed)
+    program += ["--pod-times", str(directory / "pod-times.jsonl")] + ["--deregister"] * deregister
+    process = processes.start(NAME, program, directory, dies_with_caller=dies_with_caller)
     kubelet = KubeletControl(control)
-    processes.wait_for(lambda: kubelet.answers() or not process.alive, READY_SECONDS)
-    if not kubelet.answers():
+    processes.wait_for(lambda: kubelet.is_ready() or not process.alive, READY_SECONDS)
+    if not kubelet.is_ready():
         tail = processes.log_tail(directory, NAME)
         process.stop()
         raise StartError(f"the fake kubelet did not start\n{tail}")
@@ -143,7 +143,7 @@ def start(
 
 @contextmanager
 def started(directory: Path, kubeconfig: Path, nodes: Sequence[NodeSpec]) -> Iterator[KubeletControl]:
-    """A fake kubelet process for the length of a `with` block; its nodes stay registered after it."""
+    """Run a fake kubelet process within a `with` block; its nodes stay registered after it."""
     kubelet, process = start(directory, kubeconfig, nodes)
     try:
         yield kubelet

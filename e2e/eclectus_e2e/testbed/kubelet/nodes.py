@@ -1,4 +1,4 @@
-"""The nodes of a fake cluster: their true speeds, labels and sizes; and the default set.
+"""The nodes of a fake cluster: their true speeds, labels and allocatable resources; the default set.
 
 A nodes file is JSON: `{"nodes": [NodeSpec, ...]}`.
 """
@@ -19,16 +19,16 @@ ZONES = ("zone-a", "zone-b", "zone-c")
 ARCHITECTURES = ("amd64", "amd64", "arm64")
 NIC_GBPS = ("10", "25", "100")
 KERNELS = ("5.15", "6.1", "6.12")
-GPU_MODELS = ("", "", "", "a10", "h100")  # a fifth of the nodes each, three fifths without
-GPUS_A_NODE = "2"
+GPU_MODELS = ("", "", "", "a10", "h100")  # one fifth of the nodes each; three fifths have no GPU
+GPUS_PER_NODE = "2"
 ALLOCATABLE = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
 
 
 class NodeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """One node. `speed` is work-seconds done a second by a pod; `class_factors` multiply it."""
+    """One node. `speed`: work-seconds per second of a pod. `class_factors`: factor of the speed by class."""
 
     name: str
-    group: str  # a name for the control commands; never seen by the API server
+    group: str  # name for control commands; never sent to the API server
     speed: float
     class_factors: dict[str, float] = {}
     labels: dict[str, str] = {}
@@ -37,13 +37,13 @@ class NodeSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
 
 class NodesFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a nodes file holds."""
+    """The content of a nodes file."""
 
     nodes: list[NodeSpec]
 
 
 def read_nodes(file: Path) -> list[NodeSpec]:
-    """Read a nodes file; UsageError says what is wrong and where."""
+    """Read a nodes file. Raises UsageError naming the file and the error."""
     try:
         nodes = msgspec.json.decode(file.read_bytes(), type=NodesFile).nodes
     except (OSError, msgspec.DecodeError) as error:
@@ -53,7 +53,7 @@ def read_nodes(file: Path) -> list[NodeSpec]:
 
 
 def check_nodes(nodes: Sequence[NodeSpec], where: str) -> None:
-    """Refuse doubled names and speeds that are not positive."""
+    """Raise UsageError for duplicate names and for speeds that are not positive."""
     seen: set[str] = set()
     for node in nodes:
         if node.name in seen:
@@ -65,40 +65,40 @@ def check_nodes(nodes: Sequence[NodeSpec], where: str) -> None:
 
 
 def default_nodes(seed: int) -> list[NodeSpec]:
-    """Thirty nodes in four hidden speed groups, 1 : 2 : 4 : 8.
+    """Thirty nodes in four groups with the speeds 1 : 2 : 4 : 8.
 
-    No label tells the speed: every label's values are dealt out evenly within each group, and the
-    names are numbered after a shuffle.
+    Neither labels nor names correlate with the speed: the values of each label are distributed evenly
+    within each group, and the nodes are shuffled before they are numbered.
     """
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     speeds = [speed for speed, size in GROUP_SIZES.items() for _ in range(size)]
     columns = {
-        "kubernetes.io/arch": _dealt(speeds, ARCHITECTURES, chance),
-        "topology.kubernetes.io/zone": _dealt(speeds, ZONES, chance),
-        "eclectus.dev/nic-gbps": _dealt(speeds, NIC_GBPS, chance),
-        "eclectus.dev/kernel": _dealt(speeds, KERNELS, chance),
-        "eclectus.dev/gpu-model": _dealt(speeds, GPU_MODELS, chance),
+        "kubernetes.io/arch": _evenly_distributed(speeds, ARCHITECTURES, rng),
+        "topology.kubernetes.io/zone": _evenly_distributed(speeds, ZONES, rng),
+        "eclectus.dev/nic-gbps": _evenly_distributed(speeds, NIC_GBPS, rng),
+        "eclectus.dev/kernel": _evenly_distributed(speeds, KERNELS, rng),
+        "eclectus.dev/gpu-model": _evenly_distributed(speeds, GPU_MODELS, rng),
     }
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     order = list(range(len(speeds)))
-    chance.shuffle(order)
+    rng.shuffle(order)
     return [_node(f"node-{number:02d}", speeds[row], rows[row]) for number, row in enumerate(order, start=1)]
 
 
 def nodes_text(nodes: Sequence[NodeSpec]) -> str:
-    """A nodes file's content."""
+    """The text of a nodes file."""
     return msgspec.json.format(msgspec.json.encode(NodesFile(list(nodes))), indent=1).decode() + "\n"
 
 
-def _dealt(speeds: Sequence[float], values: Sequence[str], chance: random.Random) -> list[str]:
-    """A value for each node: within a run of equal speeds every value as often as any other."""
-    cards = itertools.cycle(chance.sample(values, len(values)))
-    dealt: list[str] = []
+def _evenly_distributed(speeds: Sequence[float], values: Sequence[str], rng: random.Random) -> list[str]:
+    """A value for each node; among nodes of equal speed each value occurs equally often."""
+    remaining = itertools.cycle(rng.sample(values, len(values)))
+    distributed: list[str] = []
     for _, group in itertools.groupby(speeds):
-        hand = [next(cards) for _ in group]
-        chance.shuffle(hand)
-        dealt += hand
-    return dealt
+        chosen = [next(remaining) for _ in group]
+        rng.shuffle(chosen)
+        distributed += chosen
+    return distributed
 
 
 def _node(name: str, speed: float, chosen: dict[str, str]) -> NodeSpec:
@@ -107,5 +107,5 @@ def _node(name: str, speed: float, chosen: dict[str, str]) -> NodeSpec:
     allocatable = dict(ALLOCATABLE)
     if model:
         labels["eclectus.dev/gpu-model"] = model
-        allocatable["nvidia.com/gpu"] = GPUS_A_NODE
+        allocatable["nvidia.com/gpu"] = GPUS_PER_NODE
     return NodeSpec(name=name, group=f"speed-{speed:g}", speed=speed, labels=labels, allocatable=allocatable)

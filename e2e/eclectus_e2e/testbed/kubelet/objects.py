@@ -1,4 +1,4 @@
-"""What the fake kubelet reads from the API server and what it writes there: pure translation."""
+"""Pods, nodes and Leases as the fake kubelet reads and writes them. No I/O."""
 
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -10,13 +10,13 @@ from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY, NodeSpec
 
 Json = dict[str, Any]
 WORK_KEY = "e2e.eclectus.dev/work-seconds"
-UNIT_WORK_SECONDS = 0.1  # of the built-in benchmark: a hundred are about ten seconds of a core
+UNIT_WORK_SECONDS = 0.1  # of the operator's built-in benchmark: a unit takes about 0.1 s of one core
 LEASE_SECONDS = 40
 VERSION = "v1.36.3"
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of an object's metadata that a kubelet looks at."""
+    """The part of an object's metadata that is used here."""
 
     name: str
     namespace: str = ""
@@ -29,7 +29,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
-    """The part of a pod's status that a kubelet looks at when it meets the pod."""
+    """The part of a pod's status that is used here."""
 
     phase: str = "Pending"
     start_time: str | None = None
@@ -44,17 +44,20 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def node(self) -> str:
-        """The node it is bound to."""
+        """The node that the pod is bound to; empty when it is not bound."""
         return str(self.spec.get("nodeName", ""))
 
     @property
     def klass(self) -> str:
-        """The class of its work; empty when it names none."""
+        """The class of the pod, by label or annotation; empty without either."""
         meta = self.metadata
         return meta.labels.get(CLASS_KEY) or meta.annotations.get(CLASS_KEY, "")
 
     def work_seconds(self) -> float | None:
-        """Seconds it takes at speed 1; None: for ever. ValueError for a text that is no such number."""
+        """Seconds of work at speed 1; None: the pod never ends by itself.
+
+        Raises ValueError for an annotation that is not a number of seconds.
+        """
         text = self.metadata.annotations.get(WORK_KEY)
         if text is None:
             return _benchmark_seconds(self.spec)
@@ -65,7 +68,7 @@ class Pod(msgspec.Struct, frozen=True):
 
 
 def _benchmark_seconds(spec: Json) -> float | None:
-    """What the operator's built-in benchmark takes at speed 1; None for any other pod."""
+    """Seconds of the operator's built-in benchmark at speed 1; None for any other pod."""
     arguments = spec.get("containers", [{}])[0].get("args", [])
     if "--units" not in arguments:
         return None
@@ -73,14 +76,14 @@ def _benchmark_seconds(spec: Json) -> float | None:
 
 
 class NodeStatus(msgspec.Struct, frozen=True):
-    """A node's status as others may have changed it."""
+    """A node's status: the part that others may change."""
 
     allocatable: dict[str, str] = {}
     conditions: list[Json] = []
 
 
 class NodeFields(msgspec.Struct, frozen=True):
-    """A node's spec."""
+    """The part of a node's spec that is used here."""
 
     taints: list[Json] = []
 
@@ -94,22 +97,22 @@ class Node(msgspec.Struct, frozen=True):
 
     @property
     def ready(self) -> bool:
-        """Whether the API server's copy says Ready."""
+        """Whether the condition Ready is True."""
         return any(one["type"] == "Ready" and one["status"] == "True" for one in self.status.conditions)
 
 
 def timestamp(unix_seconds: float) -> str:
-    """Kubernetes' Time: whole seconds, UTC."""
+    """A `metav1.Time`: whole seconds, UTC."""
     return _second(int(unix_seconds))
 
 
-@lru_cache(maxsize=64)  # one status names the same second six times, and strftime is slow
+@lru_cache(maxsize=64)  # one status holds the same second six times, and strftime is slow
 def _second(unix_seconds: int) -> str:
     return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def micro_timestamp(unix_seconds: float) -> str:
-    """Kubernetes' MicroTime, as Leases have it."""
+    """A `metav1.MicroTime`, as in Leases."""
     return datetime.fromtimestamp(unix_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -119,7 +122,7 @@ def unix_seconds(text: str) -> float:
 
 
 def node_object(spec: NodeSpec, address: str, now: float) -> Json:
-    """A node with its status filled in, for one POST."""
+    """A Node object with its status, for one POST."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -150,7 +153,7 @@ def node_object(spec: NodeSpec, address: str, now: float) -> Json:
 
 
 def node_conditions(now: float) -> list[Json]:
-    """Ready, and none of the pressures. A strategic patch merges them by type."""
+    """Ready, and no pressure condition. A strategic merge patch merges them by type."""
     stamp = timestamp(now)
     ready = ("Ready", "True", "KubeletReady", "the fake kubelet is posting ready status")
     pressures = [
@@ -170,7 +173,7 @@ def node_conditions(now: float) -> list[Json]:
 
 
 def lease_object(node: str, node_uid: str, now: float) -> Json:
-    """A node's heartbeat Lease, owned by the node so that it goes with it."""
+    """A node's heartbeat Lease, owned by the Node object and garbage collected with it."""
     owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": node_uid}
     return {
         "apiVersion": "coordination.k8s.io/v1",
@@ -181,7 +184,7 @@ def lease_object(node: str, node_uid: str, now: float) -> Json:
 
 
 def lease_spec(node: str, now: float) -> Json:
-    """A heartbeat."""
+    """The spec of a heartbeat Lease renewed at `now`."""
     return {
         "holderIdentity": node,
         "leaseDurationSeconds": LEASE_SECONDS,

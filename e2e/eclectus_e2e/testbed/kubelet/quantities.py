@@ -16,11 +16,11 @@ _SUFFIXES = {
 _QUANTITY = re.compile(r"([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([numkMGTPE]|[KMGTPE]i)?")
 
 
-@lru_cache(maxsize=4096)  # a cluster repeats a few dozen texts
+@lru_cache(maxsize=4096)  # the pods of a cluster use a few dozen different texts
 def amount(resource: str, text: str) -> int:
     """Whole units of a resource, rounded up as Kubernetes does; cpu in millicores.
 
-    Raises ValueError for a text that is no quantity.
+    Raises ValueError for a text that is not a quantity.
     """
     parts = _QUANTITY.fullmatch(text)
     if not parts:

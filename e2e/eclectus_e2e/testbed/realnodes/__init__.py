@@ -1,1 +1,1 @@
-"""Real kubelets on one machine, without Docker: containers, CPU quotas and speeds that are real."""
+"""Real kubelets and containers on one machine, without Docker; CPU quotas give the nodes different speeds."""

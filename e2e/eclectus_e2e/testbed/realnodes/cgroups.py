@@ -1,11 +1,11 @@
-"""One directory of cgroups for each node: what its pods may use, and everything that runs for it.
+"""The cgroups of real nodes: CPU quotas, freezing, and killing all processes of a node.
 
     eclectus-nodes/NODE          frozen and thawed as a whole
-    eclectus-nodes/NODE/system   containerd, its shims, kubelet: no quota, as on a machine that has room
+    eclectus-nodes/NODE/system   containerd, its shims and kubelet, without a quota
     eclectus-nodes/NODE/pods     kubelet's cgroup root, with the CPU quota
 
-In cgroup v1 the directory is made in every hierarchy (kubelet refuses a root that lacks in one); in v2
-there is one.
+With cgroup v1 the directories exist in every hierarchy, because kubelet rejects a root that is missing in
+one; v2 has a single hierarchy.
 """
 
 import os
@@ -20,50 +20,52 @@ from eclectus_e2e.testbed.processes import wait_for
 
 ROOT = "eclectus-nodes"
 _MOUNT = Path("/sys/fs/cgroup")
-_PLANE = "control-plane"  # a directory beside the nodes'
+_CONTROL_PLANE = "control-plane"  # a directory next to those of the nodes
 _NEEDED = ("cpu", "cpuset", "memory", "pids")
-_PERIOD_MICROSECONDS = 100_000  # the kernel's default
-_SETTLED_SECONDS = 30.0
+_PERIOD_MICROSECONDS = 100_000  # the default of the kernel
+_TIMEOUT_SECONDS = 30.0
 
 
 def unified() -> bool:
-    """Whether this machine has cgroup v2 (and nothing else)."""
+    """Whether this machine has cgroup v2 only."""
     return (_MOUNT / "cgroup.controllers").exists()
 
 
-def why_not() -> str | None:
-    """Why no node's cgroups can be made here; None when they can."""
-    there = (_MOUNT / "cgroup.controllers").read_text().split() if unified() else [*_version_1()]
+def unmet_requirement() -> str | None:
+    """The first requirement that this machine's cgroups do not meet; None when they meet all."""
+    controllers = (_MOUNT / "cgroup.controllers").read_text().split() if unified() else [*_version_1()]
     needed = _NEEDED if unified() else (*_NEEDED, "freezer")
     for controller in needed:
-        if controller not in there:
+        if controller not in controllers:
             return f"real nodes need the cgroup controller {controller}, which {_MOUNT} does not have"
     if not all(os.access(each, os.W_OK) for each in _hierarchies()):
         return f"real nodes need a writable {_MOUNT}"
     return None
 
 
-def make(node: str) -> None:
-    """Make a node's directories; v2: with every needed controller handed down."""
+def create(node: str) -> None:
+    """Create a node's directories; with v2, enable every needed controller in them."""
     for hierarchy in _hierarchies():
         for part in ("", node, f"{node}/system", f"{node}/pods"):
             directory = hierarchy / ROOT / part
             directory.mkdir(exist_ok=True)
-            if unified() and not part.endswith(("system", "pods")):  # those hold processes, or kubelet's
+            if unified() and not part.endswith(
+                ("system", "pods")
+            ):  # these hold processes, or kubelet enables them
                 (directory / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in _NEEDED))
-            if hierarchy == _version_1().get("cpuset"):  # a new group has none, and takes no process so
+            if hierarchy == _version_1().get("cpuset"):  # empty in a new group, which then accepts no process
                 for file in ("cpuset.cpus", "cpuset.mems"):
                     (directory / file).write_text((directory.parent / file).read_text())
 
 
-def prefer(plane: Iterable[int]) -> None:
-    """Serve all nodes before others of the machine: else its load is measured, and not their quotas.
+def raise_cpu_weight(pids: Iterable[int]) -> None:
+    """Raise the CPU weight of all nodes, so that other load of the machine does not affect their speeds.
 
-    The processes of their control plane too: behind the nodes it would stand in the queue for a core.
+    Also of their control plane (`pids`): with the default weight it would wait for the nodes.
     """
-    make(_PLANE)
-    for pid in plane:
-        take(_PLANE, pid)
+    create(_CONTROL_PLANE)
+    for pid in pids:
+        add_process(_CONTROL_PLANE, pid)
     if unified():
         (_MOUNT / ROOT / "cpu.weight").write_text("10000")
     else:
@@ -71,18 +73,18 @@ def prefer(plane: Iterable[int]) -> None:
 
 
 def pods_root(node: str) -> str:
-    """The cgroup that kubelet makes its pods' in."""
+    """The cgroup in which kubelet creates those of its pods."""
     return f"/{ROOT}/{node}/pods"
 
 
-def take(node: str, pid: int) -> None:
-    """Put a process, and so all its later children, among the node's own."""
+def add_process(node: str, pid: int) -> None:
+    """Move a process into the node's `system` cgroup; its later children follow."""
     for hierarchy in {_tracking(), _version_1().get("cpu", _tracking())}:
         (hierarchy / ROOT / node / "system" / "cgroup.procs").write_text(str(pid))
 
 
 def set_quota(node: str, share: float) -> None:
-    """Let a node's pods use this share of one core, from now on."""
+    """Limit a node's pods to this share of one core."""
     quota = round(share * _PERIOD_MICROSECONDS)
     if unified():
         (_MOUNT / ROOT / node / "pods" / "cpu.max").write_text(f"{quota} {_PERIOD_MICROSECONDS}")
@@ -91,45 +93,45 @@ def set_quota(node: str, share: float) -> None:
 
 
 def freeze(node: str) -> None:
-    """Stop everything of a node at once: kubelet, containerd, shims, containers."""
+    """Freeze all processes of a node: kubelet, containerd, shims, containers."""
     _set_frozen(_tracking() / ROOT / node, frozen=True)
 
 
 def thaw(node: str) -> None:
-    """Let it go on."""
+    """Thaw a frozen node."""
     _set_frozen(_tracking() / ROOT / node, frozen=False)
 
 
 def kill_container(node: str, container: str) -> None:
-    """Kill every process of a container, given its id, as the kernel does when memory runs out."""
+    """Kill every process of a container, given its id, as the OOM killer does."""
     (group,) = (_tracking() / ROOT / node / "pods").rglob(container)
     _kill_below(group)
 
 
 def kill_all() -> None:
-    """Kill every process of every node; thawed first, because what is frozen does not even die."""
+    """Kill every process of every node. Thaws them first, because a frozen process cannot be killed."""
     tracked = _tracking() / ROOT
     for node in (path for path in _below(tracked) if path.parent == tracked):
         _set_frozen(node, frozen=False)
-    if not wait_for(lambda: not _kill_below(tracked), _SETTLED_SECONDS):
+    if not wait_for(lambda: not _kill_below(tracked), _TIMEOUT_SECONDS):
         raise StartError(f"processes below {tracked} cannot be killed")
 
 
 def remove_all() -> None:
-    """Remove every node's directories, in which nothing runs any more."""
-    # v1: also where runc makes them and nobody needs them, in the empty v2 beside it.
+    """Remove every node's directories, in which no process may run."""
+    # With v1, runc also creates them in the v2 hierarchy, which is mounted but has no controllers.
     for hierarchy in (*_hierarchies(), _MOUNT / "unified"):
         for group in _below(hierarchy / ROOT):
             _remove(group)
 
 
 def _hierarchies() -> list[Path]:
-    """Where directories are to be made: one of v2, or each of v1 (systemd's own among them)."""
+    """The hierarchies to create directories in: the one of v2, or each of v1, including systemd's."""
     return [_MOUNT] if unified() else sorted(set(_version_1().values()))
 
 
 def _version_1() -> dict[str, Path]:
-    """Where each controller's hierarchy is mounted; some share one. Empty with cgroup v2."""
+    """The mount point of each controller's hierarchy; some share one. Empty with cgroup v2."""
     mounts = (line.split() for line in Path("/proc/mounts").read_text().splitlines())
     return {
         name: Path(where)
@@ -140,7 +142,7 @@ def _version_1() -> dict[str, Path]:
 
 
 def _tracking() -> Path:
-    """The hierarchy that freezes, and that tells which processes are a node's."""
+    """The hierarchy used for freezing and for listing the processes of a node."""
     return _MOUNT if unified() else _version_1()["freezer"]
 
 
@@ -150,16 +152,16 @@ def _set_frozen(group: Path, *, frozen: bool) -> None:
         return
     state, wanted = group / "freezer.state", "FROZEN" if frozen else "THAWED"
 
-    def settled() -> bool:
-        state.write_text(wanted)  # written again: a freeze can stall half-way while processes fork
+    def is_applied() -> bool:
+        state.write_text(wanted)  # written again, because freezing may stall while processes fork
         return state.read_text().strip() == wanted
 
-    if not wait_for(settled, _SETTLED_SECONDS):
+    if not wait_for(is_applied, _TIMEOUT_SECONDS):
         raise StartError(f"{state} stays {state.read_text().strip()} instead of {wanted}")
 
 
 def _below(group: Path) -> Iterator[Path]:
-    """A group and all below it, the deepest first; nothing when it is not there."""
+    """A group and all groups below it, the deepest first; nothing when it does not exist."""
     if group.exists():
         for child in sorted(path for path in group.iterdir() if path.is_dir()):
             yield from _below(child)
@@ -171,7 +173,7 @@ def _pids(group: Path) -> list[int]:
 
 
 def _kill_below(group: Path) -> bool:
-    """Kill what runs; whether anything did."""
+    """Kill the processes of a group and below; returns whether there were any."""
     pids = [pid for each in _below(group) for pid in _pids(each)]
     for pid in pids:
         _kill(pid)
@@ -179,14 +181,14 @@ def _kill_below(group: Path) -> bool:
 
 
 def _kill(pid: int) -> None:
-    """SIGKILL; a process that has gone meanwhile is what was wanted."""
+    """Send SIGKILL; a process that has ended meanwhile is no error."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
 
 def _remove(group: Path) -> None:
-    """The kernel refuses for a moment after the last process has gone."""
-    deadline = time.monotonic() + _SETTLED_SECONDS
+    """Remove a group, retrying: the kernel refuses for a moment after its last process has ended."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while True:
         try:
             group.rmdir()

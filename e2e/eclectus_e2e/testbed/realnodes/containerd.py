@@ -1,7 +1,7 @@
-"""containerd of one node: its configuration, its command line, and a root with images that nodes share.
+"""containerd of a node: configuration, start, and a root directory with the images.
 
-Images are imported once, by a containerd that runs for nothing else. Every node's root is then a copy
-made of hard links: blobs and unpacked layers are only ever read, and the two databases are real copies.
+Images are imported once, by a temporary containerd. The root directory of each node is then a copy with hard
+links, because blobs and unpacked layers are only read; the two databases are real copies.
 """
 
 import json
@@ -13,29 +13,29 @@ from pathlib import Path
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import processes
 from eclectus_e2e.testbed.processes import Process, log_tail, wait_for
-from eclectus_e2e.testbed.realnodes.needs import CNI_PLUGINS, program
-from eclectus_e2e.testbed.realnodes.place import HOME, Place
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY, NodeLayout
+from eclectus_e2e.testbed.realnodes.requirements import CNI_PLUGINS, program
 
 PAUSE = "registry.k8s.io/pause:3.10"
 _READY_SECONDS = 60.0
 _IMPORT_SECONDS = 300.0
-# Other snapshotters look for devices, and other instances' socket of NRI would be in the way.
+# Snapshotters that need devices; instances would also conflict over the socket of NRI, disabled below.
 _DISABLED = ("snapshotter.v1.btrfs", "snapshotter.v1.devmapper", "snapshotter.v1.zfs", "snapshotter.v1.erofs")
 
 
-def _write_config(place: Place, programs: Path) -> Path:
-    """Write the configuration file; every path of it lies in the node's directory."""
-    directory = place.directory
-    # JSON's strings and lists are TOML's too.
+def _write_config(layout: NodeLayout, programs: Path) -> Path:
+    """Write the configuration file; all its paths are in the node's directory."""
+    directory = layout.directory
+    # Strings and lists of JSON are valid TOML.
     text = f"""
 version = 3
-root = {json.dumps(str(root(place)))}
+root = {json.dumps(str(root(layout)))}
 state = {json.dumps(str(directory / "state"))}
 disabled_plugins = {json.dumps([f"io.containerd.{name}" for name in _DISABLED])}
 [grpc]
-address = {json.dumps(str(place.socket))}
+address = {json.dumps(str(layout.socket))}
 [ttrpc]
-address = {json.dumps(f"{place.socket}.ttrpc")}
+address = {json.dumps(f"{layout.socket}.ttrpc")}
 [plugins.'io.containerd.nri.v1.nri']
 disable = true
 [plugins.'io.containerd.internal.v1.opt']
@@ -43,7 +43,7 @@ path = {json.dumps(str(directory / "opt"))}
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
 sandbox = {json.dumps(PAUSE)}
 [plugins.'io.containerd.cri.v1.runtime']
-# Where oom_score_adj may not be lowered, runc would fail without a word of why.
+# Where oom_score_adj may not be lowered, runc would fail without a message.
 restrict_oom_score_adj = true
 netns_mounts_under_state_dir = true
 [plugins.'io.containerd.cri.v1.runtime'.cni]
@@ -62,50 +62,56 @@ SystemdCgroup = false
     return path
 
 
-def root(place: Place) -> Path:
-    """Where a node's images and snapshots lie."""
-    return place.directory / "root"
+def root(layout: NodeLayout) -> Path:
+    """The folder of a node's images and snapshots."""
+    return layout.directory / "root"
 
 
-def start(place: Place, programs: Path, *, leashed: bool) -> Process:
+def start(layout: NodeLayout, programs: Path, *, dies_with_caller: bool) -> Process:
     """Start a node's containerd."""
-    command = [str(programs / "containerd"), f"--config={_write_config(place, programs)}", "--log-level=warn"]
-    return processes.start(f"containerd-{place.name}", command, HOME, leashed=leashed)
+    command = [
+        str(programs / "containerd"),
+        f"--config={_write_config(layout, programs)}",
+        "--log-level=warn",
+    ]
+    return processes.start(
+        f"containerd-{layout.name}", command, NODES_DIRECTORY, dies_with_caller=dies_with_caller
+    )
 
 
 def import_images(programs: Path, images: Iterable[Path]) -> Path:
-    """A root with these archives imported and unpacked, for `copy_root`."""
-    place = Place(0, "images")  # no node, but it needs what a node's containerd needs
-    place.directory.mkdir(parents=True)
-    running = start(place, programs, leashed=True)
+    """Import and unpack image archives; returns the root directory, for `copy_root`."""
+    layout = NodeLayout(0, "images")  # not a node, but it needs the same directories
+    layout.directory.mkdir(parents=True)
+    running = start(layout, programs, dies_with_caller=True)
     try:
-        if not wait_for(lambda: place.socket.exists() or not running.alive, _READY_SECONDS):
-            raise StartError(f"containerd did not come up\n{log_tail(HOME, running.name)}")
+        if not wait_for(lambda: layout.socket.exists() or not running.alive, _READY_SECONDS):
+            raise StartError(f"containerd did not start\n{log_tail(NODES_DIRECTORY, running.name)}")
         for image in images:
-            _import(programs, place, image)
+            _import(programs, layout, image)
     finally:
         running.stop()
-    return root(place)
+    return root(layout)
 
 
-def copy_root(shared: Path, place: Place) -> None:
-    """Give a node its own root, from the shared one, which no containerd uses any more."""
-    subprocess.run(["cp", "-al", shared, root(place)], check=True)
+def copy_root(shared: Path, layout: NodeLayout) -> None:
+    """Create a node's root directory from the shared one, which no containerd uses any more."""
+    subprocess.run(["cp", "-al", shared, root(layout)], check=True)
     for database in shared.glob("*/*.db"):
-        copy = root(place) / database.relative_to(shared)
+        copy = root(layout) / database.relative_to(shared)
         copy.unlink()
         shutil.copy2(database, copy)
 
 
 def shim_sockets(directory: Path) -> list[Path]:
-    """The sockets that shims of a node's directory made elsewhere (they choose /run/containerd/s)."""
+    """The sockets that the shims of a node created outside of its directory (in /run/containerd/s)."""
     notes = (directory / "state").glob("io.containerd.runtime.v2.task/*/*/bootstrap.json")
     addresses = [json.loads(note.read_text())["address"] for note in notes]
     return [Path(each.removeprefix("unix://")) for each in addresses]
 
 
-def _import(programs: Path, place: Place, image: Path) -> None:
-    ctr = [str(programs / "ctr"), f"--address={place.socket}", "--namespace=k8s.io"]
+def _import(programs: Path, layout: NodeLayout, image: Path) -> None:
+    ctr = [str(programs / "ctr"), f"--address={layout.socket}", "--namespace=k8s.io"]
     done = subprocess.run(
         [*ctr, "images", "import", str(image)],
         capture_output=True,

@@ -1,7 +1,7 @@
-"""The network of real nodes: a bridge for each node's pods and one that the API server listens on.
+"""The network of real nodes: a bridge for the pods of each node and one for the API server.
 
-All of it is on this machine: no bridge has a port to the outside. Pods reach the API server by its
-Service address, which kube-proxy rewrites for the whole machine, because all nodes share its network.
+No bridge has a port to the outside. Pods reach the API server by its Service address. All nodes share the
+machine's network namespace, so one kube-proxy rewrites Service addresses for all of them.
 """
 
 import json
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from eclectus_e2e.errors import MachineError
-from eclectus_e2e.testbed.realnodes.needs import program
-from eclectus_e2e.testbed.realnodes.place import PLANE_ADDRESS, Place
+from eclectus_e2e.testbed.realnodes.layout import PLANE_ADDRESS, NodeLayout
+from eclectus_e2e.testbed.realnodes.requirements import program
 
 PLANE_BRIDGE = "ecl-plane"
 _NODE_BRIDGES = "ecl-node"
-# What kubelet and kube-proxy would change for good, and forwarding between the bridges.
+# What kubelet and kube-proxy change and do not restore, and forwarding between the bridges.
 _SYSCTLS = (
     "net/ipv4/ip_forward",
     "vm/overcommit_memory",
@@ -28,62 +28,62 @@ _SYSCTLS = (
 )
 
 
-def raise_bridges(places: Iterable[Place]) -> None:
-    """Make the API server's bridge and the nodes', and forward between them."""
-    _check_free()
-    _raise(PLANE_BRIDGE, f"{PLANE_ADDRESS}/32")
-    for place in places:
-        _raise(place.bridge, f"{place.address}/24")
+def create_bridges(layouts: Iterable[NodeLayout]) -> None:
+    """Create the bridges of the API server and the nodes, and enable forwarding."""
+    _check_addresses_free()
+    _create_bridge(PLANE_BRIDGE, f"{PLANE_ADDRESS}/32")
+    for layout in layouts:
+        _create_bridge(layout.bridge, f"{layout.address}/24")
     (Path("/proc/sys") / "net/ipv4/ip_forward").write_text("1")
 
 
 def remove_bridges() -> None:
-    """Remove every bridge of ours; the pods' ends of it go with their network namespaces."""
+    """Remove all bridges; the interfaces of pods end with their network namespaces."""
     for link in _ip("link", "show", "type", "bridge"):
         name = link.get("ifname", "")
         if name == PLANE_BRIDGE or name.startswith(_NODE_BRIDGES):
             _ip("link", "delete", name)
 
 
-def write_cni(place: Place) -> None:
-    """How containerd connects a pod of a node: bridge and addresses of its own."""
-    directory = place.directory / "cni"
+def write_cni(layout: NodeLayout) -> None:
+    """Write the CNI configuration of a node: its pods get addresses of its subnet, on its bridge."""
+    directory = layout.directory / "cni"
     directory.mkdir()
     pods = {
         "type": "bridge",
-        "bridge": place.bridge,
+        "bridge": layout.bridge,
         "isDefaultGateway": True,
-        "hairpinMode": True,  # a pod may reach itself through its Service
+        "hairpinMode": True,  # lets a pod reach itself through its Service
         "ipam": {
             "type": "host-local",
             "dataDir": str(directory / "addresses"),
-            "ranges": [[{"subnet": place.subnet, "gateway": place.address}]],
+            "ranges": [[{"subnet": layout.subnet, "gateway": layout.address}]],
         },
     }
-    content = {"cniVersion": "1.0.0", "name": place.bridge, "plugins": [pods]}
+    content = {"cniVersion": "1.0.0", "name": layout.bridge, "plugins": [pods]}
     (directory / "bridge.conflist").write_text(json.dumps(content, indent=2))
 
 
 def kernel_settings() -> dict[str, str]:
-    """What of the kernel's settings real nodes change, as it is now."""
+    """The current values of the kernel settings that real nodes change."""
     files = {name: Path("/proc/sys") / name for name in _SYSCTLS}
     return {name: file.read_text().strip() for name, file in files.items() if file.exists()}
 
 
 def restore_kernel_settings(settings: dict[str, str]) -> None:
-    """Set them back."""
+    """Restore them."""
     for name, value in settings.items():
         (Path("/proc/sys") / name).write_text(value)
 
 
-def _raise(name: str, address: str) -> None:
+def _create_bridge(name: str, address: str) -> None:
     _ip("link", "add", name, "type", "bridge")
     _ip("address", "add", address, "dev", name)
     _ip("link", "set", name, "up")
 
 
-def _check_free() -> None:
-    """Refuse when this machine already speaks with somebody under our addresses."""
+def _check_addresses_free() -> None:
+    """Raise MachineError when the machine has a route to one of the addresses used here."""
     taken = [route["dst"] for route in _ip("route", "show") if route["dst"].startswith(("10.213.", "10.96."))]
     if taken:
         raise MachineError(

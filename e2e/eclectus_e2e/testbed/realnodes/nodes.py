@@ -1,4 +1,4 @@
-"""Real nodes beside a control plane of their own: start, slow down, freeze, hurt, end."""
+"""Starts and stops real nodes with their control plane; changes quotas, freezes nodes, kills containers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -8,16 +8,17 @@ from typing import Any
 
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import processes
-from eclectus_e2e.testbed.controlplane import USUAL, ControlPlane, PlaneOptions, remove
+from eclectus_e2e.testbed.controlplane.plane import DEFAULT_OPTIONS, ControlPlane, PlaneOptions, remove
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.processes import log_tail, wait_for
-from eclectus_e2e.testbed.realnodes import cgroups, containerd, home, kubelet, network
-from eclectus_e2e.testbed.realnodes.needs import require
-from eclectus_e2e.testbed.realnodes.place import HOME, PLANE_ADDRESS, NodeSpec, Place
+from eclectus_e2e.testbed.realnodes import cgroups, containerd, kubelet, network
+from eclectus_e2e.testbed.realnodes import directory as nodes_directory
+from eclectus_e2e.testbed.realnodes.layout import NODES_DIRECTORY, PLANE_ADDRESS, NodeLayout, NodeSpec
 from eclectus_e2e.testbed.realnodes.programs import Programs, node_programs
+from eclectus_e2e.testbed.realnodes.requirements import require
 
 READY_SECONDS = 300.0  # four nodes take 15 s on an idle machine
-_ASK_EVERY_SECONDS = 0.5  # kubectl costs a tenth of that in CPU time
+_POLL_SECONDS = 0.5  # each kubectl call takes a tenth of that in CPU time
 
 
 @dataclass(frozen=True)
@@ -28,15 +29,15 @@ class RealNodes:
     specs: Sequence[NodeSpec]
 
     def set_quota(self, node: str, share: float) -> None:
-        """Give a node's pods another share of one core, also while they run."""
+        """Limit a node's pods to another share of one core, also while they run."""
         cgroups.set_quota(node, share)
 
     def freeze(self, node: str) -> None:
-        """Stop a node at once, as a hung machine does: kubelet, containerd and every container."""
+        """Freeze a node like a hung machine: kubelet, containerd and every container."""
         cgroups.freeze(node)
 
     def thaw(self, node: str) -> None:
-        """Let it go on where it stood."""
+        """Thaw a frozen node."""
         cgroups.thaw(node)
 
     def kill_container(self, node: str, container: str) -> None:
@@ -46,12 +47,15 @@ class RealNodes:
 
 @contextmanager
 def started(
-    directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
+    directory: Path,
+    specs: Sequence[NodeSpec],
+    images: Sequence[Path],
+    options: PlaneOptions = DEFAULT_OPTIONS,
 ) -> Iterator[RealNodes]:
-    """Run a control plane in `directory` and real nodes for the length of a `with` block.
+    """Run a control plane in `directory` and real nodes within a `with` block.
 
-    `images` are archives that every node gets. Raises MachineError where `needs.why_not()` has a
-    reason, UsageError when real nodes run already, StartError or BuildError.
+    `images` are archives that every node imports. Raises MachineError for an unmet requirement, UsageError
+    when real nodes run already, StartError or BuildError.
     """
     nodes = start(directory, specs, images, options)
     with ExitStack() as stack:
@@ -60,78 +64,84 @@ def started(
 
 
 def end(end_cluster: Callable[[], list[str]]) -> list[str]:
-    """End the nodes' programs, their control plane by `end_cluster`, then remove all else; what ran.
+    """Kill the nodes' programs, stop their control plane with `end_cluster`, then remove everything else.
 
-    In this order: an API server waits for its clients, and for itself when its address has gone.
+    Returns the names of what ran. The order matters: a stopping API server waits for its clients, and for
+    its own connections when its address has been removed.
     """
     with ExitStack() as stack:
-        stack.callback(home.release)
-        halted = home.halt()
-        return halted + end_cluster()
+        stack.callback(nodes_directory.release)
+        killed = nodes_directory.kill_programs()
+        return killed + end_cluster()
 
 
 def start(
-    directory: Path, specs: Sequence[NodeSpec], images: Sequence[Path], options: PlaneOptions = USUAL
+    directory: Path,
+    specs: Sequence[NodeSpec],
+    images: Sequence[Path],
+    options: PlaneOptions = DEFAULT_OPTIONS,
 ) -> RealNodes:
-    """Start them; `end` ends them."""
+    """Start a control plane in `directory` and real nodes, which run until `end`; raises as `started`."""
     require()
     programs = node_programs()
     with ExitStack() as undo:
-        home.claim(directory)
-        undo.callback(home.release)
-        places = [Place(number, spec.name) for number, spec in enumerate(specs)]
-        network.raise_bridges(places)
+        nodes_directory.claim(directory)
+        undo.callback(nodes_directory.release)
+        layouts = [NodeLayout(number, spec.name) for number, spec in enumerate(specs)]
+        network.create_bridges(layouts)
         shared = containerd.import_images(programs.containerd, images)
         plane = ControlPlane.start(directory, replace(options, address=PLANE_ADDRESS))
         undo.callback(plane.stop)
-        plane.start_kube_scheduler()  # for what may not wait for a scheduler under test
-        for place, spec in zip(places, specs, strict=True):
-            _start_node(plane, programs, shared, place, spec)
-        cgroups.prefer(plane.pids.values())
+        plane.start_kube_scheduler()  # for pods that must not wait for a scheduler under test
+        for layout, spec in zip(layouts, specs, strict=True):
+            _start_node(plane, programs, shared, layout, spec)
+        cgroups.raise_cpu_weight(plane.pids.values())
         _start_proxy(plane, programs)
         _wait_ready(plane, {spec.name for spec in specs})
         undo.pop_all()
     return RealNodes(plane, specs)
 
 
-def _start_node(plane: ControlPlane, programs: Programs, shared: Path, place: Place, spec: NodeSpec) -> None:
-    place.directory.mkdir()
-    cgroups.make(spec.name)
-    cgroups.set_quota(spec.name, spec.share)
-    network.write_cni(place)
-    containerd.copy_root(shared, place)
-    runtime = containerd.start(place, programs.containerd, leashed=plane.options.leashed)
-    cgroups.take(spec.name, runtime.pid)
+def _start_node(
+    plane: ControlPlane, programs: Programs, shared: Path, layout: NodeLayout, spec: NodeSpec
+) -> None:
+    layout.directory.mkdir()
+    cgroups.create(spec.name)
+    cgroups.set_quota(spec.name, spec.cpu_share)
+    network.write_cni(layout)
+    containerd.copy_root(shared, layout)
+    runtime = containerd.start(layout, programs.containerd, dies_with_caller=plane.options.dies_with_caller)
+    cgroups.add_process(spec.name, runtime.pid)
     user = plane.clients.kubeconfig(spec.name, f"system:node:{spec.name}", "system:nodes")
-    arguments = kubelet.arguments(place, spec, user, plane.clients.authority.certificate)
+    arguments = kubelet.arguments(layout, spec, user, plane.clients.authority.certificate)
     agent = _run(f"kubelet-{spec.name}", [str(programs.kubelet), *arguments], plane)
-    cgroups.take(spec.name, agent.pid)
+    cgroups.add_process(spec.name, agent.pid)
 
 
 def _start_proxy(plane: ControlPlane, programs: Programs) -> None:
     user = plane.clients.kubeconfig("kube-proxy", "system:kube-proxy")
-    _run("kube-proxy", [str(programs.kube_proxy), *kubelet.proxy_arguments(HOME, user)], plane)
+    _run("kube-proxy", [str(programs.kube_proxy), *kubelet.proxy_arguments(NODES_DIRECTORY, user)], plane)
 
 
 def _run(name: str, command: list[str], plane: ControlPlane) -> processes.Process:
-    return processes.start(name, command, HOME, leashed=plane.options.leashed)
+    return processes.start(name, command, NODES_DIRECTORY, dies_with_caller=plane.options.dies_with_caller)
 
 
 def _wait_ready(plane: ControlPlane, names: set[str]) -> None:
     kubectl = Kubectl(plane.binaries, plane.kubeconfig)
 
-    def settled() -> bool:
-        return bool(_dead()) or names <= _ready(kubectl.get("nodes"))
+    def is_decided() -> bool:
+        return bool(_ended()) or names <= _ready(kubectl.get("nodes"))
 
-    in_time = wait_for(settled, READY_SECONDS, _ASK_EVERY_SECONDS)
-    culprits = _dead() or [f"kubelet-{name}" for name in names - _ready(kubectl.get("nodes"))]
-    if not in_time or culprits:
-        tails = "\n".join(log_tail(HOME, name) for name in culprits)
-        raise StartError(f"not ready after {READY_SECONDS:.0f} s, or ended: {', '.join(culprits)}\n{tails}")
+    in_time = wait_for(is_decided, READY_SECONDS, _POLL_SECONDS)
+    failed = _ended() or [f"kubelet-{name}" for name in names - _ready(kubectl.get("nodes"))]
+    if not in_time or failed:
+        tails = "\n".join(log_tail(NODES_DIRECTORY, name) for name in failed)
+        raise StartError(f"not ready after {READY_SECONDS:.0f} s, or ended: {', '.join(failed)}\n{tails}")
 
 
-def _dead() -> list[str]:
-    return [process.name for process in processes.recorded(HOME) if not process.alive]
+def _ended() -> list[str]:
+    return [process.name for process in processes.recorded(NODES_DIRECTORY) if not process.alive]
 
 
 def _ready(nodes: list[Any]) -> set[str]:

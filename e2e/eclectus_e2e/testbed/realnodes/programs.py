@@ -1,25 +1,25 @@
-"""What a real node runs: kubelet and kube-proxy, containerd with its shim and its client.
+"""The programs of a real node: kubelet and kube-proxy, containerd with its shim and its client.
 
-Two Go modules: kubelet's has the very versions of the control plane's, so that most of it is compiled
-already, and containerd, which wants newer ones, has its own.
+Two Go modules: that of kubelet has the versions of the control plane's, so most packages are compiled
+already; containerd needs newer ones.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus_e2e.paths import NODE_MODULES
-from eclectus_e2e.testbed.build import Product, binaries
+from eclectus_e2e.testbed.controlplane.build import GoPrograms, binaries
 
-KUBELET = Product(
+KUBELET = GoPrograms(
     title="kubelet and kube-proxy",
-    minutes="about half a minute after the control plane",
+    build_time="about half a minute after the control plane",
     folder="kubelet",
     module=NODE_MODULES / "kubelet",
     programs={name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubelet", "kube-proxy")},
 )
-CONTAINERD = Product(
+CONTAINERD = GoPrograms(
     title="containerd",
-    minutes="about a minute",
+    build_time="about a minute",
     folder="containerd",
     module=NODE_MODULES / "containerd",
     programs={
@@ -31,7 +31,7 @@ CONTAINERD = Product(
 
 @dataclass(frozen=True)
 class Programs:
-    """Where they are; containerd's in a folder of their own."""
+    """Paths of kubelet and kube-proxy, and the folder of containerd's programs."""
 
     kubelet: Path
     kube_proxy: Path
@@ -39,6 +39,6 @@ class Programs:
 
 
 def node_programs() -> Programs:
-    """All of them, built on first use."""
+    """All programs, compiled on first use."""
     kubelet = binaries(KUBELET)
     return Programs(kubelet / "kubelet", kubelet / "kube-proxy", binaries(CONTAINERD))

@@ -1,37 +1,39 @@
-"""The iptables rules that kube-proxy and kubelet make, all in chains called KUBE-…, and how they go.
+"""Finds and removes the iptables rules of kube-proxy and kubelet, all in chains named KUBE-….
 
-`kube-proxy --cleanup` would leave what kubelet shares with it.
+`kube-proxy --cleanup` does not remove the chains that it shares with kubelet.
 """
 
 import subprocess
 
 from eclectus_e2e.errors import MachineError
-from eclectus_e2e.testbed.realnodes.needs import program
+from eclectus_e2e.testbed.realnodes.requirements import program
 
 _TABLES = ("filter", "mangle", "nat")
 
 
-def there() -> bool:
-    """Whether some Kubernetes has rules on this machine."""
+def kubernetes_rules_exist() -> bool:
+    """Whether this machine has rules of a Kubernetes."""
     return any(_chains(_saved(table)) for table in _TABLES)
 
 
-def remove() -> None:
-    """Remove all of them: the jumps from the kernel's own chains, then the chains."""
+def remove_kubernetes_rules() -> None:
+    """Remove the jumps from the built-in chains, then the chains."""
     for table in _TABLES:
-        if script := removal(table, _saved(table)):
+        if script := removal_script(table, _saved(table)):
             _run(["iptables-restore", "--noflush"], script)
 
 
-def removal(table: str, saved: list[str]) -> str:
-    """What `iptables-restore` is told, given the lines of `iptables -S`; empty when there is nothing."""
+def removal_script(table: str, saved: list[str]) -> str:
+    """The input of `iptables-restore`, from the lines of `iptables -S`; empty without such rules."""
     chains = _chains(saved)
     if not chains:
         return ""
     jumps = [line for line in saved if line.startswith("-A ") and not line.startswith("-A KUBE-")]
-    ours = [line.replace("-A", "-D", 1) for line in jumps if " -j KUBE-" in line]
-    emptied = [f":{chain} - [0:0]" for chain in chains]  # to declare a chain is to empty it
-    return "\n".join([f"*{table}", *emptied, *ours, *(f"-X {chain}" for chain in chains), "COMMIT", ""])
+    removed_jumps = [line.replace("-A", "-D", 1) for line in jumps if " -j KUBE-" in line]
+    emptied = [f":{chain} - [0:0]" for chain in chains]  # declaring a chain empties it
+    return "\n".join(
+        [f"*{table}", *emptied, *removed_jumps, *(f"-X {chain}" for chain in chains), "COMMIT", ""]
+    )
 
 
 def _chains(saved: list[str]) -> list[str]:

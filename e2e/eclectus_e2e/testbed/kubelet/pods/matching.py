@@ -1,6 +1,6 @@
-"""Does a node match a pod's nodeSelector and required affinity? Are its taints tolerated?
+"""Whether a node matches a pod's nodeSelector and required node affinity, and its taints are tolerated.
 
-A second opinion on the scheduler's answer, so written anew and for one node at a time.
+Checks the scheduler's decisions, so it shares no code with the scheduler.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ def _lt(value: str | None, wanted: list[str]) -> bool:
 
 
 def _integers(value: str | None, wanted: list[str], compare: Callable[[int, int], bool]) -> bool:
-    """Compare as integers; what is no integer matches nothing."""
+    """Compare as integers; a text that is not an integer matches nothing."""
     try:
         return value is not None and len(wanted) == 1 and compare(int(value), int(wanted[0]))
     except ValueError:
@@ -36,13 +36,13 @@ _OPERATORS: dict[str, Callable[[str | None, list[str]], bool]] = {
 }
 
 
-def selects(spec: Json, name: str, labels: Labels) -> bool:
-    """Whether nodeSelector and required node affinity of a pod accept this node."""
+def matches_node(spec: Json, name: str, labels: Labels) -> bool:
+    """Whether nodeSelector and required node affinity of a pod match this node."""
     if any(labels.get(key) != value for key, value in spec.get("nodeSelector", {}).items()):
         return False
     affinity = spec.get("affinity", {}).get("nodeAffinity", {})
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    # Terms are alternatives. No term at all, or an empty one, accepts no node.
+    # Terms are ORed. An empty list of terms and an empty term match no node.
     return required is None or any(
         _term(term, name, labels) for term in required.get("nodeSelectorTerms", ())
     )
@@ -63,7 +63,7 @@ def _holds(requirement: Json, values: Labels) -> bool:
 
 
 def tolerates_execution(spec: Json, taints: list[Json]) -> bool:
-    """Whether every NoExecute taint is tolerated: the only effect that a kubelet looks at."""
+    """Whether every NoExecute taint is tolerated: the only effect that a kubelet checks."""
     tolerations = spec.get("tolerations", ())
     return all(
         any(_tolerates(toleration, taint) for toleration in tolerations)

@@ -1,4 +1,4 @@
-"""The pod statuses that a kubelet writes: strategic patches of `/status`, guarded by the pod's uid."""
+"""The pod statuses that a kubelet writes: strategic merge patches of `/status`, with the pod's uid."""
 
 from dataclasses import dataclass
 
@@ -9,29 +9,29 @@ _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "Ready", "ContainersR
 
 @dataclass(frozen=True)
 class Addresses:
-    """Where a pod is: its own address and its node's."""
+    """The IP address of a pod and of its node."""
 
     pod: str
     host: str
 
 
-def refused(pod: Pod, reason: str, message: str) -> Json:
-    """The pod was not taken: Failed, for good."""
+def rejected(pod: Pod, reason: str, message: str) -> Json:
+    """The kubelet rejected the pod: phase Failed, which is final."""
     return _patch(pod, {"phase": "Failed", "reason": reason, "message": message})
 
 
-def running(pod: Pod, where: Addresses, started: float, restarts: int) -> Json:
-    """Every container runs and is ready."""
+def running(pod: Pod, addresses: Addresses, started: float, restarts: int) -> Json:
+    """Every container runs and is ready. `started` in Unix seconds."""
     state = {"running": {"startedAt": timestamp(started)}}
     conditions = [_condition(kind, True, started) for kind in _CONDITIONS]
-    placed = _placed("Running", pod, where, state, restarts)
-    return _patch(pod, {**placed, **_since(started, restarts), "conditions": conditions})
+    status = _phase_and_containers("Running", pod, addresses, state, restarts)
+    return _patch(pod, {**status, **_start_time(started, restarts), "conditions": conditions})
 
 
 def ended(
-    pod: Pod, where: Addresses, *, started: float, finished: float, restarts: int, exit_code: int
+    pod: Pod, addresses: Addresses, *, started: float, finished: float, restarts: int, exit_code: int
 ) -> Json:
-    """Every container has ended: 0 is Succeeded, 137 (killed) is Failed."""
+    """Every container has terminated: phase Succeeded for exit code 0, otherwise Failed."""
     reason = "Completed" if exit_code == 0 else "Error"
     terminated = {
         "exitCode": exit_code,
@@ -42,16 +42,16 @@ def ended(
     phase = "Succeeded" if exit_code == 0 else "Failed"
     why = "PodCompleted" if exit_code == 0 else "PodFailed"
     conditions = [_condition(kind, kind == "Initialized", finished, why) for kind in _CONDITIONS]
-    placed = _placed(phase, pod, where, {"terminated": terminated}, restarts)
-    return _patch(pod, {**placed, **_since(started, restarts), "conditions": conditions})
+    status = _phase_and_containers(phase, pod, addresses, {"terminated": terminated}, restarts)
+    return _patch(pod, {**status, **_start_time(started, restarts), "conditions": conditions})
 
 
-def _since(started: float, restarts: int) -> Json:
-    """The pod's own start, which a restart of its containers leaves as it was."""
+def _start_time(started: float, restarts: int) -> Json:
+    """`startTime` of the pod; a restart of its containers does not change it."""
     return {} if restarts else {"startTime": timestamp(started)}
 
 
-def _placed(phase: str, pod: Pod, where: Addresses, state: Json, restarts: int) -> Json:
+def _phase_and_containers(phase: str, pod: Pod, addresses: Addresses, state: Json, restarts: int) -> Json:
     ready = phase == "Running"
     containers = [
         {
@@ -69,10 +69,10 @@ def _placed(phase: str, pod: Pod, where: Addresses, state: Json, restarts: int) 
     ]
     return {
         "phase": phase,
-        "hostIP": where.host,
-        "hostIPs": [{"ip": where.host}],
-        "podIP": where.pod,
-        "podIPs": [{"ip": where.pod}],
+        "hostIP": addresses.host,
+        "hostIPs": [{"ip": addresses.host}],
+        "podIP": addresses.pod,
+        "podIPs": [{"ip": addresses.pod}],
         "containerStatuses": containers,
     }
 
@@ -88,5 +88,5 @@ def _condition(kind: str, holds: bool, now: float, reason: str = "") -> Json:
 
 
 def _patch(pod: Pod, status: Json) -> Json:
-    # With the uid in it, the server refuses to touch another pod that took over the name.
+    # With the uid the server rejects the patch when another pod has taken over the name.
     return {"metadata": {"uid": pod.metadata.uid}, "status": status}

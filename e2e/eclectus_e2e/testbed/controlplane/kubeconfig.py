@@ -1,25 +1,25 @@
-"""Writing kubeconfig files, with everything inlined so that one file can be handed on."""
+"""Writes self-contained kubeconfig files: certificates and keys are inlined."""
 
 import base64
 import json
 from pathlib import Path
 
-from eclectus_e2e.testbed.certificates import KeyPair
+from eclectus_e2e.testbed.controlplane.certificates import KeyPair
 
 
 def write_kubeconfig(path: Path, url: str, authority: Path, client: KeyPair) -> Path:
-    """Write a kubeconfig for one client certificate."""
+    """Write a kubeconfig with a client certificate."""
     user = {"client-certificate-data": _encoded(client.certificate), "client-key-data": _encoded(client.key)}
     return _write(path, url, authority, user)
 
 
 def write_token_kubeconfig(path: Path, url: str, authority: Path, token: str) -> Path:
-    """Write a kubeconfig for one bearer token."""
+    """Write a kubeconfig with a bearer token."""
     return _write(path, url, authority, {"token": token})
 
 
 def _write(path: Path, url: str, authority: Path, user: dict[str, str]) -> Path:
-    """Mode 0600 from the first moment. JSON is YAML, so no YAML is needed."""
+    """Write the file as JSON, which is valid YAML, with mode 0600 from its creation."""
     name = "eclectus-e2e"
     cluster = {"server": url, "certificate-authority-data": _encoded(authority)}
     content = {

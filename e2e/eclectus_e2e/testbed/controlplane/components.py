@@ -1,20 +1,20 @@
 """The command lines of etcd, kube-apiserver, kube-controller-manager and kube-scheduler.
 
-Pure: files and ports in, arguments out. Every flag that is not Kubernetes' default says why.
+Every flag that differs from the default has a comment with the reason, or is needed to connect the parts.
 """
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from eclectus_e2e.testbed.certificates import Authority, KeyPair
-from eclectus_e2e.testbed.kubeconfig import write_kubeconfig
+from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
+from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
 
 LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Where one control plane listens: etcd on loopback, the API server on `address`."""
+    """The ports of one control plane: etcd listens on loopback, the API server on `address`."""
 
     etcd_client: int
     etcd_peer: int
@@ -23,13 +23,13 @@ class Ports:
 
     @property
     def url(self) -> str:
-        """The API server's."""
+        """The URL of the API server."""
         return f"https://{self.address}:{self.apiserver}"
 
 
 @dataclass(frozen=True)
 class Clients:
-    """Makes kubeconfigs for one API server, each with a client certificate of its own."""
+    """Creates kubeconfigs for one API server, each with its own client certificate."""
 
     directory: Path
     authority: Authority
@@ -59,7 +59,7 @@ class Files:
 
 
 def write_files(directory: Path, ports: Ports) -> Files:
-    """Make a new authority and everything that it signs."""
+    """Create a new certificate authority, the certificates and the kubeconfigs."""
     authority = Authority(directory / "certificates", ports.address)
     clients = Clients(directory, authority, ports.url)
     return Files(
@@ -77,7 +77,10 @@ def write_files(directory: Path, ports: Ports) -> Files:
 
 
 def etcd(files: Files, ports: Ports) -> list[str]:
-    """One etcd member. TLS on both ports: an open etcd would let any local user past RBAC."""
+    """Arguments of etcd, one member.
+
+    TLS on both ports: with an open etcd any local user could bypass RBAC.
+    """
     client, peer = f"https://127.0.0.1:{ports.etcd_client}", f"https://127.0.0.1:{ports.etcd_peer}"
     return [
         f"--data-dir={files.directory / 'etcd'}",
@@ -94,7 +97,7 @@ def etcd(files: Files, ports: Ports) -> list[str]:
         f"--peer-trusted-ca-file={files.authority}",
         f"--peer-cert-file={files.server.certificate}",
         f"--peer-key-file={files.server.key}",
-        "--unsafe-no-fsync",  # the data is thrown away with the cluster; a disk's fsync is not measured
+        "--unsafe-no-fsync",  # the data is deleted with the cluster
         "--quota-backend-bytes=8589934592",  # benchmarks write more than the default 2 GiB
         "--log-level=warn",
     ]
@@ -103,10 +106,10 @@ def etcd(files: Files, ports: Ports) -> list[str]:
 def apiserver(
     files: Files, ports: Ports, *, taint_nodes_by_condition: bool, audited: str | None
 ) -> list[str]:
-    """The API server, with RBAC really checked.
+    """Arguments of kube-apiserver, with RBAC enabled.
 
-    Without `taint_nodes_by_condition` a node is not born with the not-ready taint. `audited`: a
-    namespace whose ServiceAccounts' requests are written to `audit_log`.
+    Without `taint_nodes_by_condition` new nodes do not get the not-ready taint. `audited`: the namespace
+    of ServiceAccounts whose requests are written to `audit_log`.
     """
     arguments = [
         f"--etcd-servers=https://127.0.0.1:{ports.etcd_client}",
@@ -115,7 +118,7 @@ def apiserver(
         f"--etcd-keyfile={files.etcd_client.key}",
         f"--secure-port={ports.apiserver}",
         f"--bind-address={ports.address}",
-        f"--advertise-address={ports.address}",  # else it looks for a network card; a sandbox may have none
+        f"--advertise-address={ports.address}",  # default: a network interface's; there may be none
         f"--client-ca-file={files.authority}",
         f"--tls-cert-file={files.server.certificate}",
         f"--tls-private-key-file={files.server.key}",
@@ -127,23 +130,25 @@ def apiserver(
         "--allow-privileged=true",
         f"--kubelet-client-certificate={files.kubelet_client.certificate}",  # for logs and exec
         f"--kubelet-client-key={files.kubelet_client.key}",
-        "--kubelet-preferred-address-types=InternalIP",  # a node's name is in no DNS here
+        "--kubelet-preferred-address-types=InternalIP",  # node names are not in DNS
     ]
     if ports.address == LOOPBACK:
-        arguments.append("--endpoint-reconciler-type=none")  # the kubernetes Service may not point there
+        arguments.append(
+            "--endpoint-reconciler-type=none"
+        )  # an Endpoints object must not contain a loopback address
     if not taint_nodes_by_condition:
         arguments.append("--disable-admission-plugins=TaintNodesByCondition")
     return arguments + ([] if audited is None else _audit(files.directory, audited))
 
 
 def audit_log(directory: Path) -> Path:
-    """Where the API server of a control plane's directory writes its audit events, one JSON a line."""
+    """The audit log of a control plane in `directory`: one JSON object per line."""
     return directory / "audit.log"
 
 
 def _audit(directory: Path, namespace: str) -> list[str]:
     policy = directory / "audit-policy.yaml"
-    # Everybody else's requests would be most of the file, and none of the question.
+    # Requests of other users are not needed, and would be most of the file.
     policy.write_text(
         "apiVersion: audit.k8s.io/v1\n"
         "kind: Policy\n"
@@ -156,25 +161,25 @@ def _audit(directory: Path, namespace: str) -> list[str]:
 
 
 def controller_manager(files: Files, controllers: str) -> list[str]:
-    """Jobs, ReplicaSets, garbage collection, ServiceAccounts, disruption budgets, node lifecycle."""
+    """Arguments of kube-controller-manager; `controllers` is its own flag."""
     return [
         f"--kubeconfig={files.controller_manager}",
         f"--controllers={controllers}",
         "--use-service-account-credentials=true",
         f"--service-account-private-key-file={files.service_account_key}",
         f"--root-ca-file={files.authority}",
-        "--leader-elect=false",  # there is one; a restart need not wait for the old one's lease
+        "--leader-elect=false",  # there is one instance; a restarted one need not wait for the lease
         "--secure-port=0",
-        # The default 20 requests a second make a Job of a thousand pods the bottleneck of every test.
+        # With the default of 20 requests per second, creating the pods of a large Job would dominate a test.
         "--kube-api-qps=1000",
         "--kube-api-burst=2000",
     ]
 
 
 def scheduler(files: Files, qps: float) -> list[str]:
-    """kube-scheduler with its own configuration file; `qps` bounds its client's requests a second."""
+    """Arguments of kube-scheduler, and its configuration file; `qps` limits its requests per second."""
     config = files.directory / "kube-scheduler.yaml"
-    # The file wins over --kube-api-qps, so client and limits stand here together.
+    # The file overrides --kube-api-qps, so the limits are in the file.
     config.write_text(
         "apiVersion: kubescheduler.config.k8s.io/v1\n"
         "kind: KubeSchedulerConfiguration\n"

@@ -1,4 +1,4 @@
-"""Two layers that real nodes need beside the product's: `pause`, and busybox as the pods of tests."""
+"""The layers of two images for real nodes: `pause`, and `busybox` for the pods of tests."""
 
 import os
 import platform
@@ -6,16 +6,16 @@ import shutil
 from pathlib import Path
 
 from eclectus_e2e.paths import PAUSE
+from eclectus_e2e.testbed.controlplane.toolchain import go_program
 from eclectus_e2e.testbed.images.layers import Layer, cached
 from eclectus_e2e.testbed.images.shell import run
-from eclectus_e2e.testbed.toolchain import go_program
 
-# A container has no library of the machine's, so the program must bring all it needs.
+# Statically linked, because the image has no libraries.
 _STATIC = {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOFLAGS": ""}
 
 
 def pause_layer() -> Layer:
-    """The program that holds a pod's namespaces, compiled from `pause.go`."""
+    """The program that keeps a pod's namespaces, compiled from `pause.go`."""
     key = [Path(__file__).read_bytes(), PAUSE.read_bytes(), platform.machine().encode()]
 
     def fill(tree: Path) -> None:
@@ -26,7 +26,7 @@ def pause_layer() -> Layer:
 
 
 def busybox_layer() -> Layer:
-    """The machine's busybox (Debian's busybox-static) under the names of all its applets."""
+    """The machine's busybox (Debian's busybox-static) with links for all its applets."""
     program = Path(run("sh", "-c", "command -v busybox").strip())
 
     def fill(tree: Path) -> None:
@@ -36,6 +36,6 @@ def busybox_layer() -> Layer:
             if applet != "busybox":
                 (tree / "bin" / applet).symlink_to("busybox")
         (tree / "tmp").mkdir()
-        os.chmod(tree / "tmp", 0o1777)  # noqa: S103 - what a folder for temporary files has everywhere
+        os.chmod(tree / "tmp", 0o1777)  # noqa: S103 - the usual mode of /tmp
 
     return cached("busybox", [Path(__file__).read_bytes(), program.read_bytes()], fill)

@@ -1,7 +1,7 @@
-"""What a pod asks of a node, in Kubernetes' own resource arithmetic.
+"""What a pod requests of a node, computed as Kubernetes does.
 
-Source: k8s.io/component-helpers/resource, which calls the computation part of the API. Written
-anew here, apart from the scheduler's: a detector that shares the scheduler's code shares its bugs.
+Source: k8s.io/component-helpers/resource, whose computation is part of the API. This does not share
+code with the scheduler: admission detects the scheduler's mistakes, and would share them too.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ from eclectus_e2e.testbed.kubelet.quantities import amounts
 
 Json = dict[str, Any]
 HostPort = tuple[str, str, int]  # address, protocol, port
-_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never listened on
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, never bound
 _POD_LEVEL = ("cpu", "memory")  # and hugepages-*: what spec.resources may set
 
 
@@ -37,7 +37,7 @@ def requests(spec: Json) -> dict[str, int]:
 
 
 def host_ports(spec: Json) -> set[HostPort]:
-    """The ports of the node itself that a pod takes."""
+    """The ports of the node itself that a pod uses."""
     sidecars = [one for one in spec.get("initContainers", ()) if one.get("restartPolicy") == "Always"]
     return {
         (port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", port["hostPort"])

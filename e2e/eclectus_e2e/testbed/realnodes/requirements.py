@@ -1,4 +1,4 @@
-"""Whether this machine can run real nodes; if not, the first reason, in words that say what to do."""
+"""Whether this machine can run real nodes, and if not, what is missing."""
 
 import os
 import shutil
@@ -21,23 +21,23 @@ CNI_PLUGINS = Path("/usr/lib/cni")
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}  # linux/capability.h
 
 
-def why_not() -> str | None:
-    """Why no real nodes can run here; None when they can."""
+def unmet_requirement() -> str | None:
+    """The first requirement of real nodes that this machine does not meet; None when it meets all."""
     if os.geteuid() != 0:
-        return "real nodes need root: containers, bridges and cgroups are made"
+        return "real nodes need root, to create containers, bridges and cgroups"
     status = Path("/proc/self/status").read_text()
-    if lacking := _lacking_capabilities(status):
-        return f"real nodes need {lacking[0]}: this container was started without it"
-    if packages := _lacking_packages():
+    if missing := _missing_capabilities(status):
+        return f"real nodes need {missing[0]}: this container was started without it"
+    if packages := _missing_packages():
         return f"real nodes need `apt-get install {' '.join(packages)}`"
     if "\toverlay\n" not in Path("/proc/filesystems").read_text():
         return "real nodes need overlayfs, which this kernel does not list in /proc/filesystems"
-    return cgroups.why_not() or _why_no_iptables()
+    return cgroups.unmet_requirement() or _iptables_failure()
 
 
 def require() -> None:
-    """Raise MachineError with the reason when no real nodes can run here."""
-    if reason := why_not():
+    """Raise MachineError when this machine does not meet a requirement of real nodes."""
+    if reason := unmet_requirement():
         raise MachineError(reason)
 
 
@@ -49,22 +49,22 @@ def program(name: str) -> str:
     return found
 
 
-def _lacking_capabilities(status: str) -> list[str]:
+def _missing_capabilities(status: str) -> list[str]:
     effective = int(status.partition("CapEff:")[2].split()[0], 16)
     return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
 
 
-def _lacking_packages() -> list[str]:
-    lacking = [package for name, package in PROGRAMS.items() if not shutil.which(name, path=SYSTEM_PATH)]
+def _missing_packages() -> list[str]:
+    missing = [package for name, package in PROGRAMS.items() if not shutil.which(name, path=SYSTEM_PATH)]
     if not (CNI_PLUGINS / "bridge").exists():
-        lacking.append("containernetworking-plugins")
-    return list(dict.fromkeys(lacking))
+        missing.append("containernetworking-plugins")
+    return list(dict.fromkeys(missing))
 
 
-def _why_no_iptables() -> str | None:
-    asked = subprocess.run(
+def _iptables_failure() -> str | None:
+    listed = subprocess.run(
         [program("iptables"), "-t", "nat", "-S"], capture_output=True, text=True, check=False
     )
-    if asked.returncode:
-        return f"real nodes need iptables to work, but `iptables -t nat -S` says: {asked.stderr.strip()}"
+    if listed.returncode:
+        return f"real nodes need iptables, but `iptables -t nat -S` failed: {listed.stderr.strip()}"
     return None

@@ -1,7 +1,7 @@
-"""A certificate authority of the cluster's own, and the certificates of those who speak in it.
+"""The certificate authority of a control plane, and the certificates of its servers and clients.
 
-ECDSA P-256 throughout: a key costs a millisecond where RSA costs a hundred. Everything is valid
-for a week from yesterday (clocks differ); a control plane that lives longer is a mistake.
+All keys are ECDSA P-256: generating one takes a millisecond, an RSA key a hundred. Certificates are valid
+from yesterday (clocks differ) for seven days; these control planes are not meant to run longer.
 """
 
 import ipaddress
@@ -29,9 +29,9 @@ class KeyPair:
 
 
 class Authority:
-    """A certificate authority that writes what it issues into one folder, private keys as 0600.
+    """A certificate authority that writes all files into one folder, with mode 0600.
 
-    Servers' certificates are valid for loopback, the cluster's own names and `address`.
+    Server certificates are valid for loopback, the names of the API server and `address`.
     """
 
     def __init__(self, directory: Path, address: str = "127.0.0.1") -> None:
@@ -53,7 +53,10 @@ class Authority:
     def issue(
         self, file: str, common_name: str, organisation: str | None = None, *, server: bool = False
     ) -> KeyPair:
-        """Issue a client certificate (user and group of a Kubernetes client), or a server's too."""
+        """Issue a client certificate, whose common name is the user and whose organisation is the group.
+
+        With `server` it is valid for a server too.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         uses = [ExtendedKeyUsageOID.CLIENT_AUTH] + ([ExtendedKeyUsageOID.SERVER_AUTH] if server else [])
         builder = _builder(_name(common_name, organisation), self._name, key.public_key())
@@ -71,7 +74,7 @@ class Authority:
         return pair
 
     def signing_key(self, file: str) -> Path:
-        """Write a bare private key (it signs ServiceAccount tokens) and give its path."""
+        """Write a private key without certificate, for signing ServiceAccount tokens; returns its path."""
         path = self._directory / f"{file}.key"
         _write(path, _private_pem(ec.generate_private_key(ec.SECP256R1())))
         return path
@@ -123,7 +126,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
 
 
 def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    # Traditional ("EC PRIVATE KEY"): what kube-apiserver reads for both TLS and token signing.
+    # Traditional format ("EC PRIVATE KEY"): kube-apiserver reads it for TLS and for token signing.
     return key.private_bytes(
         serialization.Encoding.PEM,
         serialization.PrivateFormat.TraditionalOpenSSL,
@@ -132,6 +135,6 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that is never, not even for a moment, readable by others."""
+    """Write a file that others can read at no moment."""
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
         file.write(content)

@@ -1,0 +1,142 @@
+"""Compiles programs from Go modules into the user's cache: the control plane, and what real nodes run.
+
+The name of the cache folder is a hash of all inputs (go.mod, go.sum, flags, platform). A new version gets
+a new folder, and an existing one is never modified.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from eclectus_e2e.errors import BuildError
+from eclectus_e2e.paths import GO_MODULE, cache_directory
+from eclectus_e2e.progress import Progress
+from eclectus_e2e.testbed.controlplane.toolchain import go_program
+from eclectus_e2e.testbed.locks import file_lock
+
+KUBERNETES_VERSION = "v1.36.3"
+PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+_VERSION = "k8s.io/component-base/version"
+# Without -X clients see version v0.0.0-master; -s -w omits 140 MB of debug information.
+_LINKER_FLAGS = (
+    f"-s -w -X {_VERSION}.gitVersion={KUBERNETES_VERSION} -X {_VERSION}.gitMajor=1"
+    f" -X {_VERSION}.gitMinor=36 -X {_VERSION}.gitTreeState=clean"
+)
+FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", _LINKER_FLAGS)
+
+
+@dataclass(frozen=True)
+class GoPrograms:
+    """Programs (name to package) of one Go module, a folder with go.mod and go.sum.
+
+    `folder` is their folder in the cache; `title` and `build_time` are shown while they are compiled.
+    """
+
+    title: str
+    build_time: str
+    folder: str
+    module: Path
+    programs: Mapping[str, str]
+
+    @property
+    def batches(self) -> list[tuple[str, list[str]]]:
+        """(target, packages) of each `go build` call.
+
+        One call can build several programs only when they have the names of their packages' folders.
+        """
+        same_name = {name: path for name, path in self.programs.items() if path.endswith(f"/{name}")}
+        others = self.programs.items() - same_name.items()
+        return [("", [*same_name.values()]), *((name, [path]) for name, path in sorted(others))]
+
+
+CONTROL_PLANE = GoPrograms(
+    title="the control plane",
+    build_time="5 to 10 minutes on two cores",
+    folder="controlplane",
+    module=GO_MODULE,
+    programs={
+        **{name: f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS},
+        "etcd": "go.etcd.io/etcd/server/v3",
+    },
+)
+
+
+def binaries(wanted: GoPrograms = CONTROL_PLANE) -> Path:
+    """The folder with the compiled programs; of the control plane: PROGRAMS and etcd.
+
+    Compiles them on first use; a concurrent caller waits. Raises BuildError, or MachineError when no Go
+    toolchain can be found or fetched.
+    """
+    folder = cache_directory() / wanted.folder / build_key(wanted.module)
+    ready = folder / "bin"
+    if ready.is_dir():
+        return ready
+    folder.mkdir(parents=True, exist_ok=True)
+    with file_lock(folder / "lock", wanted.title):
+        if not ready.is_dir():
+            _build_into(folder, wanted)
+    return ready
+
+
+def build_key(module: Path = GO_MODULE) -> str:
+    """A short hash of go.mod, go.sum, the flags and the platform."""
+    digest = hashlib.sha256()
+    for part in ((module / "go.mod").read_bytes(), (module / "go.sum").read_bytes()):
+        digest.update(len(part).to_bytes(8, "big") + part)
+    digest.update("\0".join((*FLAGS, platform.system(), platform.machine())).encode())
+    return digest.hexdigest()[:16]
+
+
+def _build_into(folder: Path, wanted: GoPrograms) -> None:
+    """Compile into a temporary folder and rename it, so that an existing `bin` is complete."""
+    for leftover in folder.glob("building-*"):  # of a killed run; this one holds the lock
+        shutil.rmtree(leftover)
+    building = Path(tempfile.mkdtemp(prefix="building-", dir=folder))
+    go = str(go_program())
+    title = f"compiling {wanted.title} from Go modules (once)"
+    with Progress(title, expected=wanted.build_time) as progress:
+        for target, packages in wanted.batches:
+            command = [go, "build", *FLAGS, "-o", f"{building}/{target}", *packages]
+            _go_build(command, wanted.module, folder / "build.log", progress)
+    building.rename(folder / "bin")
+
+
+def _go_build(command: list[str], module: Path, log: Path, progress: Progress) -> None:
+    environment = {**os.environ, "GOTOOLCHAIN": "local", "CGO_ENABLED": "0", "GOFLAGS": ""}
+    with (
+        log.open("a") as out,
+        subprocess.Popen(
+            command,
+            cwd=module,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as compiler,
+    ):
+        try:
+            _follow_output(compiler.stdout, out, progress)
+        except BaseException:  # also Ctrl-C: the compiler must not outlive this process
+            compiler.kill()
+            raise
+    if compiler.returncode:
+        tail = "".join(log.read_text().splitlines(keepends=True)[-25:])
+        raise BuildError(f"`go build` failed with exit code {compiler.returncode}; the end of {log}:\n{tail}")
+
+
+def _follow_output(lines: IO[str] | None, log: IO[str], progress: Progress) -> None:
+    """Copy the compiler's output to the log and show counts (`-v` prints one package per line)."""
+    assert lines is not None  # noqa: S101 - Popen was called with a pipe
+    downloaded = compiled = 0
+    for line in lines:
+        log.write(line)
+        downloaded += line.startswith("go: downloading")
+        compiled += not line.startswith("go: ")
+        progress.update(f"{downloaded} modules downloaded, {compiled} packages compiled")

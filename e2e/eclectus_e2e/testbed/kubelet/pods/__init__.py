@@ -1,0 +1,1 @@
+"""Pods on fake nodes: admission, simulated work, status updates, deletion."""
