@@ -1,4 +1,4 @@
-# The developer manual in ten lines: `make help`.
+# Developers' commands: `make help` lists them.
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
@@ -18,47 +18,47 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-up: venv ## a real control plane with fake nodes (E2E=kind or E2E=existing to choose another; NODES=real)
+up: venv ## start a real control plane with fake nodes (E2E=kind, E2E=existing: another one; NODES=real: real nodes)
 	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES))
 
-down: venv ## end that control plane and remove what it wrote
+down: venv ## stop that control plane and remove its files
 	@$(BIN)/python -m eclectus_e2e down
 
-demo: venv ## the main job, seen: Eclectus, kube-scheduler and a uniform baseline on the same stream; then shocks (NODES=real)
+demo: venv ## Eclectus, kube-scheduler and a baseline on the same stream; then changing speeds: 20 minutes (NODES=real)
 	@$(BIN)/python -m eclectus_e2e demo $(if $(NODES),--nodes $(NODES)) $(DEMO)
 
 test: venv ## the pure tests, then the tests on a real API server and etcd
 	@$(BIN)/python -m pytest -m "live or not slow" $(PYTEST)
 
-test-slow: venv ## the long tests, oracles among them: simulations, state machines at length
+test-slow: venv ## the long tests: simulations, oracles, long state machine runs
 	@$(BIN)/python -m pytest -m "slow and not live" $(PYTEST)
 
-test-fast: venv ## the pure tests alone: seconds
+test-fast: venv ## the pure tests alone (PYTEST="-n auto" uses all cores)
 	@$(BIN)/python -m pytest -m "not live and not slow" $(PYTEST)
 
-oracles: venv ## the simulator against closed forms and laws, with a table: six minutes on two idle cores
+oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
-report: venv ## bench/report.md: the simulator beside the figures of others, twenty minutes on two cores
+report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two cores
 	@$(BIN)/python -m eclectus_bench.oracle_report $(REPORT)
 
-lint: venv ## format, rules, types, import contract; and a hint about sizes
+lint: venv ## format, rules, types, import contracts; and a hint about long files and functions
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --cache-dir build/import-linter
 	@$(BIN)/python -m eclectus_hack sizes
 
-bench: venv ## pace, side by side with kube-scheduler
+bench: venv ## throughput and latency beside kube-scheduler: 10 minutes
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
 	@$(BIN)/python -m pytest -m live $(PYTEST)
 
-manifests: venv ## render manifests/ from the chart, and the Dockerfiles from e2e/images.yaml
+manifests: venv ## render manifests/ and the README's table from the chart, and the Dockerfiles from e2e/images.yaml
 	@$(BIN)/python -m eclectus_hack manifests
 
-images: venv ## the images without Docker, as archives in build/images/ (root; Debian or Ubuntu)
+images: venv ## build the images without Docker, as archives in build/images/ (as root, on Debian or Ubuntu)
 	@$(BIN)/python -m eclectus_hack images $(IMAGES)
 
 lock: venv ## resolve the newest allowed versions into requirements/
@@ -68,6 +68,6 @@ lock: venv ## resolve the newest allowed versions into requirements/
 	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
 
-clean: ## remove what this checkout built (the shared cache under ~/.cache/eclectus stays)
+clean: ## remove what this checkout built (not the shared cache ~/.cache/eclectus)
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m eclectus_e2e down; fi
 	rm -rf build dist $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

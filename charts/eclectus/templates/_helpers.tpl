@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* What a Deployment selects by: it can never change in the life of a release. */ -}}
+{{- /* Selector labels of a Deployment: immutable as long as the release exists. */ -}}
 {{- define "eclectus.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "eclectus.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -33,7 +33,7 @@ app.kubernetes.io/component: scheduler
 {{ include "eclectus.commonLabels" . }}
 {{- end }}
 
-{{- /* Of objects that belong to no single part of the house. */ -}}
+{{- /* Labels of objects that belong to no single component. */ -}}
 {{- define "eclectus.commonLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
@@ -44,7 +44,7 @@ app.kubernetes.io/part-of: eclectus
 {{- end }}
 {{- end }}
 
-{{- /* An image by a value of repository, tag and digest: (dict "image" … "version" …). */ -}}
+{{- /* Image reference of a value with repository, tag and digest: (dict "image" … "version" …). */ -}}
 {{- define "eclectus.imageReference" -}}
 {{- if .image.digest }}
 {{- printf "%s@%s" .image.repository .image.digest }}
@@ -57,7 +57,7 @@ app.kubernetes.io/part-of: eclectus
 {{- include "eclectus.imageReference" (dict "image" .Values.scheduler.image "version" .Chart.AppVersion) }}
 {{- end }}
 
-{{- /* The operator's names and labels: those of the release with a component of its own. */ -}}
+{{- /* The operator's names and labels: the release's, with another component. */ -}}
 {{- define "eclectus.operator.fullname" -}}
 {{- printf "%s-operator" (include "eclectus.fullname" . | trunc 54 | trimSuffix "-") }}
 {{- end }}
@@ -81,7 +81,7 @@ app.kubernetes.io/component: operator
 {{ include "eclectus.commonLabels" . }}
 {{- end }}
 
-{{- /* Which installation a probe pod is of: in its name and labels, so letters and digits alone. */ -}}
+{{- /* The installation that a probe pod belongs to. Part of its name and labels, so only letters and digits. */ -}}
 {{- define "eclectus.operator.instance" -}}
 {{- printf "%s/%s" .Release.Namespace (include "eclectus.fullname" .) | sha256sum | trunc 10 }}
 {{- end }}
@@ -90,19 +90,19 @@ app.kubernetes.io/component: operator
 {{- default .Release.Namespace .Values.operator.probes.namespace }}
 {{- end }}
 
-{{- /* Cluster-wide, so it carries the namespace. */ -}}
+{{- /* Cluster-wide, so it contains the namespace. */ -}}
 {{- define "eclectus.operator.priorityClass" -}}
 {{- printf "%s-%s-probe" (include "eclectus.fullname" .) .Release.Namespace }}
 {{- end }}
 
-{{- /* The configuration as the scheduler reads it: values.config over what depends on the release. */ -}}
+{{- /* The scheduler's configuration: values.config merged over defaults that depend on the release. */ -}}
 {{- define "eclectus.config" -}}
 {{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) }}
 {{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease }}
 {{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
 {{- end }}
 
-{{- /* Errors that a schema cannot see: two values that are fine alone. */ -}}
+{{- /* Errors that the schema cannot express: two values that contradict each other. */ -}}
 {{- define "eclectus.check" -}}
 {{- if and (gt (int .Values.scheduler.replicas) 1) (not .Values.config.leaderElection.leaderElect) }}
 {{- fail (printf "config.leaderElection.leaderElect is false, but scheduler.replicas is %d: two schedulers would place the same pods. Set scheduler.replicas to 1 or leaderElect to true." (int .Values.scheduler.replicas)) }}

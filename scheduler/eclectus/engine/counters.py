@@ -1,0 +1,35 @@
+"""What the engine counts, for metrics."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+AttemptResult = Literal["scheduled", "unschedulable", "error"]
+Incoming = Literal["active", "backoff"]
+
+
+class Counters:
+    """Counts since the start. Names and labels follow kube-scheduler's metrics."""
+
+    def __init__(self) -> None:
+        self.attempts: Counter[tuple[AttemptResult, str]] = Counter()  # by result and profile
+        self.incoming: Counter[tuple[Incoming, str]] = Counter()  # pods entering a queue, by queue and event
+        self.faults = 0  # actions of policies that were refused, and exceptions they raised
+        self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
+
+
+@dataclass(frozen=True, slots=True)
+class QueueCounts:
+    """How many pods are in which queue now, and the counters."""
+
+    active: int
+    backoff: int
+    unschedulable: int
+    gated: int
+    node_queues: int
+    binding: int
+    nodes: int
+    classes: int
+    counters: Counters

@@ -1,0 +1,103 @@
+"""What the learner is informed of: nodes, completions, arrivals, starts and departures of tasks.
+
+A learner that does not override an optional hook is not called for it. An exception in a learner becomes a
+Fault; it costs the learner one piece of information and nobody else anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from msgspec.structs import replace
+
+from eclectus.engine.probe_validity import ProbeValidity
+from eclectus.engine.state import State
+from eclectus.framework import Completion, Learn
+from eclectus.model.learned import LearnedNode
+from eclectus.model.objects import Task
+
+
+class LearnerFeed:
+    """Calls the learner's hooks."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._learn = state, state.learn
+        self._arrived = _overridden(state.learn, "arrived")
+        self._started = _overridden(state.learn, "started")
+        self._left = _overridden(state.learn, "left")
+        self._probe_validity = ProbeValidity(state.cluster)
+
+    @property
+    def uses_start_times(self) -> bool:
+        """Whether the learner wants to know when tasks start."""
+        return self._started is not None
+
+    # -- nodes -----------------------------------------------------------------------------------
+
+    def node_added(self, row: int, name: str) -> None:
+        """The node has got this row."""
+        self._learn.add_node(row, name, self._state.cluster.capacity)
+
+    def node_removed(self, row: int) -> None:
+        """The node of this row is gone."""
+        self._learn.remove_node(row)
+
+    def node_recalled(self, learned: LearnedNode) -> None:
+        """What was learned of a node before, or by another process."""
+        if learned.node in self._state.cluster.rows:
+            self._call(self._learn.recall, replace(learned, at=min(learned.at, self._state.now)))
+
+    # -- tasks -----------------------------------------------------------------------------------
+
+    def task_arrived(self, task: Task) -> None:
+        """The task is pending here, or was bound by another scheduler; once a task."""
+        if self._arrived is not None and not task.spec.long_running:
+            self._call(self._arrived, task.workload, self._state.now)
+
+    def task_on_node(self, task: Task) -> None:
+        """The task was seen on its node and is counted there."""
+        for uid in self._probe_validity.observe(task):
+            self._task_left(uid)
+        if (
+            self._started is None
+            or task.phase != "Running"
+            or task.spec.long_running
+            or task.uid in self._probe_validity
+        ):
+            return
+        row = self._state.cluster.rows.get(task.node)
+        if row is not None:
+            self._call(self._started, task.uid, row, task.workload, self._state.now)
+
+    def task_ended(self, task: Task) -> None:
+        """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
+        is_sample = task.phase == "Succeeded" and task.uid not in self._probe_validity
+        if is_sample and task.started is not None and task.finished is not None:
+            state, seconds = self._state, task.finished - task.started
+            row = state.cluster.rows.get(state.placed.node_of(task.uid))
+            if row is not None and seconds > 0:
+                self._call(self._learn.observe, Completion(row, task.workload, seconds, state.now))
+
+    def task_gone(self, uid: str) -> None:
+        """The task has ended or was deleted."""
+        self._probe_validity.remove(uid)
+        self._task_left(uid)
+
+    # -- calls -----------------------------------------------------------------------------------
+
+    def _task_left(self, uid: str) -> None:
+        if self._left is not None:
+            self._call(self._left, uid, self._state.now)
+
+    def _call(self, hook: Callable[..., None], *arguments: object) -> None:
+        try:
+            hook(*arguments)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            self._state.fault(self._learn, f"{type(error).__name__}: {error}")
+
+
+def _overridden(learn: Learn, hook: str) -> Callable[..., None] | None:
+    """The learner's own method for an optional hook; None if it has none, which saves the call."""
+    own = getattr(type(learn), hook) is not getattr(Learn, hook)
+    return cast(Callable[..., None], getattr(learn, hook)) if own else None
