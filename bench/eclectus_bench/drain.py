@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from eclectus_bench.contestants import Contestant
 from eclectus_bench.load import Binds, Load
+from eclectus_bench.schedulers import Contestant
 from eclectus_bench.usage import Reading, peak_mebibytes, read, strangers
 
 Say = Callable[[str], None]

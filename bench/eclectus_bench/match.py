@@ -9,9 +9,9 @@ from statistics import median
 
 import uvloop
 
-from eclectus_bench.contestants import Contestant, eclectus, kube_scheduler
 from eclectus_bench.drain import Drain, drain
 from eclectus_bench.load import Load
+from eclectus_bench.schedulers import Contestant, eclectus, kube_scheduler
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, TypeVar
 
-from eclectus_bench.contestants import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
 from eclectus_bench.match import Course, Result
+from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
 from eclectus_e2e.testbed.build import KUBERNETES_VERSION

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus_bench.contestants import Contestant
 from eclectus_bench.drain import Say
 from eclectus_bench.load import Load
+from eclectus_bench.schedulers import Contestant
 from eclectus_bench.usage import read, strangers
 
 WARM_PODS = 50  # bound before the stream: whoever has just started is still compiling, caching, connecting

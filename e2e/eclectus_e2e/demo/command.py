@@ -10,20 +10,20 @@ import msgspec
 from rich.console import Console
 
 from eclectus_e2e.demo import screen
-from eclectus_e2e.demo.comparison import LOADS as COMPARED_LOADS
-from eclectus_e2e.demo.comparison import SECONDS as COMPARED_SECONDS
-from eclectus_e2e.demo.comparison import comparison
-from eclectus_e2e.demo.contestants import CONTESTANTS, USUAL
 from eclectus_e2e.demo.environment import laid
-from eclectus_e2e.demo.perturbations.command import act_two
+from eclectus_e2e.demo.perturbations.experiment import act_two
 from eclectus_e2e.demo.perturbations.plan import Plan
-from eclectus_e2e.demo.plots import draw
-from eclectus_e2e.demo.real.command import act_on_real_nodes
+from eclectus_e2e.demo.real.experiment import act_on_real_nodes
 from eclectus_e2e.demo.real.plan import Plan as RealPlan
-from eclectus_e2e.demo.report import OURS, RIVAL, Run, report
-from eclectus_e2e.demo.runner import Leg, runs
-from eclectus_e2e.demo.stream import capacity
-from eclectus_e2e.demo.tables import tables
+from eclectus_e2e.demo.schedulers import CONTESTANTS, USUAL
+from eclectus_e2e.demo.stream.comparison import LOADS as COMPARED_LOADS
+from eclectus_e2e.demo.stream.comparison import SECONDS as COMPARED_SECONDS
+from eclectus_e2e.demo.stream.comparison import comparison
+from eclectus_e2e.demo.stream.plots import draw
+from eclectus_e2e.demo.stream.report import OURS, RIVAL, Run, report
+from eclectus_e2e.demo.stream.run import Leg, runs
+from eclectus_e2e.demo.stream.tables import tables
+from eclectus_e2e.demo.workload.arrivals import capacity
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHECKOUT, CLUSTER_DIRECTORY
 from eclectus_e2e.testbed.controlplane import environment_text

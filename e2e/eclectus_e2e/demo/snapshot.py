@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.load import Sent
 from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, plain
+from eclectus_e2e.demo.workload.load import Sent
 
 
 @dataclass(frozen=True)

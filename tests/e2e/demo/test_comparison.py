@@ -3,13 +3,13 @@
 import pytest
 from rich.console import Console
 
-from eclectus_e2e.demo import comparison
 from eclectus_e2e.demo.command import demo
-from eclectus_e2e.demo.comparison import WANTED
-from eclectus_e2e.demo.mixed import CLASSES, mixed_nodes
-from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.report import Run, report
-from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.stream import comparison
+from eclectus_e2e.demo.stream.comparison import WANTED
+from eclectus_e2e.demo.stream.report import Run, report
+from eclectus_e2e.demo.workload.arrivals import Arrival
+from eclectus_e2e.demo.workload.mixed import CLASSES, mixed_nodes
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 

@@ -6,9 +6,9 @@ import pytest
 import yaml
 
 from eclectus.sim.scenario.builtin import shipped
-from eclectus_e2e.demo.comparison import EACH, SIZE, WANTED
-from eclectus_e2e.demo.mixed import CLASSES, SCAN, SPEEDS, best_capacity, mix, mixed_nodes, traded
-from eclectus_e2e.demo.stream import capacity, stream
+from eclectus_e2e.demo.stream.comparison import EACH, SIZE, WANTED
+from eclectus_e2e.demo.workload.arrivals import capacity, stream
+from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, SPEEDS, best_capacity, mix, mixed_nodes, traded
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 NODES = mixed_nodes(3, seed=1)

@@ -6,14 +6,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from eclectus_e2e.demo.load import Sent
-from eclectus_e2e.demo.mixed import CLASSES, SCAN, SPEEDS, scan_factor
-from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.perturbations.plan import BENCH, IDLE, PROBED, RESERVED, Plan, cast
 from eclectus_e2e.demo.perturbations.plots import draw
 from eclectus_e2e.demo.perturbations.prediction import Prediction, predict
 from eclectus_e2e.demo.perturbations.report import report
-from eclectus_e2e.demo.perturbations.run import Noted
+from eclectus_e2e.demo.perturbations.timeline import Noted
 from eclectus_e2e.demo.perturbations.truth import (
     Change,
     Instant,
@@ -26,7 +23,10 @@ from eclectus_e2e.demo.perturbations.truth import (
 )
 from eclectus_e2e.demo.pod_waits import Starts, Stay, Waiting, starts, taken
 from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.workload.arrivals import Arrival
+from eclectus_e2e.demo.workload.load import Sent
+from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, SPEEDS, scan_factor
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
 BUILD = CLASSES[1]

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from eclectus_e2e.demo.command import demo
-from eclectus_e2e.demo.real import command
+from eclectus_e2e.demo.real import experiment
 from eclectus_e2e.demo.real.objects import node_probe, work_pod
 from eclectus_e2e.demo.real.observations import Instant, Noted, Spell, Stream
 from eclectus_e2e.demo.real.plan import Plan
@@ -216,6 +216,6 @@ def test_probes_are_of_the_work_that_is_sent():
 
 
 def test_a_machine_that_cannot_is_told_why(monkeypatch):
-    monkeypatch.setattr(command.needs, "why_not", lambda: "real nodes need root")
-    with pytest.raises(command.MachineError, match="real nodes need root"):
+    monkeypatch.setattr(experiment.needs, "why_not", lambda: "real nodes need root")
+    with pytest.raises(experiment.MachineError, match="real nodes need root"):
         demo(["--nodes", "real"])

@@ -6,10 +6,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.report import Run, report, result
 from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream import CLASSES, Arrival, Wish
+from eclectus_e2e.demo.stream.report import Run, report, result
+from eclectus_e2e.demo.workload.arrivals import CLASSES, Arrival, Wish
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 

@@ -6,8 +6,8 @@ from statistics import mean, pstdev
 
 import pytest
 
-from eclectus_e2e.demo.objects import pod_object
-from eclectus_e2e.demo.stream import CLASSES, GPU_WISH, Arrival, Wish, capacity, stream
+from eclectus_e2e.demo.workload.arrivals import CLASSES, GPU_WISH, Arrival, Wish, capacity, stream
+from eclectus_e2e.demo.workload.pods import pod_object
 from eclectus_e2e.testbed.kubelet.admission import Demand
 from eclectus_e2e.testbed.kubelet.matching import selects
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes

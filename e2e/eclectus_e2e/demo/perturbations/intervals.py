@@ -9,7 +9,7 @@ import msgspec
 
 from eclectus_e2e.demo.perturbations.plan import IDLE, Cast
 from eclectus_e2e.demo.perturbations.prediction import Prediction
-from eclectus_e2e.demo.perturbations.run import Noted
+from eclectus_e2e.demo.perturbations.timeline import Noted
 from eclectus_e2e.demo.perturbations.truth import (
     Instant,
     Pair,
@@ -21,7 +21,7 @@ from eclectus_e2e.demo.perturbations.truth import (
 )
 from eclectus_e2e.demo.pod_waits import Waiting
 from eclectus_e2e.demo.speeds import THIRD
-from eclectus_e2e.demo.stream import WorkClass
+from eclectus_e2e.demo.workload.arrivals import WorkClass
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
 

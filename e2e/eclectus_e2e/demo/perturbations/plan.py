@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from eclectus_e2e.demo.mixed import SPEEDS, mix, mixed_node, mixed_nodes, traded
-from eclectus_e2e.demo.stream import Mix
+from eclectus_e2e.demo.workload.arrivals import Mix
+from eclectus_e2e.demo.workload.mixed import SPEEDS, mix, mixed_node, mixed_nodes, traded
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 IDLE, IDLE_SPEED = "node-idle", SPEEDS[0]

@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eclectus_e2e.demo.mixed import SPEEDS, traded_speed
 from eclectus_e2e.demo.perturbations.intervals import Story
 from eclectus_e2e.demo.perturbations.plan import IDLE, Cast, Plan
 from eclectus_e2e.demo.perturbations.report import ShockReport
-from eclectus_e2e.demo.perturbations.run import Noted
+from eclectus_e2e.demo.perturbations.timeline import Noted
 from eclectus_e2e.demo.perturbations.truth import SHARE_WANTED, node_speeds, share_within_third
+from eclectus_e2e.demo.workload.mixed import SPEEDS, traded_speed
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 # By speed before the swap, the slowest first: told apart by everybody, also in grey.

@@ -25,8 +25,8 @@ from statistics import mean
 from eclectus.maths.window import unlikelihood
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.alarm import samples_until_alarm
-from eclectus_e2e.demo.mixed import SPEEDS
 from eclectus_e2e.demo.perturbations.plan import Cast, Plan
+from eclectus_e2e.demo.workload.mixed import SPEEDS
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 import msgspec
 
 from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.audit import overcommitted_moments
-from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.perturbations.intervals import Frozen, Idle, Learnt, Recovered, Story
+from eclectus_e2e.demo.perturbations.operator_process import MILLICORES
 from eclectus_e2e.demo.perturbations.plan import Cast, Plan
 from eclectus_e2e.demo.perturbations.prediction import Prediction
-from eclectus_e2e.demo.perturbations.prober import MILLICORES
-from eclectus_e2e.demo.perturbations.run import Noted
+from eclectus_e2e.demo.perturbations.timeline import Noted
 from eclectus_e2e.demo.perturbations.truth import SHARE_WANTED
 from eclectus_e2e.demo.pod_waits import SPARE_MOST, Probes, starts_text, stays, taken
+from eclectus_e2e.demo.stream.audit import overcommitted_moments
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
-from eclectus_e2e.demo.mixed import CLASSES, SCAN, scan_factor
 from eclectus_e2e.demo.perturbations.plan import BENCH
 from eclectus_e2e.demo.speeds import THIRD, Cell, NodeSpeed, compared
-from eclectus_e2e.demo.stream import WorkClass
+from eclectus_e2e.demo.workload.arrivals import WorkClass
+from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, scan_factor
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
 SURE = 2.58  # standard errors: 99 in 100

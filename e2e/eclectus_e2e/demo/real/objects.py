@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eclectus_e2e.demo.objects import NAMESPACE
+from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.testbed.images.archives import references
 
 Json = dict[str, Any]

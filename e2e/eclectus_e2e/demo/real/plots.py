@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eclectus_e2e.demo.plots import COLOURS
 from eclectus_e2e.demo.real.observations import Noted
 from eclectus_e2e.demo.real.plan import Plan
+from eclectus_e2e.demo.stream.plots import COLOURS
 
 NODE_COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#0072b2")  # told apart by everybody, also in grey
 

@@ -9,7 +9,7 @@ from eclectus_e2e.demo.real.colocation import Meeting, meetings
 from eclectus_e2e.demo.real.observations import Noted, Spell, Stream
 from eclectus_e2e.demo.real.plan import Plan
 from eclectus_e2e.demo.real.prediction import predicted_seconds
-from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
+from eclectus_e2e.demo.stream.report import OURS, RIVAL, Spread, spread
 
 
 class Node(msgspec.Struct, frozen=True):

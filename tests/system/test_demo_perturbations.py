@@ -5,7 +5,7 @@ import json
 import pytest
 from rich.console import Console
 
-from eclectus_e2e.demo.perturbations.command import act_two
+from eclectus_e2e.demo.perturbations.experiment import act_two
 from eclectus_e2e.demo.perturbations.plan import Plan
 
 # Small work and a quick verdict on silence, so that a minute and a half holds it all; and told what the nodes

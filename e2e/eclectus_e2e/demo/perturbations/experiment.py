@@ -13,8 +13,8 @@ from eclectus_e2e.demo.perturbations.plan import Plan, cast
 from eclectus_e2e.demo.perturbations.plots import draw
 from eclectus_e2e.demo.perturbations.prediction import predict
 from eclectus_e2e.demo.perturbations.report import ShockReport, report
-from eclectus_e2e.demo.perturbations.run import run
 from eclectus_e2e.demo.perturbations.tables import tables
+from eclectus_e2e.demo.perturbations.timeline import run
 
 
 def act_two(plan: Plan, folder: Path, console: Console) -> ShockReport:

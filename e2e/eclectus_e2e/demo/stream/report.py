@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from eclectus_e2e.demo.audit import overcommitted_moments, violated
-from eclectus_e2e.demo.objects import pod_name
 from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
-from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.stream.audit import overcommitted_moments, violated
+from eclectus_e2e.demo.workload.arrivals import Arrival
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 

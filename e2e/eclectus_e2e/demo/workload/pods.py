@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eclectus_e2e.demo.stream import Arrival, Wish
+from eclectus_e2e.demo.workload.arrivals import Arrival, Wish
 from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY
 from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
 

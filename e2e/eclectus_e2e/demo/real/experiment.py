@@ -11,8 +11,8 @@ from eclectus_e2e.demo.real.observations import Noted
 from eclectus_e2e.demo.real.plan import SYSTEM, Plan
 from eclectus_e2e.demo.real.plots import draw
 from eclectus_e2e.demo.real.report import RealReport, report
-from eclectus_e2e.demo.real.run import Act
 from eclectus_e2e.demo.real.tables import tables
+from eclectus_e2e.demo.real.timeline import Act
 from eclectus_e2e.demo.screen import Lines
 from eclectus_e2e.errors import MachineError
 from eclectus_e2e.testbed.chart import NAMESPACE

@@ -9,14 +9,14 @@ from functools import partial
 
 import msgspec
 
-from eclectus_e2e.demo.load import NODE_PROFILES, PODS
 from eclectus_e2e.demo.real.colocation import CLASS as CLASS_MET
 from eclectus_e2e.demo.real.colocation import LONG, ROUNDS, SHARE
 from eclectus_e2e.demo.real.objects import CLASS, EAGER, MODEST, Json, node_probe, work_pod
 from eclectus_e2e.demo.real.observations import Instant, Noted, Spell, Stream
 from eclectus_e2e.demo.real.plan import SCHEDULERS, Plan
-from eclectus_e2e.demo.report import OURS
 from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.demo.stream.report import OURS
+from eclectus_e2e.demo.workload.load import NODE_PROFILES, PODS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.api import MERGE, Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod

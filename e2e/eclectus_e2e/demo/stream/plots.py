@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.report import OURS, RIVAL, Report, Run
 from eclectus_e2e.demo.speeds import THIRD
+from eclectus_e2e.demo.stream.report import OURS, RIVAL, Report, Run
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 COLOURS = {  # told apart by everybody

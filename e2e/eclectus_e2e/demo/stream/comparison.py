@@ -19,10 +19,10 @@ from rich.table import Table
 
 from eclectus_e2e.demo import screen
 from eclectus_e2e.demo.environment import laid
-from eclectus_e2e.demo.mixed import best_capacity, mix, mixed_nodes
-from eclectus_e2e.demo.report import OURS, Report, Spread, report
-from eclectus_e2e.demo.runner import Leg, runs
-from eclectus_e2e.demo.stream import capacity
+from eclectus_e2e.demo.stream.report import OURS, Report, Spread, report
+from eclectus_e2e.demo.stream.run import Leg, runs
+from eclectus_e2e.demo.workload.arrivals import capacity
+from eclectus_e2e.demo.workload.mixed import best_capacity, mix, mixed_nodes
 
 # Load: mean and 99th percentile of Eclectus' response times wanted, as shares of kube-scheduler's.
 WANTED = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}

@@ -14,8 +14,8 @@ import msgspec
 import yaml
 
 from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.report import OURS, RIVAL
 from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.demo.stream.report import OURS, RIVAL
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.processes import log_tail, start, wait_for
 

@@ -7,7 +7,7 @@ be made three times to pass.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.testbed.kubelet.journal import Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.quantities import amount

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 
 import uvloop
 
-from eclectus_e2e.demo import contestants
-from eclectus_e2e.demo.contestants import CONTESTANTS
+from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.load import Sent, clear, forget, send, sweep
-from eclectus_e2e.demo.objects import NAMESPACE
-from eclectus_e2e.demo.report import Run
+from eclectus_e2e.demo.schedulers import CONTESTANTS
 from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.snapshot import Contest, look
-from eclectus_e2e.demo.stream import MAIN, Arrival, Mix, capacity, stream
+from eclectus_e2e.demo.stream.report import Run
+from eclectus_e2e.demo.workload.arrivals import MAIN, Arrival, Mix, capacity, stream
+from eclectus_e2e.demo.workload.load import Sent, clear, forget, send, sweep
+from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 BEGIN_SECONDS = 1.0  # from readiness to the first arrival, so that the sweeper's watch stands
@@ -58,9 +58,9 @@ def _run(
 ) -> Run:
     ground.kubelet.reset()
     # 1. The scheduler is started, and the stream goes to it.
-    with contestants.running(ground, contest.scheduler):
+    with schedulers.running(ground, contest.scheduler):
         sent = uvloop.run(_play(ground, contest, arrivals, screen))
-        cells = contestants.learned(ground.address)
+        cells = schedulers.learned(ground.address)
     # 2. What do the nodes say? (Before anything is deleted that has not ended.)
     entries = [entry for entry in ground.kubelet.journal() if entry.namespace == NAMESPACE]
     counters = ground.kubelet.counters()
@@ -95,7 +95,7 @@ async def _follow(ground: Ground, contest: Contest, sent: Sent, screen: Screen, 
     """Show the contest until every pod has come to an end, or the time is up."""
     while time.time() < until:
         # In a thread: drawing takes tens of milliseconds, and the load has a schedule to hold.
-        cells = await asyncio.to_thread(contestants.learned, ground.address)
+        cells = await asyncio.to_thread(schedulers.learned, ground.address)
         scene = await asyncio.to_thread(look, ground, contest, sent, cells)
         await asyncio.to_thread(screen.show, scene)
         if scene.over:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.report import OURS, Learning, Report, Result, Spread, Stage
+from eclectus_e2e.demo.stream.report import OURS, Learning, Report, Result, Spread, Stage
 
 
 def tables(report: Report) -> Iterator[Table | str]:

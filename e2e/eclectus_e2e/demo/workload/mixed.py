@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from eclectus_e2e.demo.stream import Mix, WorkClass, capacity
+from eclectus_e2e.demo.workload.arrivals import Mix, WorkClass, capacity
 from eclectus_e2e.testbed.kubelet.nodes import ALLOCATABLE, NodeSpec
 from eclectus_e2e.testbed.kubelet.quantities import amount
 

@@ -7,22 +7,23 @@ from dataclasses import dataclass, field, replace
 
 import uvloop
 
-from eclectus_e2e.demo import contestants, load
+from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.contestants import CONTESTANTS
 from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.load import Sent
-from eclectus_e2e.demo.mixed import SCAN, best_capacity, scan_factor
-from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.perturbations import prober
+from eclectus_e2e.demo.perturbations import operator_process
 from eclectus_e2e.demo.perturbations.plan import Cast, Plan
 from eclectus_e2e.demo.perturbations.prediction import Prediction
 from eclectus_e2e.demo.perturbations.truth import Change, Instant, change
-from eclectus_e2e.demo.report import OURS
+from eclectus_e2e.demo.schedulers import CONTESTANTS
 from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.snapshot import Contest, look
 from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream import Arrival, stream
+from eclectus_e2e.demo.stream.report import OURS
+from eclectus_e2e.demo.workload import load
+from eclectus_e2e.demo.workload.arrivals import Arrival, stream
+from eclectus_e2e.demo.workload.load import Sent
+from eclectus_e2e.demo.workload.mixed import SCAN, best_capacity, scan_factor
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
@@ -61,7 +62,7 @@ def run(ground: Ground, plan: Plan, cast: Cast, expected: Prediction, screen: Sc
     longest += PATIENCE * (WANTED * expected.cut_off + BACK_SECONDS)
     arrivals = stream(plan.seed, per_second, longest, plan.mix)
     screen.say(f"act two: {per_second:.1f} pods a second on {len(cast.workers)} nodes, beside one that idles")
-    with contestants.running(ground, OURS), prober.running(ground):
+    with schedulers.running(ground, OURS), operator_process.running(ground):
         noted = Noted(Sent(len(arrivals), time.time() + BEGIN_SECONDS), arrivals)
         uvloop.run(_Act(ground, plan, cast, expected, screen, noted).play())
     return noted
@@ -85,7 +86,7 @@ class _Act:
         async with Api(read_access(self.ground.plane.kubeconfig)) as api, asyncio.TaskGroup() as group:
             going_on = [group.create_task(load.sweep(api)), group.create_task(self._note())]
             sending = group.create_task(load.send(api, tuple(noted.arrivals), _SCHEDULER, noted.sent))
-            await prober.ask(api)
+            await operator_process.ask(api)
             await self._script(api)
             noted.sent.is_over = True  # a request that is cut off may have created its pod, or not
             await sending
@@ -139,7 +140,7 @@ class _Act:
         """For ever: note what is believed, and show it."""
         contest = Contest("act two", self.plan.load)
         while True:
-            cells = await asyncio.to_thread(contestants.learned, self.ground.address)
+            cells = await asyncio.to_thread(schedulers.learned, self.ground.address)
             self._heard(cells)
             scene = await asyncio.to_thread(look, self.ground, contest, self.noted.sent, cells)
             await asyncio.to_thread(self.screen.show, scene)
@@ -151,7 +152,7 @@ class _Act:
         if cells or not instants or not instants[-1].cells:
             instants.append(Instant(now, cells))
         elif now - instants[-1].at > SILENT_SECONDS:
-            tail = log_tail(self.ground.plane.directory, contestants.PROCESS)
+            tail = log_tail(self.ground.plane.directory, schedulers.PROCESS)
             raise StartError(f"the scheduler has not answered for {SILENT_SECONDS:.0f} s\n{tail}")
 
     async def _send_again(self, api: Api, node: str) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from eclectus_e2e.demo.objects import NAMESPACE, pod_name, pod_object
-from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.workload.arrivals import Arrival
+from eclectus_e2e.demo.workload.pods import NAMESPACE, pod_name, pod_object
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
