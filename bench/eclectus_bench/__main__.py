@@ -9,15 +9,15 @@ import orjson
 from eclectus.policies.table import PLACE
 from eclectus_bench import decisions, match, simulator
 from eclectus_bench.decisions import DecisionCost
-from eclectus_bench.match import OUTPUT, Course
+from eclectus_bench.match import OUTPUT, Sizes
 from eclectus_bench.report import compare, comparison_table, decisions_table, report
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
 
 SIZES, QUICK_SIZES = (500, 5_000, 15_000), (500, 5_000)
-FULL = Course(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
-QUICK = Course(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
+FULL = Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
+QUICK = Sizes(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
 TASKS, QUICK_TASKS = 1_000_000, 20_000
 PARTS = ["decisions", "simulator", "match"]
 PROFILED = "rosella"  # the default policy
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     result = None
     if "match" in wanted:
         print(f"\n{course.pods:,} pods on {course.nodes:,} nodes, {course.pairs} pairs", flush=True)
-        result = match.play(course)
+        result = match.run_match(course)
         print("\n" + "\n".join(comparison_table(compare(result))))
     file = OUTPUT / "report.json"
     file.write_bytes(orjson.dumps(report(course, costs, result, simulated), option=orjson.OPT_INDENT_2))
@@ -64,7 +64,7 @@ def _simulate(tasks: int, wanted: bool) -> SimulatorCost | None:
     return cost
 
 
-def _profile(course: Course) -> int:
+def _profile(course: Sizes) -> int:
     file = OUTPUT / "profile-decisions.txt"
     decisions.profile(PROFILED, course.nodes, file)
     simulated = OUTPUT / "profile-simulator.txt"
@@ -73,9 +73,9 @@ def _profile(course: Course) -> int:
     return 0
 
 
-def _course(options: argparse.Namespace) -> Course:
+def _course(options: argparse.Namespace) -> Sizes:
     base = QUICK if options.quick else FULL
-    return Course(
+    return Sizes(
         nodes=options.nodes or base.nodes,
         pods=options.pods or base.pods,
         pairs=options.pairs or base.pairs,

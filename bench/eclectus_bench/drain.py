@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from eclectus_bench.load import Binds, Load
-from eclectus_bench.schedulers import Contestant
-from eclectus_bench.usage import Reading, peak_mebibytes, read, strangers
+from eclectus_bench.schedulers import SchedulerUnderTest
+from eclectus_bench.usage import Reading, cores_of_others, peak_mebibytes, read
 
 Say = Callable[[str], None]
 EVENTS_SETTLED_SECONDS = 2.0  # no new event for so long: the rest was dropped or never meant to come
@@ -41,7 +41,13 @@ class Drain:
 
 
 async def drain(
-    load: Load, contestant: Contestant, plane_pids: Mapping[str, int], pods: int, *, pair: int, say: Say
+    load: Load,
+    contestant: SchedulerUnderTest,
+    plane_pids: Mapping[str, int],
+    pods: int,
+    *,
+    pair: int,
+    say: Say,
 ) -> Drain:
     """Create a backlog, start the scheduler, wait until all is bound and told, take everything away."""
     namespace = f"drain-{pair}-{contestant.name}"
@@ -79,7 +85,7 @@ async def drain(
         peak_mib=peak,
         events_at_last_bind=at_last_bind,
         events=events,
-        strangers_cores=strangers(before, after),
+        strangers_cores=cores_of_others(before, after),
     )
 
 

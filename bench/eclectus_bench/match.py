@@ -11,7 +11,7 @@ import uvloop
 
 from eclectus_bench.drain import Drain, drain
 from eclectus_bench.load import Load
-from eclectus_bench.schedulers import Contestant, eclectus, kube_scheduler
+from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
@@ -26,7 +26,7 @@ PLANE = PlaneOptions(taint_nodes_by_condition=False, controllers="serviceaccount
 
 
 @dataclass(frozen=True)
-class Course:
+class Sizes:
     """What is run. `pairs` drains and as many streams, each by both schedulers."""
 
     nodes: int
@@ -43,13 +43,13 @@ class Result:
     streams: list[Stream]
 
 
-def play(course: Course) -> Result:
+def run_match(course: Sizes) -> Result:
     """Start a control plane, run everything on it, leave nothing behind but logs."""
     with _plane() as plane, Progress("match") as progress:
         return uvloop.run(_play(course, plane, progress))
 
 
-def profile(course: Course) -> Path:
+def profile(course: Sizes) -> Path:
     """One drain by Eclectus alone, under cProfile; the file that says where its time went."""
     file = OUTPUT / "profile-eclectus.txt"
     with _plane() as plane, Progress("profile") as progress:
@@ -67,7 +67,7 @@ def _plane() -> Iterator[ControlPlane]:
 
 
 @asynccontextmanager
-async def _nodes(course: Course, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
+async def _nodes(course: Sizes, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
     async with Api(read_access(plane.kubeconfig)) as api:
         load = Load(api)
         progress.say(f"creating {course.nodes} nodes")
@@ -75,12 +75,12 @@ async def _nodes(course: Course, plane: ControlPlane, progress: Progress) -> Asy
         yield load
 
 
-async def _profile(course: Course, plane: ControlPlane, progress: Progress, file: Path) -> None:
+async def _profile(course: Sizes, plane: ControlPlane, progress: Progress, file: Path) -> None:
     async with _nodes(course, plane, progress) as load:
         await drain(load, eclectus(plane, file), _pids(plane), course.pods, pair=0, say=progress.say)
 
 
-async def _play(course: Course, plane: ControlPlane, progress: Progress) -> Result:
+async def _play(course: Sizes, plane: ControlPlane, progress: Progress) -> Result:
     players, pids = (kube_scheduler(plane), eclectus(plane)), _pids(plane)
     result = Result([], [])
     async with _nodes(course, plane, progress) as load:
@@ -115,7 +115,9 @@ def _pids(plane: ControlPlane) -> dict[str, int]:
     return {name: plane.pids[name] for name in ("kube-apiserver", "etcd", "kube-controller-manager")}
 
 
-def _turns(players: tuple[Contestant, Contestant], pairs: int) -> Iterator[tuple[int, Contestant]]:
+def _turns(
+    players: tuple[SchedulerUnderTest, SchedulerUnderTest], pairs: int
+) -> Iterator[tuple[int, SchedulerUnderTest]]:
     """Who begins changes with every pair: what wears on (etcd's history, caches) wears on both."""
     for pair in range(pairs):
         yield from ((pair, player) for player in (players if pair % 2 == 0 else players[::-1]))

@@ -22,14 +22,14 @@ from eclectus_e2e.paths import CHECKOUT
 
 FILE = CHECKOUT / "bench" / "report.md"
 ORACLES = CHECKOUT / "tests" / "oracles"
-ASKED = ("choices", "errors", "staleness", "central", "examples", "openb", "gavel")
+COMPARED = ("choices", "errors", "staleness", "central", "examples", "openb", "gavel")
 VERDICT = "verdict"  # the name under which a test notes a comparison
 ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
 TEST_SECONDS_MOST = 3600  # a test: slow machines are no reason to lose the others
 
 
 @dataclass
-class Gatherer:
+class VerdictCollector:
     """A pytest plug-in: the comparisons of every test, by file, whichever process has run it."""
 
     reports: list[pytest.TestReport] = field(default_factory=list)
@@ -62,7 +62,7 @@ class Gatherer:
 def _place(report: pytest.TestReport) -> tuple[int, str, int, str]:
     file, line, _ = report.location
     name = Path(file).stem.removeprefix("test_")
-    return ASKED.index(name) if name in ASKED else len(ASKED), file, line or 0, report.nodeid
+    return COMPARED.index(name) if name in COMPARED else len(COMPARED), file, line or 0, report.nodeid
 
 
 def _docstring(file: Path) -> tuple[str, str]:
@@ -82,8 +82,8 @@ def _note(section: Section, report: pytest.TestReport) -> None:
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Measure and write; returns pytest's exit code. `arguments` go to pytest: `-k central` measures less."""
-    began, gatherer = time.monotonic(), Gatherer()
-    files = [str(ORACLES / f"test_{name}.py") for name in ASKED]
+    began, gatherer = time.monotonic(), VerdictCollector()
+    files = [str(ORACLES / f"test_{name}.py") for name in COMPARED]
     options = ["-v", "-m", "slow", f"--timeout={TEST_SECONDS_MOST}", "-p", "no:cacheprovider", *ON_ALL_CORES]
     code = pytest.main([*options, *arguments, *files], plugins=[gatherer])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):

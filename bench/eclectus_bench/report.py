@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
-from eclectus_bench.match import Course, Result
+from eclectus_bench.match import Result, Sizes
 from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
@@ -74,7 +74,7 @@ def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
 
 
 def report(
-    course: Course,
+    course: Sizes,
     costs: Sequence[DecisionCost],
     result: Result | None,
     simulated: SimulatorCost | None = None,

@@ -18,7 +18,7 @@ KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
 
 
 @dataclass(frozen=True)
-class Contestant:
+class SchedulerUnderTest:
     """A scheduler: name in the report, schedulerName, and how it runs for a `with` block (gives its pid)."""
 
     name: str
@@ -26,18 +26,18 @@ class Contestant:
     running: Callable[[], AbstractContextManager[int]]
 
 
-def kube_scheduler(plane: ControlPlane) -> Contestant:
+def kube_scheduler(plane: ControlPlane) -> SchedulerUnderTest:
     """kube-scheduler of the control plane's own version."""
-    return Contestant(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
+    return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
 
 
-def eclectus(plane: ControlPlane, profile: Path | None = None) -> Contestant:
+def eclectus(plane: ControlPlane, profile: Path | None = None) -> SchedulerUnderTest:
     """Eclectus under the permissions of its chart, which this installs; `profile` runs it under cProfile."""
     script = [str(Path(sys.executable).parent / "eclectus")]
     under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
     arguments = _arguments(plane)
     program = (under_profile if profile else script) + arguments
-    return Contestant(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
+    return SchedulerUnderTest(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
 
 
 @contextmanager

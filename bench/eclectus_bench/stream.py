@@ -8,8 +8,8 @@ import numpy as np
 
 from eclectus_bench.drain import Say
 from eclectus_bench.load import Load
-from eclectus_bench.schedulers import Contestant
-from eclectus_bench.usage import read, strangers
+from eclectus_bench.schedulers import SchedulerUnderTest
+from eclectus_bench.usage import cores_of_others, read
 
 WARM_PODS = 50  # bound before the stream: whoever has just started is still compiling, caching, connecting
 
@@ -29,7 +29,7 @@ class Stream:
 
 async def stream(
     load: Load,
-    contestant: Contestant,
+    contestant: SchedulerUnderTest,
     plane_pids: Mapping[str, int],
     rate: float,
     seconds: float,
@@ -67,5 +67,5 @@ async def stream(
         pods_per_second=len(waits) / spent,
         p50_seconds=float(p50),
         p99_seconds=float(p99),
-        strangers_cores=strangers(before, after),
+        strangers_cores=cores_of_others(before, after),
     )

@@ -45,7 +45,7 @@ def read(pids: Mapping[str, int]) -> Reading:
     return Reading(time.monotonic(), busy_seconds(), {name: cpu_seconds(pid) for name, pid in pids.items()})
 
 
-def strangers(before: Reading, after: Reading) -> float:
+def cores_of_others(before: Reading, after: Reading) -> float:
     """Cores that processes we did not read have used between two readings: 0 on an idle machine."""
     own = sum(after.cpu.values()) - sum(before.cpu.values())
     return max(0.0, after.busy - before.busy - own) / (after.at - before.at)

@@ -6,7 +6,7 @@ import pytest
 
 from eclectus_bench import match
 from eclectus_bench.load import Binds
-from eclectus_bench.match import Course, play
+from eclectus_bench.match import Sizes, run_match
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import clusters
 
@@ -34,7 +34,7 @@ def test_a_small_match(tmp_path, monkeypatch):
     if clusters.choice():
         pytest.skip("the bench builds its control plane itself")
     monkeypatch.setattr(match, "OUTPUT", tmp_path)
-    result = play(Course(nodes=20, pods=60, pairs=1, stream_seconds=1.0))
+    result = run_match(Sizes(nodes=20, pods=60, pairs=1, stream_seconds=1.0))
     assert [run.scheduler for run in result.drains] == ["kube-scheduler", "eclectus"]
     for run in result.drains:
         assert run.events == run.pods == 60

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eclectus_bench.oracle_page import Comparison, Facts, Section, page
-from eclectus_bench.oracle_report import ASKED, ORACLES, Gatherer
+from eclectus_bench.oracle_report import COMPARED, ORACLES, VerdictCollector
 
 FACTS = Facts("1.0, commit abc", "CPython 3.11", "Linux", 1.4, 1.2)
 TESTS = '''
@@ -32,7 +32,7 @@ def test_has_no_data():
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["here", "elsewhere"])
 def test_what_tests_have_noted_is_gathered_by_file(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
-    gatherer, quietly = Gatherer(), ("-q", "-p", "no:cacheprovider", *processes)
+    gatherer, quietly = VerdictCollector(), ("-q", "-p", "no:cacheprovider", *processes)
     pytest.main([*quietly, f"--rootdir={tmp_path}", str(tmp_path)], plugins=[gatherer])
     (section,) = gatherer.sections()
     assert gatherer.minutes > 0
@@ -58,4 +58,4 @@ def test_the_page_tells_each_comparison_what_failed_and_what_is_missing() -> Non
 
 
 def test_the_files_that_are_asked_are_there() -> None:
-    assert [name for name in ASKED if not (ORACLES / f"test_{name}.py").exists()] == []
+    assert [name for name in COMPARED if not (ORACLES / f"test_{name}.py").exists()] == []

@@ -8,7 +8,7 @@ import pytest
 from eclectus_bench import report as reports
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
-from eclectus_bench.match import Course, Result, half_load
+from eclectus_bench.match import Result, Sizes, half_load
 from eclectus_bench.stream import Stream
 
 
@@ -75,7 +75,7 @@ def test_half_load_is_half_the_pace_of_the_slower_one():
 
 
 def test_the_file_can_be_written_with_both_halves_and_with_either_alone():
-    course = Course(nodes=5, pods=100, pairs=1, stream_seconds=1.0)
+    course = Sizes(nodes=5, pods=100, pairs=1, stream_seconds=1.0)
     costs = [DecisionCost("rosella", "burst", nodes, 30.0, 1.0, 90.0) for nodes in (5, 50)]
     played = result([100], [200])
     whole = json.loads(json.dumps(reports.report(course, costs, played)))

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from eclectus_bench.usage import Reading, cpu_seconds, peak_mebibytes, read, strangers
+from eclectus_bench.usage import Reading, cores_of_others, cpu_seconds, peak_mebibytes, read
 
 
 def test_work_is_seen_on_the_meters():
@@ -31,11 +31,11 @@ def test_a_name_with_brackets_and_spaces_does_not_confuse_the_meter(tmp_path):
 
 def test_strangers_are_what_the_machine_did_beyond_what_was_read():
     before, after = Reading(10.0, 100.0, {"a": 1.0}), Reading(12.0, 103.0, {"a": 2.0})
-    assert strangers(before, after) == 1.0  # 3 s busy, 1 s of it ours, in 2 s
+    assert cores_of_others(before, after) == 1.0  # 3 s busy, 1 s of it ours, in 2 s
 
 
 def test_rounding_never_makes_strangers_negative():
-    assert strangers(Reading(0.0, 0.0, {"a": 0.0}), Reading(1.0, 1.0, {"a": 1.01})) == 0.0
+    assert cores_of_others(Reading(0.0, 0.0, {"a": 0.0}), Reading(1.0, 1.0, {"a": 1.01})) == 0.0
 
 
 def test_a_process_without_memory_is_named():

@@ -6,14 +6,14 @@ import pytest
 from rich.console import Console
 
 from eclectus_e2e.demo.perturbations.experiment import act_two
-from eclectus_e2e.demo.perturbations.plan import Plan
+from eclectus_e2e.demo.perturbations.plan import Settings
 
 # Small work and a quick verdict on silence, so that a minute and a half holds it all; and told what the nodes
 # can do, because the learner's own measure of it comes after a minute.
-QUICK = Plan(
-    each=2,
+QUICK = Settings(
+    nodes_per_group=2,
     load=0.25,
-    size=0.3,
+    work_scale=0.3,
     learn_seconds=16.0,
     recover_seconds=35.0,
     rest_seconds=3.0,

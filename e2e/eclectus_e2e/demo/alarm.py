@@ -5,7 +5,7 @@ from math import floor, log
 from eclectus.maths.cusum import CLIP
 from eclectus.policies.rosella import RosellaLearn
 
-WANTED = 1.5  # times what is predicted
+PREDICTION_FACTOR = 1.5  # times what is predicted
 
 
 def samples_until_alarm(learn: RosellaLearn, kinds: int) -> int:

@@ -10,18 +10,18 @@ import msgspec
 from rich.console import Console
 
 from eclectus_e2e.demo import screen
-from eclectus_e2e.demo.environment import laid
+from eclectus_e2e.demo.environment import started
 from eclectus_e2e.demo.perturbations.experiment import act_two
-from eclectus_e2e.demo.perturbations.plan import Plan
+from eclectus_e2e.demo.perturbations.plan import Settings
 from eclectus_e2e.demo.real.experiment import act_on_real_nodes
 from eclectus_e2e.demo.real.plan import Plan as RealPlan
-from eclectus_e2e.demo.schedulers import CONTESTANTS, USUAL
+from eclectus_e2e.demo.schedulers import DEFAULT_SCHEDULERS, SCHEDULERS
 from eclectus_e2e.demo.stream.comparison import LOADS as COMPARED_LOADS
 from eclectus_e2e.demo.stream.comparison import SECONDS as COMPARED_SECONDS
 from eclectus_e2e.demo.stream.comparison import comparison
 from eclectus_e2e.demo.stream.plots import draw
-from eclectus_e2e.demo.stream.report import OURS, RIVAL, Run, report
-from eclectus_e2e.demo.stream.run import Leg, runs
+from eclectus_e2e.demo.stream.report import ECLECTUS, KUBE_SCHEDULER, Run, report
+from eclectus_e2e.demo.stream.run import LoadLevel, run_all
 from eclectus_e2e.demo.stream.tables import tables
 from eclectus_e2e.demo.workload.arrivals import capacity
 from eclectus_e2e.errors import UsageError
@@ -51,7 +51,7 @@ def demo(arguments: list[str]) -> int:
     if options.nodes == REAL:
         sound = [act_on_real_nodes(RealPlan(seed=options.seed), FOLDER, console).sound]
     elif options.comparison:
-        names = options.schedulers or list(CONTESTANTS)
+        names = options.schedulers or list(SCHEDULERS)
         found = comparison(
             FOLDER,
             console,
@@ -76,8 +76,8 @@ def _act_one(options: argparse.Namespace, console: Console) -> bool:
     done: list[Run] = []
     with screen.opened(console) as shown:
         shown.say("starting a control plane, thirty nodes and the chart")
-        with laid(directory, nodes, keep=options.keep) as ground:
-            done.extend(runs(ground, legs, options.seed, shown))
+        with started(directory, nodes, keep=options.keep) as ground:
+            done.extend(run_all(ground, legs, options.seed, shown))
             if options.keep:
                 ENVIRONMENT_FILE.write_text(environment_text(ground.plane.environment()))
     found = report(done, nodes, seed=options.seed, main_load=options.load, capacity=capacity(nodes))
@@ -95,17 +95,17 @@ def _act_one(options: argparse.Namespace, console: Console) -> bool:
 
 def _act_two(options: argparse.Namespace, console: Console) -> bool:
     """Shocks; whether nothing happened that must not."""
-    return act_two(Plan(seed=options.seed), FOLDER, console).sound
+    return act_two(Settings(seed=options.seed), FOLDER, console).sound
 
 
-def plan(options: argparse.Namespace) -> list[Leg]:
+def plan(options: argparse.Namespace) -> list[LoadLevel]:
     """The main load in full for every scheduler; each other load shorter, for Eclectus and its rival."""
     warm = min(WARM_SECONDS, options.seconds / 2)
-    names = options.schedulers or USUAL
-    sides = [name for name in names if name in (OURS, RIVAL)]
+    names = options.schedulers or DEFAULT_SCHEDULERS
+    sides = [name for name in names if name in (ECLECTUS, KUBE_SCHEDULER)]
     others = [load for load in options.loads if load != options.load]
-    main = Leg(options.load, options.seconds, warm, names)
-    return [main] + [Leg(load, options.seconds * SIDE_SHARE, warm, sides) for load in others if sides]
+    main = LoadLevel(options.load, options.seconds, warm, names)
+    return [main] + [LoadLevel(load, options.seconds * SIDE_SHARE, warm, sides) for load in others if sides]
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -122,7 +122,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
         help="length of each stream, after the warm-up (90); with --comparison at load 0.9 (120)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the stream (1)")
-    parser.add_argument("--schedulers", type=_names, help=f"of {', '.join(CONTESTANTS)} (the first three)")
+    parser.add_argument("--schedulers", type=_names, help=f"of {', '.join(SCHEDULERS)} (the first three)")
     parser.add_argument("--acts", type=_acts, help="1: the contest, 2: the shocks (1,2; with --quick 1)")
     parser.add_argument(
         "--comparison", action="store_true", help="instead: all schedulers on sixty nodes, 50 minutes"
@@ -184,9 +184,9 @@ def _seconds(text: str) -> float:
 
 def _names(text: str) -> list[str]:
     names = text.split(",")
-    unknown = [name for name in names if name not in CONTESTANTS]
+    unknown = [name for name in names if name not in SCHEDULERS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is unknown; known are {', '.join(CONTESTANTS)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is unknown; known are {', '.join(SCHEDULERS)}")
     return names
 
 

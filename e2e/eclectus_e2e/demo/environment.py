@@ -15,7 +15,7 @@ from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 
 @dataclass(frozen=True)
-class Ground:
+class Environment:
     """What a run needs."""
 
     plane: ControlPlane
@@ -27,9 +27,9 @@ class Ground:
 
 
 @contextmanager
-def laid(
+def started(
     directory: Path, nodes: Sequence[NodeSpec], *, keep: bool = False, values: Mapping[str, Any] | None = None
-) -> Iterator[Ground]:
+) -> Iterator[Environment]:
     """Lay the ground; it is gone after the block, unless it is to be kept and the block succeeded.
 
     `values` are the chart's, `config.server` excepted.
@@ -47,6 +47,6 @@ def laid(
         account = chart.service_account_kubeconfig(
             plane.kubeconfig, directory, installed.namespace, installed.service_account
         )
-        yield Ground(plane, kubelet, nodes, installed, account, f"http://127.0.0.1:{port}")
+        yield Environment(plane, kubelet, nodes, installed, account, f"http://127.0.0.1:{port}")
         if keep:
             stack.pop_all()

@@ -11,10 +11,10 @@ import numpy as np
 
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
-SPARE_MOST = 0.1  # of the spare capacity, wanted for probes at most
+MAX_SPARE_SHARE = 0.1  # of the spare capacity, wanted for probes at most
 
 
-class Waiting:
+class WaitingPods:
     """How many pods were sent and not started, at any moment."""
 
     def __init__(self, sent: Iterable[float], started: Iterable[float]) -> None:
@@ -36,7 +36,7 @@ class Stay:
     millicores: int
 
 
-class Starts(msgspec.Struct, frozen=True):
+class StartTimes(msgspec.Struct, frozen=True):
     """How long pods took from being sent to running, seconds; nan of none."""
 
     pods: int
@@ -53,7 +53,7 @@ class Starts(msgspec.Struct, frozen=True):
         return cls(len(seconds), sum(seconds) / len(seconds), p99, max(seconds))
 
 
-class Probes(msgspec.Struct, frozen=True):
+class ProbeUsage(msgspec.Struct, frozen=True):
     """What probes took, and whom they met."""
 
     ended: int
@@ -61,21 +61,23 @@ class Probes(msgspec.Struct, frozen=True):
     spare_core_seconds: float  # what real pods left
     capacity_share: float  # of all core-seconds
     spare_share: float  # of those that real pods left
-    met: Starts  # real pods that came while a probe ran in their room
-    unmet: Starts  # and those that found it empty
+    met: StartTimes  # real pods that came while a probe ran in their room
+    unmet: StartTimes  # and those that found it empty
 
     @property
-    def delay_nobody(self) -> bool:
+    def delay_no_pod(self) -> bool:
         """Whether all who met a probe started as soon as others do."""
         return not self.met.pods or self.met.most_seconds <= self.unmet.most_seconds
 
 
-def taken(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float) -> Probes:
+def probe_usage(
+    pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float
+) -> ProbeUsage:
     """What probes took of so many seconds. `room`: millicores of each node."""
     capacity, took = sum(room.values()) / 1000 * seconds, core_seconds(probes)
     spare = capacity - core_seconds(pods)
-    met, unmet = starts(pods, probes, room)
-    return Probes(
+    met, unmet = start_times(pods, probes, room)
+    return ProbeUsage(
         ended=len(probes),
         core_seconds=took,
         spare_core_seconds=spare,
@@ -105,7 +107,9 @@ def core_seconds(stays: Iterable[Stay]) -> float:
     return sum((stay.ended - stay.started) * stay.millicores / 1000 for stay in stays)
 
 
-def starts(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int]) -> tuple[Starts, Starts]:
+def start_times(
+    pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int]
+) -> tuple[StartTimes, StartTimes]:
     """How long pods took to start: those who met a probe, and those who met none.
 
     Only pods are looked at for which the other pods of their node left enough from the moment they were sent:
@@ -122,10 +126,10 @@ def starts(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int]
         theirs = [one for one in probes if one.node == pod.node]
         is_met = left < _most_used(theirs, pod.sent, pod.started)
         (met if is_met else unmet).append(pod.started - pod.sent)
-    return Starts.of(met), Starts.of(unmet)
+    return StartTimes.of(met), StartTimes.of(unmet)
 
 
-def starts_text(found: Starts) -> str:
+def start_times_text(found: StartTimes) -> str:
     """For a table."""
     if not found.pods:
         return "none"

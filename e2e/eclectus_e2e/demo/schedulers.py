@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 import yaml
 
-from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream.report import OURS, RIVAL
+from eclectus_e2e.demo.environment import Environment
+from eclectus_e2e.demo.speeds import LearnedRate
+from eclectus_e2e.demo.stream.report import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.processes import log_tail, start, wait_for
 
@@ -26,27 +26,27 @@ _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 @dataclass(frozen=True)
-class Contestant:
+class SchedulerSpec:
     """`scheduler_name` is what pods ask for; `profile` replaces fields of the chart's first profile."""
 
     scheduler_name: str
     profile: Mapping[str, Any] | None = field(default=None)
 
 
-CONTESTANTS = {
-    OURS: Contestant("eclectus", {}),
-    RIVAL: Contestant("default-scheduler"),
-    "eclectus-uniform": Contestant("eclectus", {"place": {"policy": "uniform"}}),
-    "eclectus-pot": Contestant("eclectus", {"place": {"policy": "pot"}}),
-    "eclectus-least-allocated": Contestant("eclectus", {"place": {"policy": "least-allocated"}}),
+SCHEDULERS = {
+    ECLECTUS: SchedulerSpec("eclectus", {}),
+    KUBE_SCHEDULER: SchedulerSpec("default-scheduler"),
+    "eclectus-uniform": SchedulerSpec("eclectus", {"place": {"policy": "uniform"}}),
+    "eclectus-pot": SchedulerSpec("eclectus", {"place": {"policy": "pot"}}),
+    "eclectus-least-allocated": SchedulerSpec("eclectus", {"place": {"policy": "least-allocated"}}),
 }
-USUAL = [OURS, RIVAL, "eclectus-uniform"]  # in the demo's first act
+DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # in the demo's first act
 
 
 @contextmanager
-def running(ground: Ground, name: str) -> Iterator[None]:
+def running(ground: Environment, name: str) -> Iterator[None]:
     """A contestant for the length of a block, ready when the block begins."""
-    profile = CONTESTANTS[name].profile
+    profile = SCHEDULERS[name].profile
     if profile is None:
         ground.plane.start_kube_scheduler()
         try:
@@ -64,12 +64,12 @@ def running(ground: Ground, name: str) -> Iterator[None]:
         process.stop()
 
 
-def learned(address: str) -> list[Cell]:
+def learned_rates(address: str) -> list[LearnedRate]:
     """What the running Eclectus has learned; nothing while none answers."""
-    return msgspec.json.decode(_read(f"{address}/speeds") or b"[]", type=list[Cell])
+    return msgspec.json.decode(_read(f"{address}/speeds") or b"[]", type=list[LearnedRate])
 
 
-def _program(ground: Ground, name: str, profile: Mapping[str, Any]) -> list[str]:
+def _program(ground: Environment, name: str, profile: Mapping[str, Any]) -> list[str]:
     """The chart's own configuration, as the ConfigMap has it, but for the profile's fields."""
     configuration = yaml.safe_load(ground.installed.configuration)
     configuration["profiles"][0].update(profile)

@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from eclectus_e2e.demo.snapshot import Contest, Scene
+from eclectus_e2e.demo.snapshot import RunId, Snapshot
 
 LINE_EVERY_SECONDS = 10.0
 _TABLES = 2  # side by side, so that thirty nodes fit a terminal
@@ -24,7 +24,7 @@ class Screen(Protocol):
     def say(self, text: str) -> None:
         """A line that stays."""
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: Snapshot) -> None:
         """The contest as it is now."""
 
 
@@ -32,13 +32,13 @@ class Screen(Protocol):
 def opened(console: Console) -> Iterator[Screen]:
     """A screen for this console."""
     if not console.is_terminal:
-        yield Lines(console)
+        yield PlainScreen(console)
         return
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
-        yield Moving(live)
+        yield LiveScreen(live)
 
 
-class Lines:
+class PlainScreen:
     """A line every ten seconds: for pipes, files and CI."""
 
     def __init__(self, console: Console) -> None:
@@ -50,50 +50,50 @@ class Lines:
         self._console.print(text, highlight=False)
         self._next = 0.0
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: Snapshot) -> None:
         """A line, when it is time for one or all is over."""
-        if time.monotonic() < self._next and not scene.over:
+        if time.monotonic() < self._next and not scene.is_over:
             return
         self._next = time.monotonic() + LINE_EVERY_SECONDS
         text = (
-            f"{scene.contest}: {max(0.0, scene.seconds):.0f} s, {scene.ended} of {scene.planned} pods ended, "
+            f"{scene.run}: {max(0.0, scene.seconds):.0f} s, {scene.ended} of {scene.planned} pods ended, "
             f"{scene.running} running, {scene.waiting} waiting"
         )
         self._console.print(text + _learned_text(scene), highlight=False, soft_wrap=True)
 
 
-class Moving:
+class LiveScreen:
     """Bars, one a contest, above a table of the nodes."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
         bar, count = BarColumn(bar_width=None), MofNCompleteColumn()
         self._bars = Progress(TextColumn("{task.description}"), bar, count, TimeElapsedColumn(), expand=True)
-        self._tasks: dict[Contest, TaskID] = {}
+        self._tasks: dict[RunId, TaskID] = {}
 
     def say(self, text: str) -> None:
         """A line above everything that moves."""
         self._live.console.print(text, highlight=False)
 
-    def show(self, scene: Scene) -> None:
+    def show(self, scene: Snapshot) -> None:
         """Draw anew."""
-        if scene.contest not in self._tasks:
-            self._tasks[scene.contest] = self._bars.add_task(str(scene.contest), total=scene.planned)
-        self._bars.update(self._tasks[scene.contest], completed=scene.ended)
+        if scene.run not in self._tasks:
+            self._tasks[scene.run] = self._bars.add_task(str(scene.run), total=scene.planned)
+        self._bars.update(self._tasks[scene.run], completed=scene.ended)
         self._live.update(Group(self._bars, _summary(scene), _nodes(scene)), refresh=True)
 
 
-def _summary(scene: Scene) -> str:
-    return f"[bold]{scene.contest}[/]: {scene.running} running, {scene.waiting} waiting{_learned_text(scene)}"
+def _summary(scene: Snapshot) -> str:
+    return f"[bold]{scene.run}[/]: {scene.running} running, {scene.waiting} waiting{_learned_text(scene)}"
 
 
-def _learned_text(scene: Scene) -> str:
+def _learned_text(scene: Snapshot) -> str:
     known = sum(node.within_third for node in scene.speeds)
     some = any(node.learned is not None for node in scene.speeds)
     return f"; speed learned of {known} of {len(scene.speeds)} nodes" if some else ""
 
 
-def _nodes(scene: Scene) -> Columns:
+def _nodes(scene: Snapshot) -> Columns:
     rows = list(zip(scene.speeds, scene.pods, strict=True))
     each = -(-len(rows) // _TABLES)
     tables = []

@@ -4,13 +4,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, plain
-from eclectus_e2e.demo.workload.load import Sent
+from eclectus_e2e.demo.environment import Environment
+from eclectus_e2e.demo.speeds import LearnedRate, NodeSpeed, compare_speeds, without_class_factors
+from eclectus_e2e.demo.workload.load import SentPods
 
 
 @dataclass(frozen=True)
-class Contest:
+class RunId:
     """One scheduler at one load."""
 
     scheduler: str
@@ -21,10 +21,10 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Scene:
+class Snapshot:
     """`pods` is what each node holds, in the order of `speeds`."""
 
-    contest: Contest
+    run: RunId
     seconds: float  # since the first pod could come
     planned: int
     created: int
@@ -43,12 +43,14 @@ class Scene:
         return max(0, self.created - self.ended - self.running)
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether every pod has come to an end, good or bad."""
         return self.ended >= self.planned
 
 
-def look(ground: Ground, contest: Contest, sent: Sent, cells: Sequence[Cell]) -> Scene:
+def take_snapshot(
+    ground: Environment, contest: RunId, sent: SentPods, cells: Sequence[LearnedRate]
+) -> Snapshot:
     """Ask the kubelet what runs, beside what was learned. Blocking: 5 ms or so."""
     state = ground.kubelet.state()
     counters = state["counters"]
@@ -56,9 +58,9 @@ def look(ground: Ground, contest: Contest, sent: Sent, cells: Sequence[Cell]) ->
     nodes = sorted(state["nodes"].items(), key=lambda each: (each[1]["speed"], each[0]))
     true = {name: node["speed"] for name, node in nodes}
     factors = {name: node["class_factors"] for name, node in nodes}
-    speeds = compared(plain(cells, factors), true)
-    return Scene(
-        contest=contest,
+    speeds = compare_speeds(without_class_factors(cells, factors), true)
+    return Snapshot(
+        run=contest,
         seconds=time.time() - sent.began,
         planned=sent.planned,
         created=len(sent.at),

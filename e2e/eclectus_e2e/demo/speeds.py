@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-THIRD = 1 / 3
+TOLERANCE = 1 / 3
 _SWEEPS = 50  # alternations of the fit; it gains a digit in two or three
 
 
-class Cell(msgspec.Struct, frozen=True):
+class LearnedRate(msgspec.Struct, frozen=True):
     """One learned rate, as the scheduler's /speeds says it."""
 
     node: str
@@ -41,10 +41,10 @@ class NodeSpeed(msgspec.Struct, frozen=True):
     @property
     def within_third(self) -> bool:
         """Whether it is learned."""
-        return self.error is not None and abs(self.error) <= THIRD
+        return self.error is not None and abs(self.error) <= TOLERANCE
 
 
-def compared(cells: Sequence[Cell], true: Mapping[str, float]) -> list[NodeSpeed]:
+def compare_speeds(cells: Sequence[LearnedRate], true: Mapping[str, float]) -> list[NodeSpeed]:
     """Every node of `true` (name to speed), in its order, with what the cells say of it."""
     known = [cell for cell in cells if cell.node in true and cell.rate > 0]
     fitted = _fitted(known)
@@ -57,7 +57,9 @@ def compared(cells: Sequence[Cell], true: Mapping[str, float]) -> list[NodeSpeed
     ]
 
 
-def plain(cells: Sequence[Cell], factors: Mapping[str, Mapping[str, float]]) -> list[Cell]:
+def without_class_factors(
+    cells: Sequence[LearnedRate], factors: Mapping[str, Mapping[str, float]]
+) -> list[LearnedRate]:
     """The cells as they would be if each node were as good at all work as at most; `factors` by node."""
     return [
         msgspec.structs.replace(cell, rate=cell.rate / factors.get(cell.node, {}).get(cell.workload, 1.0))
@@ -79,7 +81,7 @@ def errors_by_speed(nodes: Sequence[NodeSpeed]) -> dict[str, float | None]:
     return groups
 
 
-def _fitted(cells: Sequence[Cell]) -> dict[str, float]:
+def _fitted(cells: Sequence[LearnedRate]) -> dict[str, float]:
     """Node: speed on an arbitrary scale."""
     nodes = sorted({cell.node for cell in cells})
     workloads = sorted({cell.workload for cell in cells})

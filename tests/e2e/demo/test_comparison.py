@@ -5,7 +5,7 @@ from rich.console import Console
 
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.stream import comparison
-from eclectus_e2e.demo.stream.comparison import WANTED
+from eclectus_e2e.demo.stream.comparison import TARGETS
 from eclectus_e2e.demo.stream.report import Run, report
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.mixed import CLASSES, mixed_nodes
@@ -46,8 +46,8 @@ def test_eclectus_is_held_to_what_is_wanted_and_the_others_are_beside_it(seconds
 
 
 def test_what_is_wanted_loosens_with_the_load():
-    assert list(WANTED) == sorted(WANTED)
-    assert list(WANTED.values()) == sorted(WANTED.values())
+    assert list(TARGETS) == sorted(TARGETS)
+    assert list(TARGETS.values()) == sorted(TARGETS.values())
 
 
 @pytest.mark.parametrize(("given", "told"), [("0.7,0.8", "was given 0.7, 0.8"), ("", "was given none")])

@@ -6,9 +6,17 @@ import pytest
 import yaml
 
 from eclectus.sim.scenario.builtin import shipped
-from eclectus_e2e.demo.stream.comparison import EACH, SIZE, WANTED
-from eclectus_e2e.demo.workload.arrivals import capacity, stream
-from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, SPEEDS, best_capacity, mix, mixed_nodes, traded
+from eclectus_e2e.demo.stream.comparison import NODES_PER_GROUP, TARGETS, WORK_SCALE
+from eclectus_e2e.demo.workload.arrivals import capacity, poisson_arrivals
+from eclectus_e2e.demo.workload.mixed import (
+    CLASSES,
+    SCAN,
+    SPEEDS,
+    best_capacity,
+    mix,
+    mixed_nodes,
+    swapped_speeds,
+)
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 NODES = mixed_nodes(3, seed=1)
@@ -26,14 +34,14 @@ def test_neither_name_nor_label_tells_the_speed():
 
 def test_the_scenario_of_that_name_is_the_comparison_at_its_lowest_load():
     asked = yaml.safe_load(shipped()["mixed"].read_text())
-    nodes, work = mixed_nodes(EACH, seed=1), mix(SIZE)
+    nodes, work = mixed_nodes(NODES_PER_GROUP, seed=1), mix(WORK_SCALE)
     groups = {}
     for one in asked["cluster"]["groups"]:
         groups[one["speed"], one["speeds"][SCAN], *map(str, one["resources"].values())] = one["count"]
     there = [node.allocatable[name] for node in nodes[:1] for name in ("cpu", "memory", "pods")]
     assert groups == Counter((node.speed, node.speed * node.class_factors[SCAN], *there) for node in nodes)
     stream_of = asked["workload"]["poisson"]
-    assert stream_of["rate"] == pytest.approx(min(WANTED) * capacity(nodes, work), rel=0.01)
+    assert stream_of["rate"] == pytest.approx(min(TARGETS) * capacity(nodes, work), rel=0.01)
     for one, kind in zip(stream_of["classes"], work.classes, strict=True):
         assert (one["name"], one["share"] / 100, one["size"]["shape"]) == (kind.name, kind.share, kind.shape)
         assert one["size"]["mean"] == f"{kind.work_seconds:g}s"
@@ -41,7 +49,7 @@ def test_the_scenario_of_that_name_is_the_comparison_at_its_lowest_load():
 
 
 def test_after_the_trade_the_fast_half_is_the_slow_one():
-    after = traded(NODES)
+    after = swapped_speeds(NODES)
     assert {(node.speed, after[node.name]) for node in NODES} == {(1, 4), (2, 8), (4, 1), (8, 2)}
 
 
@@ -59,6 +67,6 @@ def test_smaller_work_is_more_pods_of_it():
 
 
 def test_its_stream_has_its_kinds_and_no_constraints():
-    arrivals = stream(1, 20.0, 100.0, mix())
+    arrivals = poisson_arrivals(1, 20.0, 100.0, mix())
     assert {one.kind.name for one in arrivals} == {kind.name for kind in CLASSES}
-    assert {one.wish for one in arrivals} == {None}
+    assert {one.constraint for one in arrivals} == {None}

@@ -6,32 +6,32 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from eclectus_e2e.demo.perturbations.plan import BENCH, IDLE, PROBED, RESERVED, Plan, cast
+from eclectus_e2e.demo.perturbations.plan import BENCHMARK, IDLE, PROBED, RESERVED, Settings, make_layout
 from eclectus_e2e.demo.perturbations.plots import draw
 from eclectus_e2e.demo.perturbations.prediction import Prediction, predict
 from eclectus_e2e.demo.perturbations.report import report
-from eclectus_e2e.demo.perturbations.timeline import Noted
+from eclectus_e2e.demo.perturbations.timeline import Observations
 from eclectus_e2e.demo.perturbations.truth import (
-    Change,
-    Instant,
+    RatesAt,
+    SpeedChange,
     Truth,
-    change,
-    enough,
     first_learned,
-    judged,
+    judged_pairs,
+    samples_needed,
     share_within_third,
+    speed_change,
 )
-from eclectus_e2e.demo.pod_waits import Starts, Stay, Waiting, starts, taken
-from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.demo.pod_waits import StartTimes, Stay, WaitingPods, probe_usage, start_times
+from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.workload.arrivals import Arrival
-from eclectus_e2e.demo.workload.load import Sent
+from eclectus_e2e.demo.workload.load import SentPods
 from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, SPEEDS, scan_factor
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
 BUILD = CLASSES[1]
-PLAN = Plan(each=1)
-CAST = cast(PLAN)
+PLAN = Settings(nodes_per_group=1)
+CAST = make_layout(PLAN)
 EXPECTED = Prediction(learning=5.0, recovery=10.0, cut_off=20.0)
 
 
@@ -40,41 +40,41 @@ def entry(name, node, started, finished, *, klass="build", outcome="succeeded"):
 
 
 def cells(rates, state="live"):
-    return [Cell(node, "build", rate, 9, state) for node, rate in rates.items()]
+    return [LearnedRate(node, "build", rate, 9, state) for node, rate in rates.items()]
 
 
 # -- truth and learning ----------------------------------------------------------------------------
 
 
 def test_a_node_is_what_its_newest_change_made_it():
-    truth = Truth([change(10.0, "a", 8.0), change(0.0, "a", 1.0)])
+    truth = Truth([speed_change(10.0, "a", 8.0), speed_change(0.0, "a", 1.0)])
     assert truth.speed(("a", "build"), 9.9) == 1.0
     assert truth.speed(("a", "build"), 10.0) == 8.0
     assert truth.speed(("a", SCAN), 10.0) == 8.0 * scan_factor(8.0) == 1.0
 
 
 def test_the_wider_its_times_the_more_samples_a_kind_of_work_needs():
-    assert [enough(replace(BUILD, shape=shape)) for shape in (1.0, 4.0, 9.0)] == [60, 15, 8]
+    assert [samples_needed(replace(BUILD, shape=shape)) for shape in (1.0, 4.0, 9.0)] == [60, 15, 8]
 
 
 def test_only_what_ran_since_the_change_counts_as_samples():
-    truth = Truth([change(0.0, "a", 1.0), change(100.0, "a", 8.0)])
+    truth = Truth([speed_change(0.0, "a", 1.0), speed_change(100.0, "a", 8.0)])
     before = [entry(f"b{i}", "a", 10.0 + i, 90.0 + i) for i in range(8)]
     after = [entry(f"c{i}", "a", 101.0 + i, 110.0) for i in range(7)]
-    assert judged(before, truth, CLASSES, until=99.0).keys() == {("a", "build")}
-    assert judged([*before, *after], truth, CLASSES, until=200.0) == {}
+    assert judged_pairs(before, truth, CLASSES, until=99.0).keys() == {("a", "build")}
+    assert judged_pairs([*before, *after], truth, CLASSES, until=200.0) == {}
     enough_of_them = [*after, entry("last", "a", 120.0, 121.0)]
-    assert judged(enough_of_them, truth, CLASSES, until=200.0) == {("a", "build"): 8}
+    assert judged_pairs(enough_of_them, truth, CLASSES, until=200.0) == {("a", "build"): 8}
     killed = [entry(f"k{i}", "a", 101.0, 102.0, outcome="killed") for i in range(9)]
-    assert judged(killed, truth, CLASSES, until=200.0) == {}
+    assert judged_pairs(killed, truth, CLASSES, until=200.0) == {}
 
 
 def test_a_scale_common_to_all_is_no_error_and_silence_is_one():
-    truth = Truth([change(0.0, node, speed) for node, speed in zip("abcd", SPEEDS, strict=True)])
+    truth = Truth([speed_change(0.0, node, speed) for node, speed in zip("abcd", SPEEDS, strict=True)])
     weights = {(node, "build"): 1 for node in "abcd"}
 
     def share(**rates):
-        return share_within_third(Instant(1.0, cells(rates)), weights, truth)
+        return share_within_third(RatesAt(1.0, cells(rates)), weights, truth)
 
     assert share(a=0.1, b=0.2, c=0.4, d=0.8) == 1.0
     assert share(a=0.1, b=0.2, c=0.8, d=0.8) == 0.75
@@ -84,8 +84,8 @@ def test_a_scale_common_to_all_is_no_error_and_silence_is_one():
 
 
 def test_learned_is_when_nearly_all_are_right():
-    truth = Truth([Change(0.0, node, {"build": 1.0}) for node in "ab"])
-    instants = [Instant(1.0, cells({"a": 1.0})), Instant(2.0, cells({"a": 1.0, "b": 1.1}))]
+    truth = Truth([SpeedChange(0.0, node, {"build": 1.0}) for node in "ab"])
+    instants = [RatesAt(1.0, cells({"a": 1.0})), RatesAt(2.0, cells({"a": 1.0, "b": 1.1}))]
     both = {("a", "build"): 1, ("b", "build"): 1}
     assert first_learned(instants, both, truth) == 2.0
     assert first_learned(instants[:1], both, truth) is None
@@ -106,7 +106,7 @@ def test_the_cast_has_an_idle_node_one_that_freezes_and_one_to_compare_them_with
 
 def test_recovery_is_learning_and_the_backlog_over_what_the_load_leaves():
     """Build takes 6.4 s on a node of speed 1, which has five slots; five samples are an alarm."""
-    found = predict(Plan(load=0.5, size=0.4), CAST)
+    found = predict(Settings(load=0.5, work_scale=0.4), CAST)
     assert found.learning == pytest.approx(6.4 * (1 + 5 / 5), rel=0.01)
     assert found.recovery == pytest.approx(2 * found.learning)
 
@@ -121,7 +121,7 @@ def test_a_larger_share_for_silence_makes_the_verdict_quicker():
 
 
 def test_waiting_is_sent_and_not_started():
-    waiting = Waiting(sent=[1.0, 2.0, 3.0], started=[2.5, 9.0])
+    waiting = WaitingPods(sent=[1.0, 2.0, 3.0], started=[2.5, 9.0])
     assert [waiting.at(at) for at in (0.5, 2.2, 2.6, 10.0)] == [0, 2, 1, 1]
 
 
@@ -145,17 +145,19 @@ PROBE = stay(2.0, 2.0, 5.0)
     ],
 )
 def test_who_meets_a_probe_is_who_comes_while_one_runs_in_its_room(pod, others, room, met, unmet):
-    found = starts([pod, *others], [PROBE], {"a": room})
+    found = start_times([pod, *others], [PROBE], {"a": room})
     alone = [one.started - one.sent for one in others if one.started <= 0.0 and one.ended <= 4.0]
-    assert found == (Starts.of(met), Starts.of([*unmet, *alone]))
+    assert found == (StartTimes.of(met), StartTimes.of([*unmet, *alone]))
 
 
 def test_nobody_is_delayed_if_none_who_met_a_probe_started_later_than_others():
     pods = [stay(0.0, 0.9, 1.0), stay(3.0, 3.5, 7.0)]
-    assert taken(pods, [PROBE], {"a": 1000}, 10.0).delay_nobody
-    assert not taken(pods[1:], [PROBE], {"a": 1000}, 10.0).delay_nobody, "with whom should it be compared?"
-    assert not taken([pods[0], stay(3.0, 5.0, 7.0)], [PROBE], {"a": 1000}, 10.0).delay_nobody
-    assert taken(pods, [], {"a": 1000}, 10.0).delay_nobody
+    assert probe_usage(pods, [PROBE], {"a": 1000}, 10.0).delay_no_pod
+    assert not probe_usage(pods[1:], [PROBE], {"a": 1000}, 10.0).delay_no_pod, (
+        "with whom should it be compared?"
+    )
+    assert not probe_usage([pods[0], stay(3.0, 5.0, 7.0)], [PROBE], {"a": 1000}, 10.0).delay_no_pod
+    assert probe_usage(pods, [], {"a": 1000}, 10.0).delay_no_pod
 
 
 # -- the whole report ------------------------------------------------------------------------------
@@ -163,37 +165,39 @@ def test_nobody_is_delayed_if_none_who_met_a_probe_started_later_than_others():
 
 def noted():
     """Four workers, ten builds on each before the swap at 100 and after it; then the frost, 200 to 240."""
-    arrivals, entries, sent = [], [], Sent(0, 0.0)
+    arrivals, entries, sent = [], [], SentPods(0, 0.0)
     for node in CAST.workers:
         for begin in (*range(5, 95, 9), *range(105, 195, 9)):
             one = Arrival(len(arrivals), float(begin), BUILD, 1.0, None)
             arrivals.append(one)
             sent.at[pod_name(one)] = float(begin)
             entries.append(entry(pod_name(one), node.name, begin + 0.1, begin + 4.0))
-    entries += [entry(f"probe-{at}", IDLE, at, at + 1.0, klass=BENCH) for at in (30.0, 60.0, 130.0, 160.0)]
-    entries.append(entry("probe-back", CAST.frozen, 241.0, 242.0, klass=BENCH))
+    entries += [
+        entry(f"probe-{at}", IDLE, at, at + 1.0, klass=BENCHMARK) for at in (30.0, 60.0, 130.0, 160.0)
+    ]
+    entries.append(entry("probe-back", CAST.frozen, 241.0, 242.0, klass=BENCHMARK))
     speeds = {node.name: node.speed for node in CAST.nodes}
-    changes = [change(0.0, name, speed) for name, speed in speeds.items()]
-    changes += [change(100.1, name, speed) for name, speed in CAST.swapped.items()]
-    changes += [change(200.1, CAST.frozen, 0.0), change(240.1, CAST.frozen, 8.0)]
+    changes = [speed_change(0.0, name, speed) for name, speed in speeds.items()]
+    changes += [speed_change(100.1, name, speed) for name, speed in CAST.swapped.items()]
+    changes += [speed_change(200.1, CAST.frozen, 0.0), speed_change(240.1, CAST.frozen, 8.0)]
     instants = [
-        Instant(10.0, believed(speeds, "live")),
-        Instant(104.0, believed(speeds, "live")),
-        Instant(108.0, believed(CAST.swapped, "live")),
-        Instant(199.0, believed(CAST.swapped, "live")),
-        Instant(215.0, believed(CAST.swapped, "dead")),
-        Instant(250.0, believed(CAST.swapped, "live")),
+        RatesAt(10.0, believed(speeds, "live")),
+        RatesAt(104.0, believed(speeds, "live")),
+        RatesAt(108.0, believed(CAST.swapped, "live")),
+        RatesAt(199.0, believed(CAST.swapped, "live")),
+        RatesAt(215.0, believed(CAST.swapped, "dead")),
+        RatesAt(250.0, believed(CAST.swapped, "live")),
     ]
     marks = {"swap": 100.0, "freeze": 200.0, "ended": 220.0, "thaw": 240.0, "over": 260.0}
-    return Noted(sent, arrivals, changes, instants, marks, set(), entries)
+    return Observations(sent, arrivals, changes, instants, marks, set(), entries)
 
 
 def believed(speeds, frozen_state):
     """What is said of every node: builds of the workers, the benchmark of the idle one and of them."""
     return [
-        Cell(node, kind, 0.1 * speed, 9, frozen_state if node == CAST.frozen else "live")
+        LearnedRate(node, kind, 0.1 * speed, 9, frozen_state if node == CAST.frozen else "live")
         for node, speed in speeds.items()
-        for kind in (("build", BENCH) if node != IDLE else (BENCH,))
+        for kind in (("build", BENCHMARK) if node != IDLE else (BENCHMARK,))
     ]
 
 

@@ -8,12 +8,12 @@ from rich.console import Console
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.real import experiment
 from eclectus_e2e.demo.real.objects import node_probe, work_pod
-from eclectus_e2e.demo.real.observations import Instant, Noted, Spell, Stream
+from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
 from eclectus_e2e.demo.real.plan import Plan
 from eclectus_e2e.demo.real.plots import draw
 from eclectus_e2e.demo.real.report import report
 from eclectus_e2e.demo.real.tables import tables
-from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.demo.speeds import LearnedRate
 
 PLAN = Plan()
 
@@ -21,10 +21,10 @@ PLAN = Plan()
 def instant(at, quotas, samples=5, **wrong):
     """Rates in proportion to quotas, on their own scale; some wrong by a factor, by name without dash."""
     cells = [
-        Cell(node, "unit", 0.07 * quota * wrong.get(node.replace("-", ""), 1.0), samples)
+        LearnedRate(node, "unit", 0.07 * quota * wrong.get(node.replace("-", ""), 1.0), samples)
         for node, quota in quotas.items()
     ]
-    return Instant(at, cells)
+    return RatesAt(at, cells)
 
 
 def stream(began, *seconds):
@@ -33,7 +33,7 @@ def stream(began, *seconds):
     for number, took in enumerate(seconds):
         one.sent[str(number)] = began + number
         node = "real-2" if number == len(seconds) - 1 else "real-3"
-        assert one.see(str(number), node, "Succeeded", began + number + took)
+        assert one.observe(str(number), node, "Succeeded", began + number + took)
     return one
 
 
@@ -41,7 +41,7 @@ def noted():
     """An act in which all was learned after 30 s, and again 20 s after the change at 200 s."""
     instants = [instant(30.0, PLAN.quotas), instant(220.0, PLAN.changed, real2=1.2)]
     spells = [
-        Spell(
+        QuotaInterval(
             quotas,
             since,
             seen,
@@ -49,7 +49,7 @@ def noted():
         )
         for quotas, since, seen in zip((PLAN.quotas, PLAN.changed), (0.0, 200.0), instants, strict=True)
     ]
-    return Noted(instants, spells)
+    return Observations(instants, spells)
 
 
 def test_quotas_change_places_fourfold_and_their_sum_stays():
@@ -74,28 +74,28 @@ def test_the_stream_is_the_seeds_and_as_dense_as_the_load():
         (instant(10.0, PLAN.quotas, real2=1.4), False),
         (instant(10.0, PLAN.quotas, samples=2), False),
         (instant(4.0, PLAN.quotas), False),
-        (Instant(10.0, instant(10.0, PLAN.quotas).cells[1:]), False),
+        (RatesAt(10.0, instant(10.0, PLAN.quotas).rates[1:]), False),
     ],
     ids=["right", "nearly right", "one wrong", "few samples", "from before", "one unknown"],
 )
 def test_learned_is_when_every_node_is_within_a_third(seen, learned):
-    spell = Spell(PLAN.quotas, since=5.0)
-    assert spell.look([seen]) == learned
+    spell = QuotaInterval(PLAN.quotas, since=5.0)
+    assert spell.check_learned([seen]) == learned
     assert spell.learned is (seen if learned else None)
 
 
 def test_once_learned_the_first_moment_counts():
-    spell, first = Spell(PLAN.quotas, since=0.0), instant(10.0, PLAN.quotas)
-    assert spell.look([first])
-    assert spell.look([first, instant(20.0, PLAN.changed)])
+    spell, first = QuotaInterval(PLAN.quotas, since=0.0), instant(10.0, PLAN.quotas)
+    assert spell.check_learned([first])
+    assert spell.check_learned([first, instant(20.0, PLAN.changed)])
     assert spell.learned is first
 
 
 def test_a_pods_end_is_noted_once():
     one = Stream(0.0, 2)
-    assert not one.see("a", "n", "Running", 1.0)
-    assert one.see("a", "n", "Failed", 2.0)
-    assert not one.see("a", "n", "Failed", 3.0)
+    assert not one.observe("a", "n", "Running", 1.0)
+    assert one.observe("a", "n", "Failed", 2.0)
+    assert not one.observe("a", "n", "Failed", 3.0)
     assert (one.ended, one.failed) == ({"a": ("n", 2.0)}, {"a"})
 
 
@@ -114,8 +114,8 @@ def test_the_report_says_what_was_learned_and_what_pods_took():
 
 def test_what_was_never_learned_and_who_never_ended_are_told():
     act = noted()
-    act.spells[1].learned = None
-    act.spells[1].streams["kube-scheduler"].ended.clear()
+    act.intervals[1].learned = None
+    act.intervals[1].streams["kube-scheduler"].ended.clear()
     found = report(act, PLAN)
     assert found.again.learned_seconds is None
     assert found.again.schedulers["kube-scheduler"].lost == 2
@@ -126,35 +126,39 @@ def test_what_was_never_learned_and_who_never_ended_are_told():
 def test_learning_again_is_predicted_by_the_pace_of_the_node_that_had_the_quota_before():
     """Five samples for an alarm, and the probe under way: six of the slowest node's, of ten seconds each."""
     act = noted()
-    act.instants = [
-        Instant(
-            at, [Cell(node, "unit", quota, int(at / 10 * (1 + quota))) for node, quota in PLAN.quotas.items()]
+    act.readings = [
+        RatesAt(
+            at,
+            [
+                LearnedRate(node, "unit", quota, int(at / 10 * (1 + quota)))
+                for node, quota in PLAN.quotas.items()
+            ],
         )
         for at in (10.0, 20.0, 30.0)
     ]
-    act.spells[0].learned = act.instants[-1]
+    act.intervals[0].learned = act.readings[-1]
     assert report(act, PLAN).again.predicted_seconds == pytest.approx(60.0)
     assert report(act, PLAN).first.predicted_seconds is None
-    act.spells[0].learned = None
+    act.intervals[0].learned = None
     assert report(act, PLAN).again.predicted_seconds is None
 
 
 def test_what_probes_took_and_whom_they_met():
     """Pods of 2 and 6 s from 50 s on: the second ran from 53 s, on a node on which a probe ran till then."""
     act = noted()
-    first = act.spells[0].streams["eclectus"]
+    first = act.intervals[0].streams["eclectus"]
     first.started.update({"0": 50.0, "1": 53.0})
-    act.see_probe("long-gone", "real-2", "Running", 10.0)
-    act.see_probe("long-gone", "real-2", "", 49.0)
-    act.see_probe("beside", "real-2", "Pending", 49.0)
-    act.see_probe("beside", "real-2", "Running", 49.5)
-    act.see_probe("beside", "real-2", "Succeeded", 53.0)
-    act.see_probe("beside", "real-2", "", 54.0)
+    act.observe_probe("long-gone", "real-2", "Running", 10.0)
+    act.observe_probe("long-gone", "real-2", "", 49.0)
+    act.observe_probe("beside", "real-2", "Pending", 49.0)
+    act.observe_probe("beside", "real-2", "Running", 49.5)
+    act.observe_probe("beside", "real-2", "Succeeded", 53.0)
+    act.observe_probe("beside", "real-2", "", 54.0)
     found = report(act, PLAN).first.schedulers
     took = found["eclectus"].probes
     assert (took.ended, took.met.pods, took.unmet.pods) == (1, 1, 1)
     assert took.met.most_seconds == pytest.approx(2.0)  # it was sent at 51 s
-    assert not took.delay_nobody
+    assert not took.delay_no_pod
     cores, fast, slow = 1.5, 0.8, 0.1
     left = cores * (57.0 - 50.0) - fast * 2.0 - slow * 4.0
     assert took.spare_share == pytest.approx(slow * 3.0 / left)
@@ -163,12 +167,12 @@ def test_what_probes_took_and_whom_they_met():
 
 def test_who_met_a_probe_is_held_against_who_met_none():
     act = noted()
-    act.beside, act.alone = stream(300.0, 3.0, 4.0, 9.0), stream(400.0, 2.0, 2.0, 8.0)
-    act.beside.started |= {"0": 301.0, "1": 301.5, "2": 303.0}
+    act.colocated, act.alone = stream(300.0, 3.0, 4.0, 9.0), stream(400.0, 2.0, 2.0, 8.0)
+    act.colocated.started |= {"0": 301.0, "1": 301.5, "2": 303.0}
     act.alone.started |= {"0": 400.5, "1": 401.5, "2": 403.0}
     for name, node, began, until in (("met", "real-3", 290, 301.2), ("not", "real-2", 303, 304)):
-        act.see_probe(name, node, "Running", began)
-        act.see_probe(name, node, "", until)
+        act.observe_probe(name, node, "Running", began)
+        act.observe_probe(name, node, "", until)
     found = {one.node: one for one in report(act, PLAN).meetings}
     beside, alone = found["real-3"].beside, found["real-3"].alone
     assert (beside.pods, beside.start_seconds, beside.start_most_seconds, beside.run_seconds) == (
@@ -188,13 +192,13 @@ def test_who_met_a_probe_is_held_against_who_met_none():
 
 def test_a_failed_pod_is_no_good_end():
     act = noted()
-    act.spells[0].streams["eclectus"].failed.add("0")
+    act.intervals[0].streams["eclectus"].failed.add("0")
     assert not report(act, PLAN).sound
 
 
 def test_tables_and_picture_show_it(tmp_path):
     act = noted()
-    act.spells[1].streams["kube-scheduler"].ended.clear()
+    act.intervals[1].streams["kube-scheduler"].ended.clear()
     console = Console(width=140, record=True)
     for table in tables(report(act, PLAN)):
         console.print(table)

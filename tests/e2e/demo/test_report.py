@@ -6,9 +6,9 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from eclectus_e2e.demo.speeds import Cell
+from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.stream.report import Run, report, result
-from eclectus_e2e.demo.workload.arrivals import CLASSES, Arrival, Wish
+from eclectus_e2e.demo.workload.arrivals import CLASSES, Arrival, NodeConstraint
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -111,14 +111,14 @@ def test_a_gpu_that_is_not_there_is_found():
 
 @pytest.mark.parametrize(("node", "violations"), [("slow", 0), ("fast", 1)])
 def test_a_hard_wish_that_is_not_met_is_a_violation(node, violations):
-    arrivals = [arrival(0, wish=Wish("zone", ("here",), hard=True))]
+    arrivals = [arrival(0, wish=NodeConstraint("zone", ("here",), is_hard=True))]
     found = result(run(arrivals, [entry(arrivals[0], node, EPOCH, EPOCH + 1)]), NODES)
     assert found.violations == violations
     assert found.preferences_met is None
 
 
 def test_a_soft_wish_that_is_not_met_is_none():
-    wish = Wish("zone", ("here",), hard=False)
+    wish = NodeConstraint("zone", ("here",), is_hard=False)
     arrivals = [arrival(0, wish=wish), arrival(1, wish=wish)]
     entries = [entry(one, node.name, EPOCH, EPOCH + 1) for one, node in zip(arrivals, NODES, strict=True)]
     found = result(run(arrivals, entries), NODES)
@@ -127,13 +127,13 @@ def test_a_soft_wish_that_is_not_met_is_none():
 
 def test_the_report_sets_every_load_beside_kube_scheduler():
     arrivals = [arrival(0)]
-    cells = [Cell("slow", "build", 1.0, 9), Cell("fast", "build", 8.0, 9)]
+    cells = [LearnedRate("slow", "build", 1.0, 9), LearnedRate("fast", "build", 8.0, 9)]
 
     def took(scheduler, load, seconds, **more):
         return run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + seconds)], scheduler, load, **more)
 
     runs = [
-        took("eclectus", 0.8, 1.0, cells=cells),
+        took("eclectus", 0.8, 1.0, rates=cells),
         took("kube-scheduler", 0.8, 2.0),
         took("eclectus", 0.5, 3.0),
         took("kube-scheduler", 0.5, 4.0),

@@ -5,13 +5,13 @@ from rich.console import Console
 
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.screen import opened
-from eclectus_e2e.demo.snapshot import Contest, Scene
+from eclectus_e2e.demo.snapshot import RunId, Snapshot
 from eclectus_e2e.demo.speeds import NodeSpeed
 
 
 def scene(ended=3, created=10):
     speeds = [NodeSpeed("node-01", 1.0, 1.1, 9), NodeSpeed("node-02", 8.0, None, 0)]
-    return Scene(Contest("eclectus", 0.8), 12.0, 20, created, ended, speeds, [2, 1])
+    return Snapshot(RunId("eclectus", 0.8), 12.0, 20, created, ended, speeds, [2, 1])
 
 
 @pytest.mark.parametrize("terminal", [True, False])

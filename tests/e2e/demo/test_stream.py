@@ -6,7 +6,14 @@ from statistics import mean, pstdev
 
 import pytest
 
-from eclectus_e2e.demo.workload.arrivals import CLASSES, GPU_WISH, Arrival, Wish, capacity, stream
+from eclectus_e2e.demo.workload.arrivals import (
+    CLASSES,
+    GPU_CONSTRAINT,
+    Arrival,
+    NodeConstraint,
+    capacity,
+    poisson_arrivals,
+)
 from eclectus_e2e.demo.workload.pods import pod_object
 from eclectus_e2e.testbed.kubelet.admission import Demand
 from eclectus_e2e.testbed.kubelet.matching import selects
@@ -14,18 +21,18 @@ from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.testbed.kubelet.objects import Pod
 
 NODES = default_nodes(DEFAULT_SEED)
-MANY = stream(7, 20.0, 1000.0)
+MANY = poisson_arrivals(7, 20.0, 1000.0)
 
 
 def test_the_same_seed_is_the_same_stream():
-    assert stream(3, 20.0, 30.0) == stream(3, 20.0, 30.0)
-    assert stream(3, 20.0, 30.0) != stream(4, 20.0, 30.0)
+    assert poisson_arrivals(3, 20.0, 30.0) == poisson_arrivals(3, 20.0, 30.0)
+    assert poisson_arrivals(3, 20.0, 30.0) != poisson_arrivals(4, 20.0, 30.0)
 
 
 def test_another_load_is_the_same_pods_at_another_pace():
-    slow, fast = stream(3, 10.0, 60.0), stream(3, 20.0, 30.0)
-    assert [(one.kind, one.work_seconds, one.wish) for one in slow] == [
-        (one.kind, one.work_seconds, one.wish) for one in fast
+    slow, fast = poisson_arrivals(3, 10.0, 60.0), poisson_arrivals(3, 20.0, 30.0)
+    assert [(one.kind, one.work_seconds, one.constraint) for one in slow] == [
+        (one.kind, one.work_seconds, one.constraint) for one in fast
     ]
     assert [one.at_seconds for one in slow] == pytest.approx([2 * one.at_seconds for one in fast])
 
@@ -45,8 +52,8 @@ def test_each_class_has_its_share_mean_and_spread(kind):
 
 
 def test_a_third_has_wishes_hard_or_soft():
-    hard = sum(one.wish is not None and one.wish.hard for one in MANY) / len(MANY)
-    soft = sum(one.wish is not None and not one.wish.hard for one in MANY) / len(MANY)
+    hard = sum(one.constraint is not None and one.constraint.is_hard for one in MANY) / len(MANY)
+    soft = sum(one.constraint is not None and not one.constraint.is_hard for one in MANY) / len(MANY)
     assert hard + soft == pytest.approx(1 / 3, abs=0.02)
     assert hard > 0.15
     assert soft > 0.05
@@ -59,35 +66,35 @@ def test_capacity_is_what_the_nodes_get_done():
 
 def test_no_wish_leaves_too_few_nodes_for_those_who_have_it():
     """Even if every pod with a hard wish ran on the nodes of its wish alone, they would have room."""
-    for wish in {one.wish for one in MANY if one.wish and one.wish.hard}:
+    for wish in {one.constraint for one in MANY if one.constraint and one.constraint.is_hard}:
         allowed = [node for node in NODES if wish.met_by(node.labels)]
-        share = sum(one.wish == wish for one in MANY) / len(MANY)
+        share = sum(one.constraint == wish for one in MANY) / len(MANY)
         assert share * capacity(NODES) < 0.6 * capacity(allowed)
 
 
 @pytest.mark.parametrize(
     "wish",
     [
-        Wish("kubernetes.io/arch", ("arm64",), hard=True),
-        Wish("eclectus.dev/nic-gbps", ("25", "100"), hard=True),
-        GPU_WISH,
-        Wish("topology.kubernetes.io/zone", ("zone-a",), hard=False),
+        NodeConstraint("kubernetes.io/arch", ("arm64",), is_hard=True),
+        NodeConstraint("eclectus.dev/nic-gbps", ("25", "100"), is_hard=True),
+        GPU_CONSTRAINT,
+        NodeConstraint("topology.kubernetes.io/zone", ("zone-a",), is_hard=False),
         None,
     ],
 )
 def test_the_pod_asks_for_what_the_arrival_wishes(wish):
-    kind = next(kind for kind in CLASSES if bool(kind.gpus) == (wish == GPU_WISH))
+    kind = next(kind for kind in CLASSES if bool(kind.gpus) == (wish == GPU_CONSTRAINT))
     pod = pod_object(Arrival(5, 0.0, kind, 2.5, wish), "some-scheduler")
     for node in NODES:
         may = selects(pod["spec"], node.name, node.labels)
-        assert may == (wish is None or not wish.hard or wish.met_by(node.labels))
+        assert may == (wish is None or not wish.is_hard or wish.met_by(node.labels))
     preferred = "preferredDuringSchedulingIgnoredDuringExecution" in str(pod)
-    assert preferred == (wish is not None and not wish.hard)
+    assert preferred == (wish is not None and not wish.is_hard)
 
 
 def test_the_kubelet_reads_the_pod_as_it_is_meant():
     kind = CLASSES[3]
-    pod = pod_object(Arrival(5, 0.0, kind, 2.5, GPU_WISH), "some-scheduler")
+    pod = pod_object(Arrival(5, 0.0, kind, 2.5, GPU_CONSTRAINT), "some-scheduler")
     resources = Demand.of(pod["spec"]).resources
     assert (resources["cpu"], resources["nvidia.com/gpu"]) == (kind.cpu_millicores, 1)
     read = Pod(metadata=_metadata(pod), spec=pod["spec"])
@@ -96,7 +103,7 @@ def test_the_kubelet_reads_the_pod_as_it_is_meant():
 
 
 def test_every_wish_comes_up():
-    assert len(Counter(one.wish for one in MANY)) == 10  # none, GPU, 2 archs, NIC, 2 kernels, 3 zones
+    assert len(Counter(one.constraint for one in MANY)) == 10  # none, GPU, 2 archs, NIC, 2 kernels, 3 zones
 
 
 def _metadata(pod):

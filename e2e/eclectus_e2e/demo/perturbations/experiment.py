@@ -8,22 +8,22 @@ import msgspec
 from rich.console import Console
 
 from eclectus_e2e.demo import screen
-from eclectus_e2e.demo.environment import laid
-from eclectus_e2e.demo.perturbations.plan import Plan, cast
+from eclectus_e2e.demo.environment import started
+from eclectus_e2e.demo.perturbations.plan import Settings, make_layout
 from eclectus_e2e.demo.perturbations.plots import draw
 from eclectus_e2e.demo.perturbations.prediction import predict
-from eclectus_e2e.demo.perturbations.report import ShockReport, report
+from eclectus_e2e.demo.perturbations.report import PerturbationReport, report
 from eclectus_e2e.demo.perturbations.tables import tables
 from eclectus_e2e.demo.perturbations.timeline import run
 
 
-def act_two(plan: Plan, folder: Path, console: Console) -> ShockReport:
+def act_two(plan: Settings, folder: Path, console: Console) -> PerturbationReport:
     """Play it; writes act-two.json and act-two.png into the folder."""
-    players = cast(plan)
+    players = make_layout(plan)
     expected = predict(plan, players)
     with screen.opened(console) as shown:
         shown.say(f"starting a control plane with {len(players.nodes)} nodes, the chart and its operator")
-        with laid(folder / "cluster", players.nodes, values=_values(plan.learn)) as ground:
+        with started(folder / "cluster", players.nodes, values=_values(plan.learn)) as ground:
             noted = run(ground, plan, players, expected, shown)
     found = report(noted, plan, players, expected)
     folder.mkdir(parents=True, exist_ok=True)

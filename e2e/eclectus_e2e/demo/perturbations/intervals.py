@@ -7,25 +7,25 @@ from collections.abc import Sequence
 
 import msgspec
 
-from eclectus_e2e.demo.perturbations.plan import IDLE, Cast
+from eclectus_e2e.demo.perturbations.plan import IDLE, Layout
 from eclectus_e2e.demo.perturbations.prediction import Prediction
-from eclectus_e2e.demo.perturbations.timeline import Noted
+from eclectus_e2e.demo.perturbations.timeline import Observations
 from eclectus_e2e.demo.perturbations.truth import (
-    Instant,
     Pair,
+    RatesAt,
     Truth,
     first_learned,
-    judged,
+    judged_pairs,
     node_speeds,
     share_within_third,
 )
-from eclectus_e2e.demo.pod_waits import Waiting
-from eclectus_e2e.demo.speeds import THIRD
+from eclectus_e2e.demo.pod_waits import WaitingPods
+from eclectus_e2e.demo.speeds import TOLERANCE
 from eclectus_e2e.demo.workload.arrivals import WorkClass
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
 
-class Learnt(msgspec.Struct, frozen=True):
+class LearningInterval(msgspec.Struct, frozen=True):
     """Cells with enough samples at the end of a spell, and how well they are known."""
 
     cells: int
@@ -33,7 +33,7 @@ class Learnt(msgspec.Struct, frozen=True):
     seconds: float | None  # until enough of them first were
 
 
-class Recovered(msgspec.Struct, frozen=True):
+class RecoveryInterval(msgspec.Struct, frozen=True):
     """The same of the spell after the swap; and when the work had recovered from it.
 
     That is when as large a share of the pods goes to cells that are right, and no more pods wait than before:
@@ -47,7 +47,7 @@ class Recovered(msgspec.Struct, frozen=True):
     predicted_seconds: float
 
 
-class Frozen(msgspec.Struct, frozen=True):
+class FrozenNode(msgspec.Struct, frozen=True):
     """The node whose work stood still, and which then thawed."""
 
     node: str
@@ -60,7 +60,7 @@ class Frozen(msgspec.Struct, frozen=True):
     pods: int  # real ones that did
 
 
-class Idle(msgspec.Struct, frozen=True):
+class IdleNode(msgspec.Struct, frozen=True):
     """The node that real pods may not use."""
 
     true: float
@@ -71,38 +71,38 @@ class Idle(msgspec.Struct, frozen=True):
     @property
     def within_third(self) -> bool:
         """Whether it is known."""
-        return self.learned is not None and abs(self.learned / self.true - 1) <= THIRD
+        return self.learned is not None and abs(self.learned / self.true - 1) <= TOLERANCE
 
 
-class Story:
+class Intervals:
     """What was noted, ready to be asked."""
 
-    def __init__(self, noted: Noted, cast: Cast, classes: Sequence[WorkClass]) -> None:
+    def __init__(self, noted: Observations, cast: Layout, classes: Sequence[WorkClass]) -> None:
         self._noted, self._cast, self._classes = noted, cast, classes
         self.truth = Truth(noted.changes)
         self.pods = [one for one in noted.entries if one.name in noted.sent.at]
         self.probes = [one for one in noted.entries if one.name not in noted.sent.at]
         started = [one.started for one in self.pods if one.started]
-        self.waiting = Waiting(noted.sent.at.values(), started)
+        self.waiting = WaitingPods(noted.sent.at.values(), started)
 
-    def learnt(self) -> Learnt:
+    def learnt(self) -> LearningInterval:
         """From the first pod to the swap."""
-        return Learnt(*self._spell(self._noted.sent.began, self._noted.marks["swap"]))
+        return LearningInterval(*self._spell(self._noted.sent.began, self._noted.marks["swap"]))
 
-    def recovered(self, expected: Prediction) -> Recovered:
+    def recovered(self, expected: Prediction) -> RecoveryInterval:
         """From the swap to the frost."""
         marks, pods = self._noted.marks, self.pairs(self._noted.marks["freeze"])
         cells, share, learned = self._spell(marks["swap"], marks["freeze"])
-        before = [self.waiting.at(one.at) for one in self._noted.instants if one.at < marks["swap"]]
+        before = [self.waiting.at(one.at) for one in self._noted.readings if one.at < marks["swap"]]
         usual = max(before[len(before) // 2 :])
         calm = [
             one for one in self._between(marks["swap"], marks["freeze"]) if self.waiting.at(one.at) <= usual
         ]
         both = first_learned(calm, pods, self.truth)
         seconds = None if both is None else both - marks["swap"]
-        return Recovered(cells, share, learned, seconds, expected.recovery)
+        return RecoveryInterval(cells, share, learned, seconds, expected.recovery)
 
-    def frozen(self, expected: Prediction) -> Frozen:
+    def frozen(self, expected: Prediction) -> FrozenNode:
         """From the frost on."""
         marks, node = self._noted.marks, self._cast.frozen
         starts = [one.started for one in self.pods if one.node == node and one.started]
@@ -112,7 +112,7 @@ class Story:
         until = marks["over"] if back is None else back
         probes = _ended(self.probes, node, marks["thaw"], until)
         sign = min((one.finished for one in probes), default=until)
-        return Frozen(
+        return FrozenNode(
             node=node,
             cut_off_seconds=expected.cut_off,
             last_start_seconds=max(in_vain, default=0.0),
@@ -123,16 +123,16 @@ class Story:
             pods=len(_ended(self.pods, node, marks["thaw"], until)),
         )
 
-    def idle(self) -> Idle:
+    def idle(self) -> IdleNode:
         """All the time."""
-        end = node_speeds(self._noted.instants[-1], self.truth)
+        end = node_speeds(self._noted.readings[-1], self.truth)
         node = next(one for one in end if one.node == IDLE)
         probes = _ended(self.probes, IDLE, 0.0, self._noted.marks["over"])
-        return Idle(node.true, node.learned, len(probes), sum(one.node == IDLE for one in self.pods))
+        return IdleNode(node.true, node.learned, len(probes), sum(one.node == IDLE for one in self.pods))
 
     def pairs(self, until: float) -> dict[Pair, int]:
         """The cells that are judged for a spell that ends then, and the pods that ran there."""
-        return judged(self.pods, self.truth, self._classes, until)
+        return judged_pairs(self.pods, self.truth, self._classes, until)
 
     def _spell(self, since: float, until: float) -> tuple[int, float, float | None]:
         pairs, instants = self.pairs(until), self._between(since, until)
@@ -141,8 +141,8 @@ class Story:
         share = share_within_third(instants[-1], cells, self.truth)
         return len(pairs), share, None if first is None else first - since
 
-    def _between(self, since: float, until: float) -> list[Instant]:
-        return [one for one in self._noted.instants if since <= one.at <= until]
+    def _between(self, since: float, until: float) -> list[RatesAt]:
+        return [one for one in self._noted.readings if since <= one.at <= until]
 
     def _turned(self, state: str, since: float, until: float) -> float | None:
         """When the frozen node first counted as that."""

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.perturbations.plan import BENCH, PROBED, RESERVED
+from eclectus_e2e.demo.environment import Environment
+from eclectus_e2e.demo.perturbations.plan import BENCHMARK, PROBED, RESERVED
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.controlplane import free_ports
@@ -23,7 +23,7 @@ _READY_SECONDS = 60.0
 
 
 @contextmanager
-def running(ground: Ground) -> Iterator[None]:
+def running(ground: Environment) -> Iterator[None]:
     """The operator for the length of a block, leading when the block begins."""
     directory, installed = ground.plane.directory, ground.installed
     token = chart.service_account_kubeconfig(
@@ -62,7 +62,7 @@ def node_probe(name: str) -> dict[str, Any]:
         "spec": {
             "nodeSelector": {PROBED: "true"},
             "tolerations": [{**RESERVED, "operator": "Exists"}],
-            "classes": [{"name": BENCH, "unit": {"kind": "cpu", "units": UNITS}}],
+            "classes": [{"name": BENCHMARK, "unit": {"kind": "cpu", "units": UNITS}}],
             "limits": limits,
             "deadlines": {"schedulingSeconds": 5, "runningSeconds": 10, "deletingSeconds": 5},
         },

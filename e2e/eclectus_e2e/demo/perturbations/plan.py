@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from msgspec.structs import replace
 
 from eclectus_e2e.demo.workload.arrivals import Mix
-from eclectus_e2e.demo.workload.mixed import SPEEDS, mix, mixed_node, mixed_nodes, traded
+from eclectus_e2e.demo.workload.mixed import SPEEDS, mix, mixed_node, mixed_nodes, swapped_speeds
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 IDLE, IDLE_SPEED = "node-idle", SPEEDS[0]
 PROBED_SPEEDS = (SPEEDS[1], SPEEDS[2])  # before the swap, of the one that freezes and of another
-BENCH = "unit-cpu"  # class of the built-in benchmark's pods: a kind of work of its own
+BENCHMARK = "unit-cpu"  # class of the built-in benchmark's pods: a kind of work of its own
 PROBED = "demo.eclectus.dev/probed"  # label of the nodes that are probed
 RESERVED = {"key": "demo.eclectus.dev/reserved", "effect": "NoSchedule"}  # taint of the idle node
 
 
 @dataclass(frozen=True)
-class Plan:
+class Settings:
     """The act. Seconds count from the first arrival."""
 
-    each: int = 2  # nodes of each of the four groups
+    nodes_per_group: int = 2  # nodes of each of the four groups
     load: float = 0.4  # of what these nodes can do when it is known who suits what
-    size: float = 0.5  # of the work of mixed.py: thirteen pods a second on eight nodes
+    work_scale: float = 0.5  # of the work of mixed.py: thirteen pods a second on eight nodes
     learn_seconds: float = 90.0  # until the swap
     recover_seconds: float = 90.0  # from the swap to the frost
     rest_seconds: float = 10.0  # from the end of what stood still to the thaw: no work may come
@@ -35,11 +35,11 @@ class Plan:
     @property
     def mix(self) -> Mix:
         """What comes."""
-        return mix(self.size)
+        return mix(self.work_scale)
 
 
 @dataclass(frozen=True)
-class Cast:
+class Layout:
     """Who plays what: all nodes, the one that freezes, and the speed of each after the swap."""
 
     nodes: Sequence[NodeSpec]
@@ -52,15 +52,15 @@ class Cast:
         return [node for node in self.nodes if node.name != IDLE]
 
 
-def cast(plan: Plan) -> Cast:
+def make_layout(plan: Settings) -> Layout:
     """The nodes of the act. The one that freezes is among the fastest after the swap: it is missed."""
-    workers = mixed_nodes(plan.each, plan.seed)
+    workers = mixed_nodes(plan.nodes_per_group, plan.seed)
     # Three are probed, each the more often: the idle one, the one that freezes, and one to compare them with.
     probed = {speed: next(node.name for node in workers if node.speed == speed) for speed in PROBED_SPEEDS}
     workers = [_labelled(node) if node.name in probed.values() else node for node in workers]
     idle = replace(_labelled(mixed_node(IDLE, IDLE_SPEED)), taints=[RESERVED])
     nodes = [*workers, idle]
-    return Cast(nodes, probed[PROBED_SPEEDS[0]], traded(nodes))
+    return Layout(nodes, probed[PROBED_SPEEDS[0]], swapped_speeds(nodes))
 
 
 def _labelled(node: NodeSpec) -> NodeSpec:

@@ -8,12 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eclectus_e2e.demo.perturbations.intervals import Story
-from eclectus_e2e.demo.perturbations.plan import IDLE, Cast, Plan
-from eclectus_e2e.demo.perturbations.report import ShockReport
-from eclectus_e2e.demo.perturbations.timeline import Noted
-from eclectus_e2e.demo.perturbations.truth import SHARE_WANTED, node_speeds, share_within_third
-from eclectus_e2e.demo.workload.mixed import SPEEDS, traded_speed
+from eclectus_e2e.demo.perturbations.intervals import Intervals
+from eclectus_e2e.demo.perturbations.plan import IDLE, Layout, Settings
+from eclectus_e2e.demo.perturbations.report import PerturbationReport
+from eclectus_e2e.demo.perturbations.timeline import Observations
+from eclectus_e2e.demo.perturbations.truth import LEARNED_SHARE, node_speeds, share_within_third
+from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speed
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 # By speed before the swap, the slowest first: told apart by everybody, also in grey.
@@ -24,9 +24,9 @@ MARKS = {"swap": "swap", "freeze": "frost", "ended": "given up", "thaw": "thaw"}
 SHOWN_LEAST = 0.3  # what is slower, or stands still, is drawn at the edge
 
 
-def draw(found: ShockReport, noted: Noted, plan: Plan, cast: Cast, file: Path) -> None:
+def draw(found: PerturbationReport, noted: Observations, plan: Settings, cast: Layout, file: Path) -> None:
     """Write the picture as PNG."""
-    story = Story(noted, cast, plan.mix.classes)
+    story = Intervals(noted, cast, plan.mix.classes)
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(12, 9), layout="constrained", dpi=100)
         top, middle, bottom = figure.subplots(3, 1, height_ratios=(3, 2, 1.3), sharex=True)
@@ -52,10 +52,12 @@ def draw(found: ShockReport, noted: Noted, plan: Plan, cast: Cast, file: Path) -
         figure.savefig(file)
 
 
-def _speeds(axes: Axes, noted: Noted, story: Story, nodes: Sequence[NodeSpec], frozen: str) -> None:
+def _speeds(
+    axes: Axes, noted: Observations, story: Intervals, nodes: Sequence[NodeSpec], frozen: str
+) -> None:
     """Every node that takes real work."""
-    began, known = noted.sent.began, [node_speeds(one, story.truth) for one in noted.instants]
-    at = [one.at - began for one in noted.instants]
+    began, known = noted.sent.began, [node_speeds(one, story.truth) for one in noted.readings]
+    at = [one.at - began for one in noted.readings]
     for place, node in enumerate(story.truth.nodes):
         speed = next(one.speed for one in nodes if one.name == node)
         if node not in (IDLE, frozen):
@@ -63,7 +65,7 @@ def _speeds(axes: Axes, noted: Noted, story: Story, nodes: Sequence[NodeSpec], f
             axes.plot(at, learned, color=COLOURS[speed], linewidth=1.1, alpha=0.85)
     swap, end = noted.marks["swap"] - began, at[-1]
     for speed in SPEEDS:
-        after = traded_speed(speed)
+        after = swapped_speed(speed)
         axes.plot(
             [0, swap, swap, end],
             [speed, speed, after, after],
@@ -77,16 +79,16 @@ def _speeds(axes: Axes, noted: Noted, story: Story, nodes: Sequence[NodeSpec], f
     axes.legend(frameon=False, ncols=4, loc="lower right", fontsize=8)
 
 
-def _single(axes: Axes, noted: Noted, story: Story, frozen: str) -> None:
+def _single(axes: Axes, noted: Observations, story: Intervals, frozen: str) -> None:
     """The node that freezes and the one that is only probed, with every probe that ended there."""
     began, places = noted.sent.began, story.truth.nodes
-    known = [node_speeds(one, story.truth) for one in noted.instants]
-    at = [one.at - began for one in noted.instants]
+    known = [node_speeds(one, story.truth) for one in noted.readings]
+    at = [one.at - began for one in noted.readings]
     for node, colour, words in ((frozen, FROZEN_COLOUR, "freezes"), (IDLE, IDLE_COLOUR, "is only probed")):
         place = places.index(node)
         true = [max(one[place].true, SHOWN_LEAST) for one in known]
         axes.step(at, true, where="post", color=colour, linestyle=DASHES, linewidth=2.0, alpha=0.6)
-        states = [one.state(node) for one in noted.instants]
+        states = [one.state(node) for one in noted.readings]
         learned = [_believed(one[place].learned, state) for one, state in zip(known, states, strict=True)]
         axes.plot(at, learned, color=colour, linewidth=1.4, label=f"the node that {words}")
         there = [one for one in story.probes if one.node == node and one.outcome == "succeeded"]
@@ -102,23 +104,23 @@ def _believed(learned: float | None, state: str) -> float:
     return np.nan if learned is None else learned
 
 
-def _health(axes: Axes, noted: Noted, story: Story, found: ShockReport) -> None:
+def _health(axes: Axes, noted: Observations, story: Intervals, found: PerturbationReport) -> None:
     """Cells that are right, and pods that wait."""
     began, marks = noted.sent.began, noted.marks
     spells = ((began, marks["swap"]), (marks["swap"], marks["freeze"]), (marks["freeze"], marks["over"]))
     for since, until in spells:
         cells = dict.fromkeys(story.pairs(until), 1)
-        inside = [one for one in noted.instants if since <= one.at <= until]
+        inside = [one for one in noted.readings if since <= one.at <= until]
         share = [share_within_third(one, cells, story.truth) for one in inside]
         axes.plot([one.at - began for one in inside], share, color=COLOURS[SPEEDS[-1]])
-    axes.axhline(SHARE_WANTED, color=TRUTH_COLOUR, linewidth=0.7, linestyle=":")
+    axes.axhline(LEARNED_SHARE, color=TRUTH_COLOUR, linewidth=0.7, linestyle=":")
     predicted = marks["swap"] - began + found.recovered.predicted_seconds
     axes.axvspan(marks["swap"] - began, predicted, color="#fff3d6", zorder=0)
     axes.text(predicted, 0.3, " recovery as predicted", fontsize=8, color="#8a6d1d")
     axes.set(ylim=(0, 1.05), ylabel="cells within 1/3")
     waiting = axes.twinx()
     waiting.spines["right"].set_visible(True)
-    at, queue = zip(*((one.at - began, story.waiting.at(one.at)) for one in noted.instants), strict=True)
+    at, queue = zip(*((one.at - began, story.waiting.at(one.at)) for one in noted.readings), strict=True)
     waiting.plot(at, queue, color=TRUTH_COLOUR, linewidth=0.7)
     waiting.set_ylabel("pods waiting (thin)")
     waiting.set_ylim(bottom=0)
@@ -132,6 +134,6 @@ def _speed_axis(axes: Axes, title: str) -> None:
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
 
 
-def _marks(axes: Axes, noted: Noted) -> None:
+def _marks(axes: Axes, noted: Observations) -> None:
     for name in MARKS:
         axes.axvline(noted.marks[name] - noted.sent.began, color=TRUTH_COLOUR, linewidth=0.8)

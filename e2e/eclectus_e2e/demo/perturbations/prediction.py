@@ -25,7 +25,7 @@ from statistics import mean
 from eclectus.maths.window import unlikelihood
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.alarm import samples_until_alarm
-from eclectus_e2e.demo.perturbations.plan import Cast, Plan
+from eclectus_e2e.demo.perturbations.plan import Layout, Settings
 from eclectus_e2e.demo.workload.mixed import SPEEDS
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
@@ -39,7 +39,7 @@ class Prediction:
     cut_off: float
 
 
-def predict(plan: Plan, cast: Cast) -> Prediction:
+def predict(plan: Settings, cast: Layout) -> Prediction:
     """What the settings promise of this act."""
     learn, classes = RosellaLearn(**plan.learn), plan.mix.classes  # type: ignore[arg-type]
     work, biggest = max(kind.work_seconds for kind in classes), max(kind.cpu_millicores for kind in classes)

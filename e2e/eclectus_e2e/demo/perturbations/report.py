@@ -5,20 +5,26 @@ from collections.abc import Iterator
 
 import msgspec
 
-from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.perturbations.intervals import Frozen, Idle, Learnt, Recovered, Story
+from eclectus_e2e.demo.alarm import PREDICTION_FACTOR
+from eclectus_e2e.demo.perturbations.intervals import (
+    FrozenNode,
+    IdleNode,
+    Intervals,
+    LearningInterval,
+    RecoveryInterval,
+)
 from eclectus_e2e.demo.perturbations.operator_process import MILLICORES
-from eclectus_e2e.demo.perturbations.plan import Cast, Plan
+from eclectus_e2e.demo.perturbations.plan import Layout, Settings
 from eclectus_e2e.demo.perturbations.prediction import Prediction
-from eclectus_e2e.demo.perturbations.timeline import Noted
-from eclectus_e2e.demo.perturbations.truth import SHARE_WANTED
-from eclectus_e2e.demo.pod_waits import SPARE_MOST, Probes, starts_text, stays, taken
+from eclectus_e2e.demo.perturbations.timeline import Observations
+from eclectus_e2e.demo.perturbations.truth import LEARNED_SHARE
+from eclectus_e2e.demo.pod_waits import MAX_SPARE_SHARE, ProbeUsage, probe_usage, start_times_text, stays
 from eclectus_e2e.demo.stream.audit import overcommitted_moments
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Criterion(msgspec.Struct, frozen=True):
     """One thing that was wanted of the act."""
 
     what: str
@@ -27,24 +33,24 @@ class Wanted(msgspec.Struct, frozen=True):
     met: bool
 
 
-class ShockReport(msgspec.Struct, frozen=True, kw_only=True):
+class PerturbationReport(msgspec.Struct, frozen=True, kw_only=True):
     """The file build/demo/act-two.json."""
 
     seed: int
     nodes: int
     load: float
     pods: int
-    learnt: Learnt
-    recovered: Recovered
-    frozen: Frozen
-    idle: Idle
-    probes: Probes
+    learnt: LearningInterval
+    recovered: RecoveryInterval
+    frozen: FrozenNode
+    idle: IdleNode
+    probes: ProbeUsage
     sent_again: int  # pods that stood still on the frozen node
     lost: int
     doubled: int
     overcommitted: int
     violations: int
-    wanted: list[Wanted]
+    wanted: list[Criterion]
 
     @property
     def sound(self) -> bool:
@@ -52,15 +58,15 @@ class ShockReport(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.lost or self.doubled or self.overcommitted or self.violations)
 
 
-def report(noted: Noted, plan: Plan, cast: Cast, expected: Prediction) -> ShockReport:
+def report(noted: Observations, plan: Settings, cast: Layout, expected: Prediction) -> PerturbationReport:
     """Judge the act."""
-    story = Story(noted, cast, plan.mix.classes)
+    story = Intervals(noted, cast, plan.mix.classes)
     learnt, recovered = story.learnt(), story.recovered(expected)
     frozen, idle, probes = story.frozen(expected), story.idle(), _probes(noted, cast)
     arrivals = {pod_name(one): one for one in noted.arrivals}
     ran = Counter(one.name for one in story.pods if one.started)
     succeeded = {one.name for one in story.pods if one.outcome == "succeeded"}
-    return ShockReport(
+    return PerturbationReport(
         seed=plan.seed,
         nodes=len(cast.nodes),
         load=plan.load,
@@ -70,8 +76,8 @@ def report(noted: Noted, plan: Plan, cast: Cast, expected: Prediction) -> ShockR
         frozen=frozen,
         idle=idle,
         probes=probes,
-        sent_again=len(noted.moved),
-        lost=len(arrivals.keys() - succeeded - noted.moved),
+        sent_again=len(noted.resent),
+        lost=len(arrivals.keys() - succeeded - noted.resent),
         doubled=sum(count > 1 for count in ran.values()),
         overcommitted=noted.counters.overcommitted + overcommitted_moments(story.pods, arrivals, cast.nodes),
         violations=noted.counters.violations + idle.pods,
@@ -79,43 +85,56 @@ def report(noted: Noted, plan: Plan, cast: Cast, expected: Prediction) -> ShockR
     )
 
 
-def _probes(noted: Noted, cast: Cast) -> Probes:
+def _probes(noted: Observations, cast: Layout) -> ProbeUsage:
     millicores = {pod_name(one): one.kind.cpu_millicores for one in noted.arrivals}
     pods, probes = stays(noted.entries, noted.sent.at, millicores, MILLICORES)
     room = {node.name: amount("cpu", node.allocatable["cpu"]) for node in cast.nodes}
-    return taken(pods, probes, room, noted.marks["over"] - noted.sent.began)
+    return probe_usage(pods, probes, room, noted.marks["over"] - noted.sent.began)
 
 
 def _wanted(
-    learnt: Learnt, recovered: Recovered, frozen: Frozen, idle: Idle, probes: Probes
-) -> Iterator[Wanted]:
-    share = f"at least {SHARE_WANTED:.0%} within a third"
+    learnt: LearningInterval,
+    recovered: RecoveryInterval,
+    frozen: FrozenNode,
+    idle: IdleNode,
+    probes: ProbeUsage,
+) -> Iterator[Criterion]:
+    share = f"at least {LEARNED_SHARE:.0%} within a third"
     spells = (("before the swap", learnt, learnt.seconds), ("after it", recovered, recovered.learned_seconds))
     for what, one, seconds in spells:
         found = f"{one.share:.0%} of {one.cells} cells, {_text(seconds)}"
-        yield Wanted(f"speeds learned {what}", found, share, one.share >= SHARE_WANTED)
-    limit = WANTED * recovered.predicted_seconds
-    yield _within("recovered from the swap", recovered.seconds, limit, f"{WANTED:g} x predicted: ")
+        yield Criterion(f"speeds learned {what}", found, share, one.share >= LEARNED_SHARE)
+    limit = PREDICTION_FACTOR * recovered.predicted_seconds
+    yield _within("recovered from the swap", recovered.seconds, limit, f"{PREDICTION_FACTOR:g} x predicted: ")
     last, cut_off = frozen.last_start_seconds, frozen.cut_off_seconds
     yield _within("last real pod started on the frozen node", last, cut_off, "its cut-off: ")
-    yield _within("counts as dead", frozen.dead_seconds, WANTED * cut_off, f"{WANTED:g} x cut-off: ")
+    yield _within(
+        "counts as dead",
+        frozen.dead_seconds,
+        PREDICTION_FACTOR * cut_off,
+        f"{PREDICTION_FACTOR:g} x cut-off: ",
+    )
     alone = frozen.back_seconds is not None and not frozen.starts_while_out
     found = f"{_text(frozen.back_seconds)}, {frozen.starts_while_out} real pods before the first probe"
-    yield Wanted("returns after the thaw by probes", found, "back, 0 real pods", alone)
+    yield Criterion("returns after the thaw by probes", found, "back, 0 real pods", alone)
     known = "nothing" if idle.learned is None else f"{idle.learned:.2f} of {idle.true:g}"
     found = f"{known}, {idle.probes} probes, {idle.pods} real pods"
-    yield Wanted(
+    yield Criterion(
         "idle node known by probes alone", found, "within a third, 0", idle.within_third and not idle.pods
     )
     spare = f"{probes.spare_share:.1%} of spare, {probes.capacity_share:.1%} of all"
-    yield Wanted("probes take", spare, f"at most {SPARE_MOST:.0%} of spare", probes.spare_share <= SPARE_MOST)
-    found = f"{starts_text(probes.met)}; {starts_text(probes.unmet)} of others"
-    yield Wanted("pods that met a probe started after", found, "none later than others", probes.delay_nobody)
+    yield Criterion(
+        "probes take", spare, f"at most {MAX_SPARE_SHARE:.0%} of spare", probes.spare_share <= MAX_SPARE_SHARE
+    )
+    found = f"{start_times_text(probes.met)}; {start_times_text(probes.unmet)} of others"
+    yield Criterion(
+        "pods that met a probe started after", found, "none later than others", probes.delay_no_pod
+    )
 
 
-def _within(what: str, seconds: float | None, most: float, words: str) -> Wanted:
+def _within(what: str, seconds: float | None, most: float, words: str) -> Criterion:
     met = seconds is not None and seconds <= most
-    return Wanted(what, _text(seconds), f"{words}{most:.1f} s", met)
+    return Criterion(what, _text(seconds), f"{words}{most:.1f} s", met)
 
 
 def _text(seconds: float | None) -> str:

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.perturbations.report import ShockReport
+from eclectus_e2e.demo.perturbations.report import PerturbationReport
 
 
-def tables(report: ShockReport) -> Iterator[Table | str]:
+def tables(report: PerturbationReport) -> Iterator[Table | str]:
     """Headings and a table: what was wanted, and what came of it."""
     yield (
         f"\n[bold]Act two[/]: {report.pods} pods on {report.nodes} nodes at load {report.load:g}; "

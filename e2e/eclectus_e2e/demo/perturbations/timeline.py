@@ -8,20 +8,20 @@ from dataclasses import dataclass, field, replace
 import uvloop
 
 from eclectus_e2e.demo import schedulers
-from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.environment import Ground
+from eclectus_e2e.demo.alarm import PREDICTION_FACTOR
+from eclectus_e2e.demo.environment import Environment
 from eclectus_e2e.demo.perturbations import operator_process
-from eclectus_e2e.demo.perturbations.plan import Cast, Plan
+from eclectus_e2e.demo.perturbations.plan import Layout, Settings
 from eclectus_e2e.demo.perturbations.prediction import Prediction
-from eclectus_e2e.demo.perturbations.truth import Change, Instant, change
-from eclectus_e2e.demo.schedulers import CONTESTANTS
+from eclectus_e2e.demo.perturbations.truth import RatesAt, SpeedChange, speed_change
+from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.screen import Screen
-from eclectus_e2e.demo.snapshot import Contest, look
-from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream.report import OURS
+from eclectus_e2e.demo.snapshot import RunId, take_snapshot
+from eclectus_e2e.demo.speeds import LearnedRate
+from eclectus_e2e.demo.stream.report import ECLECTUS
 from eclectus_e2e.demo.workload import load
-from eclectus_e2e.demo.workload.arrivals import Arrival, stream
-from eclectus_e2e.demo.workload.load import Sent
+from eclectus_e2e.demo.workload.arrivals import Arrival, poisson_arrivals
+from eclectus_e2e.demo.workload.load import SentPods
 from eclectus_e2e.demo.workload.mixed import SCAN, best_capacity, scan_factor
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.errors import StartError
@@ -38,60 +38,62 @@ SILENT_SECONDS = 30.0  # longer than a Lease is held
 NOTHING_COUNTED = Counters(
     started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0
 )
-_SCHEDULER = CONTESTANTS[OURS].scheduler_name
+_SCHEDULER = SCHEDULERS[ECLECTUS].scheduler_name
 
 
 @dataclass
-class Noted:
+class Observations:
     """What was done and seen, in Unix seconds. Grows while the act runs."""
 
-    sent: Sent
+    sent: SentPods
     arrivals: list[Arrival]
-    changes: list[Change] = field(default_factory=list)
-    instants: list[Instant] = field(default_factory=list)
+    changes: list[SpeedChange] = field(default_factory=list)
+    readings: list[RatesAt] = field(default_factory=list)
     marks: dict[str, float] = field(default_factory=dict)  # swap, freeze, ended, thaw, over
-    moved: set[str] = field(default_factory=set)  # pods that stood still, were deleted and sent again
+    resent: set[str] = field(default_factory=set)  # pods that stood still, were deleted and sent again
     entries: Sequence[Entry] = ()
     counters: Counters = NOTHING_COUNTED
 
 
-def run(ground: Ground, plan: Plan, cast: Cast, expected: Prediction, screen: Screen) -> Noted:
+def run(
+    ground: Environment, plan: Settings, cast: Layout, expected: Prediction, screen: Screen
+) -> Observations:
     """Play the act and wait for its last pod."""
     per_second = plan.load * best_capacity(cast.workers, plan.mix)
     longest = plan.learn_seconds + plan.recover_seconds + plan.rest_seconds + plan.after_seconds
-    longest += PATIENCE * (WANTED * expected.cut_off + BACK_SECONDS)
-    arrivals = stream(plan.seed, per_second, longest, plan.mix)
+    longest += PATIENCE * (PREDICTION_FACTOR * expected.cut_off + BACK_SECONDS)
+    arrivals = poisson_arrivals(plan.seed, per_second, longest, plan.mix)
     screen.say(f"act two: {per_second:.1f} pods a second on {len(cast.workers)} nodes, beside one that idles")
-    with schedulers.running(ground, OURS), operator_process.running(ground):
-        noted = Noted(Sent(len(arrivals), time.time() + BEGIN_SECONDS), arrivals)
-        uvloop.run(_Act(ground, plan, cast, expected, screen, noted).play())
+    with schedulers.running(ground, ECLECTUS), operator_process.running(ground):
+        noted = Observations(SentPods(len(arrivals), time.time() + BEGIN_SECONDS), arrivals)
+        uvloop.run(_Timeline(ground, plan, cast, expected, screen, noted).play())
     return noted
 
 
 @dataclass
-class _Act:
+class _Timeline:
     """One performance."""
 
-    ground: Ground
-    plan: Plan
-    cast: Cast
+    ground: Environment
+    plan: Settings
+    cast: Layout
     expected: Prediction
     screen: Screen
-    noted: Noted
+    noted: Observations
 
     async def play(self) -> None:
         """From the first pod to the last."""
         noted, kubelet = self.noted, self.ground.kubelet
-        noted.changes += [change(noted.sent.began, node.name, node.speed) for node in self.cast.nodes]
+        noted.changes += [speed_change(noted.sent.began, node.name, node.speed) for node in self.cast.nodes]
         async with Api(read_access(self.ground.plane.kubeconfig)) as api, asyncio.TaskGroup() as group:
-            going_on = [group.create_task(load.sweep(api)), group.create_task(self._note())]
+            going_on = [group.create_task(load.delete_succeeded(api)), group.create_task(self._note())]
             sending = group.create_task(load.send(api, tuple(noted.arrivals), _SCHEDULER, noted.sent))
             await operator_process.ask(api)
             await self._script(api)
             noted.sent.is_over = True  # a request that is cut off may have created its pod, or not
             await sending
             self.screen.say("the last pods end")
-            await load.emptied(api, DRAIN_SECONDS)
+            await load.wait_until_empty(api, DRAIN_SECONDS)
             noted.marks["over"] = time.time()
             for task in going_on:
                 task.cancel()
@@ -107,7 +109,9 @@ class _Act:
         await _until(noted.marks["swap"] + plan.recover_seconds)
         # 3. One node freezes: what runs there stands still, and its kubelet goes on to say that all is well.
         await self._do("freeze", f"{frozen} freezes", {frozen: 0.0})
-        await self._await(lambda: self._state() == "dead", PATIENCE * WANTED * self.expected.cut_off)
+        await self._await(
+            lambda: self._state() == "dead", PATIENCE * PREDICTION_FACTOR * self.expected.cut_off
+        )
         # 4. Whoever sent what stands still gives it up and sends it again, as a Job with a deadline would.
         await self._send_again(api, frozen)
         noted.marks["ended"] = time.time()
@@ -124,7 +128,7 @@ class _Act:
             factors = {SCAN: scan_factor(speed)} if speed else None
             set_speed = self.ground.kubelet.set_speed
             await asyncio.to_thread(set_speed, speed, nodes=[node], class_factors=factors)
-            self.noted.changes.append(change(time.time(), node, speed))
+            self.noted.changes.append(speed_change(time.time(), node, speed))
         self.screen.say(words)
 
     async def _await(self, condition: Callable[[], bool], seconds: float) -> None:
@@ -134,23 +138,23 @@ class _Act:
             await asyncio.sleep(NOTE_SECONDS)
 
     def _state(self) -> str:
-        return self.noted.instants[-1].state(self.cast.frozen)
+        return self.noted.readings[-1].state(self.cast.frozen)
 
     async def _note(self) -> None:
         """For ever: note what is believed, and show it."""
-        contest = Contest("act two", self.plan.load)
+        contest = RunId("act two", self.plan.load)
         while True:
-            cells = await asyncio.to_thread(schedulers.learned, self.ground.address)
+            cells = await asyncio.to_thread(schedulers.learned_rates, self.ground.address)
             self._heard(cells)
-            scene = await asyncio.to_thread(look, self.ground, contest, self.noted.sent, cells)
+            scene = await asyncio.to_thread(take_snapshot, self.ground, contest, self.noted.sent, cells)
             await asyncio.to_thread(self.screen.show, scene)
             await asyncio.sleep(NOTE_SECONDS)
 
-    def _heard(self, cells: list[Cell]) -> None:
+    def _heard(self, cells: list[LearnedRate]) -> None:
         """Note an answer; raise StartError when there has been none for long, as after a lost Lease."""
-        now, instants = time.time(), self.noted.instants
-        if cells or not instants or not instants[-1].cells:
-            instants.append(Instant(now, cells))
+        now, instants = time.time(), self.noted.readings
+        if cells or not instants or not instants[-1].rates:
+            instants.append(RatesAt(now, cells))
         elif now - instants[-1].at > SILENT_SECONDS:
             tail = log_tail(self.ground.plane.directory, schedulers.PROCESS)
             raise StartError(f"the scheduler has not answered for {SILENT_SECONDS:.0f} s\n{tail}")
@@ -158,10 +162,10 @@ class _Act:
     async def _send_again(self, api: Api, node: str) -> None:
         noted = self.noted
         by_name = {pod_name(one): one for one in noted.arrivals}
-        for name in await load.give_up(api, node):
+        for name in await load.delete_on_node(api, node):
             again = replace(by_name[name], number=len(noted.arrivals))
             noted.arrivals.append(again)
-            noted.moved.add(name)
+            noted.resent.add(name)
             await load.create(api, again, _SCHEDULER, noted.sent, time.time())
 
 

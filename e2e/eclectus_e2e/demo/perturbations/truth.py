@@ -12,21 +12,21 @@ from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
-from eclectus_e2e.demo.perturbations.plan import BENCH
-from eclectus_e2e.demo.speeds import THIRD, Cell, NodeSpeed, compared
+from eclectus_e2e.demo.perturbations.plan import BENCHMARK
+from eclectus_e2e.demo.speeds import TOLERANCE, LearnedRate, NodeSpeed, compare_speeds
 from eclectus_e2e.demo.workload.arrivals import WorkClass
 from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, scan_factor
 from eclectus_e2e.testbed.kubelet.journal import Entry
 
-SURE = 2.58  # standard errors: 99 in 100
+STANDARD_ERRORS = 2.58  # standard errors: 99 in 100
 LEAST_SAMPLES = 8
-SHARE_WANTED = 0.95
+LEARNED_SHARE = 0.95
 
 Pair = tuple[str, str]  # node, class
 
 
 @dataclass(frozen=True)
-class Change:
+class SpeedChange:
     """From now on a node works so fast, at each class."""
 
     at: float
@@ -35,28 +35,28 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Instant:
+class RatesAt:
     """What the scheduler believed at one moment."""
 
     at: float
-    cells: Sequence[Cell]
+    rates: Sequence[LearnedRate]
 
     def state(self, node: str) -> str:
         """The node's state; unknown while nothing was learned of it."""
-        return next((cell.state for cell in self.cells if cell.node == node), "unknown")
+        return next((cell.state for cell in self.rates if cell.node == node), "unknown")
 
 
-def change(at: float, node: str, speed: float) -> Change:
+def speed_change(at: float, node: str, speed: float) -> SpeedChange:
     """A node of the mixed cluster at that speed; at 0 nothing moves there."""
     scan = speed * scan_factor(speed) if speed else 0.0
-    return Change(at, node, {**{kind.name: speed for kind in CLASSES}, SCAN: scan, BENCH: speed})
+    return SpeedChange(at, node, {**{kind.name: speed for kind in CLASSES}, SCAN: scan, BENCHMARK: speed})
 
 
 class Truth:
     """The true speeds over time."""
 
-    def __init__(self, changes: Iterable[Change]) -> None:
-        self._changes: dict[str, list[Change]] = defaultdict(list)
+    def __init__(self, changes: Iterable[SpeedChange]) -> None:
+        self._changes: dict[str, list[SpeedChange]] = defaultdict(list)
         for change in sorted(changes, key=lambda each: each.at):
             self._changes[change.node].append(change)
 
@@ -65,7 +65,7 @@ class Truth:
         """All of them."""
         return sorted(self._changes)
 
-    def changed(self, node: str, at: float) -> Change:
+    def changed(self, node: str, at: float) -> SpeedChange:
         """The newest change of a node at that time; the first one there is, before that."""
         known = self._changes[node]
         return next((change for change in reversed(known) if change.at <= at), known[0])
@@ -76,12 +76,12 @@ class Truth:
         return self.changed(node, at).speeds.get(klass, 0.0)
 
 
-def enough(kind: WorkClass) -> int:
+def samples_needed(kind: WorkClass) -> int:
     """How many samples of this kind of work tell a speed within a third."""
-    return max(LEAST_SAMPLES, ceil((SURE / THIRD) ** 2 / kind.shape))
+    return max(LEAST_SAMPLES, ceil((STANDARD_ERRORS / TOLERANCE) ** 2 / kind.shape))
 
 
-def judged(
+def judged_pairs(
     entries: Iterable[Entry], truth: Truth, classes: Sequence[WorkClass], until: float
 ) -> dict[Pair, int]:
     """Cells with enough samples at that time, and how many those are."""
@@ -89,13 +89,13 @@ def judged(
     for entry in entries:
         if entry.outcome == "succeeded" and entry.finished <= until:
             counts[entry.node, entry.klass] += entry.started >= truth.changed(entry.node, until).at
-    needed = {kind.name: enough(kind) for kind in classes}
+    needed = {kind.name: samples_needed(kind) for kind in classes}
     return {pair: count for pair, count in counts.items() if pair[1] in needed and count >= needed[pair[1]]}
 
 
-def share_within_third(instant: Instant, weights: Mapping[Pair, float], truth: Truth) -> float:
+def share_within_third(instant: RatesAt, weights: Mapping[Pair, float], truth: Truth) -> float:
     """Share by weight of these cells that are learned within a third; one of which nothing is said is not."""
-    learned = {(cell.node, cell.workload): cell.rate for cell in instant.cells}
+    learned = {(cell.node, cell.workload): cell.rate for cell in instant.rates}
     ratios: dict[str, dict[Pair, float]] = defaultdict(dict)
     for pair in weights:
         if pair in learned and truth.speed(pair, instant.at):
@@ -105,18 +105,18 @@ def share_within_third(instant: Instant, weights: Mapping[Pair, float], truth: T
         weights[pair]
         for klass, found in ratios.items()
         for pair, ratio in found.items()
-        if abs(ratio / usual[klass] - 1) <= THIRD
+        if abs(ratio / usual[klass] - 1) <= TOLERANCE
     )
     return right / sum(weights.values()) if weights else 0.0
 
 
-def node_speeds(instant: Instant, truth: Truth) -> list[NodeSpeed]:
+def node_speeds(instant: RatesAt, truth: Truth) -> list[NodeSpeed]:
     """How fast each node is at computing, learned beside true, on one scale: for pictures."""
-    true = {node: truth.speed((node, BENCH), instant.at) for node in truth.nodes}
-    return compared([cell for cell in instant.cells if cell.workload != SCAN], true)
+    true = {node: truth.speed((node, BENCHMARK), instant.at) for node in truth.nodes}
+    return compare_speeds([cell for cell in instant.rates if cell.workload != SCAN], true)
 
 
-def first_learned(instants: Iterable[Instant], weights: Mapping[Pair, float], truth: Truth) -> float | None:
+def first_learned(instants: Iterable[RatesAt], weights: Mapping[Pair, float], truth: Truth) -> float | None:
     """When enough of these cells were first within a third; None if never."""
     shares = ((one.at, share_within_third(one, weights, truth)) for one in instants)
-    return next((at for at, share in shares if share >= SHARE_WANTED), None)
+    return next((at for at, share in shares if share >= LEARNED_SHARE), None)

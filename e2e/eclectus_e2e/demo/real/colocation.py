@@ -7,15 +7,15 @@ from collections.abc import Mapping
 
 import msgspec
 
-from eclectus_e2e.demo.real.observations import Noted, Stream
+from eclectus_e2e.demo.real.observations import Observations, Stream
 
-ROUNDS = 4  # pods to each node, of each kind
+PODS_PER_NODE = 4  # pods to each node, of each kind
 CLASS = "meeting"  # of the pods and the probes: what they take is no sample of the act's own work
-SHARE = 0.25  # of the act's units, in each pod
-LONG = 20.0  # times the act's units, in each probe: none ends before it is met
+POD_UNITS_SHARE = 0.25  # of the act's units, in each pod
+PROBE_UNITS_FACTOR = 20.0  # times the act's units, in each probe: none ends before it is met
 
 
-class Visits(msgspec.Struct, frozen=True):
+class PodTimes(msgspec.Struct, frozen=True):
     """Pods of one node, means in seconds: from being sent to running, and from there to their end."""
 
     pods: int
@@ -24,22 +24,24 @@ class Visits(msgspec.Struct, frozen=True):
     run_seconds: float
 
 
-class Meeting(msgspec.Struct, frozen=True):
+class ColocationTrials(msgspec.Struct, frozen=True):
     """One node's pods beside a probe, and alone."""
 
     node: str
     quota: float
-    beside: Visits | None  # None: no pod
-    alone: Visits | None
+    beside: PodTimes | None  # None: no pod
+    alone: PodTimes | None
 
 
-def meetings(noted: Noted, quotas: Mapping[str, float]) -> list[Meeting]:
+def colocation_trials(noted: Observations, quotas: Mapping[str, float]) -> list[ColocationTrials]:
     """Of every node; a pod that was to meet a probe, and did not, counts for nothing."""
     return [
-        Meeting(
+        ColocationTrials(
             node,
             quota,
-            _visits(noted.beside, [name for name in _sent_to(noted.beside, node) if _met(noted, name, node)]),
+            _visits(
+                noted.colocated, [name for name in _sent_to(noted.colocated, node) if _met(noted, name, node)]
+            ),
             _visits(noted.alone, _sent_to(noted.alone, node)),
         )
         for node, quota in quotas.items()
@@ -50,14 +52,14 @@ def _sent_to(stream: Stream, node: str) -> list[str]:
     return [name for name, (where, _) in stream.ended.items() if where == node]
 
 
-def _met(noted: Noted, name: str, node: str) -> bool:
-    sent = noted.beside.sent[name]
+def _met(noted: Observations, name: str, node: str) -> bool:
+    sent = noted.colocated.sent[name]
     return any(one.node == node and one.started < sent < one.ended for one in noted.probes.values())
 
 
-def _visits(stream: Stream, names: list[str]) -> Visits | None:
+def _visits(stream: Stream, names: list[str]) -> PodTimes | None:
     if not names:
         return None
     starts = [stream.started[name] - stream.sent[name] for name in names]
     runs = [stream.ended[name][1] - stream.started[name] for name in names]
-    return Visits(len(names), sum(starts) / len(starts), max(starts), sum(runs) / len(runs))
+    return PodTimes(len(names), sum(starts) / len(starts), max(starts), sum(runs) / len(runs))

@@ -7,13 +7,13 @@ import uvloop
 from rich.console import Console
 
 from eclectus_e2e.demo.real.objects import POOL, VALUES, WORKERS
-from eclectus_e2e.demo.real.observations import Noted
+from eclectus_e2e.demo.real.observations import Observations
 from eclectus_e2e.demo.real.plan import SYSTEM, Plan
 from eclectus_e2e.demo.real.plots import draw
 from eclectus_e2e.demo.real.report import RealReport, report
 from eclectus_e2e.demo.real.tables import tables
-from eclectus_e2e.demo.real.timeline import Act
-from eclectus_e2e.demo.screen import Lines
+from eclectus_e2e.demo.real.timeline import Timeline
+from eclectus_e2e.demo.screen import PlainScreen
 from eclectus_e2e.errors import MachineError
 from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.images import archives
@@ -31,7 +31,7 @@ def act_on_real_nodes(plan: Plan, folder: Path, console: Console) -> RealReport:
     """Play it; writes real.json and real.png into the folder. MachineError says what the machine lacks."""
     if reason := needs.why_not() or archives.why_not():
         raise MachineError(reason)
-    shown = Lines(console)
+    shown = PlainScreen(console)
     specs = [NodeSpec(SYSTEM, 1.0, {POOL: "system"})]
     specs += [NodeSpec(name, quota, {POOL: WORKERS}) for name, quota in plan.quotas.items()]
     shown.say("building images, where they are not there yet")
@@ -54,10 +54,10 @@ def _install(real: RealNodes) -> None:
     Release(real.plane.kubeconfig).install(VALUES)
 
 
-async def _play(real: RealNodes, plan: Plan, shown: Lines) -> Noted:
+async def _play(real: RealNodes, plan: Plan, shown: PlainScreen) -> Observations:
     cpu = _kubectl(real).get("node", next(iter(plan.quotas)))["status"]["allocatable"]["cpu"]
     async with Api(read_access(real.plane.kubeconfig)) as api:
-        return await Act(api, plan, cpu, real.set_quota, shown.say).play()
+        return await Timeline(api, plan, cpu, real.set_quota, shown.say).play()
 
 
 def _kubectl(real: RealNodes) -> Kubectl:

@@ -5,25 +5,25 @@ from dataclasses import dataclass, field
 from math import inf
 
 from eclectus_e2e.demo.pod_waits import Stay
-from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared
+from eclectus_e2e.demo.speeds import LearnedRate, NodeSpeed, compare_speeds
 
-SAMPLES_LEAST = 3  # of each node: one lucky probe is no knowledge
+MIN_SAMPLES = 3  # of each node: one lucky probe is no knowledge
 
 
 @dataclass(frozen=True)
-class Instant:
+class RatesAt:
     """What was believed at one moment: a cell for each node that has one."""
 
     at: float
-    cells: Sequence[Cell]
+    rates: Sequence[LearnedRate]
 
     def speeds(self, quotas: Mapping[str, float]) -> list[NodeSpeed]:
         """Each node against its quota; the one scale that fits best is divided out."""
-        return compared(self.cells, quotas)
+        return compare_speeds(self.rates, quotas)
 
     def samples(self, node: str) -> int:
         """How many there were of a node."""
-        return sum(cell.samples for cell in self.cells if cell.node == node)
+        return sum(cell.samples for cell in self.rates if cell.node == node)
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Stream:
     ended: dict[str, tuple[str, float]] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
 
-    def see(self, name: str, node: str, phase: str, at: float) -> bool:
+    def observe(self, name: str, node: str, phase: str, at: float) -> bool:
         """A pod was seen in this phase; whether that is the first sight of its end."""
         if phase not in ("Running", "Succeeded", "Failed") or name in self.ended:
             return False
@@ -50,7 +50,7 @@ class Stream:
         return True
 
     @property
-    def strays(self) -> int:
+    def lost_or_failed(self) -> int:
         """Pods that were lost or failed."""
         return self.planned - len(self.ended) + len(self.failed)
 
@@ -77,34 +77,34 @@ class Probe:
 
 
 @dataclass
-class Spell:
+class QuotaInterval:
     """A time of one set of quotas: when they were learned, and what was sent then, by scheduler."""
 
     quotas: Mapping[str, float]
     since: float
-    learned: Instant | None = None
+    learned: RatesAt | None = None
     streams: dict[str, Stream] = field(default_factory=dict)
 
-    def look(self, instants: Sequence[Instant]) -> bool:
+    def check_learned(self, instants: Sequence[RatesAt]) -> bool:
         """Whether every node has been within a third; the last instant is noted if it is the first such."""
         if self.learned is None and instants and instants[-1].at > self.since:
             nodes = instants[-1].speeds(self.quotas)
-            if all(node.within_third and node.samples >= SAMPLES_LEAST for node in nodes):
+            if all(node.within_third and node.samples >= MIN_SAMPLES for node in nodes):
                 self.learned = instants[-1]
         return self.learned is not None
 
 
 @dataclass
-class Noted:
+class Observations:
     """All of an act."""
 
-    instants: list[Instant] = field(default_factory=list)
-    spells: list[Spell] = field(default_factory=list)
+    readings: list[RatesAt] = field(default_factory=list)
+    intervals: list[QuotaInterval] = field(default_factory=list)
     probes: dict[str, Probe] = field(default_factory=dict)  # by name
-    beside: Stream = field(default_factory=lambda: Stream(0.0, 0))  # pods that were to meet a probe…
+    colocated: Stream = field(default_factory=lambda: Stream(0.0, 0))  # pods that were to meet a probe…
     alone: Stream = field(default_factory=lambda: Stream(0.0, 0))  # …and the same without one
 
-    def see_probe(self, name: str, node: str, phase: str, at: float) -> None:
+    def observe_probe(self, name: str, node: str, phase: str, at: float) -> None:
         """A probe was seen in this phase; an empty one if it is gone."""
         if phase == "Running":
             self.probes.setdefault(name, Probe(node, at))
@@ -115,7 +115,7 @@ class Noted:
         """Whether a probe runs anywhere."""
         return any(one.ended == inf for one in self.probes.values())
 
-    def probes_beside(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
+    def probes_during(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
         """What ran beside a stream, as far as it did; each held the `room` that a pod has."""
         spans = (
             (probe.node, max(probe.started, stream.began), min(probe.ended, stream.over))

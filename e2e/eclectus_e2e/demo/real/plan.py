@@ -9,10 +9,10 @@ from eclectus_e2e.testbed.realnodes.pace import timed_units
 
 CORE_SECONDS = 2.0  # of a pod and of a probe
 SYSTEM = "system"  # the node of the product's own pods, which takes no part
-SCHEDULERS = {"eclectus": "eclectus", "kube-scheduler": "default-scheduler"}  # and what pods call them
+SCHEDULER_NAMES = {"eclectus": "eclectus", "kube-scheduler": "default-scheduler"}  # and what pods call them
 
 
-def _traded() -> dict[str, float]:
+def _swapped() -> dict[str, float]:
     """Each fast node changes places with a slow one: four times as fast, or as slow, which alarms find."""
     slowest, slow, fast, fastest = sorted(SHARES, key=SHARES.__getitem__)
     pairs = {slowest: fast, fast: slowest, slow: fastest, fastest: slow}
@@ -25,7 +25,7 @@ class Plan:
 
     seed: int = 1
     quotas: Mapping[str, float] = field(default_factory=lambda: dict(SHARES))
-    changed: Mapping[str, float] = field(default_factory=_traded)
+    changed: Mapping[str, float] = field(default_factory=_swapped)
     load: float = 0.5  # of what the nodes were seen to do when they do nothing but work
     seconds: float = 90.0  # of each stream
     # Of the benchmark in each pod and probe: much beside the half second in which a container starts and its

@@ -7,14 +7,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eclectus_e2e.demo.real.observations import Noted
+from eclectus_e2e.demo.real.observations import Observations
 from eclectus_e2e.demo.real.plan import Plan
 from eclectus_e2e.demo.stream.plots import COLOURS
 
 NODE_COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#0072b2")  # told apart by everybody, also in grey
 
 
-def draw(noted: Noted, plan: Plan, file: Path) -> None:
+def draw(noted: Observations, plan: Plan, file: Path) -> None:
     """Write the picture as PNG."""
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(12, 8), layout="constrained", dpi=100)
@@ -26,16 +26,16 @@ def draw(noted: Noted, plan: Plan, file: Path) -> None:
         figure.savefig(file)
 
 
-def _speeds(axes: Axes, noted: Noted) -> None:
-    first, again = noted.spells
-    begin, end = first.since, noted.instants[-1].at
+def _speeds(axes: Axes, noted: Observations) -> None:
+    first, again = noted.intervals
+    begin, end = first.since, noted.readings[-1].at
     moments = np.array([begin, again.since, again.since, end]) - begin
     for node, colour in zip(first.quotas, NODE_COLOURS, strict=True):
         quotas = [first.quotas[node], first.quotas[node], again.quotas[node], again.quotas[node]]
         axes.plot(moments, quotas, color=colour, linestyle=(0, (5, 3)), linewidth=2.0, alpha=0.6)
         seen = [
             (one.at - begin, speed.learned)
-            for one in noted.instants
+            for one in noted.readings
             for speed in one.speeds(first.quotas if one.at < again.since else again.quotas)
             if speed.node == node and speed.learned is not None
         ]
@@ -48,14 +48,14 @@ def _speeds(axes: Axes, noted: Noted) -> None:
     axes.legend(frameon=False, ncols=4)
 
 
-def _times(axes: Axes, noted: Noted) -> None:
-    begin = noted.spells[0].since
-    for name in noted.spells[0].streams:
-        streams = [spell.streams[name] for spell in noted.spells]
+def _times(axes: Axes, noted: Observations) -> None:
+    begin = noted.intervals[0].since
+    for name in noted.intervals[0].streams:
+        streams = [spell.streams[name] for spell in noted.intervals]
         pods = [(one.sent[pod], at) for one in streams for pod, (_, at) in one.ended.items()]
         sent, ended = np.array(pods).reshape(-1, 2).T
         axes.plot(sent - begin, ended - sent, "o", markersize=4, color=COLOURS[name], label=name)
-    axes.axvline(noted.spells[1].since - begin, color="#555555", linewidth=0.8)
+    axes.axvline(noted.intervals[1].since - begin, color="#555555", linewidth=0.8)
     axes.set(title="Response time of each pod, by its creation", ylabel="seconds from creation to end")
     axes.set_ylim(bottom=0)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)

@@ -12,11 +12,11 @@ from collections.abc import Mapping, Sequence
 
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.alarm import samples_until_alarm
-from eclectus_e2e.demo.real.observations import Instant, Spell
+from eclectus_e2e.demo.real.observations import QuotaInterval, RatesAt
 
 
 def predicted_seconds(
-    instants: Sequence[Instant], first: Spell, changed: Mapping[str, float]
+    instants: Sequence[RatesAt], first: QuotaInterval, changed: Mapping[str, float]
 ) -> float | None:
     """Until the changed quotas are learned; None where the first never were."""
     if first.learned is None:

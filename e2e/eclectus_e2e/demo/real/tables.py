@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.alarm import WANTED
-from eclectus_e2e.demo.pod_waits import SPARE_MOST, Probes
-from eclectus_e2e.demo.real.colocation import Meeting
-from eclectus_e2e.demo.real.report import Half, RealReport
+from eclectus_e2e.demo.alarm import PREDICTION_FACTOR
+from eclectus_e2e.demo.pod_waits import MAX_SPARE_SHARE, ProbeUsage
+from eclectus_e2e.demo.real.colocation import ColocationTrials
+from eclectus_e2e.demo.real.report import QuotaReport, RealReport
 
 
 def tables(report: RealReport) -> Iterator[Table | str]:
@@ -25,15 +25,15 @@ def tables(report: RealReport) -> Iterator[Table | str]:
     yield _meetings(report.meetings)
 
 
-def _after(half: Half) -> str:
+def _after(half: QuotaReport) -> str:
     seconds = half.learned_seconds
     found = "never within a third" if seconds is None else f"within a third after {seconds:.0f} s"
     if half.predicted_seconds is None:
         return found
-    return f"{found}, predicted {half.predicted_seconds:.0f} s, wanted within {WANTED:g} times as long"
+    return f"{found}, predicted {half.predicted_seconds:.0f} s, wanted within {PREDICTION_FACTOR:g} times as long"
 
 
-def _nodes(half: Half, counted: str) -> Table:
+def _nodes(half: QuotaReport, counted: str) -> Table:
     table = Table("node", box=SIMPLE)
     for name in ("quota (hidden)", "learned", "off by", counted):
         table.add_column(name, justify="right")
@@ -44,7 +44,7 @@ def _nodes(half: Half, counted: str) -> Table:
     return table
 
 
-def _probes(beside: Sequence[Probes]) -> Iterator[str]:
+def _probes(beside: Sequence[ProbeUsage]) -> Iterator[str]:
     """Beside all streams together: in one of them are too few to say what their share is."""
     if not beside:
         return
@@ -52,11 +52,11 @@ def _probes(beside: Sequence[Probes]) -> Iterator[str]:
     met, unmet = sum(one.met.pods for one in beside), sum(one.unmet.pods for one in beside)
     yield (
         f"[bold]Probes[/] beside real pods took {share:.1%} of what those left, wanted at most "
-        f"{SPARE_MOST:.0%}. Of {met + unmet} pods for which there was room, {met} met a probe"
+        f"{MAX_SPARE_SHARE:.0%}. Of {met + unmet} pods for which there was room, {met} met a probe"
     )
 
 
-def _meetings(found: Sequence[Meeting]) -> Table:
+def _meetings(found: Sequence[ColocationTrials]) -> Table:
     table = Table("node", box=SIMPLE)
     heads = ("quota (hidden)", "met a probe", "met none", "until running", "without", "then ran", "without")
     for name in heads:
@@ -70,7 +70,7 @@ def _meetings(found: Sequence[Meeting]) -> Table:
     return table
 
 
-def _times(half: Half) -> Table:
+def _times(half: QuotaReport) -> Table:
     table = Table("scheduler", box=SIMPLE)
     nodes = [one.node for one in half.nodes]
     for name in ("pods", "lost", "failed", "mean", "p99", *nodes):

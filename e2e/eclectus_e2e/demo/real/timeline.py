@@ -10,19 +10,19 @@ from functools import partial
 import msgspec
 
 from eclectus_e2e.demo.real.colocation import CLASS as CLASS_MET
-from eclectus_e2e.demo.real.colocation import LONG, ROUNDS, SHARE
+from eclectus_e2e.demo.real.colocation import POD_UNITS_SHARE, PODS_PER_NODE, PROBE_UNITS_FACTOR
 from eclectus_e2e.demo.real.objects import CLASS, EAGER, MODEST, Json, node_probe, work_pod
-from eclectus_e2e.demo.real.observations import Instant, Noted, Spell, Stream
-from eclectus_e2e.demo.real.plan import SCHEDULERS, Plan
-from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream.report import OURS
+from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
+from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
+from eclectus_e2e.demo.speeds import LearnedRate
+from eclectus_e2e.demo.stream.report import ECLECTUS
 from eclectus_e2e.demo.workload.load import NODE_PROFILES, PODS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.api import MERGE, Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
 
-LEARN_MOST_SECONDS = 600.0
-DRAIN_MOST_SECONDS = 300.0  # after the last arrival; who has not ended then is lost
+LEARN_TIMEOUT_SECONDS = 600.0
+DRAIN_TIMEOUT_SECONDS = 300.0  # after the last arrival; who has not ended then is lost
 _LOOK_EVERY_SECONDS = 1.0
 PROBES = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
 _API = "/apis/eclectus.dev/v1alpha1"
@@ -49,7 +49,7 @@ class _Profiles(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Act:
+class Timeline:
     """One performance; `set_quota(node, share)` is the machine's."""
 
     api: Api
@@ -57,16 +57,16 @@ class Act:
     cpu: str  # a node's every core, as its status says
     set_quota: Callable[[str, float], None]
     say: Callable[[str], None]
-    noted: Noted = field(default_factory=Noted)
+    noted: Observations = field(default_factory=Observations)
 
-    async def play(self) -> Noted:
+    async def play(self) -> Observations:
         """All of it."""
         async with asyncio.TaskGroup() as group:
             watching = [group.create_task(self._look()), group.create_task(self._watch_probes())]
             await self.api.request("POST", f"{_API}/nodeprobes", node_probe("demo", CLASS, self.plan.units))
             self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, from nothing")
             first = await self._learn(self.plan.quotas)
-            arrivals = self.plan.arrivals(sum(cell.rate for cell in self.noted.instants[-1].cells))
+            arrivals = self.plan.arrivals(sum(cell.rate for cell in self.noted.readings[-1].rates))
             await self._streams(first, arrivals)
             self.say("the quotas change places, and probes learn them again")
             again = await self._learn(self.plan.changed)
@@ -81,12 +81,12 @@ class Act:
         while True:
             found = msgspec.json.decode(await self.api.request("GET", NODE_PROFILES), type=_Profiles)
             cells = [
-                Cell(profile.metadata.name, one.name, one.rate, one.samples)
+                LearnedRate(profile.metadata.name, one.name, one.rate, one.samples)
                 for profile in found.items
                 for one in profile.status.classes
                 if one.name == CLASS
             ]
-            self.noted.instants.append(Instant(time.time(), cells))
+            self.noted.readings.append(RatesAt(time.time(), cells))
             await asyncio.sleep(_LOOK_EVERY_SECONDS)
 
     async def _watch_probes(self) -> None:
@@ -94,61 +94,63 @@ class Act:
         async for seen in self.api.changes(PROBES, Pod, "labelSelector=eclectus.dev/probe"):
             for pod in seen.items:
                 phase = "" if seen.kind == "deleted" else pod.status.phase
-                self.noted.see_probe(pod.metadata.name, pod.node, phase, time.time())
+                self.noted.observe_probe(pod.metadata.name, pod.node, phase, time.time())
 
-    async def _learn(self, quotas: Mapping[str, float]) -> Spell:
+    async def _learn(self, quotas: Mapping[str, float]) -> QuotaInterval:
         """Put these in force, and let probes learn them until they have, or the patience is over."""
         for node, quota in quotas.items():
             self.set_quota(node, quota)
-        spell = Spell(quotas, time.time())
-        self.noted.spells.append(spell)
+        spell = QuotaInterval(quotas, time.time())
+        self.noted.intervals.append(spell)
         await self._change(limits=EAGER)
-        await _until(lambda: spell.look(self.noted.instants), LEARN_MOST_SECONDS)
+        await _until(lambda: spell.check_learned(self.noted.readings), LEARN_TIMEOUT_SECONDS)
         await self._change(limits=MODEST)
         return spell
 
     async def _change(self, **spec: object) -> None:
         await self.api.request("PATCH", f"{_API}/nodeprobes/demo", {"spec": spec}, MERGE)
 
-    async def _streams(self, spell: Spell, arrivals: Sequence[float]) -> None:
-        for name in SCHEDULERS:
+    async def _streams(self, spell: QuotaInterval, arrivals: Sequence[float]) -> None:
+        for name in SCHEDULER_NAMES:
             self.say(f"{name}: {len(arrivals)} pods in {self.plan.seconds:.0f} s")
             await self._stream(spell, name, arrivals)
 
-    async def _stream(self, spell: Spell, name: str, arrivals: Sequence[float]) -> None:
+    async def _stream(self, spell: QuotaInterval, name: str, arrivals: Sequence[float]) -> None:
         """Send it, and wait for its last pod."""
         stream = spell.streams[name] = Stream(time.time(), len(arrivals))
-        prefix = f"{name}-{len(self.noted.spells)}"
+        prefix = f"{name}-{len(self.noted.intervals)}"
         async with self._reaped(stream):
             for number, at in enumerate(arrivals):
                 await asyncio.sleep(stream.began + at - time.time())
-                pod = work_pod(f"{prefix}-{number:03d}", SCHEDULERS[name], self.cpu, self.plan.units)
+                pod = work_pod(f"{prefix}-{number:03d}", SCHEDULER_NAMES[name], self.cpu, self.plan.units)
                 await self._send(stream, pod)
-            await _until(lambda: len(stream.ended) == stream.planned, DRAIN_MOST_SECONDS)
+            await _until(lambda: len(stream.ended) == stream.planned, DRAIN_TIMEOUT_SECONDS)
 
     async def _meetings(self) -> None:
         """The same pods to each node while a probe runs there, and nowhere else, and while none does."""
-        self.say(f"{ROUNDS} pods to each node while a probe runs there, and {ROUNDS} while none does")
-        noted, planned = self.noted, ROUNDS * len(self.plan.quotas)
-        noted.beside, noted.alone = Stream(time.time(), planned), Stream(time.time(), planned)
+        self.say(
+            f"{PODS_PER_NODE} pods to each node while a probe runs there, and {PODS_PER_NODE} while none does"
+        )
+        noted, planned = self.noted, PODS_PER_NODE * len(self.plan.quotas)
+        noted.colocated, noted.alone = Stream(time.time(), planned), Stream(time.time(), planned)
         await self._change(suspend=True)
-        async with self._reaped(noted.beside, noted.alone):
+        async with self._reaped(noted.colocated, noted.alone):
             for node in self.plan.quotas:
                 await self._visit(noted.alone, "alone", node)
-                probe = node_probe("meeting", CLASS_MET, round(LONG * self.plan.units), node)
+                probe = node_probe("meeting", CLASS_MET, round(PROBE_UNITS_FACTOR * self.plan.units), node)
                 await self.api.request("POST", f"{_API}/nodeprobes", probe)
-                await self._visit(noted.beside, "beside", node, is_probed=True)
+                await self._visit(noted.colocated, "beside", node, is_probed=True)
                 await self.api.request("DELETE", f"{_API}/nodeprobes/meeting")  # and with it goes its pod
 
     async def _visit(self, stream: Stream, prefix: str, node: str, *, is_probed: bool = False) -> None:
         """One pod after another to this node, each once a probe runs there, or once none does."""
-        units = max(1, round(SHARE * self.plan.units))
-        for number in range(ROUNDS):
-            await _until(lambda: self.noted.is_probed() is is_probed, LEARN_MOST_SECONDS)
+        units = max(1, round(POD_UNITS_SHARE * self.plan.units))
+        for number in range(PODS_PER_NODE):
+            await _until(lambda: self.noted.is_probed() is is_probed, LEARN_TIMEOUT_SECONDS)
             name = f"{prefix}-{node}-{number}"
-            pod = work_pod(name, SCHEDULERS[OURS], self.cpu, units, klass=CLASS_MET, node=node)
+            pod = work_pod(name, SCHEDULER_NAMES[ECLECTUS], self.cpu, units, klass=CLASS_MET, node=node)
             await self._send(stream, pod)
-            await _until(partial(stream.ended.__contains__, name), DRAIN_MOST_SECONDS)
+            await _until(partial(stream.ended.__contains__, name), DRAIN_TIMEOUT_SECONDS)
 
     async def _send(self, stream: Stream, pod: Json) -> None:
         stream.sent[pod["metadata"]["name"]] = time.time()
@@ -168,7 +170,7 @@ class Act:
             for pod in seen.items if seen.kind != "deleted" else ():
                 name = pod.metadata.name
                 stream = next((one for one in streams if name in one.sent), None)
-                if stream is not None and stream.see(name, pod.node, pod.status.phase, time.time()):
+                if stream is not None and stream.observe(name, pod.node, pod.status.phase, time.time()):
                     await self.api.request("DELETE", f"{PODS}/{pod.metadata.name}", _AT_ONCE)
 
 

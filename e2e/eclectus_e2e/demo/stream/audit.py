@@ -31,8 +31,8 @@ def violated(
     entries: Iterable[Entry], arrivals: Mapping[str, Arrival], labels: Mapping[str, Mapping[str, str]]
 ) -> int:
     """How many pods ran on a node that their hard wish excludes."""
-    wishes = ((entry.node, arrivals[entry.name].wish) for entry in entries if entry.started)
-    return sum(wish is not None and wish.hard and not wish.met_by(labels[node]) for node, wish in wishes)
+    wishes = ((entry.node, arrivals[entry.name].constraint) for entry in entries if entry.started)
+    return sum(wish is not None and wish.is_hard and not wish.met_by(labels[node]) for node, wish in wishes)
 
 
 def _beyond(moments: Iterable[tuple[float, int, int, int]], allocatable: Mapping[str, str]) -> int:

@@ -18,19 +18,22 @@ from rich.console import Console
 from rich.table import Table
 
 from eclectus_e2e.demo import screen
-from eclectus_e2e.demo.environment import laid
-from eclectus_e2e.demo.stream.report import OURS, Report, Spread, report
-from eclectus_e2e.demo.stream.run import Leg, runs
+from eclectus_e2e.demo.environment import started
+from eclectus_e2e.demo.stream.report import ECLECTUS, Report, Summary, report
+from eclectus_e2e.demo.stream.run import LoadLevel, run_all
 from eclectus_e2e.demo.workload.arrivals import capacity
 from eclectus_e2e.demo.workload.mixed import best_capacity, mix, mixed_nodes
 
 # Load: mean and 99th percentile of Eclectus' response times wanted, as shares of kube-scheduler's.
-WANTED = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
-LOADS = sorted(WANTED)
-EACH, QUICK_EACH = 15, 2  # nodes of each of the four groups
-SIZE, QUICK_SIZE = 1.7, 0.4  # of the work of mixed.py: 29 pods a second at load 0.9; 9 at load 0.5
+TARGETS = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
+LOADS = sorted(TARGETS)
+NODES_PER_GROUP, QUICK_NODES_PER_GROUP = 15, 2  # nodes of each of the four groups
+WORK_SCALE, QUICK_WORK_SCALE = (
+    1.7,
+    0.4,
+)  # of the work of mixed.py: 29 pods a second at load 0.9; 9 at load 0.5
 SECONDS = 120.0  # at the highest load, so that what is learned is used for longer than it was learned
-BLIND_SECONDS, QUICK_BLIND_SECONDS = 15.0, 4.0
+LEARNING_SECONDS, QUICK_LEARNING_SECONDS = 15.0, 4.0
 
 
 def comparison(
@@ -44,15 +47,18 @@ def comparison(
     quick: bool,
 ) -> Report:
     """Play it at these of LOADS; writes comparison.json into the folder and prints the table."""
-    nodes, work = mixed_nodes(QUICK_EACH if quick else EACH, seed), mix(QUICK_SIZE if quick else SIZE)
-    legs = [Leg(load, seconds * LOADS[-1] / load, 0.0, schedulers) for load in loads]
+    nodes, work = (
+        mixed_nodes(QUICK_NODES_PER_GROUP if quick else NODES_PER_GROUP, seed),
+        mix(QUICK_WORK_SCALE if quick else WORK_SCALE),
+    )
+    legs = [LoadLevel(load, seconds * LOADS[-1] / load, 0.0, schedulers) for load in loads]
     can, could = capacity(nodes, work), best_capacity(nodes, work)
     with screen.opened(console) as shown:
         shown.say(f"starting a control plane, {len(nodes)} nodes and the chart")
-        with laid(folder / "cluster", nodes) as ground:
-            done = list(runs(ground, legs, seed, shown, work))
+        with started(folder / "cluster", nodes) as ground:
+            done = list(run_all(ground, legs, seed, shown, work))
     found = report(done, nodes, seed=seed, main_load=loads[0], capacity=can)
-    blind = QUICK_BLIND_SECONDS if quick else BLIND_SECONDS
+    blind = QUICK_LEARNING_SECONDS if quick else LEARNING_SECONDS
     later = [replace(run, warm_seconds=blind) for run in done]
     after = report(later, nodes, seed=seed, main_load=loads[0], capacity=can)
     folder.mkdir(parents=True, exist_ok=True)
@@ -84,14 +90,14 @@ def _table(found: Report, after: Report, blind: float) -> Table:
     return table
 
 
-def _beside(ratio: Spread | None, load: float, name: str) -> tuple[str, str, str]:
+def _beside(ratio: Summary | None, load: float, name: str) -> tuple[str, str, str]:
     """The shares, and for Eclectus what was wanted of them."""
-    if ratio is None or name != OURS:
+    if ratio is None or name != ECLECTUS:
         return _shares(ratio), "", ""
-    mean, p99 = WANTED[load]
+    mean, p99 = TARGETS[load]
     met = ratio.mean <= mean and ratio.p99 <= p99
     return _shares(ratio), f"{mean:.2f}, {p99:.2f}", "[green]met[/]" if met else "[yellow]missed[/]"
 
 
-def _shares(ratio: Spread | None) -> str:
+def _shares(ratio: Summary | None) -> str:
     return f"{ratio.mean:.2f}, {ratio.p99:.2f}" if ratio else ""

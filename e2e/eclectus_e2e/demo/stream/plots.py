@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from eclectus_e2e.demo.speeds import THIRD
-from eclectus_e2e.demo.stream.report import OURS, RIVAL, Report, Run
+from eclectus_e2e.demo.speeds import TOLERANCE
+from eclectus_e2e.demo.stream.report import ECLECTUS, KUBE_SCHEDULER, Report, Run
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 COLOURS = {  # told apart by everybody
-    OURS: "#0072b2",
-    RIVAL: "#d55e00",
+    ECLECTUS: "#0072b2",
+    KUBE_SCHEDULER: "#d55e00",
     "eclectus-uniform": "#999999",
     "eclectus-pot": "#009e73",
     "eclectus-least-allocated": "#cc79a7",
@@ -68,12 +68,14 @@ def _speeds(axes: Axes, report: Report) -> None:
     nodes = [node for node in learned[0].learning.nodes if node.learned is not None]
     true = np.array([node.true for node in nodes])
     ends = np.array([true.min() / 1.5, true.max() * 1.5])
-    axes.fill_between(ends, ends * (1 - THIRD), ends * (1 + THIRD), color="#e8f1f8", label="within a third")
+    axes.fill_between(
+        ends, ends * (1 - TOLERANCE), ends * (1 + TOLERANCE), color="#e8f1f8", label="within a third"
+    )
     axes.plot(ends, ends, color="#999999", linewidth=0.8)
     # Side by side, so that nodes of one speed do not hide one another.
     aside = np.array([0.12 * (at % 7 - 3) / 3 for at in range(len(nodes))])
     axes.scatter(
-        true * 2**aside, [node.learned or 0.0 for node in nodes], s=18, color=COLOURS[OURS], zorder=3
+        true * 2**aside, [node.learned or 0.0 for node in nodes], s=18, color=COLOURS[ECLECTUS], zorder=3
     )
     ticks = sorted({node.true for node in nodes})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -119,13 +121,15 @@ def _level(begins: Sequence[float], ends: Sequence[float], amounts: Sequence[flo
 
 
 def _ratios(axes: Axes, report: Report) -> None:
-    axes.set(title=f"Response time as a share of {RIVAL}'s", xlabel="load", ylabel="below 1 is better")
+    axes.set(
+        title=f"Response time as a share of {KUBE_SCHEDULER}'s", xlabel="load", ylabel="below 1 is better"
+    )
     loads = [name for name, stage in report.loads.items() if stage.ratios]
     for shift, (field, colour) in enumerate((("mean", "#0072b2"), ("p95", "#56b4e9"), ("p99", "#003f66"))):
         heights = [
-            getattr(report.loads[name].ratios[OURS], field)
+            getattr(report.loads[name].ratios[ECLECTUS], field)
             for name in loads
-            if OURS in report.loads[name].ratios
+            if ECLECTUS in report.loads[name].ratios
         ]
         places = np.arange(len(heights)) + (shift - 1) * 0.26
         bars = axes.bar(places, heights, width=0.24, color=colour, label=field)

@@ -11,15 +11,22 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, errors_by_speed, learned_share, plain
+from eclectus_e2e.demo.speeds import (
+    LearnedRate,
+    NodeSpeed,
+    compare_speeds,
+    errors_by_speed,
+    learned_share,
+    without_class_factors,
+)
 from eclectus_e2e.demo.stream.audit import overcommitted_moments, violated
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
-RIVAL = "kube-scheduler"
-OURS = "eclectus"
+KUBE_SCHEDULER = "kube-scheduler"
+ECLECTUS = "eclectus"
 
 
 @dataclass(frozen=True)
@@ -34,7 +41,7 @@ class Run:
     late_seconds: Sequence[float]  # of each creation, against the schedule
     entries: Sequence[Entry]
     counters: Counters
-    cells: Sequence[Cell]  # empty for a scheduler that learns nothing
+    rates: Sequence[LearnedRate]  # empty for a scheduler that learns nothing
 
     @property
     def succeeded(self) -> list[Entry]:
@@ -51,7 +58,7 @@ class Run:
         return [entry.finished - self.sent[entry.name] for entry in entries]
 
 
-class Spread(msgspec.Struct, frozen=True):
+class Summary(msgspec.Struct, frozen=True):
     """A distribution in four numbers."""
 
     mean: float
@@ -71,9 +78,9 @@ class Learning(msgspec.Struct, frozen=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What one run says. Times are of pods that arrived after the warm-up; the rest counts all pods."""
 
-    response_seconds: Spread  # creation sent to end of the work
-    start_seconds: Spread  # creation sent to start of the work: decision, bind, and waiting for room
-    response_by_class: dict[str, Spread]
+    response_seconds: Summary  # creation sent to end of the work
+    start_seconds: Summary  # creation sent to start of the work: decision, bind, and waiting for room
+    response_by_class: dict[str, Summary]
     pods: int
     timed: int
     lost: int  # never came to their end
@@ -81,7 +88,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     overcommitted: int  # refused by a kubelet for want of room, or found together beyond a node's size
     violations: int  # refused by a kubelet for a constraint, or found on a node they may not use
     preferences_met: float | None  # share of soft wishes; None without any
-    late_seconds: Spread  # of the load generator
+    late_seconds: Summary  # of the load generator
     learning: Learning | None
 
     @property
@@ -90,14 +97,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         return not (self.lost or self.doubled or self.overcommitted or self.violations)
 
 
-class Stage(msgspec.Struct, frozen=True):
+class LoadReport(msgspec.Struct, frozen=True):
     """All schedulers at one load. `ratios`: to kube-scheduler, smaller is better."""
 
     load: float
     pods_per_second: float
     seconds: float
     schedulers: dict[str, Result]
-    ratios: dict[str, Spread]
+    ratios: dict[str, Summary]
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,9 +117,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     load: float
     pods: int
     schedulers: dict[str, Result]
-    ratios: dict[str, Spread]
+    ratios: dict[str, Summary]
     learned_within_third: float | None
-    loads: dict[str, Stage]
+    loads: dict[str, LoadReport]
     sound: bool
 
 
@@ -125,13 +132,13 @@ def result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
     soft = [
         wish.met_by(labels[entry.node])
         for entry in run.succeeded
-        if (wish := by_name[entry.name].wish) and not wish.hard
+        if (wish := by_name[entry.name].constraint) and not wish.is_hard
     ]
     return Result(
-        response_seconds=spread(run.response_seconds(timed)),
-        start_seconds=spread([entry.started - run.sent[entry.name] for entry in timed]),
+        response_seconds=summarise(run.response_seconds(timed)),
+        start_seconds=summarise([entry.started - run.sent[entry.name] for entry in timed]),
         response_by_class={
-            klass: spread(run.response_seconds([one for one in timed if one.klass == klass]))
+            klass: summarise(run.response_seconds([one for one in timed if one.klass == klass]))
             for klass in sorted({entry.klass for entry in timed})
         },
         pods=len(run.arrivals),
@@ -141,7 +148,7 @@ def result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
         overcommitted=run.counters.overcommitted + overcommitted_moments(run.entries, by_name, nodes),
         violations=run.counters.violations + violated(run.entries, by_name, labels),
         preferences_met=float(np.mean(soft)) if soft else None,
-        late_seconds=spread(run.late_seconds),
+        late_seconds=summarise(run.late_seconds),
         learning=_learning(run, nodes),
     )
 
@@ -156,7 +163,7 @@ def report(
     }
     main = stages[f"{main_load:g}"]
     results = [result for stage in stages.values() for result in stage.schedulers.values()]
-    ours = main.schedulers.get(OURS)
+    ours = main.schedulers.get(ECLECTUS)
     return Report(
         seed=seed,
         nodes=len(nodes),
@@ -172,37 +179,37 @@ def report(
     )
 
 
-def spread(seconds: Sequence[float]) -> Spread:
+def summarise(seconds: Sequence[float]) -> Summary:
     """Mean and quantiles; NaN (null in the file) of nothing."""
     if not seconds:
-        return Spread(*[float("nan")] * 4)
-    return Spread(
+        return Summary(*[float("nan")] * 4)
+    return Summary(
         float(np.mean(seconds)), *(float(value) for value in np.quantile(seconds, (0.5, 0.95, 0.99)))
     )
 
 
 def _learning(run: Run, nodes: Sequence[NodeSpec]) -> Learning | None:
-    if not run.cells:
+    if not run.rates:
         return None
-    cells = plain(run.cells, {node.name: node.class_factors for node in nodes})
-    found = compared(cells, {node.name: node.speed for node in nodes})
+    cells = without_class_factors(run.rates, {node.name: node.class_factors for node in nodes})
+    found = compare_speeds(cells, {node.name: node.speed for node in nodes})
     return Learning(learned_share(found), errors_by_speed(found), found)
 
 
-def _stage(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpec]) -> Stage:
+def _stage(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpec]) -> LoadReport:
     results = {run.scheduler: result(run, nodes) for run in runs}
-    rival = results.get(RIVAL)
-    others = {name: one for name, one in results.items() if name != RIVAL}
+    rival = results.get(KUBE_SCHEDULER)
+    others = {name: one for name, one in results.items() if name != KUBE_SCHEDULER}
     ratios = (
         {name: _ratio(one.response_seconds, rival.response_seconds) for name, one in others.items()}
         if rival
         else {}
     )
     seconds = max(arrival.at_seconds for run in runs for arrival in run.arrivals)
-    return Stage(runs[0].load, per_second, seconds, results, ratios)
+    return LoadReport(runs[0].load, per_second, seconds, results, ratios)
 
 
-def _ratio(ours: Spread, theirs: Spread) -> Spread:
-    return Spread(
+def _ratio(ours: Summary, theirs: Summary) -> Summary:
+    return Summary(
         ours.mean / theirs.mean, ours.p50 / theirs.p50, ours.p95 / theirs.p95, ours.p99 / theirs.p99
     )

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.stream.report import OURS, Learning, Report, Result, Spread, Stage
+from eclectus_e2e.demo.stream.report import ECLECTUS, Learning, LoadReport, Report, Result, Summary
 
 
 def tables(report: Report) -> Iterator[Table | str]:
     """What a person wants to know: headings and tables."""
     yield "\n[bold]Response time in seconds[/] (in brackets: as a share of kube-scheduler's)"
     yield _times(report)
-    ours = report.schedulers.get(OURS)
+    ours = report.schedulers.get(ECLECTUS)
     if ours and ours.learning:
         share = f"{ours.learning.within_third:.0%} of {report.nodes} nodes within a third of the truth"
         yield f"\n[bold]Learned speeds[/] at load {report.load:g}: {share}"
@@ -25,7 +25,7 @@ def _times(report: Report) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("load")
     table.add_column("scheduler")
-    for name in (*Spread.__struct_fields__, "start p50", "preferences met"):
+    for name in (*Summary.__struct_fields__, "start p50", "preferences met"):
         table.add_column(name, justify="right")
     for stage in report.loads.values():
         for name, result in stage.schedulers.items():
@@ -34,9 +34,9 @@ def _times(report: Report) -> Table:
     return table
 
 
-def _cells(stage: Stage, name: str, result: Result) -> Iterator[str]:
+def _cells(stage: LoadReport, name: str, result: Result) -> Iterator[str]:
     ratio = stage.ratios.get(name)
-    for field in Spread.__struct_fields__:
+    for field in Summary.__struct_fields__:
         beside = f" ({getattr(ratio, field):.2f})" if ratio else ""
         yield f"{getattr(result.response_seconds, field):.2f}{beside}"
     yield f"{result.start_seconds.p50:.3f}"

@@ -26,12 +26,12 @@ class WorkClass:
 
 
 @dataclass(frozen=True)
-class Wish:
+class NodeConstraint:
     """A node constraint: the node's label `key` is one of `allowed`. Soft ones are preferences."""
 
     key: str
     allowed: tuple[str, ...]
-    hard: bool
+    is_hard: bool
 
     def met_by(self, labels: Mapping[str, str]) -> bool:
         """Whether a node with these labels is what was asked for."""
@@ -46,7 +46,7 @@ class Arrival:
     at_seconds: float
     kind: WorkClass
     work_seconds: float
-    wish: Wish | None
+    constraint: NodeConstraint | None
 
 
 # Sizes such that two cores can play it all (about 23 pods a second at load 0.8) and nobody runs for minutes
@@ -58,14 +58,22 @@ CLASSES = (
     WorkClass("train", 0.20, 2000, 15.0, 9.0),
     WorkClass("infer", 0.05, 1000, 10.0, 1.0, gpus=1),
 )
-GPU_WISH = Wish("eclectus.dev/gpu-model", ("a10", "h100"), hard=True)  # whoever wants a GPU has it
+GPU_CONSTRAINT = NodeConstraint(
+    "eclectus.dev/gpu-model", ("a10", "h100"), is_hard=True
+)  # whoever wants a GPU has it
 # Wish of the other pods, and what share of them has it: with the GPUs' about a third of all pods.
-WISHES = (
-    *((Wish("kubernetes.io/arch", (arch,), hard=True), 0.08 / len(ARCHITECTURES)) for arch in ARCHITECTURES),
-    (Wish("eclectus.dev/nic-gbps", ("25", "100"), hard=True), 0.07),
-    (Wish("eclectus.dev/kernel", ("6.1", "6.12"), hard=True), 0.05),
-    *((Wish("topology.kubernetes.io/zone", (zone,), hard=False), 0.06 / len(ZONES)) for zone in ZONES),
-    (Wish("eclectus.dev/kernel", ("6.12",), hard=False), 0.04),
+CONSTRAINTS = (
+    *(
+        (NodeConstraint("kubernetes.io/arch", (arch,), is_hard=True), 0.08 / len(ARCHITECTURES))
+        for arch in ARCHITECTURES
+    ),
+    (NodeConstraint("eclectus.dev/nic-gbps", ("25", "100"), is_hard=True), 0.07),
+    (NodeConstraint("eclectus.dev/kernel", ("6.1", "6.12"), is_hard=True), 0.05),
+    *(
+        (NodeConstraint("topology.kubernetes.io/zone", (zone,), is_hard=False), 0.06 / len(ZONES))
+        for zone in ZONES
+    ),
+    (NodeConstraint("eclectus.dev/kernel", ("6.12",), is_hard=False), 0.04),
 )
 
 
@@ -74,13 +82,13 @@ class Mix:
     """What comes: kinds of work, and the constraints with the share of the pods that have each."""
 
     classes: Sequence[WorkClass]
-    wishes: Sequence[tuple[Wish, float]] = ()
+    constraints: Sequence[tuple[NodeConstraint, float]] = ()
 
 
-MAIN = Mix(CLASSES, WISHES)
+DEFAULT_MIX = Mix(CLASSES, CONSTRAINTS)
 
 
-def capacity(nodes: Sequence[NodeSpec], mix: Mix = MAIN) -> float:
+def capacity(nodes: Sequence[NodeSpec], mix: Mix = DEFAULT_MIX) -> float:
     """Pods a second that these nodes can end, all cores busy and every node given the same mix.
 
     Of a node: its cores over the core-seconds of a mean pod there. Where some nodes suit some work, a
@@ -89,7 +97,7 @@ def capacity(nodes: Sequence[NodeSpec], mix: Mix = MAIN) -> float:
     return sum(_ended_a_second(node, mix.classes) for node in nodes)
 
 
-def stream(seed: int, per_second: float, seconds: float, mix: Mix = MAIN) -> list[Arrival]:
+def poisson_arrivals(seed: int, per_second: float, seconds: float, mix: Mix = DEFAULT_MIX) -> list[Arrival]:
     """Every arrival of the first `seconds`."""
     # One chance a question: another answer to one of them leaves the others as they are.
     gaps, kinds, sizes, wishes = (random.Random(f"{seed} {what}") for what in ("gap", "kind", "size", "wish"))
@@ -99,8 +107,8 @@ def stream(seed: int, per_second: float, seconds: float, mix: Mix = MAIN) -> lis
     while at < seconds:
         (kind,) = kinds.choices(mix.classes, shares)
         work = sizes.gammavariate(kind.shape, kind.work_seconds / kind.shape)
-        wish = _wish(wishes.random(), mix.wishes)
-        arrivals.append(Arrival(len(arrivals), at, kind, work, GPU_WISH if kind.gpus else wish))
+        wish = _wish(wishes.random(), mix.constraints)
+        arrivals.append(Arrival(len(arrivals), at, kind, work, GPU_CONSTRAINT if kind.gpus else wish))
         at += gaps.expovariate(per_second)
     return arrivals
 
@@ -113,7 +121,7 @@ def _ended_a_second(node: NodeSpec, classes: Sequence[WorkClass]) -> float:
     return node.speed * amount("cpu", node.allocatable["cpu"]) / 1000 / core_seconds
 
 
-def _wish(drawn: float, wishes: Sequence[tuple[Wish, float]]) -> Wish | None:
+def _wish(drawn: float, wishes: Sequence[tuple[NodeConstraint, float]]) -> NodeConstraint | None:
     for wish, share in wishes:
         drawn -= share
         if drawn < 0:

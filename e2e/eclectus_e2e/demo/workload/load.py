@@ -33,7 +33,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class Sent:
+class SentPods:
     """What has been sent so far: growing while the load runs, read by whoever shows it."""
 
     planned: int
@@ -43,7 +43,7 @@ class Sent:
     is_over: bool = False  # whether nothing else is to be sent
 
 
-async def send(api: Api, arrivals: Sequence[Arrival], scheduler: str, sent: Sent) -> None:
+async def send(api: Api, arrivals: Sequence[Arrival], scheduler: str, sent: SentPods) -> None:
     """Create every pod at `sent.began` + its time, until `sent.is_over`.
 
     Raises ApiError when the API server refuses one.
@@ -57,7 +57,7 @@ async def send(api: Api, arrivals: Sequence[Arrival], scheduler: str, sent: Sent
             group.create_task(create(api, arrival, scheduler, sent, due))
 
 
-async def sweep(api: Api) -> None:
+async def delete_succeeded(api: Api) -> None:
     """For ever: delete each pod that has succeeded, as a job's controller would."""
     async with asyncio.TaskGroup() as group:
         async for change in api.changes(PODS, Pod, "fieldSelector=status.phase=Succeeded"):
@@ -65,7 +65,7 @@ async def sweep(api: Api) -> None:
                 group.create_task(_delete(api, pod))
 
 
-async def clear(api: Api) -> None:
+async def delete_all(api: Api) -> None:
     """Delete every pod of the demo and wait until none is left. Raises TimeoutError when some stay."""
     left: set[str] = set()
     async with asyncio.timeout(CLEAR_SECONDS):
@@ -79,14 +79,14 @@ async def clear(api: Api) -> None:
                 return
 
 
-async def forget(api: Api) -> None:
+async def delete_node_profiles(api: Api) -> None:
     """Delete what was learned of nodes: a scheduler that starts recalls it."""
     found = msgspec.json.decode(await api.request("GET", NODE_PROFILES), type=_Named)
     for one in found.items:
         await api.request("DELETE", f"{NODE_PROFILES}/{one.metadata.name}")
 
 
-async def give_up(api: Api, node: str) -> list[str]:
+async def delete_on_node(api: Api, node: str) -> list[str]:
     """Delete what is bound to a node, at once; the names of these pods."""
     answer = await api.request("GET", f"{PODS}?fieldSelector=spec.nodeName={node}")
     pods = msgspec.json.decode(answer, type=_Pods).items
@@ -95,7 +95,7 @@ async def give_up(api: Api, node: str) -> list[str]:
     return [pod.metadata.name for pod in pods]
 
 
-async def emptied(api: Api, seconds: float) -> bool:
+async def wait_until_empty(api: Api, seconds: float) -> bool:
     """Wait until no pod of the demo is left; False when some stay."""
     deadline = time.monotonic() + seconds
     while msgspec.json.decode(await api.request("GET", f"{PODS}?limit=1"), type=_Pods).items:
@@ -105,7 +105,7 @@ async def emptied(api: Api, seconds: float) -> bool:
     return True
 
 
-async def create(api: Api, arrival: Arrival, scheduler: str, sent: Sent, due: float) -> None:
+async def create(api: Api, arrival: Arrival, scheduler: str, sent: SentPods, due: float) -> None:
     """Create the pod of an arrival, and note when and how late that was."""
     body = pod_object(arrival, scheduler)
     now = time.time()

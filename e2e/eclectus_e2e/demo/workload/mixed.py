@@ -86,11 +86,11 @@ def _core_seconds(kind: WorkClass) -> float:
     return kind.share * kind.work_seconds * kind.cpu_millicores / 1000
 
 
-def traded(nodes: Sequence[NodeSpec]) -> dict[str, float]:
+def swapped_speeds(nodes: Sequence[NodeSpec]) -> dict[str, float]:
     """Node to speed after the fast half has become the slow one, and the other way round: four times each."""
-    return {node.name: traded_speed(node.speed) for node in nodes}
+    return {node.name: swapped_speed(node.speed) for node in nodes}
 
 
-def traded_speed(speed: float) -> float:
+def swapped_speed(speed: float) -> float:
     """What a node of this speed has become."""
     return SPEEDS[(SPEEDS.index(speed) + len(SPEEDS) // 2) % len(SPEEDS)]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from eclectus_e2e.demo.workload.arrivals import Arrival, Wish
+from eclectus_e2e.demo.workload.arrivals import Arrival, NodeConstraint
 from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY
 from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
 
@@ -42,18 +42,18 @@ def pod_object(arrival: Arrival, scheduler: str) -> Json:
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            **_placement(arrival.wish),
+            **_placement(arrival.constraint),
         },
     }
 
 
-def _placement(wish: Wish | None) -> Json:
+def _placement(wish: NodeConstraint | None) -> Json:
     if wish is None:
         return {}
-    if wish.hard and len(wish.allowed) == 1:
+    if wish.is_hard and len(wish.allowed) == 1:
         return {"nodeSelector": {wish.key: wish.allowed[0]}}
     term = {"matchExpressions": [{"key": wish.key, "operator": "In", "values": list(wish.allowed)}]}
-    if wish.hard:
+    if wish.is_hard:
         return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [term]}}}}
     return {"affinity": {"nodeAffinity": {_PREFERRED: [{"weight": SOFT_WEIGHT, "preference": term}]}}}
 
