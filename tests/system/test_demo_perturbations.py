@@ -1,15 +1,16 @@
-"""The demo's second act on a small cluster: learned, swapped, frozen, thawed, with the chart's own rights."""
+"""The perturbation experiment on a small cluster, with the permissions of the chart."""
 
 import json
 
 import pytest
 from rich.console import Console
 
-from eclectus_e2e.demo.perturbations.experiment import act_two
+from eclectus_e2e.demo.experiment import run_experiment
+from eclectus_e2e.demo.perturbations.experiment import PerturbationExperiment
 from eclectus_e2e.demo.perturbations.plan import Settings
 
-# Small work and a quick verdict on silence, so that a minute and a half holds it all; and told what the nodes
-# can do, because the learner's own measure of it comes after a minute.
+# Short work and a short cut-off, so that a minute and a half suffices; the capacity is given, because the
+# learner measures it only after a minute.
 QUICK = Settings(
     nodes_per_group=2,
     load=0.25,
@@ -18,25 +19,25 @@ QUICK = Settings(
     recover_seconds=35.0,
     rest_seconds=3.0,
     after_seconds=1.0,
-    # Nor is untried work doubted: at so low a load the node that freezes would be left to its probes.
+    # Untried work is not penalised: at so low a load no real pod would run on the node that freezes.
     learn={"certainty": 1.0, "spare_share": 0.2, "capacity": 53.0, "untried_share": 1.0},
 )
 
 
-def known(spell):
-    """All but one: of so few cells, each right with a chance of 99 % at best, 95 % would be all."""
-    return spell.cells > 2 and spell.share >= 1 - 1 / spell.cells
+def is_learned(interval):
+    """All pairs but one: with so few pairs, each right with probability 99 % at best, 95 % would be all."""
+    return interval.cells > 2 and interval.share >= 1 - 1 / interval.cells
 
 
 @pytest.mark.live
-# A connection that is cut off while TLS is being agreed on is swept up by its loop's end, which uvloop tells.
+# uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_a_swap_is_recovered_from_and_a_frozen_node_returns_by_probes_alone(tmp_path):
-    found = act_two(QUICK, tmp_path, Console(width=120))
+    found = run_experiment(PerturbationExperiment(QUICK), tmp_path, Console(width=120))
     assert found.sound
-    assert known(found.learnt)
-    assert known(found.recovered)
-    assert found.recovered.seconds is not None  # how soon is the demo's to tell
+    assert is_learned(found.learnt)
+    assert is_learned(found.recovered)
+    assert found.recovered.seconds is not None  # how soon is not judged here
     assert found.frozen.last_start_seconds <= found.frozen.cut_off_seconds
     assert found.frozen.dead_seconds is not None
     assert found.frozen.starts_while_out == 0

@@ -1,4 +1,4 @@
-"""Who is compared: a table, and how each is started and ended. Only one runs at a time."""
+"""The schedulers that are compared, and how each is started and stopped. Only one runs at a time."""
 
 import json
 import sys
@@ -15,13 +15,14 @@ import yaml
 
 from eclectus_e2e.demo.environment import Environment
 from eclectus_e2e.demo.speeds import LearnedRate
-from eclectus_e2e.demo.stream.report import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.processes import log_tail, start, wait_for
 
+ECLECTUS = "eclectus"
+KUBE_SCHEDULER = "kube-scheduler"
 READY_SECONDS = 60.0
 PROCESS = "eclectus"
-# The environment's proxies are not for loopback.
+# Proxies in the environment variables are not for loopback.
 _DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
@@ -30,7 +31,7 @@ class SchedulerSpec:
     """`scheduler_name` is what pods ask for; `profile` replaces fields of the chart's first profile."""
 
     scheduler_name: str
-    profile: Mapping[str, Any] | None = field(default=None)
+    profile: Mapping[str, Any] | None = field(default=None)  # None: kube-scheduler
 
 
 SCHEDULERS = {
@@ -40,43 +41,44 @@ SCHEDULERS = {
     "eclectus-pot": SchedulerSpec("eclectus", {"place": {"policy": "pot"}}),
     "eclectus-least-allocated": SchedulerSpec("eclectus", {"place": {"policy": "least-allocated"}}),
 }
-DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # in the demo's first act
+DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # of the stream experiment
 
 
 @contextmanager
-def running(ground: Environment, name: str) -> Iterator[None]:
-    """A contestant for the length of a block, ready when the block begins."""
+def running(environment: Environment, name: str) -> Iterator[None]:
+    """Run one of SCHEDULERS for a `with` block; it is ready when the block begins. Raises StartError."""
     profile = SCHEDULERS[name].profile
     if profile is None:
-        ground.plane.start_kube_scheduler()
+        environment.plane.start_kube_scheduler()
         try:
             yield
         finally:
-            ground.plane.stop_kube_scheduler()
+            environment.plane.stop_kube_scheduler()
         return
-    process = start(PROCESS, _program(ground, name, profile), ground.plane.directory, leashed=True)
+    directory = environment.plane.directory
+    process = start(PROCESS, _command(environment, name, profile), directory, leashed=True)
     try:
-        wait_for(lambda: _leads(ground.address) or not process.alive, READY_SECONDS)
-        if not _leads(ground.address):
-            raise StartError(f"{name} was not ready\n{log_tail(ground.plane.directory, PROCESS)}")
+        wait_for(lambda: _leads(environment.address) or not process.alive, READY_SECONDS)
+        if not _leads(environment.address):
+            raise StartError(f"{name} was not ready\n{log_tail(directory, PROCESS)}")
         yield
     finally:
         process.stop()
 
 
 def learned_rates(address: str) -> list[LearnedRate]:
-    """What the running Eclectus has learned; nothing while none answers."""
+    """What the running Eclectus has learned, from its /speeds; empty when nothing answers."""
     return msgspec.json.decode(_read(f"{address}/speeds") or b"[]", type=list[LearnedRate])
 
 
-def _program(ground: Environment, name: str, profile: Mapping[str, Any]) -> list[str]:
-    """The chart's own configuration, as the ConfigMap has it, but for the profile's fields."""
-    configuration = yaml.safe_load(ground.installed.configuration)
+def _command(environment: Environment, name: str, profile: Mapping[str, Any]) -> list[str]:
+    """The program with the configuration of the chart's ConfigMap, changed only in `profile`'s fields."""
+    configuration = yaml.safe_load(environment.installed.configuration)
     configuration["profiles"][0].update(profile)
-    file = ground.plane.directory / f"{name}.json"
+    file = environment.plane.directory / f"{name}.json"
     file.write_text(json.dumps(configuration))  # JSON is YAML
     program = Path(sys.executable).with_name("eclectus")
-    return [str(program), "scheduler", "--config", str(file), "--kubeconfig", str(ground.account)]
+    return [str(program), "scheduler", "--config", str(file), "--kubeconfig", str(environment.account)]
 
 
 def _leads(address: str) -> bool:
@@ -84,9 +86,9 @@ def _leads(address: str) -> bool:
 
 
 def _read(url: str) -> bytes:
-    """The answer's body; empty when there is none, or it is no success."""
+    """The body of the response; empty without one, or when the status is an error."""
     try:
         with _DIRECT.open(url, timeout=2.0) as response:
             return bytes(response.read())
-    except OSError:  # not there yet, or not ready (HTTPError): asked again by whoever waits
+    except OSError:  # not listening yet, or not ready (HTTPError): the caller asks again
         return b""

@@ -1,4 +1,4 @@
-"""Showing a contest while it runs: bars and a table of the nodes on a terminal, plain lines elsewhere."""
+"""Progress of an experiment: bars and a table of the nodes on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Iterator
@@ -19,18 +19,18 @@ _FULL = 8  # pods that a node of the demo holds at most, each with half a core
 
 
 class Screen(Protocol):
-    """Shows scenes."""
+    """Shows messages and snapshots."""
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
 
-    def show(self, scene: Snapshot) -> None:
-        """The contest as it is now."""
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the present state of a run."""
 
 
 @contextmanager
 def opened(console: Console) -> Iterator[Screen]:
-    """A screen for this console."""
+    """The screen that suits this console."""
     if not console.is_terminal:
         yield PlainScreen(console)
         return
@@ -46,24 +46,24 @@ class PlainScreen:
         self._next = 0.0
 
     def say(self, text: str) -> None:
-        """A line."""
+        """Print a line."""
         self._console.print(text, highlight=False)
         self._next = 0.0
 
-    def show(self, scene: Snapshot) -> None:
-        """A line, when it is time for one or all is over."""
-        if time.monotonic() < self._next and not scene.is_over:
+    def show(self, snapshot: Snapshot) -> None:
+        """Print a line when ten seconds have passed, and when the run is over."""
+        if time.monotonic() < self._next and not snapshot.is_over:
             return
         self._next = time.monotonic() + LINE_EVERY_SECONDS
         text = (
-            f"{scene.run}: {max(0.0, scene.seconds):.0f} s, {scene.ended} of {scene.planned} pods ended, "
-            f"{scene.running} running, {scene.waiting} waiting"
+            f"{snapshot.run}: {max(0.0, snapshot.seconds):.0f} s, {snapshot.ended} of {snapshot.planned} "
+            f"pods ended, {snapshot.running} running, {snapshot.waiting} waiting"
         )
-        self._console.print(text + _learned_text(scene), highlight=False, soft_wrap=True)
+        self._console.print(text + _learned_text(snapshot), highlight=False, soft_wrap=True)
 
 
 class LiveScreen:
-    """Bars, one a contest, above a table of the nodes."""
+    """A bar for each run, above a table of the nodes."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
@@ -72,29 +72,31 @@ class LiveScreen:
         self._tasks: dict[RunId, TaskID] = {}
 
     def say(self, text: str) -> None:
-        """A line above everything that moves."""
+        """Print a line above the bars."""
         self._live.console.print(text, highlight=False)
 
-    def show(self, scene: Snapshot) -> None:
-        """Draw anew."""
-        if scene.run not in self._tasks:
-            self._tasks[scene.run] = self._bars.add_task(str(scene.run), total=scene.planned)
-        self._bars.update(self._tasks[scene.run], completed=scene.ended)
-        self._live.update(Group(self._bars, _summary(scene), _nodes(scene)), refresh=True)
+    def show(self, snapshot: Snapshot) -> None:
+        """Redraw bars and table."""
+        if snapshot.run not in self._tasks:
+            self._tasks[snapshot.run] = self._bars.add_task(str(snapshot.run), total=snapshot.planned)
+        self._bars.update(self._tasks[snapshot.run], completed=snapshot.ended)
+        self._live.update(Group(self._bars, _summary(snapshot), _nodes(snapshot)), refresh=True)
 
 
-def _summary(scene: Snapshot) -> str:
-    return f"[bold]{scene.run}[/]: {scene.running} running, {scene.waiting} waiting{_learned_text(scene)}"
+def _summary(snapshot: Snapshot) -> str:
+    counts = f"{snapshot.running} running, {snapshot.waiting} waiting"
+    return f"[bold]{snapshot.run}[/]: {counts}{_learned_text(snapshot)}"
 
 
-def _learned_text(scene: Snapshot) -> str:
-    known = sum(node.within_third for node in scene.speeds)
-    some = any(node.learned is not None for node in scene.speeds)
-    return f"; speed learned of {known} of {len(scene.speeds)} nodes" if some else ""
+def _learned_text(snapshot: Snapshot) -> str:
+    if all(node.learned is None for node in snapshot.speeds):
+        return ""
+    learned = sum(node.within_third for node in snapshot.speeds)
+    return f"; speed learned of {learned} of {len(snapshot.speeds)} nodes"
 
 
-def _nodes(scene: Snapshot) -> Columns:
-    rows = list(zip(scene.speeds, scene.pods, strict=True))
+def _nodes(snapshot: Snapshot) -> Columns:
+    rows = list(zip(snapshot.speeds, snapshot.pods, strict=True))
     each = -(-len(rows) // _TABLES)
     tables = []
     for begin in range(0, len(rows), each):

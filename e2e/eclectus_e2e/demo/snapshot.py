@@ -1,4 +1,4 @@
-"""What is to be seen of a running contest at one moment; asked of kubelet and scheduler, drawn by others."""
+"""The state of a running experiment at one moment, for the screen."""
 
 import time
 from collections.abc import Sequence
@@ -22,10 +22,10 @@ class RunId:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """`pods` is what each node holds, in the order of `speeds`."""
+    """`pods` is the number of pods on each node, in the order of `speeds`."""
 
     run: RunId
-    seconds: float  # since the first pod could come
+    seconds: float  # since the stream's begin
     planned: int
     created: int
     ended: int
@@ -39,28 +39,28 @@ class Snapshot:
 
     @property
     def waiting(self) -> int:
-        """Pods created and not yet on a node (nor refused, which ends a pod too)."""
+        """Pods that are created and neither on a node nor ended; a refused pod has ended."""
         return max(0, self.created - self.ended - self.running)
 
     @property
     def is_over(self) -> bool:
-        """Whether every pod has come to an end, good or bad."""
+        """Whether every pod has ended, successfully or not."""
         return self.ended >= self.planned
 
 
 def take_snapshot(
-    ground: Environment, contest: RunId, sent: SentPods, cells: Sequence[LearnedRate]
+    environment: Environment, run: RunId, sent: SentPods, rates: Sequence[LearnedRate]
 ) -> Snapshot:
-    """Ask the kubelet what runs, beside what was learned. Blocking: 5 ms or so."""
-    state = ground.kubelet.state()
+    """Ask the fake kubelet for its pods, and compare the learned rates with its speeds. Blocks for 5 ms."""
+    state = environment.kubelet.state()
     counters = state["counters"]
     ends = ("finished", "killed", "vanished", "overcommitted", "violations")
     nodes = sorted(state["nodes"].items(), key=lambda each: (each[1]["speed"], each[0]))
     true = {name: node["speed"] for name, node in nodes}
     factors = {name: node["class_factors"] for name, node in nodes}
-    speeds = compare_speeds(without_class_factors(cells, factors), true)
+    speeds = compare_speeds(without_class_factors(rates, factors), true)
     return Snapshot(
-        run=contest,
+        run=run,
         seconds=time.time() - sent.began,
         planned=sent.planned,
         created=len(sent.at),

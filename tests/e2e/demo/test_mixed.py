@@ -1,4 +1,4 @@
-"""The cluster in which one kind of work ranks the nodes differently."""
+"""The cluster in which one class ranks the nodes differently."""
 
 from collections import Counter
 
@@ -48,12 +48,12 @@ def test_the_scenario_of_that_name_is_the_comparison_at_its_lowest_load():
         assert amount("cpu", str(one["requests"]["cpu"])) == kind.cpu_millicores
 
 
-def test_after_the_trade_the_fast_half_is_the_slow_one():
+def test_after_the_swap_the_fast_half_is_the_slow_one():
     after = swapped_speeds(NODES)
     assert {(node.speed, after[node.name]) for node in NODES} == {(1, 4), (2, 8), (4, 1), (8, 2)}
 
 
-def test_who_knows_who_suits_what_can_do_more():
+def test_capacity_is_higher_when_each_class_runs_where_it_is_fastest():
     one = mixed_nodes(1, seed=1)
     # Per pod: serve 1.6, build 5.6, scan 3 core-seconds. The slowest scans at 32 and needs 3 t of it; the
     # others compute at 56, the slowest with what scanning leaves it: 7.2 t = 56 + 4 (1 - 3 t / 32).
@@ -66,7 +66,7 @@ def test_smaller_work_is_more_pods_of_it():
     assert capacity(NODES, mix(0.5)) == pytest.approx(2 * capacity(NODES, mix()))
 
 
-def test_its_stream_has_its_kinds_and_no_constraints():
+def test_its_stream_has_its_classes_and_no_constraints():
     arrivals = poisson_arrivals(1, 20.0, 100.0, mix())
     assert {one.kind.name for one in arrivals} == {kind.name for kind in CLASSES}
     assert {one.constraint for one in arrivals} == {None}

@@ -1,4 +1,4 @@
-"""The stream is the same for every scheduler, and is what the report says it is."""
+"""The stream: arrivals, work, constraints and pod objects."""
 
 import itertools
 from collections import Counter
@@ -51,7 +51,7 @@ def test_each_class_has_its_share_mean_and_spread(kind):
     assert pstdev(works) / mean(works) == pytest.approx(kind.shape**-0.5, rel=0.1)
 
 
-def test_a_third_has_wishes_hard_or_soft():
+def test_a_third_has_constraints_hard_or_soft():
     hard = sum(one.constraint is not None and one.constraint.is_hard for one in MANY) / len(MANY)
     soft = sum(one.constraint is not None and not one.constraint.is_hard for one in MANY) / len(MANY)
     assert hard + soft == pytest.approx(1 / 3, abs=0.02)
@@ -59,21 +59,21 @@ def test_a_third_has_wishes_hard_or_soft():
     assert soft > 0.05
 
 
-def test_capacity_is_what_the_nodes_get_done():
+def test_capacity_is_the_rate_at_which_the_nodes_complete_pods():
     """432 core-speeds; a pod needs .25 x .5 x 6 + .5 x 15 + .2 x 2 x 15 + .05 x 10 = 14.75 of them."""
     assert capacity(NODES) == pytest.approx(432 / 14.75)
 
 
-def test_no_wish_leaves_too_few_nodes_for_those_who_have_it():
-    """Even if every pod with a hard wish ran on the nodes of its wish alone, they would have room."""
-    for wish in {one.constraint for one in MANY if one.constraint and one.constraint.is_hard}:
-        allowed = [node for node in NODES if wish.met_by(node.labels)]
-        share = sum(one.constraint == wish for one in MANY) / len(MANY)
+def test_no_constraint_leaves_too_few_nodes_for_the_pods_that_have_it():
+    """Even if the pods with a hard constraint used no other nodes, those would have room."""
+    for constraint in {one.constraint for one in MANY if one.constraint and one.constraint.is_hard}:
+        allowed = [node for node in NODES if constraint.met_by(node.labels)]
+        share = sum(one.constraint == constraint for one in MANY) / len(MANY)
         assert share * capacity(NODES) < 0.6 * capacity(allowed)
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "constraint",
     [
         NodeConstraint("kubernetes.io/arch", ("arm64",), is_hard=True),
         NodeConstraint("eclectus.dev/nic-gbps", ("25", "100"), is_hard=True),
@@ -82,17 +82,17 @@ def test_no_wish_leaves_too_few_nodes_for_those_who_have_it():
         None,
     ],
 )
-def test_the_pod_asks_for_what_the_arrival_wishes(wish):
-    kind = next(kind for kind in CLASSES if bool(kind.gpus) == (wish == GPU_CONSTRAINT))
-    pod = pod_object(Arrival(5, 0.0, kind, 2.5, wish), "some-scheduler")
+def test_the_pod_has_the_constraint_of_its_arrival(constraint):
+    kind = next(kind for kind in CLASSES if bool(kind.gpus) == (constraint == GPU_CONSTRAINT))
+    pod = pod_object(Arrival(5, 0.0, kind, 2.5, constraint), "some-scheduler")
     for node in NODES:
         may = selects(pod["spec"], node.name, node.labels)
-        assert may == (wish is None or not wish.is_hard or wish.met_by(node.labels))
+        assert may == (constraint is None or not constraint.is_hard or constraint.met_by(node.labels))
     preferred = "preferredDuringSchedulingIgnoredDuringExecution" in str(pod)
-    assert preferred == (wish is not None and not wish.is_hard)
+    assert preferred == (constraint is not None and not constraint.is_hard)
 
 
-def test_the_kubelet_reads_the_pod_as_it_is_meant():
+def test_the_kubelet_reads_class_work_and_requests():
     kind = CLASSES[3]
     pod = pod_object(Arrival(5, 0.0, kind, 2.5, GPU_CONSTRAINT), "some-scheduler")
     resources = Demand.of(pod["spec"]).resources
@@ -102,7 +102,7 @@ def test_the_kubelet_reads_the_pod_as_it_is_meant():
     assert pod["spec"]["schedulerName"] == "some-scheduler"
 
 
-def test_every_wish_comes_up():
+def test_every_constraint_occurs():
     assert len(Counter(one.constraint for one in MANY)) == 10  # none, GPU, 2 archs, NIC, 2 kernels, 3 zones
 
 

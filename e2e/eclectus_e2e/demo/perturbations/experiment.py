@@ -1,43 +1,75 @@
-"""The second act from beginning to end: its ground, its files, its tables."""
+"""The perturbation experiment: Eclectus alone, while speeds are swapped and a node freezes and thaws."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import msgspec
-from rich.console import Console
+from rich.box import SIMPLE
+from rich.table import Table
 
-from eclectus_e2e.demo import screen
-from eclectus_e2e.demo.environment import started
-from eclectus_e2e.demo.perturbations.plan import Settings, make_layout
+from eclectus_e2e.demo.environment import Environment, started
+from eclectus_e2e.demo.experiment import Experiment
+from eclectus_e2e.demo.perturbations.observations import Observations
+from eclectus_e2e.demo.perturbations.plan import Plan, Settings, make_plan
 from eclectus_e2e.demo.perturbations.plots import draw
-from eclectus_e2e.demo.perturbations.prediction import predict
-from eclectus_e2e.demo.perturbations.report import PerturbationReport, report
-from eclectus_e2e.demo.perturbations.tables import tables
+from eclectus_e2e.demo.perturbations.report import PerturbationReport, make_report
 from eclectus_e2e.demo.perturbations.timeline import run
+from eclectus_e2e.demo.screen import Screen
 
 
-def act_two(plan: Settings, folder: Path, console: Console) -> PerturbationReport:
-    """Play it; writes act-two.json and act-two.png into the folder."""
-    players = make_layout(plan)
-    expected = predict(plan, players)
-    with screen.opened(console) as shown:
-        shown.say(f"starting a control plane with {len(players.nodes)} nodes, the chart and its operator")
-        with started(folder / "cluster", players.nodes, values=_values(plan.learn)) as ground:
-            noted = run(ground, plan, players, expected, shown)
-    found = report(noted, plan, players, expected)
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "act-two.json").write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
-    draw(found, noted, plan, players, folder / "act-two.png")
-    for table in tables(found):
-        console.print(table)
-    return found
+class PerturbationExperiment(Experiment[Plan, Environment, Observations, PerturbationReport]):
+    """Eight nodes at work and an idle one, by default; the operator probes three of them."""
+
+    report_file, picture_file = "act-two.json", "act-two.png"
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def plan(self) -> Plan:
+        """Nodes, events and predictions."""
+        return make_plan(self._settings)
+
+    def environment(self, plan: Plan, directory: Path) -> AbstractContextManager[Environment]:
+        """Control plane, fake nodes, and the chart with its operator."""
+        return started(directory, plan.layout.nodes, values=_values(plan.settings.learn))
+
+    def run(self, environment: Environment, plan: Plan, shown: Screen) -> Observations:
+        """Send the stream and change speeds meanwhile."""
+        return run(environment, plan, shown)
+
+    def report(self, plan: Plan, observations: Observations) -> PerturbationReport:
+        """Learning, recovery, the frozen and the idle node, probes; each with its target."""
+        return make_report(plan, observations)
+
+    def plot(self, plan: Plan, observations: Observations, report: PerturbationReport, file: Path) -> None:
+        """Learned against true speeds over time, pairs learned, pods waiting."""
+        draw(plan, observations, report, file)
+
+    def tables(
+        self, plan: Plan, observations: Observations, report: PerturbationReport
+    ) -> Iterator[Table | str]:
+        """Every target with what was measured, and what must not happen."""
+        yield (
+            f"\n[bold]Perturbations[/]: {report.pods} pods on {report.nodes} nodes at load {report.load:g}; "
+            "speeds swapped, one node frozen and thawed, one only probed"
+        )
+        table = Table("", "measured", "target", "", box=SIMPLE)
+        for one in report.wanted:
+            verdict = "[green]met[/]" if one.met else "[yellow]missed[/]"
+            table.add_row(one.what, one.found, one.wanted, verdict)
+        yield table
+        counts = (
+            f"{report.lost} lost, {report.doubled} ran twice, {report.overcommitted} over-committed, "
+            f"{report.violations} violations; {report.sent_again} stood still and were sent again"
+        )
+        yield f"What must not happen: {counts if report.sound else f'[red]{counts}[/]'}"
 
 
 def _values(learn: Mapping[str, float]) -> dict[str, Any]:
-    """The chart's values: as they are, with the operator, and with the learner's settings that differ.
+    """The chart's values: the operator enabled, and the settings of the learner that differ.
 
-    What was learned is written for the operator every two seconds: the act is short.
+    What was learned is written to NodeProfiles every two seconds, because the experiment is short.
     """
     settings = {_camel(name): value for name, value in learn.items()}
     config = {"learn": settings, "nodeProfiles": {"interval": "2s"}}

@@ -1,7 +1,7 @@
-"""A second look at what ran where, from the journal alone: room and hard constraints. Pure.
+"""An independent check of what ran where: over-commits and violated hard constraints. Pure.
 
-It shares no code with the scheduler nor with the fake kubelet's own admission, so that a mistake has to
-be made three times to pass.
+It reads only the times that the fake kubelet recorded, and shares no code with the scheduler or with the
+kubelet's admission, so a mistake has to be made three times to pass.
 """
 
 from collections import defaultdict
@@ -13,29 +13,30 @@ from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
-def overcommitted_moments(
+def count_overcommits(
     entries: Iterable[Entry], arrivals: Mapping[str, Arrival], nodes: Sequence[NodeSpec]
 ) -> int:
-    """How many pods began to run on a node whose cores or GPUs were all taken."""
+    """How many pods started on a node that had too few free cores or GPUs."""
     by_node: dict[str, list[tuple[float, int, int, int]]] = defaultdict(list)
     for entry in entries:
         if entry.started:
             kind = arrivals[entry.name].kind
-            # At the same instant ends come before beginnings: sorted by sign.
+            # At the same instant ends come before starts: sorted by sign.
             by_node[entry.node].append((entry.finished, -1, -kind.cpu_millicores, -kind.gpus))
             by_node[entry.node].append((entry.started, +1, kind.cpu_millicores, kind.gpus))
-    return sum(_beyond(sorted(by_node[node.name]), node.allocatable) for node in nodes)
+    return sum(_overcommits(sorted(by_node[node.name]), node.allocatable) for node in nodes)
 
 
-def violated(
+def count_violations(
     entries: Iterable[Entry], arrivals: Mapping[str, Arrival], labels: Mapping[str, Mapping[str, str]]
 ) -> int:
-    """How many pods ran on a node that their hard wish excludes."""
-    wishes = ((entry.node, arrivals[entry.name].constraint) for entry in entries if entry.started)
-    return sum(wish is not None and wish.is_hard and not wish.met_by(labels[node]) for node, wish in wishes)
+    """How many pods ran on a node that their hard constraint excludes; `labels` by node."""
+    ran = ((entry.node, arrivals[entry.name].constraint) for entry in entries if entry.started)
+    return sum(one is not None and one.is_hard and not one.met_by(labels[node]) for node, one in ran)
 
 
-def _beyond(moments: Iterable[tuple[float, int, int, int]], allocatable: Mapping[str, str]) -> int:
+def _overcommits(moments: Iterable[tuple[float, int, int, int]], allocatable: Mapping[str, str]) -> int:
+    """Starts beyond a node's size, in sorted (time, sign, millicores, GPUs)."""
     millicores = amount("cpu", allocatable["cpu"])
     gpus = amount("nvidia.com/gpu", allocatable.get("nvidia.com/gpu", "0"))
     used_millicores = used_gpus = count = 0

@@ -1,7 +1,7 @@
-"""From what a run left behind to numbers: response times, and everything that must not happen. Pure.
+"""From observations of runs to response times, and counts of what must not happen. Pure.
 
-`Run` is what was observed, `Result` what it says of one scheduler at one load, `Report` the whole file
-build/demo/report.json (docs/demo.md describes it field by field).
+`Run` holds the observations of one scheduler at one load, `Result` what was computed from them, `Report`
+the whole of build/demo/report.json (docs/demo.md describes every field).
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import (
     LearnedRate,
     NodeSpeed,
@@ -19,23 +20,20 @@ from eclectus_e2e.demo.speeds import (
     learned_share,
     without_class_factors,
 )
-from eclectus_e2e.demo.stream.audit import overcommitted_moments, violated
+from eclectus_e2e.demo.stream.audit import count_overcommits, count_violations
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
-KUBE_SCHEDULER = "kube-scheduler"
-ECLECTUS = "eclectus"
-
 
 @dataclass(frozen=True)
 class Run:
-    """One scheduler, one load: what was sent, and what the nodes' journal says became of it."""
+    """One scheduler at one load: what was sent, and what the fake kubelet recorded of it."""
 
     scheduler: str
     load: float
-    warm_seconds: float  # pods that arrive before are not in the times
+    warm_seconds: float  # pods that arrive before are not timed
     arrivals: Sequence[Arrival]
     sent: Mapping[str, float]  # pod name: Unix seconds at which its creation was sent
     late_seconds: Sequence[float]  # of each creation, against the schedule
@@ -45,21 +43,21 @@ class Run:
 
     @property
     def succeeded(self) -> list[Entry]:
-        """Pods that came to their end."""
+        """Pods that completed their work."""
         return [entry for entry in self.entries if entry.outcome == "succeeded"]
 
     def timed(self) -> list[Entry]:
-        """Those of them that arrived after the warm-up."""
+        """Those of the succeeded pods that arrived after the warm-up."""
         counted = {pod_name(one) for one in self.arrivals if one.at_seconds >= self.warm_seconds}
         return [entry for entry in self.succeeded if entry.name in counted]
 
     def response_seconds(self, entries: Sequence[Entry]) -> list[float]:
-        """From the moment its creation was sent to the end of its work, of each of these pods."""
+        """Of each of these pods: from sending its creation to the end of its work."""
         return [entry.finished - self.sent[entry.name] for entry in entries]
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """A distribution in four numbers."""
+    """Mean and quantiles of times in seconds; NaN (null in JSON) without any."""
 
     mean: float
     p50: float
@@ -76,18 +74,18 @@ class Learning(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run says. Times are of pods that arrived after the warm-up; the rest counts all pods."""
+    """What one run measured. Times are of pods that arrived after the warm-up; counts are of all pods."""
 
-    response_seconds: Summary  # creation sent to end of the work
-    start_seconds: Summary  # creation sent to start of the work: decision, bind, and waiting for room
+    response_seconds: Summary  # from sending the creation to the end of the work
+    start_seconds: Summary  # from sending the creation to the start of the work
     response_by_class: dict[str, Summary]
     pods: int
     timed: int
-    lost: int  # never came to their end
+    lost: int  # never completed their work
     doubled: int  # ran more than once
-    overcommitted: int  # refused by a kubelet for want of room, or found together beyond a node's size
-    violations: int  # refused by a kubelet for a constraint, or found on a node they may not use
-    preferences_met: float | None  # share of soft wishes; None without any
+    overcommitted: int  # refused by a kubelet for lack of room, or found by the audit
+    violations: int  # of hard constraints: refused by a kubelet, or found by the audit
+    preferences_met: float | None  # share of the preferences; None without any
     late_seconds: Summary  # of the load generator
     learning: Learning | None
 
@@ -98,7 +96,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadReport(msgspec.Struct, frozen=True):
-    """All schedulers at one load. `ratios`: to kube-scheduler, smaller is better."""
+    """All schedulers at one load. `ratios`: response times as shares of kube-scheduler's; lower is better."""
 
     load: float
     pods_per_second: float
@@ -108,7 +106,7 @@ class LoadReport(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """The file. The main load's figures stand at the top, every load's below `loads`."""
+    """The file: the main load's figures at the top, those of every load in `loads`."""
 
     seed: int
     nodes: int
@@ -123,16 +121,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     sound: bool
 
 
-def result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
-    """Judge one run."""
+def make_result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
+    """Compute times and counts of one run."""
     by_name = {pod_name(arrival): arrival for arrival in run.arrivals}
     runs = Counter(entry.name for entry in run.entries if entry.started)
     timed = run.timed()
     labels = {node.name: node.labels for node in nodes}
-    soft = [
-        wish.met_by(labels[entry.node])
+    preferences = [
+        constraint.met_by(labels[entry.node])
         for entry in run.succeeded
-        if (wish := by_name[entry.name].constraint) and not wish.is_hard
+        if (constraint := by_name[entry.name].constraint) and not constraint.is_hard
     ]
     return Result(
         response_seconds=summarise(run.response_seconds(timed)),
@@ -145,24 +143,24 @@ def result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
         timed=len(timed),
         lost=len(by_name.keys() - {entry.name for entry in run.succeeded}),
         doubled=sum(count > 1 for count in runs.values()),
-        overcommitted=run.counters.overcommitted + overcommitted_moments(run.entries, by_name, nodes),
-        violations=run.counters.violations + violated(run.entries, by_name, labels),
-        preferences_met=float(np.mean(soft)) if soft else None,
+        overcommitted=run.counters.overcommitted + count_overcommits(run.entries, by_name, nodes),
+        violations=run.counters.violations + count_violations(run.entries, by_name, labels),
+        preferences_met=float(np.mean(preferences)) if preferences else None,
         late_seconds=summarise(run.late_seconds),
         learning=_learning(run, nodes),
     )
 
 
-def report(
+def make_report(
     runs: Sequence[Run], nodes: Sequence[NodeSpec], *, seed: int, main_load: float, capacity: float
 ) -> Report:
-    """The whole file from every run of a demo."""
-    stages = {
-        f"{load:g}": _stage([run for run in runs if run.load == load], load * capacity, nodes)
+    """The report of all runs. `capacity`: pods a second at load 1."""
+    levels = {
+        f"{load:g}": _load_report([run for run in runs if run.load == load], load * capacity, nodes)
         for load in sorted({run.load for run in runs})
     }
-    main = stages[f"{main_load:g}"]
-    results = [result for stage in stages.values() for result in stage.schedulers.values()]
+    main = levels[f"{main_load:g}"]
+    results = [result for level in levels.values() for result in level.schedulers.values()]
     ours = main.schedulers.get(ECLECTUS)
     return Report(
         seed=seed,
@@ -174,13 +172,13 @@ def report(
         schedulers=main.schedulers,
         ratios=main.ratios,
         learned_within_third=ours.learning.within_third if ours and ours.learning else None,
-        loads=stages,
+        loads=levels,
         sound=all(result.sound for result in results),
     )
 
 
 def summarise(seconds: Sequence[float]) -> Summary:
-    """Mean and quantiles; NaN (null in the file) of nothing."""
+    """Mean and quantiles; NaN of nothing."""
     if not seconds:
         return Summary(*[float("nan")] * 4)
     return Summary(
@@ -191,25 +189,25 @@ def summarise(seconds: Sequence[float]) -> Summary:
 def _learning(run: Run, nodes: Sequence[NodeSpec]) -> Learning | None:
     if not run.rates:
         return None
-    cells = without_class_factors(run.rates, {node.name: node.class_factors for node in nodes})
-    found = compare_speeds(cells, {node.name: node.speed for node in nodes})
+    rates = without_class_factors(run.rates, {node.name: node.class_factors for node in nodes})
+    found = compare_speeds(rates, {node.name: node.speed for node in nodes})
     return Learning(learned_share(found), errors_by_speed(found), found)
 
 
-def _stage(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpec]) -> LoadReport:
-    results = {run.scheduler: result(run, nodes) for run in runs}
-    rival = results.get(KUBE_SCHEDULER)
+def _load_report(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpec]) -> LoadReport:
+    results = {run.scheduler: make_result(run, nodes) for run in runs}
+    baseline = results.get(KUBE_SCHEDULER)
     others = {name: one for name, one in results.items() if name != KUBE_SCHEDULER}
     ratios = (
-        {name: _ratio(one.response_seconds, rival.response_seconds) for name, one in others.items()}
-        if rival
+        {name: _ratio(one.response_seconds, baseline.response_seconds) for name, one in others.items()}
+        if baseline
         else {}
     )
     seconds = max(arrival.at_seconds for run in runs for arrival in run.arrivals)
     return LoadReport(runs[0].load, per_second, seconds, results, ratios)
 
 
-def _ratio(ours: Summary, theirs: Summary) -> Summary:
+def _ratio(one: Summary, baseline: Summary) -> Summary:
     return Summary(
-        ours.mean / theirs.mean, ours.p50 / theirs.p50, ours.p95 / theirs.p95, ours.p99 / theirs.p99
+        one.mean / baseline.mean, one.p50 / baseline.p50, one.p95 / baseline.p95, one.p99 / baseline.p99
     )

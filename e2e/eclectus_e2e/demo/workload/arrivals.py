@@ -1,8 +1,8 @@
-"""The stream of pods: who arrives when, how much work it brings, where it may and would like to run.
+"""The stream of pods: when each arrives, how much work it brings, and its node constraints. Pure.
 
-Pure. Arrivals are Poisson: a load's gaps are one set of unit gaps over the rate, so that streams of the
-same seed differ in nothing but their pace from load to load, and in nothing at all from scheduler to
-scheduler. The unit of work is a second at speed 1.
+Arrivals are Poisson. The gaps at every load are the same unit gaps divided by the rate, so streams of one
+seed differ between loads only in their pace, and between schedulers in nothing. The unit of work is one
+second at speed 1.
 """
 
 import random
@@ -15,32 +15,32 @@ from eclectus_e2e.testbed.kubelet.quantities import amount
 
 @dataclass(frozen=True)
 class WorkClass:
-    """A kind of work. `shape` is the gamma distribution's: 1 is exponential, 4 half as wide, 9 a third."""
+    """A class of pods with gamma distributed work."""
 
     name: str
     share: float  # of the pods
     cpu_millicores: int
     work_seconds: float  # mean, at speed 1
-    shape: float
+    shape: float  # of the gamma distribution: 1 is exponential, 4 has half its deviation, 9 a third
     gpus: int = 0
 
 
 @dataclass(frozen=True)
 class NodeConstraint:
-    """A node constraint: the node's label `key` is one of `allowed`. Soft ones are preferences."""
+    """The node's label `key` should be one of `allowed`; a constraint that is not hard is a preference."""
 
     key: str
     allowed: tuple[str, ...]
     is_hard: bool
 
     def met_by(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels is what was asked for."""
+        """Whether a node with these labels meets the constraint."""
         return labels.get(self.key) in self.allowed
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """One pod to be: `at_seconds` after the stream's begin."""
+    """One pod to create, `at_seconds` after the stream's begin."""
 
     number: int
     at_seconds: float
@@ -49,19 +49,17 @@ class Arrival:
     constraint: NodeConstraint | None
 
 
-# Sizes such that two cores can play it all (about 23 pods a second at load 0.8) and nobody runs for minutes
-# on the slowest node. Runs of one kind resemble each other, as a job's tasks do, so that the few pods
-# that a slow node is given tell its speed; one class is exponential.
+# Sizes for which two cores suffice to run everything (about 23 pods a second at load 0.8), and no pod runs
+# for minutes on the slowest node. Pods of one class resemble each other, as a job's tasks do, so that the
+# few pods that a slow node is given suffice to learn its speed; one class is exponential.
 CLASSES = (
     WorkClass("query", 0.25, 500, 6.0, 4.0),
     WorkClass("build", 0.50, 1000, 15.0, 9.0),
     WorkClass("train", 0.20, 2000, 15.0, 9.0),
     WorkClass("infer", 0.05, 1000, 10.0, 1.0, gpus=1),
 )
-GPU_CONSTRAINT = NodeConstraint(
-    "eclectus.dev/gpu-model", ("a10", "h100"), is_hard=True
-)  # whoever wants a GPU has it
-# Wish of the other pods, and what share of them has it: with the GPUs' about a third of all pods.
+GPU_CONSTRAINT = NodeConstraint("eclectus.dev/gpu-model", ("a10", "h100"), is_hard=True)  # of all GPU pods
+# Constraints of the other pods, each with its share of them; with the GPUs' about a third of all pods.
 CONSTRAINTS = (
     *(
         (NodeConstraint("kubernetes.io/arch", (arch,), is_hard=True), 0.08 / len(ARCHITECTURES))
@@ -79,7 +77,7 @@ CONSTRAINTS = (
 
 @dataclass(frozen=True)
 class Mix:
-    """What comes: kinds of work, and the constraints with the share of the pods that have each."""
+    """The classes of a stream, and its constraints with the share of the pods that have each."""
 
     classes: Sequence[WorkClass]
     constraints: Sequence[tuple[NodeConstraint, float]] = ()
@@ -89,31 +87,32 @@ DEFAULT_MIX = Mix(CLASSES, CONSTRAINTS)
 
 
 def capacity(nodes: Sequence[NodeSpec], mix: Mix = DEFAULT_MIX) -> float:
-    """Pods a second that these nodes can end, all cores busy and every node given the same mix.
+    """Pods a second that these nodes complete with all cores busy and the same mix on every node.
 
-    Of a node: its cores over the core-seconds of a mean pod there. Where some nodes suit some work, a
-    scheduler that knows can do more than this.
+    That is, for each node, its cores over the core-seconds of a mean pod there. Where nodes differ in what
+    they are good at, a scheduler that knows it can do more (`mixed.best_capacity`).
     """
-    return sum(_ended_a_second(node, mix.classes) for node in nodes)
+    return sum(_completed_per_second(node, mix.classes) for node in nodes)
 
 
 def poisson_arrivals(seed: int, per_second: float, seconds: float, mix: Mix = DEFAULT_MIX) -> list[Arrival]:
     """Every arrival of the first `seconds`."""
-    # One chance a question: another answer to one of them leaves the others as they are.
-    gaps, kinds, sizes, wishes = (random.Random(f"{seed} {what}") for what in ("gap", "kind", "size", "wish"))
+    # A random stream for each property: changing the draws of one leaves the others as they are. The names
+    # in the seeds are fixed: with others the recorded results would be of other streams.
+    gaps, kinds, sizes, drawn = (random.Random(f"{seed} {what}") for what in ("gap", "kind", "size", "wish"))
     shares = [kind.share for kind in mix.classes]
     arrivals: list[Arrival] = []
     at = gaps.expovariate(per_second)
     while at < seconds:
         (kind,) = kinds.choices(mix.classes, shares)
         work = sizes.gammavariate(kind.shape, kind.work_seconds / kind.shape)
-        wish = _wish(wishes.random(), mix.constraints)
-        arrivals.append(Arrival(len(arrivals), at, kind, work, GPU_CONSTRAINT if kind.gpus else wish))
+        constraint = _constraint(drawn.random(), mix.constraints)
+        arrivals.append(Arrival(len(arrivals), at, kind, work, GPU_CONSTRAINT if kind.gpus else constraint))
         at += gaps.expovariate(per_second)
     return arrivals
 
 
-def _ended_a_second(node: NodeSpec, classes: Sequence[WorkClass]) -> float:
+def _completed_per_second(node: NodeSpec, classes: Sequence[WorkClass]) -> float:
     core_seconds = sum(
         kind.share * kind.work_seconds * kind.cpu_millicores / 1000 / node.class_factors.get(kind.name, 1.0)
         for kind in classes
@@ -121,9 +120,10 @@ def _ended_a_second(node: NodeSpec, classes: Sequence[WorkClass]) -> float:
     return node.speed * amount("cpu", node.allocatable["cpu"]) / 1000 / core_seconds
 
 
-def _wish(drawn: float, wishes: Sequence[tuple[NodeConstraint, float]]) -> NodeConstraint | None:
-    for wish, share in wishes:
+def _constraint(drawn: float, constraints: Sequence[tuple[NodeConstraint, float]]) -> NodeConstraint | None:
+    """The constraint that a uniform number from 0 to 1 selects by the shares."""
+    for constraint, share in constraints:
         drawn -= share
         if drawn < 0:
-            return wish
+            return constraint
     return None
