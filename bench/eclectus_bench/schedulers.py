@@ -1,7 +1,7 @@
 """The two schedulers: how each is started on a control plane, and stopped.
 
-Both are checked by RBAC, run without leader election, log as they do by default, and may send as
-many requests as they like.
+Both are subject to RBAC, run without leader election, have their default logging and a client limit that
+does not slow them down.
 """
 
 import sys
@@ -13,13 +13,13 @@ from pathlib import Path
 from eclectus_e2e.testbed import chart, processes
 from eclectus_e2e.testbed.controlplane import ControlPlane, free_ports
 
-QPS = 5000.0  # kube-scheduler's client limit; with its default of 50 nothing else would be measured
+QPS = 5000.0  # kube-scheduler's client limit; its default of 50 would be all that is measured
 KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
 
 
 @dataclass(frozen=True)
 class SchedulerUnderTest:
-    """A scheduler: name in the report, schedulerName, and how it runs for a `with` block (gives its pid)."""
+    """Name in the report, schedulerName of its pods, and `running`: a block in which it runs (gives its pid)."""
 
     name: str
     scheduler_name: str
@@ -27,12 +27,12 @@ class SchedulerUnderTest:
 
 
 def kube_scheduler(plane: ControlPlane) -> SchedulerUnderTest:
-    """kube-scheduler of the control plane's own version."""
+    """kube-scheduler, of the control plane's version."""
     return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
 
 
 def eclectus(plane: ControlPlane, profile: Path | None = None) -> SchedulerUnderTest:
-    """Eclectus under the permissions of its chart, which this installs; `profile` runs it under cProfile."""
+    """Eclectus with the permissions of its chart, which is installed; cProfile writes the file `profile`."""
     script = [str(Path(sys.executable).parent / "eclectus")]
     under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
     arguments = _arguments(plane)
