@@ -19,7 +19,7 @@ KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
 
 @dataclass(frozen=True)
 class SchedulerUnderTest:
-    """Name in the report, schedulerName of its pods, and `running`: a block in which it runs (gives its pid)."""
+    """Name in the report, schedulerName of its pods, and `running`: a block in which it runs; gives a pid."""
 
     name: str
     scheduler_name: str
