@@ -35,6 +35,7 @@ def draw(report: Report, runs: Sequence[Run], nodes: Sequence[NodeSpec], file: P
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
         figure = Figure(figsize=(12, 10), layout="constrained", dpi=110)
         panels = figure.subplot_mosaic(PANELS, height_ratios=(2, 1, 1))
+        panels["waiting"].sharex(panels["cores"])
         _tail(panels["tail"], main)
         _ratios(panels["ratios"], report)
         _speeds(panels["speeds"], report)
