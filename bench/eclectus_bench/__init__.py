@@ -1,4 +1,4 @@
-"""How fast Eclectus is, side by side with kube-scheduler on one control plane.
+"""Measures the speed of Eclectus: a decision, a simulated task, and both schedulers on one control plane.
 
 Run `python -m eclectus_bench --help`. Nothing here is part of the product.
 """

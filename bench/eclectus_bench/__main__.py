@@ -1,4 +1,4 @@
-"""`make bench`: the pace of a decision, of the simulator, and the match with kube-scheduler."""
+"""`make bench`: the cost of a decision and of a simulated task, and the comparison with kube-scheduler."""
 
 import argparse
 import sys
@@ -9,73 +9,73 @@ import orjson
 from eclectus.policies.table import PLACE
 from eclectus_bench import decisions, match, simulator
 from eclectus_bench.decisions import DecisionCost
-from eclectus_bench.match import OUTPUT, Course
+from eclectus_bench.match import OUTPUT, Sizes
 from eclectus_bench.report import compare, comparison_table, decisions_table, report
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
 
-SIZES, QUICK_SIZES = (500, 5_000, 15_000), (500, 5_000)
-FULL = Course(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
-QUICK = Course(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
+NODE_COUNTS, QUICK_NODE_COUNTS = (500, 5_000, 15_000), (500, 5_000)
+FULL = Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
+QUICK = Sizes(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
 TASKS, QUICK_TASKS = 1_000_000, 20_000
 PARTS = ["decisions", "simulator", "match"]
 PROFILED = "rosella"  # the default policy
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print, write build/bench/report.json. Exits 0 whatever the figures are."""
+    """Measure, print, write build/bench/report.json. Returns 0 whatever the figures are."""
     options = _options(arguments)
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    course = _course(options)
+    sizes = _sizes(options)
     if options.profile:
-        return _profile(course)
+        return _profile(sizes)
     wanted = [options.only] if options.only else PARTS
-    costs = _decide(QUICK_SIZES if options.quick else SIZES) if "decisions" in wanted else []
-    simulated = _simulate(options.tasks or (QUICK_TASKS if options.quick else TASKS), "simulator" in wanted)
+    node_counts = QUICK_NODE_COUNTS if options.quick else NODE_COUNTS
+    costs = _measure_decisions(node_counts) if "decisions" in wanted else []
+    tasks = options.tasks or (QUICK_TASKS if options.quick else TASKS)
+    simulated = _measure_simulator(tasks) if "simulator" in wanted else None
     result = None
     if "match" in wanted:
-        print(f"\n{course.pods:,} pods on {course.nodes:,} nodes, {course.pairs} pairs", flush=True)
-        result = match.play(course)
+        print(f"\n{sizes.pods:,} pods on {sizes.nodes:,} nodes, {sizes.pairs} pairs", flush=True)
+        result = match.run_match(sizes)
         print("\n" + "\n".join(comparison_table(compare(result))))
     file = OUTPUT / "report.json"
-    file.write_bytes(orjson.dumps(report(course, costs, result, simulated), option=orjson.OPT_INDENT_2))
+    file.write_bytes(orjson.dumps(report(sizes, costs, result, simulated), option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return 0
 
 
-def _decide(sizes: Sequence[int]) -> list[DecisionCost]:
+def _measure_decisions(node_counts: Sequence[int]) -> list[DecisionCost]:
     with Progress("decisions") as progress:
         costs: list[DecisionCost] = []
         for policy in PLACE:
-            progress.update(policy)
-            costs += decisions.measure(policy, sizes)
+            progress.say(policy)
+            costs += decisions.measure(policy, node_counts)
     print("\n".join(decisions_table(costs)), flush=True)
     return costs
 
 
-def _simulate(tasks: int, wanted: bool) -> SimulatorCost | None:
-    if not wanted:
-        return None
+def _measure_simulator(tasks: int) -> SimulatorCost:
     with Progress("simulator") as progress:
-        progress.update(f"{tasks:,} tasks")
+        progress.say(f"{tasks:,} tasks")
         cost = simulator.measure(tasks)
     print("\n".join(simulator.lines(cost)), flush=True)
     return cost
 
 
-def _profile(course: Course) -> int:
+def _profile(sizes: Sizes) -> int:
     file = OUTPUT / "profile-decisions.txt"
-    decisions.profile(PROFILED, course.nodes, file)
+    decisions.profile(PROFILED, sizes.nodes, file)
     simulated = OUTPUT / "profile-simulator.txt"
     simulator.profile(simulated)
-    print(f"written: {file}\nwritten: {simulated}\nwritten: {match.profile(course)}")
+    print(f"written: {file}\nwritten: {simulated}\nwritten: {match.profile(sizes)}")
     return 0
 
 
-def _course(options: argparse.Namespace) -> Course:
+def _sizes(options: argparse.Namespace) -> Sizes:
     base = QUICK if options.quick else FULL
-    return Course(
+    return Sizes(
         nodes=options.nodes or base.nodes,
         pods=options.pods or base.pods,
         pairs=options.pairs or base.pairs,
@@ -85,14 +85,16 @@ def _course(options: argparse.Namespace) -> Course:
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("eclectus_bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a small course, to see that it runs: a minute")
-    parser.add_argument("--only", choices=PARTS, help="one part of it")
-    parser.add_argument("--nodes", type=_positive, help=f"of the match; {FULL.nodes:,} by default")
-    parser.add_argument("--pods", type=_positive, help=f"of a backlog; {FULL.pods:,} by default")
-    parser.add_argument("--pairs", type=_positive, help=f"drains and streams each; {FULL.pairs} by default")
-    parser.add_argument("--tasks", type=_positive, help=f"of the simulator; {TASKS:,} by default")
+    parser.add_argument("--quick", action="store_true", help="small sizes, to check that it runs: a minute")
+    parser.add_argument("--only", choices=PARTS, help="measure one part (all: about ten minutes)")
+    parser.add_argument("--nodes", type=_positive, help=f"nodes of the match; {FULL.nodes:,} by default")
+    parser.add_argument("--pods", type=_positive, help=f"pods of a backlog; {FULL.pods:,} by default")
     parser.add_argument(
-        "--profile", action="store_true", help="do not measure: show where Eclectus' own time goes"
+        "--pairs", type=_positive, help=f"number of drains and of streams; {FULL.pairs} by default"
+    )
+    parser.add_argument("--tasks", type=_positive, help=f"tasks of the simulator; {TASKS:,} by default")
+    parser.add_argument(
+        "--profile", action="store_true", help="do not measure, but profile Eclectus: where its time goes"
     )
     return parser.parse_args(arguments)
 

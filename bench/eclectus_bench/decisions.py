@@ -1,13 +1,13 @@
-"""What a decision of the engine costs, in a process of its own, with no API server in the way.
+"""What a decision of the engine costs, in a process of its own and without an API server.
 
 Three workloads, each at several sizes of the cluster:
 
-    burst    equal pods, 500 seen in one step: a backlog that is drained
+    burst    equal pods, 500 added in one step: a backlog
     single   equal pods, one a step, its bind confirmed in the next: an open stream
-    mixed    as burst, but of twelve classes in random order: every decision meets rows that others changed
+    mixed    as burst, with twelve classes in random order, so that each decision finds changed nodes
 
-Taking in the pods and confirming their binds is part of the figure. The first pod of a class is not:
-a new class looks at every node once, and has a column of its own.
+Handling the events of the pods and of their binds is included. The first pod of each class is not: a new
+class is checked against every node once, which is measured separately.
 """
 
 import cProfile
@@ -36,7 +36,7 @@ from eclectus_bench.usage import peak_mebibytes
 
 Workload = Literal["burst", "single", "mixed"]
 WORKLOADS: tuple[Workload, ...] = ("burst", "single", "mixed")
-BURST = 500  # pods a step: about what a watch of a busy API server hands over at once
+BURST = 500  # pods a step: about what a watch of a busy API server delivers at once
 REPEATS = 5
 CLASSES = 12
 PODS = 2000  # a measurement of a tenth of a second
@@ -45,7 +45,7 @@ GIB = 2**30
 
 @dataclass(frozen=True)
 class DecisionCost:
-    """One cell of the table. CPU time: medians over repeats, each the mean over its pods."""
+    """One policy, workload and size. CPU time: medians over repeats, each a mean over its pods."""
 
     policy: str
     workload: Workload
@@ -56,7 +56,7 @@ class DecisionCost:
 
 
 def measure(policy: str, sizes: Sequence[int]) -> Iterator[DecisionCost]:
-    """Every workload at every size. Each size has a fresh process, so that none inherits a heap."""
+    """Every workload at every number of nodes; each of these in a new process, with a heap of its own."""
     context = multiprocessing.get_context("spawn")
     for nodes in sizes:
         with ProcessPoolExecutor(1, context) as pool:
@@ -64,7 +64,7 @@ def measure(policy: str, sizes: Sequence[int]) -> Iterator[DecisionCost]:
 
 
 def profile(policy: str, nodes: int, file: Path) -> None:
-    """Where the time of the `single` workload goes, by function, as text."""
+    """Write the time of the `single` workload by function, as text."""
     engine, batches = engine_with(policy, nodes), list(steps("single", PODS))
     run(engine, batches[:1])
     clock = cProfile.Profile(time.process_time)
@@ -74,14 +74,14 @@ def profile(policy: str, nodes: int, file: Path) -> None:
 
 
 def engine_with(policy: str, nodes: int) -> Engine:
-    """An engine that leads a cluster of that many empty nodes."""
+    """A leading engine with that many empty nodes."""
     engine = Engine([Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine())], RosellaLearn())
     engine.step([*map(NodeSeen, make_nodes(nodes)), Resumed()], 0.0)
     return engine
 
 
 def steps(workload: Workload, pods: int) -> Iterator[list[Event]]:
-    """The pods as they are seen, step by step. The first step has one pod of each class."""
+    """The events of each step. The first step has one pod of each class."""
     classes = CLASSES if workload == "mixed" else 1
     seen: Iterator[Event] = map(TaskSeen, make_tasks(pods + classes, classes))
     yield list(itertools.islice(seen, classes))
@@ -90,7 +90,7 @@ def steps(workload: Workload, pods: int) -> Iterator[list[Event]]:
 
 
 def run(engine: Engine, batches: Sequence[list[Event]]) -> int:
-    """Feed the batches, each with the confirmation of the binds before it; how many pods were bound."""
+    """Run a step for each batch, confirming the binds of the step before; returns the number of binds."""
     bound, answers, now = 0, list[Event](), 1.0
     for batch in [*batches, []]:
         now += 0.001
@@ -110,16 +110,16 @@ def make_nodes(count: int) -> Iterator[Node]:
 
 
 def make_tasks(count: int, classes: int) -> Iterator[Task]:
-    """Pods of `classes` kinds that differ in demand, each kind once and then at random."""
-    chance = random.Random(7)
+    """Pods of `classes` classes that differ in requests: first one of each, then at random."""
+    random_stream = random.Random(7)
     specs = [_spec(kind) for kind in range(classes)]
     for index in range(count):
-        spec = specs[index] if index < classes else chance.choice(specs)
+        spec = specs[index] if index < classes else random_stream.choice(specs)
         yield Task(f"uid-{index:06}", "bench", f"pod-{index:06}", spec=spec, created=0.5)
 
 
 def _spec(kind: int) -> Spec:
-    """Every third kind is for one zone."""
+    """A pod spec; every third class selects a zone."""
     cpu, memory = 100 + 10 * kind, 200 * 2**20
     zone = (("topology.kubernetes.io/zone", f"zone-{kind // 3 % 3}"),) if kind % 3 == 1 else ()
     return Spec((("cpu", cpu), ("memory", memory)), (cpu, memory), node_selector=zone)
@@ -135,7 +135,7 @@ def _measure_here(policy: str, nodes: int) -> list[DecisionCost]:
 
 
 def _once(policy: str, workload: Workload, nodes: int) -> tuple[float, float]:
-    """Microseconds a decision, milliseconds a new class."""
+    """Microseconds of a decision, and milliseconds of a new class."""
     engine, (first, *rest) = engine_with(policy, nodes), list(steps(workload, PODS))
     gc.collect()
     began = time.process_time()

@@ -1,20 +1,26 @@
-"""The load: nodes and pods created, streamed and deleted, and the binds as a watch shows them."""
+"""The load on the API server: nodes and pods that are created and deleted, and the binds that a watch shows.
+
+Sizes are those of kube-scheduler's own benchmark (node-default and pod-default of scheduler_perf): 4 cores,
+32 GiB and 110 pods on a node; 100m and 500Mi for a pod.
+"""
 
 import asyncio
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
-from eclectus_bench.objects import node, pod
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.launch import process_identity
 
+Object = dict[str, Any]
+ZONES = ("zone-a", "zone-b", "zone-c")
 IN_FLIGHT = 64  # requests at once: saturates a 2-core API server without queueing there for seconds
-STALL_SECONDS = 60.0  # no bind for so long: the scheduler does not work
+STALL_SECONDS = 60.0  # without a bind for so long, the scheduler counts as failed
 _POLL_SECONDS = 0.1
 
 
@@ -35,15 +41,22 @@ class _Counted(msgspec.Struct, frozen=True):
     items: list[msgspec.Raw]
 
 
+class _Pods(msgspec.Struct, frozen=True):
+    items: list[_Named]
+
+
+_DELETE_NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+
+
 class Binds:
-    """When each pod of a namespace was seen bound, on the clock of `time.monotonic`, in order."""
+    """When each pod of a namespace was seen bound, in seconds of `time.monotonic`."""
 
     def __init__(self) -> None:
         self.seen_at: dict[str, float] = {}
         self.first = asyncio.Event()
 
     async def follow(self, api: Api, namespace: str) -> None:
-        """Watch for ever. Only pods with a node are shown, so a pod costs one short look."""
+        """Watch until cancelled. Only pods with a node are selected, so there is one event a pod."""
         path = f"/api/v1/namespaces/{namespace}/pods"
         async for change in api.changes(path, _Named, "fieldSelector=spec.nodeName!="):
             now = time.monotonic()
@@ -52,7 +65,7 @@ class Binds:
                 self.first.set()
 
     async def wait_for(self, count: int, pid: int, say: Callable[[str], None]) -> None:
-        """Wait until so many pods are bound. Raises StartError when the scheduler is dead or stands still."""
+        """Wait until so many pods are bound. Raises StartError when the scheduler ends or stops binding."""
         before, moved_at = -1, time.monotonic()
         while (bound := len(self.seen_at)) < count:
             say(f"{bound} of {count} pods bound")
@@ -66,21 +79,21 @@ class Binds:
 
 
 class Load:
-    """Everything that is asked of the API server on behalf of users."""
+    """The requests of users to the API server."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
 
     async def create_nodes(self, count: int) -> None:
-        """Ready nodes, empty."""
+        """Create empty Ready nodes."""
         await self._all("POST", [("/api/v1/nodes", node(index)) for index in range(count)])
 
     @asynccontextmanager
     async def namespace(self, name: str) -> AsyncIterator[Binds]:
-        """A namespace of one run, its binds watched; its pods are gone afterwards."""
+        """A namespace whose binds are watched, for one run; its pods are deleted afterwards."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self._api.request("POST", "/api/v1/namespaces", body)
-        # Until the controller has made it, the API server refuses every pod of the namespace.
+        # Until the ServiceAccount exists, the API server refuses every pod of the namespace.
         await self._until(f"/api/v1/namespaces/{name}/serviceaccounts", lambda count: count > 0)
         binds = Binds()
         watch = asyncio.create_task(binds.follow(self._api, name))
@@ -92,19 +105,19 @@ class Load:
             await self._delete_pods(name)
 
     async def create_pods(self, namespace: str, scheduler: str, names: Iterable[str]) -> None:
-        """A backlog, as fast as the API server takes it."""
+        """Create a backlog as fast as the API server allows."""
         path = f"/api/v1/namespaces/{namespace}/pods"
         await self._all("POST", [(path, pod(name, scheduler)) for name in names])
 
     async def stream(
         self, namespace: str, scheduler: str, rate: float, seconds: float, seed: int
     ) -> dict[str, float]:
-        """An open Poisson stream of `rate` pods a second; when each was sent."""
-        chance, path = random.Random(seed), f"/api/v1/namespaces/{namespace}/pods"
+        """Create a Poisson stream of `rate` pods a second; returns when each was sent."""
+        gaps, path = random.Random(seed), f"/api/v1/namespaces/{namespace}/pods"
         began, due = time.monotonic(), 0.0
         sent_at: dict[str, float] = {}
         async with asyncio.TaskGroup() as group:
-            while (due := due + chance.expovariate(rate)) < seconds:
+            while (due := due + gaps.expovariate(rate)) < seconds:
                 await asyncio.sleep(began + due - time.monotonic())
                 name = f"stream-{len(sent_at):06}"
                 sent_at[name] = time.monotonic()
@@ -112,7 +125,7 @@ class Load:
         return sent_at
 
     async def events(self, namespace: str) -> int:
-        """How many events stand in a namespace: those of the pods, since there is nothing else."""
+        """The number of events in a namespace; all are of its pods, because it has nothing else."""
         return await self._count(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
 
     async def _count(self, path: str) -> int:
@@ -122,7 +135,7 @@ class Load:
     async def _delete_pods(self, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods"
         listed = msgspec.json.decode(await self._api.request("GET", path), type=_Pods)
-        await self._all("DELETE", [(f"{path}/{each.metadata.name}", _AT_ONCE) for each in listed.items])
+        await self._all("DELETE", [(f"{path}/{each.metadata.name}", _DELETE_NOW) for each in listed.items])
         await self._until(path, lambda count: count == 0)
 
     async def _until(self, path: str, enough: Callable[[int], bool]) -> None:
@@ -142,8 +155,32 @@ class Load:
                 group.create_task(work())
 
 
-class _Pods(msgspec.Struct, frozen=True):
-    items: list[_Named]
+def node(index: int) -> Object:
+    """A Ready node, created with its status."""
+    name = f"bench-{index:05}"
+    amounts = {"cpu": "4", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+    labels = {
+        "kubernetes.io/hostname": name,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "topology.kubernetes.io/zone": ZONES[index % len(ZONES)],
+    }
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
+    }
 
 
-_AT_ONCE = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+def pod(name: str, scheduler: str) -> Object:
+    """A pod with requests for CPU and memory only."""
+    requests = {"cpu": "100m", "memory": "500Mi"}
+    container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "bench"}},
+        "spec": {"schedulerName": scheduler, "containers": [container], "terminationGracePeriodSeconds": 0},
+    }

@@ -1,4 +1,4 @@
-"""The match: both schedulers on one control plane, in alternating order, pair by pair."""
+"""The comparison with kube-scheduler: both on one control plane, pair by pair, in alternating order."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -9,25 +9,25 @@ from statistics import median
 
 import uvloop
 
-from eclectus_bench.contestants import Contestant, eclectus, kube_scheduler
 from eclectus_bench.drain import Drain, drain
 from eclectus_bench.load import Load
+from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
-from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"
-QUIET_CORES = 0.2  # what a machine does by itself
-# Nodes without kubelets: nobody may mark them lost. Of the controllers a run needs the one that gives a
-# namespace its ServiceAccount; the others would watch every pod and change nothing.
+QUIET_CORES = 0.2  # used by other processes: more is reported as a disturbance
+# The nodes have no kubelets, so nothing may mark them as lost. Of the controllers only the one is needed that
+# creates the ServiceAccount of a namespace; the others would watch every pod and change nothing.
 PLANE = PlaneOptions(taint_nodes_by_condition=False, controllers="serviceaccount-controller")
 
 
 @dataclass(frozen=True)
-class Course:
-    """What is run. `pairs` drains and as many streams, each by both schedulers."""
+class Sizes:
+    """What is run: `pairs` drains and as many streams, each by both schedulers."""
 
     nodes: int
     pods: int
@@ -37,23 +37,23 @@ class Course:
 
 @dataclass(frozen=True)
 class Result:
-    """All runs, in the order in which they were run."""
+    """All runs, in their order."""
 
     drains: list[Drain]
     streams: list[Stream]
 
 
-def play(course: Course) -> Result:
-    """Start a control plane, run everything on it, leave nothing behind but logs."""
+def run_match(sizes: Sizes) -> Result:
+    """Start a control plane, run everything on it, and remove all but the logs."""
     with _plane() as plane, Progress("match") as progress:
-        return uvloop.run(_play(course, plane, progress))
+        return uvloop.run(_run(sizes, plane, progress))
 
 
-def profile(course: Course) -> Path:
-    """One drain by Eclectus alone, under cProfile; the file that says where its time went."""
+def profile(sizes: Sizes) -> Path:
+    """Profile one drain by Eclectus alone with cProfile; returns the file with its time by function."""
     file = OUTPUT / "profile-eclectus.txt"
     with _plane() as plane, Progress("profile") as progress:
-        uvloop.run(_profile(course, plane, progress, file))
+        uvloop.run(_profile(sizes, plane, progress, file))
     return file
 
 
@@ -67,45 +67,45 @@ def _plane() -> Iterator[ControlPlane]:
 
 
 @asynccontextmanager
-async def _nodes(course: Course, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
+async def _nodes(sizes: Sizes, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
     async with Api(read_access(plane.kubeconfig)) as api:
         load = Load(api)
-        progress.update(f"creating {course.nodes} nodes")
-        await load.create_nodes(course.nodes)
+        progress.say(f"creating {sizes.nodes} nodes")
+        await load.create_nodes(sizes.nodes)
         yield load
 
 
-async def _profile(course: Course, plane: ControlPlane, progress: Progress, file: Path) -> None:
-    async with _nodes(course, plane, progress) as load:
-        await drain(load, eclectus(plane, file), _pids(plane), course.pods, pair=0, say=progress.update)
+async def _profile(sizes: Sizes, plane: ControlPlane, progress: Progress, file: Path) -> None:
+    async with _nodes(sizes, plane, progress) as load:
+        await drain(load, eclectus(plane, file), _pids(plane), sizes.pods, pair=0, say=progress.say)
 
 
-async def _play(course: Course, plane: ControlPlane, progress: Progress) -> Result:
-    players, pids = (kube_scheduler(plane), eclectus(plane)), _pids(plane)
+async def _run(sizes: Sizes, plane: ControlPlane, progress: Progress) -> Result:
+    schedulers, pids = (kube_scheduler(plane), eclectus(plane)), _pids(plane)
     result = Result([], [])
-    async with _nodes(course, plane, progress) as load:
-        for pair, player in _turns(players, course.pairs):
-            drained = await drain(load, player, pids, course.pods, pair=pair, say=progress.update)
+    async with _nodes(sizes, plane, progress) as load:
+        for pair, scheduler in _alternating(schedulers, sizes.pairs):
+            drained = await drain(load, scheduler, pids, sizes.pods, pair=pair, say=progress.say)
             result.drains.append(drained)
-            _tell(f"drain {pair + 1}, {player.name}: {drained.pods_per_second:.0f} pods/s", drained)
+            _print_run(f"drain {pair + 1}, {scheduler.name}: {drained.pods_per_second:.0f} pods/s", drained)
         rate = half_load(result.drains)
-        for pair, player in _turns(players, course.pairs):
+        for pair, scheduler in _alternating(schedulers, sizes.pairs):
             served = await stream(
-                load, player, pids, rate, course.stream_seconds, pair=pair, say=progress.update
+                load, scheduler, pids, rate, sizes.stream_seconds, pair=pair, say=progress.say
             )
             result.streams.append(served)
-            _tell(f"stream {pair + 1}, {player.name}: p99 {served.p99_seconds * 1000:.0f} ms", served)
+            _print_run(f"stream {pair + 1}, {scheduler.name}: p99 {served.p99_seconds * 1000:.0f} ms", served)
     return result
 
 
 def half_load(drains: list[Drain]) -> float:
-    """Half of the slower one's median pace, pods a second."""
+    """Half of the slower scheduler's median throughput, in pods a second."""
     names = {run.scheduler for run in drains}
     return min(median(run.pods_per_second for run in drains if run.scheduler == name) for name in names) / 2
 
 
-def _tell(text: str, run: Drain | Stream) -> None:
-    """A finished run, with a word of warning where other programs were at work."""
+def _print_run(text: str, run: Drain | Stream) -> None:
+    """Print a finished run, with a warning if other processes used CPU time."""
     cores = run.strangers_cores
     disturbed = f" (other processes used {cores:.1f} cores meanwhile)" if cores > QUIET_CORES else ""
     print(f"  {text}{disturbed}", flush=True)
@@ -115,7 +115,9 @@ def _pids(plane: ControlPlane) -> dict[str, int]:
     return {name: plane.pids[name] for name in ("kube-apiserver", "etcd", "kube-controller-manager")}
 
 
-def _turns(players: tuple[Contestant, Contestant], pairs: int) -> Iterator[tuple[int, Contestant]]:
-    """Who begins changes with every pair: what wears on (etcd's history, caches) wears on both."""
+def _alternating(
+    schedulers: tuple[SchedulerUnderTest, SchedulerUnderTest], pairs: int
+) -> Iterator[tuple[int, SchedulerUnderTest]]:
+    """Each pair begins with the other scheduler, so that etcd's growing history and caches affect both."""
     for pair in range(pairs):
-        yield from ((pair, player) for player in (players if pair % 2 == 0 else players[::-1]))
+        yield from ((pair, one) for one in (schedulers if pair % 2 == 0 else schedulers[::-1]))

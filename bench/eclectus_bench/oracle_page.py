@@ -1,4 +1,4 @@
-"""Comparisons with the figures of others, as a page of Markdown."""
+"""Comparisons with published figures, as a page of Markdown."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,24 +28,24 @@ class Comparison:
 
 @dataclass
 class Section:
-    """The rows of one file of tests, and what became of them."""
+    """The rows of one test file, the tests that failed, and what was not measured."""
 
     title: str
     text: str
     comparisons: list[Comparison] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)  # names of tests
-    left_out: set[str] = field(default_factory=set)  # why something was not measured
+    left_out: set[str] = field(default_factory=set)  # reasons of skipped tests
 
 
 @dataclass(frozen=True)
 class Facts:
-    """By what it was measured."""
+    """Versions, machine and duration."""
 
     eclectus: str
     python: str
     machine: str
     minutes: float
-    test_minutes: float  # that the tests took, on however many cores
+    test_minutes: float  # sum over the tests, whatever the number of cores
 
 
 def page(facts: Facts, sections: Sequence[Section]) -> str:

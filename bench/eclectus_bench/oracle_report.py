@@ -1,7 +1,7 @@
-"""`make report`: what the simulator measures beside the figures of others, as bench/report.md.
+"""`make report`: the simulator compared with published figures, as bench/report.md.
 
-Runs those oracles of tests/oracles whose figures are others', with pytest and by the same accept rule, and
-writes down what they compared, passed or not. A data set that is not at hand is named, with what to do.
+Runs those tests of tests/oracles that compare with published figures, with pytest and their accept rule, and
+writes every comparison, passed or failed. A data set that is missing is named, with how to get it.
 """
 
 import ast
@@ -22,89 +22,99 @@ from eclectus_e2e.paths import CHECKOUT
 
 FILE = CHECKOUT / "bench" / "report.md"
 ORACLES = CHECKOUT / "tests" / "oracles"
-ASKED = ("choices", "errors", "staleness", "central", "examples", "openb", "gavel")
-VERDICT = "verdict"  # the name under which a test notes a comparison
+COMPARED = ("choices", "errors", "staleness", "central", "examples", "openb", "gavel")
+VERDICT = "verdict"  # the user property under which a test records a comparison
 ON_ALL_CORES = ("-n", "auto", "--dist", "worksteal")
-TEST_SECONDS_MOST = 3600  # a test: slow machines are no reason to lose the others
+TEST_TIMEOUT_SECONDS = 3600  # for each test; generous, for slow machines
 
 
 @dataclass
-class Gatherer:
-    """A pytest plug-in: the comparisons of every test, by file, whichever process has run it."""
+class VerdictCollector:
+    """A pytest plug-in that collects the comparisons of every test by file, from all processes."""
 
     reports: list[pytest.TestReport] = field(default_factory=list)
     root: Path = CHECKOUT
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Where files are named from."""
+        """Take the root to which file names are relative."""
         self.root = config.rootpath
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """A test is over, or one of its phases."""
+        """A phase of a test (setup, call, teardown) has ended."""
         self.reports.append(report)
 
     def sections(self) -> list[Section]:
-        """One of each file, with its tests in their order, however they were dealt out to processes."""
+        """A section for each file, with its tests in their order in the file."""
         found: dict[str, Section] = {}
-        for report in sorted(self.reports, key=_place):
+        for report in sorted(self.reports, key=_order):
             name = report.location[0]
             if name not in found:
                 found[name] = Section(*_docstring(self.root / name))
-            _note(found[name], report)
+            _add(found[name], report)
         return list(found.values())
 
     @property
     def minutes(self) -> float:
-        """That the tests took, one after the other."""
+        """The sum of the tests' durations."""
         return sum(report.duration for report in self.reports) / 60
 
 
-def _place(report: pytest.TestReport) -> tuple[int, str, int, str]:
+def _order(report: pytest.TestReport) -> tuple[int, str, int, str]:
     file, line, _ = report.location
     name = Path(file).stem.removeprefix("test_")
-    return ASKED.index(name) if name in ASKED else len(ASKED), file, line or 0, report.nodeid
+    return COMPARED.index(name) if name in COMPARED else len(COMPARED), file, line or 0, report.nodeid
 
 
 def _docstring(file: Path) -> tuple[str, str]:
-    """The first line of a file of tests is the title of its section, the rest its text."""
+    """Title and text of a section: the first line of the test file's docstring, and the rest."""
     title, _, text = (ast.get_docstring(ast.parse(file.read_text())) or file.stem).partition("\n")
     return title.rstrip(".:"), text.strip()
 
 
-def _note(section: Section, report: pytest.TestReport) -> None:
+def _add(section: Section, report: pytest.TestReport) -> None:
     if report.skipped and isinstance(report.longrepr, tuple):
         section.left_out.add(report.longrepr[2].removeprefix("Skipped: "))
     if report.failed:
         section.failed.append(report.location[2])
     if report.when == "call":
-        section.comparisons += [_comparison(said) for name, said in report.user_properties if name == VERDICT]
+        section.comparisons += [
+            _comparison(value) for name, value in report.user_properties if name == VERDICT
+        ]
 
 
 def main(arguments: Sequence[str] = ()) -> int:
-    """Measure and write; returns pytest's exit code. `arguments` go to pytest: `-k central` measures less."""
-    began, gatherer = time.monotonic(), Gatherer()
-    files = [str(ORACLES / f"test_{name}.py") for name in ASKED]
-    options = ["-v", "-m", "slow", f"--timeout={TEST_SECONDS_MOST}", "-p", "no:cacheprovider", *ON_ALL_CORES]
-    code = pytest.main([*options, *arguments, *files], plugins=[gatherer])
+    """Measure and write; returns pytest's exit code. `arguments` go to pytest, for example `-k central`."""
+    began, collector = time.monotonic(), VerdictCollector()
+    files = [str(ORACLES / f"test_{name}.py") for name in COMPARED]
+    options = [
+        "-v",
+        "-m",
+        "slow",
+        f"--timeout={TEST_TIMEOUT_SECONDS}",
+        "-p",
+        "no:cacheprovider",
+        *ON_ALL_CORES,
+    ]
+    code = pytest.main([*options, *arguments, *files], plugins=[collector])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        return int(code)  # interrupted, or nothing was asked: what is there stays
+        return int(code)  # interrupted, or nothing was selected: the old page stays
     facts = Facts(
         eclectus=f"{__version__}, commit {_commit()}",
         python=f"{platform.python_implementation()} {platform.python_version()}, numpy {np.__version__}",
         machine=f"{platform.system()} {platform.machine()}",
         minutes=(time.monotonic() - began) / 60,
-        test_minutes=gatherer.minutes,
+        test_minutes=collector.minutes,
     )
-    FILE.write_text(page(facts, gatherer.sections()))
+    FILE.write_text(page(facts, collector.sections()))
     print(f"\nwritten: {FILE}")
     return int(code)
 
 
-def _comparison(said: object) -> Comparison:
-    """The oracles' conftest notes tuples of these fields with each test."""
-    if not isinstance(said, tuple):
-        raise TypeError(f"a verdict is a tuple, not {said!r}")
-    return Comparison(*said)
+def _comparison(value: object) -> Comparison:
+    """The oracles' conftest records tuples of these fields."""
+    if not isinstance(value, tuple):
+        raise TypeError(f"a verdict is a tuple, not {value!r}")
+    return Comparison(*value)
 
 
 def _commit() -> str:

@@ -1,6 +1,6 @@
 """`python -m eclectus_bench.profiled FILE ARGUMENT...`: the `eclectus` program under cProfile.
 
-By CPU time: on a busy machine wall time mostly shows who was waiting for a core.
+CPU time, because on a busy machine wall time mostly shows waiting for a core.
 """
 
 import cProfile
@@ -13,7 +13,7 @@ from eclectus.cli.main import main
 
 
 def profiled(file: Path) -> None:
-    """Run the program with what is left of the command line; FILE says where its time went."""
+    """Run the program with the rest of the command line; write its time by function to FILE."""
     clock = cProfile.Profile(time.thread_time)
     clock.enable()
     try:

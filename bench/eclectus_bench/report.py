@@ -1,4 +1,4 @@
-"""What came out: ratios with their spread, targets, a table to read and a file for machines."""
+"""The results: ratios with their spread, targets, tables, and the content of report.json."""
 
 import os
 import platform
@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any, TypeVar
 
-from eclectus_bench.contestants import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
-from eclectus_bench.match import Course, Result
+from eclectus_bench.match import Result, Sizes
+from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
 from eclectus_e2e.testbed.controlplane.build import KUBERNETES_VERSION
@@ -21,7 +21,7 @@ Run = TypeVar("Run", Drain, Stream)
 
 @dataclass(frozen=True)
 class Measure:
-    """One line of the table. `field` names a field of Drain or Stream; a target bounds Eclectus' ratio."""
+    """One row. `field` is a field of Drain or Stream; `least` and `most` are targets for Eclectus' ratio."""
 
     title: str
     field: str
@@ -31,7 +31,7 @@ class Measure:
 
 DRAIN_MEASURES = (
     Measure("bound, pods/s", "pods_per_second", least=1.8),
-    Measure("bound and told, pods/s", "told_per_second", least=1.8),
+    Measure("bound, with events, pods/s", "told_per_second", least=1.8),
     Measure("scheduler CPU, ms/pod", "scheduler_cpu_ms", most=0.4),
     Measure("the same with start-up, ms/pod", "scheduler_cpu_ms_from_start"),
     Measure("API server CPU, ms/pod", "apiserver_cpu_ms"),
@@ -60,13 +60,13 @@ class Comparison:
 
 
 def compare(result: Result) -> list[Comparison]:
-    """Every line of the table."""
+    """Every row of the table."""
     lines = [_comparison(measure, result.drains) for measure in DRAIN_MEASURES]
     return lines + [_comparison(measure, result.streams) for measure in STREAM_MEASURES]
 
 
 def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
-    """`policy, workload` -> cost on the largest cluster over cost on the smallest."""
+    """`policy, workload`: cost on the largest cluster over cost on the smallest."""
     found: dict[str, dict[int, float]] = {}
     for cost in costs:
         found.setdefault(f"{cost.policy}, {cost.workload}", {})[cost.nodes] = cost.microseconds
@@ -74,7 +74,7 @@ def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
 
 
 def report(
-    course: Course,
+    sizes: Sizes,
     costs: Sequence[DecisionCost],
     result: Result | None,
     simulated: SimulatorCost | None = None,
@@ -82,7 +82,7 @@ def report(
     """The content of report.json, documented in bench/README.md."""
     return {
         "machine": machine(),
-        "course": asdict(course),
+        "course": asdict(sizes),
         "decisions": {
             "costs": [asdict(cost) for cost in costs],
             "flatness": flatness(costs),
@@ -96,7 +96,7 @@ def report(
 
 
 def machine() -> dict[str, Any]:
-    """Where it was measured. The load average says whether anything else ran."""
+    """The machine. Its load average tells whether anything else ran."""
     return {
         "cpus": os.cpu_count(),
         "memory_gib": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30,
@@ -108,7 +108,7 @@ def machine() -> dict[str, Any]:
 
 
 def decisions_table(costs: Sequence[DecisionCost]) -> Iterator[str]:
-    """Microseconds by policy and workload, a column a size."""
+    """Microseconds by policy and workload, with a column for each number of nodes."""
     sizes = sorted({cost.nodes for cost in costs})
     found = {(cost.policy, cost.workload, cost.nodes): cost for cost in costs}
     yield f"{'decision, µs CPU':<28}" + "".join(f"{f'{size:,} nodes':>14}" for size in sizes) + f"{'flat':>8}"
@@ -120,7 +120,7 @@ def decisions_table(costs: Sequence[DecisionCost]) -> Iterator[str]:
 
 
 def comparison_table(lines: Sequence[Comparison]) -> Iterator[str]:
-    """One line a measure."""
+    """A row for each measure."""
     yield f"{'':<32}{'kube-scheduler':>16}{'eclectus':>12}{'ratio':>8}{'spread':>16}   target"
     for line in lines:
         verdict = {None: "", True: f"{line.target} met", False: f"{line.target} MISSED"}[line.met]

@@ -1,4 +1,4 @@
-"""An open stream at half load: how long from a pod's creation to its bind."""
+"""An open stream at half load: the time from a pod's creation to its bind."""
 
 import os
 from collections.abc import Mapping
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus_bench.contestants import Contestant
 from eclectus_bench.drain import Say
 from eclectus_bench.load import Load
-from eclectus_bench.usage import read, strangers
+from eclectus_bench.schedulers import SchedulerUnderTest
+from eclectus_bench.usage import cores_of_others, read
 
-WARM_PODS = 50  # bound before the stream: whoever has just started is still compiling, caching, connecting
+WARM_PODS = 50  # bound before the stream, so that caches and connections of a new process are warm
 
 
 @dataclass(frozen=True)
 class Stream:
-    """One stream. Seconds from the sending of the POST to the sight of the bind."""
+    """One stream. Seconds from sending the POST until the bench's watch shows the bind."""
 
     scheduler: str
     pair: int
@@ -24,12 +24,12 @@ class Stream:
     pods_per_second: float  # as sent
     p50_seconds: float
     p99_seconds: float
-    strangers_cores: float  # used while it ran by processes that are no part of this
+    strangers_cores: float  # that processes outside the bench used during the stream
 
 
 async def stream(
     load: Load,
-    contestant: Contestant,
+    scheduler: SchedulerUnderTest,
     plane_pids: Mapping[str, int],
     rate: float,
     seconds: float,
@@ -37,35 +37,35 @@ async def stream(
     pair: int,
     say: Say,
 ) -> Stream:
-    """Start the scheduler, warm it up, send the stream, wait until all is bound, take everything away.
+    """Start the scheduler, warm it up, send the stream, wait for all binds, delete everything.
 
-    Both schedulers of a pair are sent the same stream: the pair is its seed.
+    The pair is the seed of the stream, so both schedulers of a pair get the same one.
     """
-    namespace = f"stream-{pair}-{contestant.name}"
+    namespace = f"stream-{pair}-{scheduler.name}"
 
-    def tell(text: str) -> None:
-        say(f"stream {pair + 1}, {contestant.name}: {text}")
+    def progress(text: str) -> None:
+        say(f"stream {pair + 1}, {scheduler.name}: {text}")
 
     async with load.namespace(namespace) as binds:
-        with contestant.running() as pid:
+        with scheduler.running() as pid:
             warm = [f"warm-{index:03}" for index in range(WARM_PODS)]
-            await load.create_pods(namespace, contestant.scheduler_name, warm)
-            await binds.wait_for(WARM_PODS, pid, tell)
-            tell(f"{rate:.0f} pods/s for {seconds:.0f} s")
+            await load.create_pods(namespace, scheduler.scheduler_name, warm)
+            await binds.wait_for(WARM_PODS, pid, progress)
+            progress(f"{rate:.0f} pods/s for {seconds:.0f} s")
             pids = {"scheduler": pid, "bench": os.getpid(), **plane_pids}
             before = read(pids)
-            sent_at = await load.stream(namespace, contestant.scheduler_name, rate, seconds, pair)
+            sent_at = await load.stream(namespace, scheduler.scheduler_name, rate, seconds, pair)
             spent = read(pids).at - before.at
-            await binds.wait_for(WARM_PODS + len(sent_at), pid, tell)
+            await binds.wait_for(WARM_PODS + len(sent_at), pid, progress)
             after = read(pids)
     waits = [binds.seen_at[name] - sent for name, sent in sent_at.items()]
     p50, p99 = np.percentile(waits, [50, 99])
     return Stream(
-        scheduler=contestant.name,
+        scheduler=scheduler.name,
         pair=pair,
         pods=len(waits),
         pods_per_second=len(waits) / spent,
         p50_seconds=float(p50),
         p99_seconds=float(p99),
-        strangers_cores=strangers(before, after),
+        strangers_cores=cores_of_others(before, after),
     )

@@ -1,4 +1,4 @@
-"""The table of docs/placement.md: what theta is best, by slots and load; ten minutes.
+"""The table of docs/placement.md: which theta is best, by slots and load. Takes a few minutes.
 
 `python -m eclectus_bench.theta` runs scenarios/theta.yaml with several slots and loads and prints mean and
 99th percentile of the response as ratios to the central queue that knows no speeds, on the same streams.
@@ -14,18 +14,18 @@ from eclectus.sim.batch import Question, Stop, answer
 from eclectus.sim.scenario.builtin import shipped
 from eclectus.sim.scenario.reading import parse
 
-TASKS = {1: 3000, 4: 5000}  # by slots: more are to be filled first
+TASKS = {1: 3000, 4: 5000}  # by slots: with more slots it takes longer until they are filled
 LOADS = (0.5, 0.8, 0.9)
-CELLS = [(slots, load) for slots in TASKS for load in LOADS]
+CASES = [(slots, load) for slots in TASKS for load in LOADS]
 GROUPS = "abcd"
 RIVAL = "central"
 JOBS = 2
 
 
 def main() -> None:
-    """Measure and print, a line as soon as it is known."""
+    """Measure, and print each row as soon as it is known."""
     path = shipped()["theta"]
-    for at, (slots, load) in enumerate(CELLS):
+    for at, (slots, load) in enumerate(CASES):
         runs = _runs(path, _changes(slots, load))
         ratios = {name: _ratio(each, runs[RIVAL]) for name, each in runs.items() if name != RIVAL}
         if not at:

@@ -1,4 +1,4 @@
-"""What processes have used, from /proc (proc(5)): CPU seconds, peak memory."""
+"""CPU time and peak memory of processes, from /proc (proc(5))."""
 
 import os
 import time
@@ -18,7 +18,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def peak_mebibytes(pid: int | str = "self") -> float:
-    """The most physical memory a process has had (VmHWM)."""
+    """Peak resident memory of a process (VmHWM)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) / 1024
@@ -33,7 +33,7 @@ def busy_seconds() -> float:
 
 @dataclass(frozen=True)
 class Reading:
-    """Clock and meters at one moment."""
+    """Clock and CPU times at one moment."""
 
     at: float
     busy: float
@@ -41,11 +41,11 @@ class Reading:
 
 
 def read(pids: Mapping[str, int]) -> Reading:
-    """Read the meters of these processes, by name."""
+    """Read the CPU times of these processes, by name."""
     return Reading(time.monotonic(), busy_seconds(), {name: cpu_seconds(pid) for name, pid in pids.items()})
 
 
-def strangers(before: Reading, after: Reading) -> float:
-    """Cores that processes we did not read have used between two readings: 0 on an idle machine."""
+def cores_of_others(before: Reading, after: Reading) -> float:
+    """Cores that all other processes used between two readings: 0 on an idle machine."""
     own = sum(after.cpu.values()) - sum(before.cpu.values())
     return max(0.0, after.busy - before.busy - own) / (after.at - before.at)

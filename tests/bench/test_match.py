@@ -1,4 +1,4 @@
-"""The match on a real control plane, small: everything bound and told, nothing left behind."""
+"""The comparison with kube-scheduler, small: every pod bound, every event written, nothing left behind."""
 
 import asyncio
 
@@ -6,20 +6,20 @@ import pytest
 
 from eclectus_bench import match
 from eclectus_bench.load import Binds
-from eclectus_bench.match import Course, play
+from eclectus_bench.match import Sizes, run_match
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import clusters
 
 
-def test_a_scheduler_that_has_died_is_not_waited_for():
+def test_a_scheduler_that_has_ended_is_not_waited_for():
     gone = 2**22 + 1  # beyond the kernel's largest pid
     with pytest.raises(StartError, match="ended with 0 of 3 pods bound"):
         asyncio.run(Binds().wait_for(3, gone, lambda text: None))
 
 
-def test_who_begins_alternates():
-    players = ("kube", "ours")
-    assert [player for _, player in match._turns(players, 3)] == [
+def test_the_first_scheduler_alternates():
+    schedulers = ("kube", "ours")
+    assert [one for _, one in match._alternating(schedulers, 3)] == [
         "kube",
         "ours",
         "ours",
@@ -34,7 +34,7 @@ def test_a_small_match(tmp_path, monkeypatch):
     if clusters.choice():
         pytest.skip("the bench builds its control plane itself")
     monkeypatch.setattr(match, "OUTPUT", tmp_path)
-    result = play(Course(nodes=20, pods=60, pairs=1, stream_seconds=1.0))
+    result = run_match(Sizes(nodes=20, pods=60, pairs=1, stream_seconds=1.0))
     assert [run.scheduler for run in result.drains] == ["kube-scheduler", "eclectus"]
     for run in result.drains:
         assert run.events == run.pods == 60

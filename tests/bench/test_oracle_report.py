@@ -1,4 +1,4 @@
-"""The page of comparisons: what tests note with themselves, passed, failed or skipped, becomes rows."""
+"""The page of comparisons: what tests record, passed, failed or skipped, becomes rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eclectus_bench.oracle_page import Comparison, Facts, Section, page
-from eclectus_bench.oracle_report import ASKED, ORACLES, Gatherer
+from eclectus_bench.oracle_report import COMPARED, ORACLES, VerdictCollector
 
 FACTS = Facts("1.0, commit abc", "CPython 3.11", "Linux", 1.4, 1.2)
 TESTS = '''
@@ -30,12 +30,12 @@ def test_has_no_data():
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["here", "elsewhere"])
-def test_what_tests_have_noted_is_gathered_by_file(tmp_path: Path, processes: tuple[str, ...]) -> None:
+def test_what_tests_record_is_collected_by_file(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
-    gatherer, quietly = Gatherer(), ("-q", "-p", "no:cacheprovider", *processes)
-    pytest.main([*quietly, f"--rootdir={tmp_path}", str(tmp_path)], plugins=[gatherer])
-    (section,) = gatherer.sections()
-    assert gatherer.minutes > 0
+    collector, quietly = VerdictCollector(), ("-q", "-p", "no:cacheprovider", *processes)
+    pytest.main([*quietly, f"--rootdir={tmp_path}", str(tmp_path)], plugins=[collector])
+    (section,) = collector.sections()
+    assert collector.minutes > 0
     assert (section.title, section.text) == ("Title of it: with a colon", "And what is to be said.")
     assert section.comparisons == [
         Comparison("a sum", 2.0, 2.1, 0.3, 3, 500),
@@ -45,7 +45,7 @@ def test_what_tests_have_noted_is_gathered_by_file(tmp_path: Path, processes: tu
     assert section.left_out == {"no data at hand"}
 
 
-def test_the_page_tells_each_comparison_what_failed_and_what_is_missing() -> None:
+def test_the_page_has_each_comparison_what_failed_and_what_is_missing() -> None:
     section = Section(
         "Sums", "Of two numbers.", [Comparison("a sum", 2.0, 2.1, 0.3, 3, 5000)], ["test_x"], {"why"}
     )
@@ -57,5 +57,5 @@ def test_the_page_tells_each_comparison_what_failed_and_what_is_missing() -> Non
     assert "| Eclectus | 1.0, commit abc |" in lines
 
 
-def test_the_files_that_are_asked_are_there() -> None:
-    assert [name for name in ASKED if not (ORACLES / f"test_{name}.py").exists()] == []
+def test_every_compared_file_exists() -> None:
+    assert [name for name in COMPARED if not (ORACLES / f"test_{name}.py").exists()] == []

@@ -1,4 +1,4 @@
-"""Ratios are taken within pairs, targets are judged on their median, and the file says all of it."""
+"""Ratios within pairs, targets on their median, and the content of the file."""
 
 import json
 from dataclasses import asdict
@@ -8,7 +8,7 @@ import pytest
 from eclectus_bench import report as reports
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
-from eclectus_bench.match import Course, Result, half_load
+from eclectus_bench.match import Result, Sizes, half_load
 from eclectus_bench.stream import Stream
 
 
@@ -47,14 +47,14 @@ def line(lines: list[reports.Comparison], title: str) -> reports.Comparison:
     return found
 
 
-def test_a_ratio_is_taken_within_its_pair_and_the_median_is_told_with_least_and_most():
+def test_a_ratio_is_taken_within_its_pair_and_the_median_has_least_and_most():
     found = line(reports.compare(result([100, 200, 400], [300, 400, 400])), "bound, pods/s")
     assert (found.ratio, found.ratio_least, found.ratio_most) == (2.0, 1.0, 3.0)
     assert (found.kube_scheduler, found.eclectus) == (200, 400)
 
 
 @pytest.mark.parametrize(("ours", "met"), [(179, False), (180, True)])
-def test_a_pace_has_to_reach_its_target(ours, met):
+def test_a_throughput_has_to_reach_its_target(ours, met):
     assert line(reports.compare(result([100], [ours])), "bound, pods/s").met is met
 
 
@@ -65,25 +65,25 @@ def test_a_wait_has_to_stay_below_its_target_and_a_measure_without_one_is_not_ju
     assert line(lines, "etcd CPU, ms/pod").met is None
 
 
-def test_flat_is_the_largest_cluster_over_the_smallest_whatever_the_order():
+def test_flatness_is_the_largest_cluster_over_the_smallest_in_any_order():
     costs = [DecisionCost("rosella", "burst", nodes, cost, 1.0, 90.0) for nodes, cost in ((900, 33), (5, 30))]
     assert reports.flatness(costs) == {"rosella, burst": 1.1}
 
 
-def test_half_load_is_half_the_pace_of_the_slower_one():
+def test_half_load_is_half_the_throughput_of_the_slower_scheduler():
     assert half_load(result([100, 300, 200], [900, 1000, 1100]).drains) == 100
 
 
-def test_the_file_can_be_written_with_both_halves_and_with_either_alone():
-    course = Course(nodes=5, pods=100, pairs=1, stream_seconds=1.0)
+def test_the_file_can_be_written_with_both_parts_and_with_either_alone():
+    sizes = Sizes(nodes=5, pods=100, pairs=1, stream_seconds=1.0)
     costs = [DecisionCost("rosella", "burst", nodes, 30.0, 1.0, 90.0) for nodes in (5, 50)]
-    played = result([100], [200])
-    whole = json.loads(json.dumps(reports.report(course, costs, played)))
-    assert whole["drains"] == [asdict(run) for run in played.drains]
-    assert whole["course"] == asdict(course)
+    runs = result([100], [200])
+    whole = json.loads(json.dumps(reports.report(sizes, costs, runs)))
+    assert whole["drains"] == [asdict(run) for run in runs.drains]
+    assert whole["course"] == asdict(sizes)
     assert whole["decisions"]["flatness"] == {"rosella, burst": 1.0}
-    assert reports.report(course, [], played)["decisions"]["costs"] == []
-    assert reports.report(course, costs, None)["comparisons"] == []
+    assert reports.report(sizes, [], runs)["decisions"]["costs"] == []
+    assert reports.report(sizes, costs, None)["comparisons"] == []
 
 
 def test_the_tables_name_every_measure_and_every_missed_target():

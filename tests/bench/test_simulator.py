@@ -1,11 +1,10 @@
-"""What a simulated task costs is measured by a run of the real thing."""
+"""The cost of a simulated task, measured with the simulator itself."""
 
 import sys
 from pathlib import Path
 
 from eclectus_bench import simulator
-from eclectus_bench.bytecodes import count
-from eclectus_bench.simulator import SimulatorCost
+from eclectus_bench.simulator import SimulatorCost, count_bytecodes
 
 
 def test_a_short_run_is_measured() -> None:
@@ -24,11 +23,11 @@ def test_the_target_is_judged_for_a_million_tasks() -> None:
 
 def test_a_profile_names_the_functions(tmp_path: Path) -> None:
     simulator.profile(tmp_path / "profile.txt", tasks=500, counted=100)
-    told = (tmp_path / "profile.txt").read_text()
-    assert "step" in told
+    text = (tmp_path / "profile.txt").read_text()
+    assert "step" in text
     for part in set(simulator.PARTS.values()):
-        assert f"{part} " in told
-    assert "others'" not in told
+        assert f"{part} " in text
+    assert "others'" not in text
 
 
 def test_bytecodes_are_counted_by_function_and_tracing_ends() -> None:
@@ -39,7 +38,7 @@ def test_bytecodes_are_counted_by_function_and_tracing_ends() -> None:
         return number + 1
 
     before = sys.gettrace()
-    bytecodes, calls = count(thrice)
+    bytecodes, calls = count_bytecodes(thrice)
     assert calls[once.__code__] == 3
     assert bytecodes[once.__code__] % 3 == 0 < bytecodes[once.__code__]
     assert sys.gettrace() is before

@@ -1,4 +1,4 @@
-"""Meters of processes and of the machine."""
+"""CPU time and memory of processes and of the machine."""
 
 import os
 import subprocess
@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from eclectus_bench.usage import Reading, cpu_seconds, peak_mebibytes, read, strangers
+from eclectus_bench.usage import Reading, cores_of_others, cpu_seconds, peak_mebibytes, read
 
 
-def test_work_is_seen_on_the_meters():
+def test_work_uses_cpu_time():
     before = read({"self": os.getpid()})
     while cpu_seconds(os.getpid()) < before.cpu["self"] + 0.05:
         sum(range(10_000))
@@ -18,7 +18,7 @@ def test_work_is_seen_on_the_meters():
     assert after.busy > before.busy
 
 
-def test_a_name_with_brackets_and_spaces_does_not_confuse_the_meter(tmp_path):
+def test_a_name_with_brackets_and_spaces_is_parsed(tmp_path):
     program = tmp_path / "a) b (c"
     program.symlink_to(sys.executable)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
@@ -29,18 +29,18 @@ def test_a_name_with_brackets_and_spaces_does_not_confuse_the_meter(tmp_path):
         child.communicate(b"\n")
 
 
-def test_strangers_are_what_the_machine_did_beyond_what_was_read():
+def test_other_processes_used_what_the_machine_did_beyond_what_was_read():
     before, after = Reading(10.0, 100.0, {"a": 1.0}), Reading(12.0, 103.0, {"a": 2.0})
-    assert strangers(before, after) == 1.0  # 3 s busy, 1 s of it ours, in 2 s
+    assert cores_of_others(before, after) == 1.0  # 3 s busy, 1 s of it ours, in 2 s
 
 
-def test_rounding_never_makes_strangers_negative():
-    assert strangers(Reading(0.0, 0.0, {"a": 0.0}), Reading(1.0, 1.0, {"a": 1.01})) == 0.0
+def test_rounding_never_makes_the_use_of_others_negative():
+    assert cores_of_others(Reading(0.0, 0.0, {"a": 0.0}), Reading(1.0, 1.0, {"a": 1.01})) == 0.0
 
 
 def test_a_process_without_memory_is_named():
     child = subprocess.Popen([sys.executable, "-c", ""])
-    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, and is not yet collected
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended and is not yet reaped
     with pytest.raises(ProcessLookupError, match=str(child.pid)):
         peak_mebibytes(child.pid)
     child.wait()

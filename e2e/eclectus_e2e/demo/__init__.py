@@ -1,1 +1,1 @@
-"""The demo: one stream of pods, several schedulers, the same nodes; the outcome in numbers and a picture."""
+"""`make demo`: experiments that compare Eclectus with kube-scheduler, and what each measured."""

@@ -1,4 +1,4 @@
-"""The ground every scheduler stands on: control plane, fake nodes, the chart, and its account's token."""
+"""The environment of an experiment: control plane, fake nodes, the chart and its account's token."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -16,22 +16,22 @@ from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 
 @dataclass(frozen=True)
-class Ground:
-    """What a run needs."""
+class Environment:
+    """A running cluster without a scheduler."""
 
     plane: ControlPlane
     kubelet: KubeletControl
     nodes: Sequence[NodeSpec]
     installed: Installed
     account: Path  # kubeconfig whose only credential is the chart's ServiceAccount token
-    address: str  # of the scheduler's probes, metrics and learned speeds
+    address: str  # URL of the scheduler's health checks, metrics and learned speeds
 
 
 @contextmanager
-def laid(
+def started(
     directory: Path, nodes: Sequence[NodeSpec], *, keep: bool = False, values: Mapping[str, Any] | None = None
-) -> Iterator[Ground]:
-    """Lay the ground; it is gone after the block, unless it is to be kept and the block succeeded.
+) -> Iterator[Environment]:
+    """Start the environment and remove it after the block; with `keep`, only if the block fails.
 
     `values` are the chart's, `config.server` excepted.
     """
@@ -40,7 +40,7 @@ def laid(
         stack.callback(plane.stop)
         kubelet, _ = handle.start(directory, plane.kubeconfig, nodes, dies_with_caller=not keep)
         (port,) = free_ports(1)
-        # A process beside the cluster: on loopback and a port of its own, not where a pod would listen.
+        # The scheduler is a process beside the cluster: it listens on loopback and a port of its own.
         server = {"address": "127.0.0.1", "port": port}
         given = dict(values or {})
         given["config"] = {**given.get("config", {}), "server": server}
@@ -48,6 +48,6 @@ def laid(
         account = chart.service_account_kubeconfig(
             plane.kubeconfig, directory, installed.namespace, installed.service_account
         )
-        yield Ground(plane, kubelet, nodes, installed, account, f"http://127.0.0.1:{port}")
+        yield Environment(plane, kubelet, nodes, installed, account, f"http://127.0.0.1:{port}")
         if keep:
             stack.pop_all()

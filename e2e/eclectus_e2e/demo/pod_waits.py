@@ -1,4 +1,4 @@
-"""Who waited, when, and whether those who met a probe on their node started later than others. Pure."""
+"""How long pods waited, and whether pods that started beside a probe started later than others. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,11 +11,11 @@ import numpy as np
 
 from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
-SPARE_MOST = 0.1  # of the spare capacity, wanted for probes at most
+MAX_SPARE_SHARE = 0.1  # target: probes take at most this share of the spare capacity
 
 
-class Waiting:
-    """How many pods were sent and not started, at any moment."""
+class WaitingPods:
+    """The number of pods that were sent and had not started, at any moment."""
 
     def __init__(self, sent: Iterable[float], started: Iterable[float]) -> None:
         self._sent, self._started = sorted(sent), sorted(started)
@@ -27,7 +27,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Stay:
-    """A pod on the node it got: when it was sent, when it ran there, and what it took."""
+    """A pod on its node. Times in seconds on one clock; of a probe `sent` equals `started`."""
 
     node: str
     sent: float
@@ -36,8 +36,8 @@ class Stay:
     millicores: int
 
 
-class Starts(msgspec.Struct, frozen=True):
-    """How long pods took from being sent to running, seconds; nan of none."""
+class StartTimes(msgspec.Struct, frozen=True):
+    """Seconds from sending a pod's creation to its start; NaN without any pod."""
 
     pods: int
     mean_seconds: float
@@ -46,41 +46,43 @@ class Starts(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, seconds: Sequence[float]) -> Self:
-        """Of these times."""
+        """The summary of these times."""
         if not seconds:
             return cls(0, nan, nan, nan)
         p99 = float(np.quantile(seconds, 0.99))
         return cls(len(seconds), sum(seconds) / len(seconds), p99, max(seconds))
 
 
-class Probes(msgspec.Struct, frozen=True):
-    """What probes took, and whom they met."""
+class ProbeUsage(msgspec.Struct, frozen=True):
+    """What probes took, and the start times of pods with and without a probe in their room."""
 
     ended: int
-    core_seconds: float  # of the room that they stood for
-    spare_core_seconds: float  # what real pods left
+    core_seconds: float  # of the probes' notional requests
+    spare_core_seconds: float  # that real pods left
     capacity_share: float  # of all core-seconds
-    spare_share: float  # of those that real pods left
-    met: Starts  # real pods that came while a probe ran in their room
-    unmet: Starts  # and those that found it empty
+    spare_share: float  # of the spare ones
+    met: StartTimes  # real pods that arrived while a probe ran in their room
+    unmet: StartTimes  # real pods that found their room empty
 
     @property
-    def delay_nobody(self) -> bool:
-        """Whether all who met a probe started as soon as others do."""
+    def delay_no_pod(self) -> bool:
+        """Whether no pod that met a probe started later than the latest of the others."""
         return not self.met.pods or self.met.most_seconds <= self.unmet.most_seconds
 
 
-def taken(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float) -> Probes:
-    """What probes took of so many seconds. `room`: millicores of each node."""
-    capacity, took = sum(room.values()) / 1000 * seconds, core_seconds(probes)
+def probe_usage(
+    pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int], seconds: float
+) -> ProbeUsage:
+    """What probes took in `seconds`. `room`: millicores of each node."""
+    capacity, taken = sum(room.values()) / 1000 * seconds, core_seconds(probes)
     spare = capacity - core_seconds(pods)
-    met, unmet = starts(pods, probes, room)
-    return Probes(
+    met, unmet = start_times(pods, probes, room)
+    return ProbeUsage(
         ended=len(probes),
-        core_seconds=took,
+        core_seconds=taken,
         spare_core_seconds=spare,
-        capacity_share=took / capacity,
-        spare_share=took / spare,
+        capacity_share=taken / capacity,
+        spare_share=taken / spare,
         met=met,
         unmet=unmet,
     )
@@ -92,51 +94,52 @@ def stays(
     millicores: Mapping[str, int],
     probe_millicores: int,
 ) -> tuple[list[Stay], list[Stay]]:
-    """What ran: real pods, then probes; only of real ones is it known when they were sent."""
+    """Everything that ran: real pods, which are those in `sent`, then probes."""
     pods, probes = [], []
     for one in entries:
         if one.started and one.name in sent:
-            stay = Stay(one.node, sent[one.name], one.started, one.finished, millicores[one.name])
-            pods.append(stay)
+            pods.append(Stay(one.node, sent[one.name], one.started, one.finished, millicores[one.name]))
         elif one.started:
             probes.append(Stay(one.node, one.started, one.started, one.finished, probe_millicores))
     return pods, probes
 
 
 def core_seconds(stays: Iterable[Stay]) -> float:
-    """Cores taken, over time."""
+    """Cores taken, summed over time."""
     return sum((stay.ended - stay.started) * stay.millicores / 1000 for stay in stays)
 
 
-def starts(pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int]) -> tuple[Starts, Starts]:
-    """How long pods took to start: those who met a probe, and those who met none.
+def start_times(
+    pods: Sequence[Stay], probes: Sequence[Stay], room: Mapping[str, int]
+) -> tuple[StartTimes, StartTimes]:
+    """Start times of pods that met a probe, and of pods that met none.
 
-    Only pods are looked at for which the other pods of their node left enough from the moment they were sent:
-    they waited for nobody. One meets a probe that runs before it starts, beside which there is not enough for
-    it. `room`: millicores of each node.
+    Pods for which other real pods left no room at some time before their start are left out, because they
+    waited for those. A pod meets a probe if one runs on its node between its creation and its start, and the
+    two do not fit there together. `room`: millicores of each node.
     """
     met: list[float] = []
     unmet: list[float] = []
     for pod in pods:
-        here = [one for one in pods if one.node == pod.node and one is not pod]
-        left = room[pod.node] - pod.millicores - _most_used(here, pod.sent, pod.started)
+        others = [one for one in pods if one.node == pod.node and one is not pod]
+        left = room[pod.node] - pod.millicores - _peak_millicores(others, pod.sent, pod.started)
         if left < 0:
             continue
-        theirs = [one for one in probes if one.node == pod.node]
-        is_met = left < _most_used(theirs, pod.sent, pod.started)
+        probes_here = [one for one in probes if one.node == pod.node]
+        is_met = left < _peak_millicores(probes_here, pod.sent, pod.started)
         (met if is_met else unmet).append(pod.started - pod.sent)
-    return Starts.of(met), Starts.of(unmet)
+    return StartTimes.of(met), StartTimes.of(unmet)
 
 
-def starts_text(found: Starts) -> str:
-    """For a table."""
+def start_times_text(found: StartTimes) -> str:
+    """Mean, maximum and number, for a table."""
     if not found.pods:
         return "none"
     return f"{found.mean_seconds:.2f} s, {found.most_seconds:.2f} s at most ({found.pods} pods)"
 
 
-def _most_used(stays: Sequence[Stay], since: float, until: float) -> int:
-    """The most that was used at a time from `since` to `until`, millicores."""
+def _peak_millicores(stays: Sequence[Stay], since: float, until: float) -> int:
+    """The most that was in use at a time from `since` to `until`."""
     there = [one for one in stays if one.started < until and one.ended > since]
     moments = [since, *(one.started for one in there if one.started > since)]
     return max(sum(one.millicores for one in there if one.started <= at < one.ended) for at in moments)

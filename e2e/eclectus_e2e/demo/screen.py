@@ -1,4 +1,4 @@
-"""Showing a contest while it runs: bars and a table of the nodes on a terminal, plain lines elsewhere."""
+"""Progress of an experiment: bars and a table of the nodes on a terminal, plain lines elsewhere."""
 
 import time
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from eclectus_e2e.demo.snapshot import Contest, Scene
+from eclectus_e2e.demo.snapshot import RunId, Snapshot
 
 LINE_EVERY_SECONDS = 10.0
 _TABLES = 2  # side by side, so that thirty nodes fit a terminal
@@ -19,26 +19,26 @@ _FULL = 8  # pods that a node of the demo holds at most, each with half a core
 
 
 class Screen(Protocol):
-    """Shows scenes."""
+    """Shows messages and snapshots."""
 
     def say(self, text: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
 
-    def show(self, scene: Scene) -> None:
-        """The contest as it is now."""
+    def show(self, snapshot: Snapshot) -> None:
+        """Show the present state of a run."""
 
 
 @contextmanager
 def opened(console: Console) -> Iterator[Screen]:
-    """A screen for this console."""
+    """The screen that suits this console."""
     if not console.is_terminal:
-        yield Lines(console)
+        yield PlainScreen(console)
         return
     with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
-        yield Moving(live)
+        yield LiveScreen(live)
 
 
-class Lines:
+class PlainScreen:
     """A line every ten seconds: for pipes, files and CI."""
 
     def __init__(self, console: Console) -> None:
@@ -46,55 +46,57 @@ class Lines:
         self._next = 0.0
 
     def say(self, text: str) -> None:
-        """A line."""
+        """Print a line."""
         self._console.print(text, highlight=False)
         self._next = 0.0
 
-    def show(self, scene: Scene) -> None:
-        """A line, when it is time for one or all is over."""
-        if time.monotonic() < self._next and not scene.over:
+    def show(self, snapshot: Snapshot) -> None:
+        """Print a line when ten seconds have passed, and when the run is over."""
+        if time.monotonic() < self._next and not snapshot.is_over:
             return
         self._next = time.monotonic() + LINE_EVERY_SECONDS
         text = (
-            f"{scene.contest}: {max(0.0, scene.seconds):.0f} s, {scene.ended} of {scene.planned} pods ended, "
-            f"{scene.running} running, {scene.waiting} waiting"
+            f"{snapshot.run}: {max(0.0, snapshot.seconds):.0f} s, {snapshot.ended} of {snapshot.planned} "
+            f"pods ended, {snapshot.running} running, {snapshot.waiting} waiting"
         )
-        self._console.print(text + _learned_text(scene), highlight=False, soft_wrap=True)
+        self._console.print(text + _learned_text(snapshot), highlight=False, soft_wrap=True)
 
 
-class Moving:
-    """Bars, one a contest, above a table of the nodes."""
+class LiveScreen:
+    """A bar for each run, above a table of the nodes."""
 
     def __init__(self, live: Live) -> None:
         self._live = live
         bar, count = BarColumn(bar_width=None), MofNCompleteColumn()
         self._bars = Progress(TextColumn("{task.description}"), bar, count, TimeElapsedColumn(), expand=True)
-        self._tasks: dict[Contest, TaskID] = {}
+        self._tasks: dict[RunId, TaskID] = {}
 
     def say(self, text: str) -> None:
-        """A line above everything that moves."""
+        """Print a line above the bars."""
         self._live.console.print(text, highlight=False)
 
-    def show(self, scene: Scene) -> None:
-        """Draw anew."""
-        if scene.contest not in self._tasks:
-            self._tasks[scene.contest] = self._bars.add_task(str(scene.contest), total=scene.planned)
-        self._bars.update(self._tasks[scene.contest], completed=scene.ended)
-        self._live.update(Group(self._bars, _summary(scene), _nodes(scene)), refresh=True)
+    def show(self, snapshot: Snapshot) -> None:
+        """Redraw bars and table."""
+        if snapshot.run not in self._tasks:
+            self._tasks[snapshot.run] = self._bars.add_task(str(snapshot.run), total=snapshot.planned)
+        self._bars.update(self._tasks[snapshot.run], completed=snapshot.ended)
+        self._live.update(Group(self._bars, _summary(snapshot), _nodes(snapshot)), refresh=True)
 
 
-def _summary(scene: Scene) -> str:
-    return f"[bold]{scene.contest}[/]: {scene.running} running, {scene.waiting} waiting{_learned_text(scene)}"
+def _summary(snapshot: Snapshot) -> str:
+    counts = f"{snapshot.running} running, {snapshot.waiting} waiting"
+    return f"[bold]{snapshot.run}[/]: {counts}{_learned_text(snapshot)}"
 
 
-def _learned_text(scene: Scene) -> str:
-    known = sum(node.within_third for node in scene.speeds)
-    some = any(node.learned is not None for node in scene.speeds)
-    return f"; speed learned of {known} of {len(scene.speeds)} nodes" if some else ""
+def _learned_text(snapshot: Snapshot) -> str:
+    if all(node.learned is None for node in snapshot.speeds):
+        return ""
+    learned = sum(node.within_third for node in snapshot.speeds)
+    return f"; speed learned of {learned} of {len(snapshot.speeds)} nodes"
 
 
-def _nodes(scene: Scene) -> Columns:
-    rows = list(zip(scene.speeds, scene.pods, strict=True))
+def _nodes(snapshot: Snapshot) -> Columns:
+    rows = list(zip(snapshot.speeds, snapshot.pods, strict=True))
     each = -(-len(rows) // _TABLES)
     tables = []
     for begin in range(0, len(rows), each):

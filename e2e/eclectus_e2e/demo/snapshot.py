@@ -1,16 +1,16 @@
-"""What is to be seen of a running contest at one moment; asked of kubelet and scheduler, drawn by others."""
+"""The state of a running experiment at one moment, for the screen."""
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.load import Sent
-from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared, plain
+from eclectus_e2e.demo.environment import Environment
+from eclectus_e2e.demo.speeds import LearnedRate, NodeSpeed, compare_speeds, without_class_factors
+from eclectus_e2e.demo.workload.load import SentPods
 
 
 @dataclass(frozen=True)
-class Contest:
+class RunId:
     """One scheduler at one load."""
 
     scheduler: str
@@ -21,11 +21,11 @@ class Contest:
 
 
 @dataclass(frozen=True)
-class Scene:
-    """`pods` is what each node holds, in the order of `speeds`."""
+class Snapshot:
+    """`pods` is the number of pods on each node, in the order of `speeds`."""
 
-    contest: Contest
-    seconds: float  # since the first pod could come
+    run: RunId
+    seconds: float  # since the stream's begin
     planned: int
     created: int
     ended: int
@@ -39,26 +39,28 @@ class Scene:
 
     @property
     def waiting(self) -> int:
-        """Pods created and not yet on a node (nor refused, which ends a pod too)."""
+        """Pods that are created and neither on a node nor ended; a refused pod has ended."""
         return max(0, self.created - self.ended - self.running)
 
     @property
-    def over(self) -> bool:
-        """Whether every pod has come to an end, good or bad."""
+    def is_over(self) -> bool:
+        """Whether every pod has ended, successfully or not."""
         return self.ended >= self.planned
 
 
-def look(ground: Ground, contest: Contest, sent: Sent, cells: Sequence[Cell]) -> Scene:
-    """Ask the kubelet what runs, beside what was learned. Blocking: 5 ms or so."""
-    state = ground.kubelet.state()
+def take_snapshot(
+    environment: Environment, run: RunId, sent: SentPods, rates: Sequence[LearnedRate]
+) -> Snapshot:
+    """Ask the fake kubelet for its pods, and compare the learned rates with its speeds. Blocks for 5 ms."""
+    state = environment.kubelet.state()
     counters = state["counters"]
     ends = ("finished", "killed", "vanished", "overcommitted", "violations")
     nodes = sorted(state["nodes"].items(), key=lambda each: (each[1]["speed"], each[0]))
     true = {name: node["speed"] for name, node in nodes}
     factors = {name: node["class_factors"] for name, node in nodes}
-    speeds = compared(plain(cells, factors), true)
-    return Scene(
-        contest=contest,
+    speeds = compare_speeds(without_class_factors(rates, factors), true)
+    return Snapshot(
+        run=run,
         seconds=time.time() - sent.began,
         planned=sent.planned,
         created=len(sent.at),

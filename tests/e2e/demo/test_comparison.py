@@ -1,15 +1,15 @@
-"""The comparison's table, and what the command line takes."""
+"""The comparison's table, and the options that the command line refuses."""
 
 import pytest
 from rich.console import Console
 
-from eclectus_e2e.demo import comparison
 from eclectus_e2e.demo.command import demo
-from eclectus_e2e.demo.comparison import WANTED
-from eclectus_e2e.demo.mixed import CLASSES, mixed_nodes
-from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.report import Run, report
-from eclectus_e2e.demo.stream import Arrival
+from eclectus_e2e.demo.stream import comparison
+from eclectus_e2e.demo.stream.comparison import TARGETS
+from eclectus_e2e.demo.stream.report import Run, make_report
+from eclectus_e2e.demo.workload.arrivals import Arrival
+from eclectus_e2e.demo.workload.mixed import CLASSES, mixed_nodes
+from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
@@ -26,39 +26,39 @@ def run(scheduler, load, seconds):
     return Run(scheduler, load, 0.0, [ARRIVAL], {name: 1000.0}, [0.0], [entry], CLEAN, ())
 
 
-def shown(ours_seconds):
+def printed(ours_seconds):
     took = {"eclectus": ours_seconds, "kube-scheduler": 10.0, "eclectus-pot": 9.0}
     runs = [run(name, 0.5, seconds) for name, seconds in took.items()]
-    found = report(runs, NODES, seed=1, main_load=0.5, capacity=20.0)
+    found = make_report(runs, NODES, seed=1, main_load=0.5, capacity=20.0)
     console = Console(width=120, record=True)
     console.print(comparison._table(found, found, 15.0))
     return console.export_text()
 
 
 @pytest.mark.parametrize(("seconds", "word"), [(3.0, "met"), (4.0, "missed")])
-def test_eclectus_is_held_to_what_is_wanted_and_the_others_are_beside_it(seconds, word):
+def test_eclectus_has_targets_and_the_others_only_their_ratios(seconds, word):
     """At load 0.5: .55 of kube-scheduler's mean, .35 of its 99th percentile."""
-    lines = shown(seconds).splitlines()
+    lines = printed(seconds).splitlines()
     ours = next(line for line in lines if " eclectus " in line)
     assert word in ours
     assert "0.55, 0.35" in ours
     assert ours.count(f"{seconds / 10:.2f}, {seconds / 10:.2f}") == 2
     assert "0.90, 0.90" in next(line for line in lines if "eclectus-pot" in line)
-    assert "wanted" not in next(line for line in lines if "kube-scheduler" in line)
+    assert "target" not in next(line for line in lines if "kube-scheduler" in line)
 
 
-def test_what_is_wanted_loosens_with_the_load():
-    assert list(WANTED) == sorted(WANTED)
-    assert list(WANTED.values()) == sorted(WANTED.values())
+def test_targets_loosen_with_the_load():
+    assert list(TARGETS) == sorted(TARGETS)
+    assert list(TARGETS.values()) == sorted(TARGETS.values())
 
 
-@pytest.mark.parametrize(("given", "told"), [("0.7,0.8", "was given 0.7, 0.8"), ("", "was given none")])
-def test_a_load_at_which_nothing_is_wanted_is_refused(given, told):
-    with pytest.raises(UsageError, match=rf"wanted at loads 0.5, 0.8, 0.9; it {told}"):
+@pytest.mark.parametrize(("given", "message"), [("0.7,0.8", "was given 0.7, 0.8"), ("", "was given none")])
+def test_a_load_without_targets_is_refused(given, message):
+    with pytest.raises(UsageError, match=rf"targets for loads 0.5, 0.8, 0.9 only; it {message}"):
         demo(["--comparison", "--loads", given])
 
 
-def test_an_act_that_there_is_not_is_refused(capsys):
+def test_an_unknown_experiment_is_refused(capsys):
     with pytest.raises(SystemExit):
         demo(["--acts", "3"])
-    assert "the acts are 1 and 2" in capsys.readouterr().err
+    assert "the experiments are 1 and 2" in capsys.readouterr().err

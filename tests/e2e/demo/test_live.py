@@ -1,4 +1,4 @@
-"""The demo on a real control plane: short, and whole."""
+"""The stream experiment on a real control plane, short."""
 
 import json
 
@@ -10,7 +10,7 @@ from eclectus_e2e.demo.command import demo
 
 @pytest.mark.live
 @pytest.mark.slow
-# A connection that is cut off while TLS is being agreed on is swept up by its loop's end, which uvloop tells.
+# uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_a_quick_demo_places_every_pod_under_the_charts_own_rights(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "FOLDER", tmp_path)
@@ -25,7 +25,7 @@ def test_a_quick_demo_places_every_pod_under_the_charts_own_rights(tmp_path, mon
         assert 0 < one["response_seconds"]["p50"] <= one["response_seconds"]["p99"]
     for name in ("eclectus", "eclectus-uniform"):
         learning = written["schedulers"][name]["learning"]
-        # Every pod teaches, of the last ones the news may come later than asked; and each began from nothing.
+        # Every pod is a sample, though those of the last pods may come too late; nothing was known before.
         assert 0.9 * one["pods"] < sum(node["samples"] for node in learning["nodes"]) <= one["pods"]
     assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "cluster").exists()

@@ -1,4 +1,4 @@
-"""The cluster in which one kind of work ranks the nodes differently."""
+"""The cluster in which one class ranks the nodes differently."""
 
 from collections import Counter
 
@@ -6,9 +6,17 @@ import pytest
 import yaml
 
 from eclectus.sim.scenario.builtin import shipped
-from eclectus_e2e.demo.comparison import EACH, SIZE, WANTED
-from eclectus_e2e.demo.mixed import CLASSES, SCAN, SPEEDS, best_capacity, mix, mixed_nodes, traded
-from eclectus_e2e.demo.stream import capacity, stream
+from eclectus_e2e.demo.stream.comparison import NODES_PER_GROUP, TARGETS, WORK_SCALE
+from eclectus_e2e.demo.workload.arrivals import capacity, poisson_arrivals
+from eclectus_e2e.demo.workload.mixed import (
+    CLASSES,
+    SCAN,
+    SPEEDS,
+    best_capacity,
+    mix,
+    mixed_nodes,
+    swapped_speeds,
+)
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 NODES = mixed_nodes(3, seed=1)
@@ -26,26 +34,26 @@ def test_neither_name_nor_label_tells_the_speed():
 
 def test_the_scenario_of_that_name_is_the_comparison_at_its_lowest_load():
     asked = yaml.safe_load(shipped()["mixed"].read_text())
-    nodes, work = mixed_nodes(EACH, seed=1), mix(SIZE)
+    nodes, work = mixed_nodes(NODES_PER_GROUP, seed=1), mix(WORK_SCALE)
     groups = {}
     for one in asked["cluster"]["groups"]:
         groups[one["speed"], one["speeds"][SCAN], *map(str, one["resources"].values())] = one["count"]
     there = [node.allocatable[name] for node in nodes[:1] for name in ("cpu", "memory", "pods")]
     assert groups == Counter((node.speed, node.speed * node.class_factors[SCAN], *there) for node in nodes)
     stream_of = asked["workload"]["poisson"]
-    assert stream_of["rate"] == pytest.approx(min(WANTED) * capacity(nodes, work), rel=0.01)
+    assert stream_of["rate"] == pytest.approx(min(TARGETS) * capacity(nodes, work), rel=0.01)
     for one, kind in zip(stream_of["classes"], work.classes, strict=True):
         assert (one["name"], one["share"] / 100, one["size"]["shape"]) == (kind.name, kind.share, kind.shape)
         assert one["size"]["mean"] == f"{kind.work_seconds:g}s"
         assert amount("cpu", str(one["requests"]["cpu"])) == kind.cpu_millicores
 
 
-def test_after_the_trade_the_fast_half_is_the_slow_one():
-    after = traded(NODES)
+def test_after_the_swap_the_fast_half_is_the_slow_one():
+    after = swapped_speeds(NODES)
     assert {(node.speed, after[node.name]) for node in NODES} == {(1, 4), (2, 8), (4, 1), (8, 2)}
 
 
-def test_who_knows_who_suits_what_can_do_more():
+def test_capacity_is_higher_when_each_class_runs_where_it_is_fastest():
     one = mixed_nodes(1, seed=1)
     # Per pod: serve 1.6, build 5.6, scan 3 core-seconds. The slowest scans at 32 and needs 3 t of it; the
     # others compute at 56, the slowest with what scanning leaves it: 7.2 t = 56 + 4 (1 - 3 t / 32).
@@ -58,7 +66,7 @@ def test_smaller_work_is_more_pods_of_it():
     assert capacity(NODES, mix(0.5)) == pytest.approx(2 * capacity(NODES, mix()))
 
 
-def test_its_stream_has_its_kinds_and_no_constraints():
-    arrivals = stream(1, 20.0, 100.0, mix())
+def test_its_stream_has_its_classes_and_no_constraints():
+    arrivals = poisson_arrivals(1, 20.0, 100.0, mix())
     assert {one.kind.name for one in arrivals} == {kind.name for kind in CLASSES}
-    assert {one.wish for one in arrivals} == {None}
+    assert {one.constraint for one in arrivals} == {None}

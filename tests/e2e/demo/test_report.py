@@ -1,4 +1,4 @@
-"""From a journal to the report: every time, every loss, every violation."""
+"""From the kubelet's records to the report: response times, losses, violations."""
 
 import json
 from dataclasses import replace
@@ -6,12 +6,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.report import Run, report, result
-from eclectus_e2e.demo.speeds import Cell
-from eclectus_e2e.demo.stream import CLASSES, Arrival, Wish
+from eclectus_e2e.demo.speeds import LearnedRate
+from eclectus_e2e.demo.stream.report import Run, make_report, make_result
+from eclectus_e2e.demo.workload.arrivals import CLASSES, Arrival, NodeConstraint
+from eclectus_e2e.demo.workload.pods import pod_name
+from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 NODES = [
     NodeSpec(name="slow", group="1", speed=1.0, labels={"zone": "here"}, allocatable={"cpu": "2"}),
@@ -24,12 +24,12 @@ CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overco
 EPOCH = 1000.0
 
 
-def arrival(number, at=0.0, kind=BUILD, wish=None):
-    return Arrival(number, at, kind, 1.0, wish)
+def arrival(number, at=0.0, kind=BUILD, constraint=None):
+    return Arrival(number, at, kind, 1.0, constraint)
 
 
 def entry(one, node, started, finished, outcome="succeeded"):
-    return PodRecord(
+    return Entry(
         "default", pod_name(one), str(one.number), node, one.kind.name, 1.0, started, finished, outcome
     )
 
@@ -46,7 +46,7 @@ def test_times_run_from_creation_to_start_and_end():
         entry(arrivals[0], "fast", EPOCH + 0.5, EPOCH + 2.0),
         entry(arrivals[1], "fast", EPOCH + 1.5, EPOCH + 5.0),
     ]
-    found = result(run(arrivals, entries), NODES)
+    found = make_result(run(arrivals, entries), NODES)
     assert found.response_seconds.mean == pytest.approx((2.0 + 4.0) / 2)
     assert found.response_seconds.p50 == pytest.approx(3.0)
     assert found.start_seconds.mean == pytest.approx(0.5)
@@ -59,34 +59,36 @@ def test_the_warm_up_is_not_timed_but_is_counted():
         entry(arrivals[0], "fast", EPOCH, EPOCH + 9.0),
         entry(arrivals[2], "fast", EPOCH + 12, EPOCH + 13),
     ]
-    found = result(run(arrivals, entries, warm_seconds=10.0), NODES)
+    found = make_result(run(arrivals, entries, warm_seconds=10.0), NODES)
     assert (found.pods, found.timed, found.lost) == (3, 1, 1)
     assert found.response_seconds.mean == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("outcome", ["killed", "vanished", "OutOfcpu", "NodeAffinity"])
-def test_who_does_not_succeed_is_lost(outcome):
+def test_a_pod_that_does_not_succeed_is_lost(outcome):
     arrivals = [arrival(0)]
-    found = result(run(arrivals, [entry(arrivals[0], "fast", 0.0, EPOCH, outcome)]), NODES)
+    found = make_result(run(arrivals, [entry(arrivals[0], "fast", 0.0, EPOCH, outcome)]), NODES)
     assert found.lost == 1
     assert not found.sound
 
 
-def test_a_pod_without_a_trace_is_lost():
-    assert result(run([arrival(0)], []), NODES).lost == 1
+def test_a_pod_without_a_record_is_lost():
+    assert make_result(run([arrival(0)], []), NODES).lost == 1
 
 
 def test_a_pod_that_ran_on_two_nodes_is_doubled():
     arrivals = [arrival(0)]
     twice = [entry(arrivals[0], node, EPOCH, EPOCH + 1) for node in ("slow", "fast")]
-    found = result(run(arrivals, twice), NODES)
+    found = make_result(run(arrivals, twice), NODES)
     assert (found.doubled, found.lost, found.sound) == (1, 0, False)
 
 
 def test_what_kubelets_refuse_is_counted():
     arrivals = [arrival(0)]
     counters = msgspec.structs.replace(CLEAN, overcommitted=2, violations=1)
-    found = result(run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)], counters=counters), NODES)
+    found = make_result(
+        run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)], counters=counters), NODES
+    )
     assert (found.overcommitted, found.violations, found.sound) == (2, 1, False)
 
 
@@ -95,50 +97,52 @@ def test_what_kubelets_refuse_is_counted():
     [(EPOCH + 0.99, 1), (EPOCH + 1.0, 0)],
     ids=["begins before the other has ended", "begins as the other ends"],
 )
-def test_a_full_node_that_takes_one_more_is_found_without_its_kubelet(second_start, beyond):
+def test_the_audit_finds_a_start_on_a_full_node(second_start, beyond):
     arrivals = [arrival(0, kind=TRAIN), arrival(1, kind=BUILD)]  # two cores, then one more, of two
     entries = [
         entry(arrivals[0], "fast", EPOCH, EPOCH + 1.0),
         entry(arrivals[1], "fast", second_start, EPOCH + 3.0),
     ]
-    assert result(run(arrivals, entries), NODES).overcommitted == beyond
+    assert make_result(run(arrivals, entries), NODES).overcommitted == beyond
 
 
-def test_a_gpu_that_is_not_there_is_found():
+def test_the_audit_finds_a_missing_gpu():
     arrivals = [arrival(0, kind=INFER)]
-    assert result(run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)]), NODES).overcommitted == 1
+    assert (
+        make_result(run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)]), NODES).overcommitted == 1
+    )
 
 
 @pytest.mark.parametrize(("node", "violations"), [("slow", 0), ("fast", 1)])
-def test_a_hard_wish_that_is_not_met_is_a_violation(node, violations):
-    arrivals = [arrival(0, wish=Wish("zone", ("here",), hard=True))]
-    found = result(run(arrivals, [entry(arrivals[0], node, EPOCH, EPOCH + 1)]), NODES)
+def test_an_unmet_hard_constraint_is_a_violation(node, violations):
+    arrivals = [arrival(0, constraint=NodeConstraint("zone", ("here",), is_hard=True))]
+    found = make_result(run(arrivals, [entry(arrivals[0], node, EPOCH, EPOCH + 1)]), NODES)
     assert found.violations == violations
     assert found.preferences_met is None
 
 
-def test_a_soft_wish_that_is_not_met_is_none():
-    wish = Wish("zone", ("here",), hard=False)
-    arrivals = [arrival(0, wish=wish), arrival(1, wish=wish)]
+def test_an_unmet_preference_is_no_violation():
+    constraint = NodeConstraint("zone", ("here",), is_hard=False)
+    arrivals = [arrival(0, constraint=constraint), arrival(1, constraint=constraint)]
     entries = [entry(one, node.name, EPOCH, EPOCH + 1) for one, node in zip(arrivals, NODES, strict=True)]
-    found = result(run(arrivals, entries), NODES)
+    found = make_result(run(arrivals, entries), NODES)
     assert (found.violations, found.preferences_met) == (0, 0.5)
 
 
-def test_the_report_sets_every_load_beside_kube_scheduler():
+def test_the_report_has_ratios_to_kube_scheduler_at_every_load():
     arrivals = [arrival(0)]
-    cells = [Cell("slow", "build", 1.0, 9), Cell("fast", "build", 8.0, 9)]
+    cells = [LearnedRate("slow", "build", 1.0, 9), LearnedRate("fast", "build", 8.0, 9)]
 
     def took(scheduler, load, seconds, **more):
         return run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + seconds)], scheduler, load, **more)
 
     runs = [
-        took("eclectus", 0.8, 1.0, cells=cells),
+        took("eclectus", 0.8, 1.0, rates=cells),
         took("kube-scheduler", 0.8, 2.0),
         took("eclectus", 0.5, 3.0),
         took("kube-scheduler", 0.5, 4.0),
     ]
-    found = report(runs, NODES, seed=1, main_load=0.8, capacity=20.0)
+    found = make_report(runs, NODES, seed=1, main_load=0.8, capacity=20.0)
     written = json.loads(msgspec.json.encode(found))
     assert written["ratios"]["eclectus"]["mean"] == pytest.approx(0.5)
     assert written["loads"]["0.5"]["ratios"]["eclectus"]["p99"] == pytest.approx(0.75)
@@ -151,7 +155,7 @@ def test_one_bad_run_makes_the_whole_report_unsound():
     arrivals = [arrival(0)]
     good = run(arrivals, [entry(arrivals[0], "fast", EPOCH, EPOCH + 1)])
     bad = run(arrivals, [], "kube-scheduler")
-    found = report([good, bad], NODES, seed=1, main_load=0.8, capacity=20.0)
+    found = make_report([good, bad], NODES, seed=1, main_load=0.8, capacity=20.0)
     assert not found.sound
     assert (
         json.loads(msgspec.json.encode(found))["schedulers"]["kube-scheduler"]["response_seconds"]["p50"]

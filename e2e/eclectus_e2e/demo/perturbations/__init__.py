@@ -1,1 +1,1 @@
-"""The demo's second act: what happens to the learner when the cluster changes under it."""
+"""The perturbation experiment: how the learner reacts when speeds change, and when a node freezes."""

@@ -1,43 +1,41 @@
-"""What became of learning, of the swap, of the frozen node and of the idle one. Pure.
+"""Figures of each interval: learning, recovery after the swap, the frozen node, the idle one.
 
-All `seconds` count from the event that each is about; None: it did not come to pass.
+Pure. All `seconds` count from the event that each is about; None: it did not happen.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-from eclectus_e2e.demo.perturbations.plan import IDLE, Cast
-from eclectus_e2e.demo.perturbations.prediction import Prediction
-from eclectus_e2e.demo.perturbations.run import Noted
+from eclectus_e2e.demo.perturbations.observations import Observations, RatesAt
+from eclectus_e2e.demo.perturbations.plan import IDLE, Plan
 from eclectus_e2e.demo.perturbations.truth import (
-    Instant,
     Pair,
     Truth,
     first_learned,
-    judged,
+    judged_pairs,
     node_speeds,
     share_within_third,
 )
-from eclectus_e2e.demo.pod_waits import Waiting
-from eclectus_e2e.demo.speeds import THIRD
-from eclectus_e2e.demo.stream import WorkClass
-from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
+from eclectus_e2e.demo.pod_waits import WaitingPods
+from eclectus_e2e.demo.speeds import TOLERANCE
+from eclectus_e2e.testbed.kubelet.journal import Entry
 
 
-class Learnt(msgspec.Struct, frozen=True):
-    """Cells with enough samples at the end of a spell, and how well they are known."""
+class LearningInterval(msgspec.Struct, frozen=True):
+    """The pairs (node, class) that are judged at the end of an interval, and how well they are learned."""
 
-    cells: int
+    cells: int  # judged pairs
     share: float  # of them within a third at the end
-    seconds: float | None  # until enough of them first were
+    seconds: float | None  # until 95 % of them first were
 
 
-class Recovered(msgspec.Struct, frozen=True):
-    """The same of the spell after the swap; and when the work had recovered from it.
+class RecoveryInterval(msgspec.Struct, frozen=True):
+    """The same after the swap, and when the pods had recovered from it.
 
-    That is when as large a share of the pods goes to cells that are right, and no more pods wait than before:
-    a node that has become fast is seldom used, so its cells are found late, and few pods suffer.
+    They have when 95 % of them go to pairs that are learned, and no more pods wait than before the swap.
+    Pairs alone are a stricter measure: a node that has become fast is seldom used, so its pairs are learned
+    late, and few pods suffer from it.
     """
 
     cells: int
@@ -47,20 +45,20 @@ class Recovered(msgspec.Struct, frozen=True):
     predicted_seconds: float
 
 
-class Frozen(msgspec.Struct, frozen=True):
-    """The node whose work stood still, and which then thawed."""
+class FrozenNode(msgspec.Struct, frozen=True):
+    """The node whose containers stood still, and which then thawed."""
 
     node: str
     cut_off_seconds: float  # predicted
-    last_start_seconds: float  # of a real pod; 0: none after the frost came
+    last_start_seconds: float  # of a real pod; 0: none after the freeze
     dead_seconds: float | None
     starts_while_out: int  # of real pods, from its death to the end of the first probe after the thaw
     back_seconds: float | None  # from the thaw until it counts as live
-    probes: int  # that ended there in that time
-    pods: int  # real ones that did
+    probes: int  # that succeeded there in that time
+    pods: int  # real pods that succeeded there in that time
 
 
-class Idle(msgspec.Struct, frozen=True):
+class IdleNode(msgspec.Struct, frozen=True):
     """The node that real pods may not use."""
 
     true: float
@@ -70,86 +68,85 @@ class Idle(msgspec.Struct, frozen=True):
 
     @property
     def within_third(self) -> bool:
-        """Whether it is known."""
-        return self.learned is not None and abs(self.learned / self.true - 1) <= THIRD
+        """Whether its speed is learned."""
+        return self.learned is not None and abs(self.learned / self.true - 1) <= TOLERANCE
 
 
-class Story:
-    """What was noted, ready to be asked."""
+class Intervals:
+    """Computes the figures of each interval from the observations."""
 
-    def __init__(self, noted: Noted, cast: Cast, classes: Sequence[WorkClass]) -> None:
-        self._noted, self._cast, self._classes = noted, cast, classes
-        self.truth = Truth(noted.changes)
-        self.pods = [one for one in noted.entries if one.name in noted.sent.at]
-        self.probes = [one for one in noted.entries if one.name not in noted.sent.at]
+    def __init__(self, plan: Plan, observations: Observations) -> None:
+        self._plan, self._seen = plan, observations
+        self.truth = Truth(observations.changes)
+        self.pods = [one for one in observations.entries if one.name in observations.sent.at]
+        self.probes = [one for one in observations.entries if one.name not in observations.sent.at]
         started = [one.started for one in self.pods if one.started]
-        self.waiting = Waiting(noted.sent.at.values(), started)
+        self.waiting = WaitingPods(observations.sent.at.values(), started)
 
-    def learnt(self) -> Learnt:
+    def learning(self) -> LearningInterval:
         """From the first pod to the swap."""
-        return Learnt(*self._spell(self._noted.sent.began, self._noted.marks["swap"]))
+        return LearningInterval(*self._learned(self._seen.sent.began, self._seen.events["swap"]))
 
-    def recovered(self, expected: Prediction) -> Recovered:
-        """From the swap to the frost."""
-        marks, pods = self._noted.marks, self.pairs(self._noted.marks["freeze"])
-        cells, share, learned = self._spell(marks["swap"], marks["freeze"])
-        before = [self.waiting.at(one.at) for one in self._noted.instants if one.at < marks["swap"]]
+    def recovery(self) -> RecoveryInterval:
+        """From the swap to the freeze."""
+        swap, freeze = self._seen.events["swap"], self._seen.events["freeze"]
+        judged, share, learned = self._learned(swap, freeze)
+        before = [self.waiting.at(one.at) for one in self._seen.readings if one.at < swap]
         usual = max(before[len(before) // 2 :])
-        calm = [
-            one for one in self._between(marks["swap"], marks["freeze"]) if self.waiting.at(one.at) <= usual
-        ]
-        both = first_learned(calm, pods, self.truth)
-        seconds = None if both is None else both - marks["swap"]
-        return Recovered(cells, share, learned, seconds, expected.recovery)
+        calm = [one for one in self.readings(swap, freeze) if self.waiting.at(one.at) <= usual]
+        recovered = first_learned(calm, self.judged(freeze), self.truth)
+        seconds = None if recovered is None else recovered - swap
+        return RecoveryInterval(judged, share, learned, seconds, self._plan.prediction.recovery)
 
-    def frozen(self, expected: Prediction) -> Frozen:
-        """From the frost on."""
-        marks, node = self._noted.marks, self._cast.frozen
+    def frozen_node(self) -> FrozenNode:
+        """From the freeze to the end."""
+        events, node = self._seen.events, self._plan.layout.frozen
         starts = [one.started for one in self.pods if one.node == node and one.started]
-        in_vain = [at - marks["freeze"] for at in starts if marks["freeze"] < at < marks["thaw"]]
-        dead = self._turned("dead", marks["freeze"], marks["thaw"])
-        back = None if dead is None else self._turned("live", marks["thaw"], marks["over"])
-        until = marks["over"] if back is None else back
-        probes = _ended(self.probes, node, marks["thaw"], until)
-        sign = min((one.finished for one in probes), default=until)
-        return Frozen(
+        late = [at - events["freeze"] for at in starts if events["freeze"] < at < events["thaw"]]
+        dead = self._first_state("dead", events["freeze"], events["thaw"])
+        back = None if dead is None else self._first_state("live", events["thaw"], events["end"])
+        until = events["end"] if back is None else back
+        probes = _succeeded(self.probes, node, events["thaw"], until)
+        first_probe = min((one.finished for one in probes), default=until)
+        return FrozenNode(
             node=node,
-            cut_off_seconds=expected.cut_off,
-            last_start_seconds=max(in_vain, default=0.0),
-            dead_seconds=None if dead is None else dead - marks["freeze"],
-            starts_while_out=sum((dead or marks["freeze"]) < at < sign for at in starts),
-            back_seconds=None if back is None else back - marks["thaw"],
+            cut_off_seconds=self._plan.prediction.cut_off,
+            last_start_seconds=max(late, default=0.0),
+            dead_seconds=None if dead is None else dead - events["freeze"],
+            starts_while_out=sum((dead or events["freeze"]) < at < first_probe for at in starts),
+            back_seconds=None if back is None else back - events["thaw"],
             probes=len(probes),
-            pods=len(_ended(self.pods, node, marks["thaw"], until)),
+            pods=len(_succeeded(self.pods, node, events["thaw"], until)),
         )
 
-    def idle(self) -> Idle:
-        """All the time."""
-        end = node_speeds(self._noted.instants[-1], self.truth)
-        node = next(one for one in end if one.node == IDLE)
-        probes = _ended(self.probes, IDLE, 0.0, self._noted.marks["over"])
-        return Idle(node.true, node.learned, len(probes), sum(one.node == IDLE for one in self.pods))
+    def idle_node(self) -> IdleNode:
+        """Over the whole run."""
+        last = node_speeds(self._seen.readings[-1], self.truth)
+        node = next(one for one in last if one.node == IDLE)
+        probes = _succeeded(self.probes, IDLE, 0.0, self._seen.events["end"])
+        return IdleNode(node.true, node.learned, len(probes), sum(one.node == IDLE for one in self.pods))
 
-    def pairs(self, until: float) -> dict[Pair, int]:
-        """The cells that are judged for a spell that ends then, and the pods that ran there."""
-        return judged(self.pods, self.truth, self._classes, until)
+    def judged(self, until: float) -> dict[Pair, int]:
+        """The pairs that are judged for an interval that ends then, and the pods that ran there."""
+        return judged_pairs(self.pods, self.truth, self._plan.settings.mix.classes, until)
 
-    def _spell(self, since: float, until: float) -> tuple[int, float, float | None]:
-        pairs, instants = self.pairs(until), self._between(since, until)
-        cells = dict.fromkeys(pairs, 1)
-        first = first_learned(instants, cells, self.truth)
-        share = share_within_third(instants[-1], cells, self.truth)
+    def readings(self, since: float, until: float) -> list[RatesAt]:
+        """The learned rates of an interval."""
+        return [one for one in self._seen.readings if since <= one.at <= until]
+
+    def _learned(self, since: float, until: float) -> tuple[int, float, float | None]:
+        """Number of judged pairs, share of them learned at the end, seconds until enough were."""
+        readings, pairs = self.readings(since, until), dict.fromkeys(self.judged(until), 1)
+        first = first_learned(readings, pairs, self.truth)
+        share = share_within_third(readings[-1], pairs, self.truth)
         return len(pairs), share, None if first is None else first - since
 
-    def _between(self, since: float, until: float) -> list[Instant]:
-        return [one for one in self._noted.instants if since <= one.at <= until]
-
-    def _turned(self, state: str, since: float, until: float) -> float | None:
-        """When the frozen node first counted as that."""
-        found = (one.at for one in self._between(since, until) if one.state(self._cast.frozen) == state)
-        return next(found, None)
+    def _first_state(self, state: str, since: float, until: float) -> float | None:
+        """When the frozen node first had this state."""
+        frozen = self._plan.layout.frozen
+        return next((one.at for one in self.readings(since, until) if one.state(frozen) == state), None)
 
 
-def _ended(entries: Sequence[PodRecord], node: str, since: float, until: float) -> list[PodRecord]:
+def _succeeded(entries: Sequence[Entry], node: str, since: float, until: float) -> list[Entry]:
     there = (one for one in entries if one.node == node and one.outcome == "succeeded")
     return [one for one in there if since < one.finished <= until]

@@ -1,6 +1,6 @@
-"""The picture of the second act: what was believed against what was true, and what it cost."""
+"""The picture of the perturbation experiment. Titles say what a panel shows and what is better."""
 
-from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -8,62 +8,80 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from eclectus_e2e.demo.mixed import SPEEDS, traded_speed
-from eclectus_e2e.demo.perturbations.intervals import Story
-from eclectus_e2e.demo.perturbations.plan import IDLE, Cast, Plan
-from eclectus_e2e.demo.perturbations.report import ShockReport
-from eclectus_e2e.demo.perturbations.run import Noted
-from eclectus_e2e.demo.perturbations.truth import SHARE_WANTED, node_speeds, share_within_third
-from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.demo.perturbations.intervals import Intervals
+from eclectus_e2e.demo.perturbations.observations import Observations
+from eclectus_e2e.demo.perturbations.plan import IDLE, Plan
+from eclectus_e2e.demo.perturbations.report import PerturbationReport
+from eclectus_e2e.demo.perturbations.truth import LEARNED_SHARE, node_speeds, share_within_third
+from eclectus_e2e.demo.speeds import NodeSpeed
+from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speed
 
-# By speed before the swap, the slowest first: told apart by everybody, also in grey.
+# By speed before the swap, the slowest first: distinct also with colour blindness and in grey.
 COLOURS = dict(zip(SPEEDS, ("#d55e00", "#e69f00", "#56b4e9", "#0072b2"), strict=True))
-FROZEN_COLOUR, IDLE_COLOUR, TRUTH_COLOUR = "#cc79a7", "#009e73", "#555555"
+FROZEN_COLOUR, IDLE_COLOUR, LINE_COLOUR = "#cc79a7", "#009e73", "#555555"
 DASHES = (0, (5, 3))
-MARKS = {"swap": "swap", "freeze": "frost", "ended": "given up", "thaw": "thaw"}
-SHOWN_LEAST = 0.3  # what is slower, or stands still, is drawn at the edge
+EVENTS = {  # event: its text above the picture, and on which side of its line
+    "swap": ("speeds swapped", "left"),
+    "freeze": ("node freezes", "left"),
+    "resend": ("declared dead", "right"),
+    "thaw": ("node thaws", "left"),
+}
+SHOWN_LEAST = 0.3  # a lower speed, such as 0 of a frozen node, is drawn at this one
 
 
-def draw(found: ShockReport, noted: Noted, plan: Plan, cast: Cast, file: Path) -> None:
+class _Series:
+    """The observations as series over time; `at` in seconds since the first pod."""
+
+    def __init__(self, plan: Plan, observations: Observations) -> None:
+        self.plan, self.seen, self.intervals = plan, observations, Intervals(plan, observations)
+        self.at = [self.since_begin(one.at) for one in observations.readings]
+        self.speeds = [node_speeds(one, self.intervals.truth) for one in observations.readings]
+
+    def since_begin(self, at: float) -> float:
+        return at - self.seen.sent.began
+
+    def event(self, name: str) -> float:
+        return self.since_begin(self.seen.events[name])
+
+    def of(self, node: str) -> list[NodeSpeed]:
+        place = self.intervals.truth.nodes.index(node)
+        return [one[place] for one in self.speeds]
+
+
+def draw(plan: Plan, observations: Observations, report: PerturbationReport, file: Path) -> None:
     """Write the picture as PNG."""
-    story = Story(noted, cast, plan.mix.classes)
+    series = _Series(plan, observations)
     with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(12, 9), layout="constrained", dpi=100)
-        top, middle, bottom = figure.subplots(3, 1, height_ratios=(3, 2, 1.3), sharex=True)
-        _speeds(top, noted, story, cast.nodes, cast.frozen)
-        _single(middle, noted, story, cast.frozen)
-        _health(bottom, noted, story, found)
-        for axes in (top, middle, bottom):
-            _marks(axes, noted)
-        for name, words in MARKS.items():
-            spot = (noted.marks[name] - noted.sent.began, 1.01)
-            top.annotate(
-                words,
-                spot,
-                xycoords=("data", "axes fraction"),
-                ha="right" if name == "ended" else "left",
-                fontsize=8,
-            )
-        bottom.set_xlabel("seconds")
+        figure = Figure(figsize=(12, 11), layout="constrained", dpi=100)
+        panels = figure.subplots(4, 1, height_ratios=(3, 2.2, 1.2, 1), sharex=True)
+        for axes, drawing in zip(panels, (_workers, _special_nodes, _learned, _waiting), strict=True):
+            drawing(axes, series)
+            for name in EVENTS:
+                axes.axvline(series.event(name), color=LINE_COLOUR, linewidth=0.8)
+        _event_names(panels[0], series)
+        panels[-1].set_xlabel("seconds since the first pod's creation")
         figure.suptitle(
-            f"Act two: {found.nodes} nodes, load {found.load:g}. Speed at computing, as learned (lines) "
-            "and true (dashes)"
+            f"Perturbations: {report.nodes} nodes at load {report.load:g}, seed {report.seed}. "
+            "Speeds are those at computing"
         )
         figure.savefig(file)
 
 
-def _speeds(axes: Axes, noted: Noted, story: Story, nodes: Sequence[NodeSpec], frozen: str) -> None:
-    """Every node that takes real work."""
-    began, known = noted.sent.began, [node_speeds(one, story.truth) for one in noted.instants]
-    at = [one.at - began for one in noted.instants]
-    for place, node in enumerate(story.truth.nodes):
-        speed = next(one.speed for one in nodes if one.name == node)
-        if node not in (IDLE, frozen):
-            learned = [one[place].learned or np.nan for one in known]
-            axes.plot(at, learned, color=COLOURS[speed], linewidth=1.1, alpha=0.85)
-    swap, end = noted.marks["swap"] - began, at[-1]
+def _event_names(axes: Axes, series: _Series) -> None:
+    for name, (text, side) in EVENTS.items():
+        spot = (series.event(name), 0.985)
+        axes.annotate(f" {text} ", spot, xycoords=("data", "axes fraction"), ha=side, va="top", fontsize=8)
+
+
+def _workers(axes: Axes, series: _Series) -> None:
+    """Every node that takes real pods, but for the one that freezes."""
+    for node in series.plan.layout.nodes:
+        if node.name not in (IDLE, series.plan.layout.frozen):
+            learned = [one.learned or np.nan for one in series.of(node.name)]
+            axes.plot(series.at, learned, color=COLOURS[node.speed], linewidth=1.1, alpha=0.85)
+    swap, end = series.event("swap"), series.at[-1]
     for speed in SPEEDS:
-        after = traded_speed(speed)
+        after = swapped_speed(speed)
         axes.plot(
             [0, swap, swap, end],
             [speed, speed, after, after],
@@ -71,67 +89,65 @@ def _speeds(axes: Axes, noted: Noted, story: Story, nodes: Sequence[NodeSpec], f
             linestyle=DASHES,
             linewidth=2.0,
             alpha=0.6,
-            label=f"{speed:g}, then {after:g}",
+            label=f"true speed {speed:g}, after the swap {after:g}",
         )
-    _speed_axis(axes, "speed of the others")
-    axes.legend(frameon=False, ncols=4, loc="lower right", fontsize=8)
+    _speed_axis(axes, "Nodes at work, learned speed (lines) and true speed (dashes): closer is better")
+    axes.legend(frameon=False, ncols=2, loc="lower right", fontsize=8)
 
 
-def _single(axes: Axes, noted: Noted, story: Story, frozen: str) -> None:
-    """The node that freezes and the one that is only probed, with every probe that ended there."""
-    began, places = noted.sent.began, story.truth.nodes
-    known = [node_speeds(one, story.truth) for one in noted.instants]
-    at = [one.at - began for one in noted.instants]
-    for node, colour, words in ((frozen, FROZEN_COLOUR, "freezes"), (IDLE, IDLE_COLOUR, "is only probed")):
-        place = places.index(node)
-        true = [max(one[place].true, SHOWN_LEAST) for one in known]
-        axes.step(at, true, where="post", color=colour, linestyle=DASHES, linewidth=2.0, alpha=0.6)
-        states = [one.state(node) for one in noted.instants]
-        learned = [_believed(one[place].learned, state) for one, state in zip(known, states, strict=True)]
-        axes.plot(at, learned, color=colour, linewidth=1.4, label=f"the node that {words}")
-        there = [one for one in story.probes if one.node == node and one.outcome == "succeeded"]
-        ends = [one.finished - began for one in there]
+def _special_nodes(axes: Axes, series: _Series) -> None:
+    """The node that freezes and the idle one, with every probe that succeeded there."""
+    frozen = series.plan.layout.frozen
+    for node, colour, text in ((frozen, FROZEN_COLOUR, "freezes"), (IDLE, IDLE_COLOUR, "is only probed")):
+        speeds = series.of(node)
+        true = [max(one.true, SHOWN_LEAST) for one in speeds]
+        axes.step(series.at, true, where="post", color=colour, linestyle=DASHES, linewidth=2.0, alpha=0.6)
+        states = [one.state(node) for one in series.seen.readings]
+        learned = [_learned_or_dead(one, state) for one, state in zip(speeds, states, strict=True)]
+        axes.plot(series.at, learned, color=colour, linewidth=1.4, label=f"the node that {text}")
+        probes = (one for one in series.intervals.probes if one.node == node and one.outcome == "succeeded")
+        ends = [series.since_begin(one.finished) for one in probes]
         axes.plot(ends, [SHOWN_LEAST] * len(ends), "|", color=colour, markersize=9)
-    _speed_axis(axes, "speed; strokes: probes")
+    _speed_axis(axes, "The node that freezes and the idle one, with their probes (strokes): closer is better")
     axes.legend(frameon=False, ncols=2, loc="upper left", fontsize=8)
 
 
-def _believed(learned: float | None, state: str) -> float:
+def _learned_or_dead(speed: NodeSpeed, state: str) -> float:
     if state == "dead":
         return SHOWN_LEAST
-    return np.nan if learned is None else learned
+    return np.nan if speed.learned is None else speed.learned
 
 
-def _health(axes: Axes, noted: Noted, story: Story, found: ShockReport) -> None:
-    """Cells that are right, and pods that wait."""
-    began, marks = noted.sent.began, noted.marks
-    spells = ((began, marks["swap"]), (marks["swap"], marks["freeze"]), (marks["freeze"], marks["over"]))
-    for since, until in spells:
-        cells = dict.fromkeys(story.pairs(until), 1)
-        inside = [one for one in noted.instants if since <= one.at <= until]
-        share = [share_within_third(one, cells, story.truth) for one in inside]
-        axes.plot([one.at - began for one in inside], share, color=COLOURS[SPEEDS[-1]])
-    axes.axhline(SHARE_WANTED, color=TRUTH_COLOUR, linewidth=0.7, linestyle=":")
-    predicted = marks["swap"] - began + found.recovered.predicted_seconds
-    axes.axvspan(marks["swap"] - began, predicted, color="#fff3d6", zorder=0)
-    axes.text(predicted, 0.3, " recovery as predicted", fontsize=8, color="#8a6d1d")
-    axes.set(ylim=(0, 1.05), ylabel="cells within 1/3")
-    waiting = axes.twinx()
-    waiting.spines["right"].set_visible(True)
-    at, queue = zip(*((one.at - began, story.waiting.at(one.at)) for one in noted.instants), strict=True)
-    waiting.plot(at, queue, color=TRUTH_COLOUR, linewidth=0.7)
-    waiting.set_ylabel("pods waiting (thin)")
-    waiting.set_ylim(bottom=0)
+def _learned(axes: Axes, series: _Series) -> None:
+    """The share of learned pairs in each interval, of the pairs that are judged at its end."""
+    events, intervals = series.seen.events, series.intervals
+    bounds = (series.seen.sent.began, events["swap"], events["freeze"], events["end"])
+    for since, until in pairwise(bounds):
+        pairs, inside = dict.fromkeys(intervals.judged(until), 1), intervals.readings(since, until)
+        share = [share_within_third(one, pairs, intervals.truth) for one in inside]
+        axes.plot([series.since_begin(one.at) for one in inside], share, color=COLOURS[SPEEDS[-1]])
+    axes.axhline(LEARNED_SHARE, color=LINE_COLOUR, linewidth=0.7, linestyle=":")
+    swap = series.event("swap")
+    predicted = swap + series.plan.prediction.recovery
+    axes.axvspan(swap, predicted, color="#fff3d6", zorder=0)
+    axes.text(predicted, 0.3, " predicted recovery (shaded)", fontsize=8, color="#8a6d1d")
+    axes.set(ylim=(0, 1.05), ylabel="share of pairs")
+    axes.set_title(
+        f"Pairs of node and class whose speed is learned within a third: higher is better, "
+        f"target {LEARNED_SHARE:.0%} (dots)"
+    )
+
+
+def _waiting(axes: Axes, series: _Series) -> None:
+    waiting = [series.intervals.waiting.at(one.at) for one in series.seen.readings]
+    axes.plot(series.at, waiting, color=LINE_COLOUR, linewidth=0.9)
+    axes.set(ylabel="pods waiting", title="Pods created that do not run yet: lower is better")
+    axes.set_ylim(bottom=0)
 
 
 def _speed_axis(axes: Axes, title: str) -> None:
     axes.set_yscale("log", base=2)
     axes.set_ylim(SHOWN_LEAST * 0.9, 2 * SPEEDS[-1])
     axes.set_yticks(SPEEDS, [f"{speed:g}" for speed in SPEEDS])
-    axes.set_ylabel(title)
+    axes.set(title=title, ylabel="speed")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-
-
-def _marks(axes: Axes, noted: Noted) -> None:
-    for name in MARKS:
-        axes.axvline(noted.marks[name] - noted.sent.began, color=TRUTH_COLOUR, linewidth=0.8)

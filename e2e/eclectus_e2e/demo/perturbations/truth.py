@@ -1,122 +1,95 @@
-"""What is learned against what is true, at every moment. Pure.
+"""Learned rates against true speeds, at every moment. Pure.
 
-A cell is a node at one kind of work. It is judged once it has enough samples since its speed last changed,
-counted from the kubelet's journal and not by what the scheduler says: as many as bring the relative error
-of a mean within a third for 99 in 100. Only ratios between nodes mean anything, so for each kind of work
+A pair (node, class) is judged once it has enough samples since the node's speed last changed, counted from
+the fake kubelet's records and not from the scheduler: so many that the mean of the samples has a relative
+error of at most a third with probability 99 %. Only ratios between nodes mean anything, so for each class
 one scale (the median ratio of learned to true) is divided out.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from statistics import median
 
-from eclectus_e2e.demo.mixed import CLASSES, SCAN, scan_factor
-from eclectus_e2e.demo.perturbations.plan import BENCH
-from eclectus_e2e.demo.speeds import THIRD, Cell, NodeSpeed, compared
-from eclectus_e2e.demo.stream import WorkClass
-from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
+from eclectus_e2e.demo.perturbations.observations import RatesAt, SpeedChange
+from eclectus_e2e.demo.perturbations.plan import BENCHMARK
+from eclectus_e2e.demo.speeds import TOLERANCE, NodeSpeed, compare_speeds
+from eclectus_e2e.demo.workload.arrivals import WorkClass
+from eclectus_e2e.demo.workload.mixed import SCAN
+from eclectus_e2e.testbed.kubelet.journal import Entry
 
-SURE = 2.58  # standard errors: 99 in 100
+STANDARD_ERRORS = 2.58  # two-sided 99 % of a normal distribution
 LEAST_SAMPLES = 8
-SHARE_WANTED = 0.95
+LEARNED_SHARE = 0.95  # target: share of the judged pairs that are learned
 
 Pair = tuple[str, str]  # node, class
-
-
-@dataclass(frozen=True)
-class Change:
-    """From now on a node works so fast, at each class."""
-
-    at: float
-    node: str
-    speeds: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Instant:
-    """What the scheduler believed at one moment."""
-
-    at: float
-    cells: Sequence[Cell]
-
-    def state(self, node: str) -> str:
-        """The node's state; unknown while nothing was learned of it."""
-        return next((cell.state for cell in self.cells if cell.node == node), "unknown")
-
-
-def change(at: float, node: str, speed: float) -> Change:
-    """A node of the mixed cluster at that speed; at 0 nothing moves there."""
-    scan = speed * scan_factor(speed) if speed else 0.0
-    return Change(at, node, {**{kind.name: speed for kind in CLASSES}, SCAN: scan, BENCH: speed})
 
 
 class Truth:
     """The true speeds over time."""
 
-    def __init__(self, changes: Iterable[Change]) -> None:
-        self._changes: dict[str, list[Change]] = defaultdict(list)
+    def __init__(self, changes: Iterable[SpeedChange]) -> None:
+        self._changes: dict[str, list[SpeedChange]] = defaultdict(list)
         for change in sorted(changes, key=lambda each: each.at):
             self._changes[change.node].append(change)
 
     @property
     def nodes(self) -> list[str]:
-        """All of them."""
+        """All nodes, sorted."""
         return sorted(self._changes)
 
-    def changed(self, node: str, at: float) -> Change:
-        """The newest change of a node at that time; the first one there is, before that."""
+    def changed(self, node: str, at: float) -> SpeedChange:
+        """The newest change of a node at that time; before the first change, the first."""
         known = self._changes[node]
         return next((change for change in reversed(known) if change.at <= at), known[0])
 
     def speed(self, pair: Pair, at: float) -> float:
-        """Work-seconds a second."""
+        """Work-seconds a second; 0 of an unknown class."""
         node, klass = pair
         return self.changed(node, at).speeds.get(klass, 0.0)
 
 
-def enough(kind: WorkClass) -> int:
-    """How many samples of this kind of work tell a speed within a third."""
-    return max(LEAST_SAMPLES, ceil((SURE / THIRD) ** 2 / kind.shape))
+def samples_needed(kind: WorkClass) -> int:
+    """How many samples of this class give a speed within a third with probability 99 %."""
+    return max(LEAST_SAMPLES, ceil((STANDARD_ERRORS / TOLERANCE) ** 2 / kind.shape))
 
 
-def judged(
-    entries: Iterable[PodRecord], truth: Truth, classes: Sequence[WorkClass], until: float
+def judged_pairs(
+    entries: Iterable[Entry], truth: Truth, classes: Sequence[WorkClass], until: float
 ) -> dict[Pair, int]:
-    """Cells with enough samples at that time, and how many those are."""
+    """Pairs with enough samples at the time `until`, and their numbers of samples."""
     counts: Counter[Pair] = Counter()
     for entry in entries:
         if entry.outcome == "succeeded" and entry.finished <= until:
             counts[entry.node, entry.klass] += entry.started >= truth.changed(entry.node, until).at
-    needed = {kind.name: enough(kind) for kind in classes}
+    needed = {kind.name: samples_needed(kind) for kind in classes}
     return {pair: count for pair, count in counts.items() if pair[1] in needed and count >= needed[pair[1]]}
 
 
-def share_within_third(instant: Instant, weights: Mapping[Pair, float], truth: Truth) -> float:
-    """Share by weight of these cells that are learned within a third; one of which nothing is said is not."""
-    learned = {(cell.node, cell.workload): cell.rate for cell in instant.cells}
+def share_within_third(reading: RatesAt, weights: Mapping[Pair, float], truth: Truth) -> float:
+    """Share, by weight, of these pairs that are learned within a third; a pair without a rate is not."""
+    learned = {(one.node, one.workload): one.rate for one in reading.rates}
     ratios: dict[str, dict[Pair, float]] = defaultdict(dict)
     for pair in weights:
-        if pair in learned and truth.speed(pair, instant.at):
-            ratios[pair[1]][pair] = learned[pair] / truth.speed(pair, instant.at)
-    usual = {klass: median(found.values()) for klass, found in ratios.items()}
+        if pair in learned and truth.speed(pair, reading.at):
+            ratios[pair[1]][pair] = learned[pair] / truth.speed(pair, reading.at)
+    scales = {klass: median(found.values()) for klass, found in ratios.items()}
     right = sum(
         weights[pair]
         for klass, found in ratios.items()
         for pair, ratio in found.items()
-        if abs(ratio / usual[klass] - 1) <= THIRD
+        if abs(ratio / scales[klass] - 1) <= TOLERANCE
     )
     return right / sum(weights.values()) if weights else 0.0
 
 
-def node_speeds(instant: Instant, truth: Truth) -> list[NodeSpeed]:
-    """How fast each node is at computing, learned beside true, on one scale: for pictures."""
-    true = {node: truth.speed((node, BENCH), instant.at) for node in truth.nodes}
-    return compared([cell for cell in instant.cells if cell.workload != SCAN], true)
+def node_speeds(reading: RatesAt, truth: Truth) -> list[NodeSpeed]:
+    """The speed of each node at computing, learned and true on one scale, in the order of `truth.nodes`."""
+    true = {node: truth.speed((node, BENCHMARK), reading.at) for node in truth.nodes}
+    return compare_speeds([one for one in reading.rates if one.workload != SCAN], true)
 
 
-def first_learned(instants: Iterable[Instant], weights: Mapping[Pair, float], truth: Truth) -> float | None:
-    """When enough of these cells were first within a third; None if never."""
-    shares = ((one.at, share_within_third(one, weights, truth)) for one in instants)
-    return next((at for at, share in shares if share >= SHARE_WANTED), None)
+def first_learned(readings: Iterable[RatesAt], weights: Mapping[Pair, float], truth: Truth) -> float | None:
+    """When LEARNED_SHARE of these pairs was first within a third; None if never."""
+    shares = ((one.at, share_within_third(one, weights, truth)) for one in readings)
+    return next((at for at, share in shares if share >= LEARNED_SHARE), None)

@@ -1,1 +1,1 @@
-"""The demo on real kubelets: probes learn quotas that nobody tells, real work follows; twice."""
+"""The experiment on real kubelets: probes learn hidden CPU quotas, and real containers run; twice."""

@@ -1,46 +1,50 @@
-"""Does a probe delay a real pod? The same pods to each node, while a probe runs there and while none does.
+"""Co-location trials: does a probe delay a real pod on its node? Pure.
 
-Each asks for every core of its node, so that before probes borrowed their room it would have waited.
+The same pods go to each node while a probe runs there, and while none does. Each asks for all cores of its
+node, so it would wait if the probe's requests were not zero.
 """
 
 from collections.abc import Mapping
 
 import msgspec
 
-from eclectus_e2e.demo.real.observations import Noted, Stream
+from eclectus_e2e.demo.real.observations import Observations, Stream
 
-ROUNDS = 4  # pods to each node, of each kind
-CLASS = "meeting"  # of the pods and the probes: what they take is no sample of the act's own work
-SHARE = 0.25  # of the act's units, in each pod
-LONG = 20.0  # times the act's units, in each probe: none ends before it is met
+PODS_PER_NODE = 4  # with a probe, and as many without
+CLASS = (
+    "colocation"  # of pods and probes: a class of its own, so that they are no samples of the streams' class
+)
+POD_UNITS_SHARE = 0.25  # units of a pod, as a share of the plan's
+PROBE_UNITS_FACTOR = 20.0  # units of a probe, times the plan's: it outlasts the pods
 
 
-class Visits(msgspec.Struct, frozen=True):
-    """Pods of one node, means in seconds: from being sent to running, and from there to their end."""
+class PodTimes(msgspec.Struct, frozen=True):
+    """Times of one node's pods; `start`: from being sent to running, `run`: from there to the end."""
 
     pods: int
-    start_seconds: float
+    start_seconds: float  # mean
     start_most_seconds: float
-    run_seconds: float
+    run_seconds: float  # mean
 
 
-class Meeting(msgspec.Struct, frozen=True):
+class ColocationTrials(msgspec.Struct, frozen=True):
     """One node's pods beside a probe, and alone."""
 
     node: str
     quota: float
-    beside: Visits | None  # None: no pod
-    alone: Visits | None
+    beside: PodTimes | None  # None: no pod
+    alone: PodTimes | None
 
 
-def meetings(noted: Noted, quotas: Mapping[str, float]) -> list[Meeting]:
-    """Of every node; a pod that was to meet a probe, and did not, counts for nothing."""
+def colocation_trials(observations: Observations, quotas: Mapping[str, float]) -> list[ColocationTrials]:
+    """The trials of every node; a pod beside which no probe ran, though one should have, is left out."""
+    colocated, alone = observations.colocated, observations.alone
     return [
-        Meeting(
+        ColocationTrials(
             node,
             quota,
-            _visits(noted.beside, [name for name in _sent_to(noted.beside, node) if _met(noted, name, node)]),
-            _visits(noted.alone, _sent_to(noted.alone, node)),
+            _times(colocated, [one for one in _sent_to(colocated, node) if _met(observations, one, node)]),
+            _times(alone, _sent_to(alone, node)),
         )
         for node, quota in quotas.items()
     ]
@@ -50,14 +54,15 @@ def _sent_to(stream: Stream, node: str) -> list[str]:
     return [name for name, (where, _) in stream.ended.items() if where == node]
 
 
-def _met(noted: Noted, name: str, node: str) -> bool:
-    sent = noted.beside.sent[name]
-    return any(one.node == node and one.started < sent < one.ended for one in noted.probes.values())
+def _met(observations: Observations, name: str, node: str) -> bool:
+    """Whether a probe ran on the node when the pod was sent."""
+    sent = observations.colocated.sent[name]
+    return any(one.node == node and one.started < sent < one.ended for one in observations.probes.values())
 
 
-def _visits(stream: Stream, names: list[str]) -> Visits | None:
+def _times(stream: Stream, names: list[str]) -> PodTimes | None:
     if not names:
         return None
     starts = [stream.started[name] - stream.sent[name] for name in names]
     runs = [stream.ended[name][1] - stream.started[name] for name in names]
-    return Visits(len(names), sum(starts) / len(starts), max(starts), sum(runs) / len(runs))
+    return PodTimes(len(names), sum(starts) / len(starts), max(starts), sum(runs) / len(runs))

@@ -1,8 +1,8 @@
-"""What is created on the cluster: the chart's values, the NodeProbe, and pods that do real work."""
+"""What is created on real nodes: the chart's values, the NodeProbe, and pods that do real work."""
 
 from typing import Any
 
-from eclectus_e2e.demo.objects import NAMESPACE
+from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.testbed.images.archives import references
 
 Json = dict[str, Any]
@@ -10,20 +10,20 @@ CLASS = "unit"
 POOL = "pool"
 WORKERS = "batch"
 _ON_SYSTEM = {"image": {"pullPolicy": "Never"}, "nodeSelector": {POOL: "system"}}
-# What is learned is written every second: the act is short.
+# What was learned is written to NodeProfiles every second, because the experiment is short.
 VALUES: Json = {
     "scheduler": {**_ON_SYSTEM, "replicas": 1},
     "operator": {"enabled": True, **_ON_SYSTEM},
     "config": {"nodeProfiles": {"interval": "1s"}},
 }
-# To learn, a probe wherever there is room for one; beside real work one in 45 s, or fewer where
-# that is more than the operator's share of what real work leaves.
-EAGER = {"perHour": 3600, "leastPerHour": 3600, "running": 4, "nodeIntervalSeconds": 0}
-MODEST = {"perHour": 80, "leastPerHour": 6, "running": 1, "nodeIntervalSeconds": 0}
+# To learn: a probe wherever there is room for one. During streams: one in 45 s, or fewer where that is more
+# than the operator's share of the spare capacity.
+LEARNING_LIMITS = {"perHour": 3600, "leastPerHour": 3600, "running": 4, "nodeIntervalSeconds": 0}
+STREAM_LIMITS = {"perHour": 80, "leastPerHour": 6, "running": 1, "nodeIntervalSeconds": 0}
 
 
 def node_probe(name: str, klass: str, units: int, node: str = "") -> Json:
-    """Probes of the very work that is sent, so that they are samples of it; of one node or of all."""
+    """Probes with the work of the pods, so that they are samples of its class; of one node, or of all."""
     return {
         "apiVersion": "eclectus.dev/v1alpha1",
         "kind": "NodeProbe",
@@ -31,7 +31,7 @@ def node_probe(name: str, klass: str, units: int, node: str = "") -> Json:
         "spec": {
             "nodeSelector": _selector(node),
             "classes": [{"name": klass, "unit": {"kind": "cpu", "units": units}}],
-            "limits": EAGER,
+            "limits": LEARNING_LIMITS,
         },
     }
 
@@ -41,9 +41,9 @@ def _selector(node: str) -> Json:
 
 
 def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CLASS, node: str = "") -> Json:
-    """The built-in benchmark as a pod that anybody might send; it asks for a node's every core.
+    """The built-in benchmark as an ordinary pod that asks for all `cpu` of a node.
 
-    So one runs on a node at a time, and how long it takes is the node's quota alone, under every scheduler.
+    So one pod runs on a node at a time, and its time depends on the node's quota alone.
     """
     container = {
         "name": "unit",

@@ -1,34 +1,34 @@
-"""What was done and seen on real nodes, in Unix seconds; it grows while the act runs."""
+"""What was done and seen on real nodes. Times are Unix seconds; everything grows during the run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
 from eclectus_e2e.demo.pod_waits import Stay
-from eclectus_e2e.demo.speeds import Cell, NodeSpeed, compared
+from eclectus_e2e.demo.speeds import LearnedRate, NodeSpeed, compare_speeds
 
-SAMPLES_LEAST = 3  # of each node: one lucky probe is no knowledge
+MIN_SAMPLES = 3  # of each node before it can count as learned: a single probe may be right by chance
 
 
 @dataclass(frozen=True)
-class Instant:
-    """What was believed at one moment: a cell for each node that has one."""
+class RatesAt:
+    """What the scheduler had learned at one moment: a rate for each node that has one."""
 
     at: float
-    cells: Sequence[Cell]
+    rates: Sequence[LearnedRate]
 
     def speeds(self, quotas: Mapping[str, float]) -> list[NodeSpeed]:
-        """Each node against its quota; the one scale that fits best is divided out."""
-        return compared(self.cells, quotas)
+        """Each node's learned speed against its quota, on the scale that fits best."""
+        return compare_speeds(self.rates, quotas)
 
     def samples(self, node: str) -> int:
-        """How many there were of a node."""
-        return sum(cell.samples for cell in self.cells if cell.node == node)
+        """Number of samples of a node."""
+        return sum(one.samples for one in self.rates if one.node == node)
 
 
 @dataclass
 class Stream:
-    """One scheduler's pods by name: when each was sent; where and when it began to run, and ended."""
+    """One scheduler's pods by name: when each was sent and began to run; its node and when it ended."""
 
     began: float
     planned: int
@@ -37,8 +37,8 @@ class Stream:
     ended: dict[str, tuple[str, float]] = field(default_factory=dict)
     failed: set[str] = field(default_factory=set)
 
-    def see(self, name: str, node: str, phase: str, at: float) -> bool:
-        """A pod was seen in this phase; whether that is the first sight of its end."""
+    def observe(self, name: str, node: str, phase: str, at: float) -> bool:
+        """Record that a pod is in this phase; returns whether its end is seen for the first time."""
         if phase not in ("Running", "Succeeded", "Failed") or name in self.ended:
             return False
         self.started.setdefault(name, at)
@@ -50,17 +50,17 @@ class Stream:
         return True
 
     @property
-    def strays(self) -> int:
-        """Pods that were lost or failed."""
+    def lost_or_failed(self) -> int:
+        """Number of pods that did not end, or failed."""
         return self.planned - len(self.ended) + len(self.failed)
 
     @property
     def over(self) -> float:
-        """When the last pod had ended."""
+        """When the last pod ended."""
         return max((at for _, at in self.ended.values()), default=self.began)
 
     def stays(self, room: Mapping[str, int]) -> list[Stay]:
-        """Each pod that ended, on its node, of which it had all: `room` in millicores."""
+        """Each pod that ended, as taking the whole of its node; `room`: millicores of each node."""
         return [
             Stay(node, self.sent[name], self.started[name], at, room[node])
             for name, (node, at) in self.ended.items()
@@ -69,43 +69,44 @@ class Stream:
 
 @dataclass
 class Probe:
-    """One probe, on its node; it has not ended before `ended` is set."""
+    """One probe on its node."""
 
     node: str
     started: float
-    ended: float = inf
+    ended: float = inf  # not yet
 
 
 @dataclass
-class Spell:
-    """A time of one set of quotas: when they were learned, and what was sent then, by scheduler."""
+class QuotaInterval:
+    """The time of one set of quotas: when they were learned, and the stream of each scheduler."""
 
     quotas: Mapping[str, float]
     since: float
-    learned: Instant | None = None
+    learned: RatesAt | None = None
     streams: dict[str, Stream] = field(default_factory=dict)
 
-    def look(self, instants: Sequence[Instant]) -> bool:
-        """Whether every node has been within a third; the last instant is noted if it is the first such."""
-        if self.learned is None and instants and instants[-1].at > self.since:
-            nodes = instants[-1].speeds(self.quotas)
-            if all(node.within_third and node.samples >= SAMPLES_LEAST for node in nodes):
-                self.learned = instants[-1]
+    def check_learned(self, readings: Sequence[RatesAt]) -> bool:
+        """Whether every node has been within a third; the first such reading is kept in `learned`."""
+        if self.learned is None and readings and readings[-1].at > self.since:
+            nodes = readings[-1].speeds(self.quotas)
+            if all(node.within_third and node.samples >= MIN_SAMPLES for node in nodes):
+                self.learned = readings[-1]
         return self.learned is not None
 
 
 @dataclass
-class Noted:
-    """All of an act."""
+class Observations:
+    """Everything."""
 
-    instants: list[Instant] = field(default_factory=list)
-    spells: list[Spell] = field(default_factory=list)
+    readings: list[RatesAt] = field(default_factory=list)
+    intervals: list[QuotaInterval] = field(default_factory=list)
     probes: dict[str, Probe] = field(default_factory=dict)  # by name
-    beside: Stream = field(default_factory=lambda: Stream(0.0, 0))  # pods that were to meet a probe…
-    alone: Stream = field(default_factory=lambda: Stream(0.0, 0))  # …and the same without one
+    # The co-location trials: pods that were sent while a probe ran on their node, and the same without one.
+    colocated: Stream = field(default_factory=lambda: Stream(0.0, 0))
+    alone: Stream = field(default_factory=lambda: Stream(0.0, 0))
 
-    def see_probe(self, name: str, node: str, phase: str, at: float) -> None:
-        """A probe was seen in this phase; an empty one if it is gone."""
+    def observe_probe(self, name: str, node: str, phase: str, at: float) -> None:
+        """Record that a probe is in this phase; an empty phase means that it is deleted."""
         if phase == "Running":
             self.probes.setdefault(name, Probe(node, at))
         elif phase != "Pending" and name in self.probes:
@@ -115,8 +116,8 @@ class Noted:
         """Whether a probe runs anywhere."""
         return any(one.ended == inf for one in self.probes.values())
 
-    def probes_beside(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
-        """What ran beside a stream, as far as it did; each held the `room` that a pod has."""
+    def probes_during(self, stream: Stream, room: Mapping[str, int]) -> list[Stay]:
+        """The probes that ran during a stream, cut to its time; each counts with its node's `room`."""
         spans = (
             (probe.node, max(probe.started, stream.began), min(probe.ended, stream.over))
             for probe in self.probes.values()

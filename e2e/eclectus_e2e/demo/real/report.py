@@ -1,19 +1,24 @@
-"""From what was noted on real nodes to the numbers of build/demo/real.json. Pure."""
+"""From observations on real nodes to the figures of build/demo/real.json. Pure.
 
-from collections.abc import Mapping
+docs/demo.md describes every field.
+"""
+
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from eclectus_e2e.demo.pod_waits import Probes, taken
-from eclectus_e2e.demo.real.colocation import Meeting, meetings
-from eclectus_e2e.demo.real.observations import Noted, Spell, Stream
+from eclectus.policies.rosella import RosellaLearn
+from eclectus_e2e.demo.pod_waits import ProbeUsage, probe_usage
+from eclectus_e2e.demo.real.colocation import ColocationTrials, colocation_trials
+from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
 from eclectus_e2e.demo.real.plan import Plan
-from eclectus_e2e.demo.real.prediction import predicted_seconds
-from eclectus_e2e.demo.report import OURS, RIVAL, Spread, spread
+from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
+from eclectus_e2e.demo.speeds import samples_until_alarm
+from eclectus_e2e.demo.stream.report import Summary, summarise
 
 
 class Node(msgspec.Struct, frozen=True):
-    """One node: what its pods may use, what was believed, on the same scale, and from how many samples."""
+    """One node: its quota, the learned speed on the same scale, and the number of samples."""
 
     node: str
     quota: float  # of one core
@@ -22,24 +27,24 @@ class Node(msgspec.Struct, frozen=True):
     samples: int
 
 
-class Answer(msgspec.Struct, frozen=True):
-    """One scheduler's stream. A response time ends when the pod's end is seen by a watch."""
+class StreamResult(msgspec.Struct, frozen=True):
+    """One scheduler's stream. A response time ends when a watch sees the pod's end."""
 
     pods: int
-    lost: int  # never came to their end
+    lost: int  # never ended
     failed: int
-    response_seconds: Spread
+    response_seconds: Summary
     by_node: dict[str, int]
-    probes: Probes | None  # beside it; a node has as many cores as its quota. None: no pod has ended
+    probes: ProbeUsage | None  # during the stream; a node has as many cores as its quota. None: no pod ended
 
 
-class Half(msgspec.Struct, frozen=True):
-    """A set of quotas: how it was learned, and how pods fared under it."""
+class QuotaReport(msgspec.Struct, frozen=True):
+    """One set of quotas: how it was learned, and the streams under it."""
 
     learned_seconds: float | None  # until all nodes were within a third; None: never
-    predicted_seconds: float | None  # of those; None: from nothing, or the first were never learned
+    predicted_seconds: float | None  # None: with nothing known before, or the first quotas were never learned
     nodes: list[Node]
-    schedulers: dict[str, Answer]
+    schedulers: dict[str, StreamResult]
     mean_ratio: float  # Eclectus' response time as a share of kube-scheduler's
     p99_ratio: float
 
@@ -51,23 +56,24 @@ class RealReport(msgspec.Struct, frozen=True, kw_only=True):
     load: float
     units: int
     seconds: float
-    first: Half  # learned from nothing, by probes alone: `samples` are probes
-    again: Half  # after the quotas had changed
-    meetings: list[Meeting]  # do probes delay anybody?
-    strays: int  # pods of the meetings that were lost or failed
+    first: QuotaReport  # learned by probes alone, so `samples` are probes
+    again: QuotaReport  # after the quotas had changed
+    colocation: list[ColocationTrials] = msgspec.field(name="meetings")
+    strays: int  # pods of the co-location trials that were lost or failed
 
     @property
     def sound(self) -> bool:
-        """Whether every pod came to a good end."""
-        answers = [*self.first.schedulers.values(), *self.again.schedulers.values()]
-        return not self.strays and not any(one.lost or one.failed for one in answers)
+        """Whether every pod succeeded."""
+        streams = [*self.first.schedulers.values(), *self.again.schedulers.values()]
+        return not self.strays and not any(one.lost or one.failed for one in streams)
 
 
-def report(noted: Noted, plan: Plan) -> RealReport:
-    """Judge the act."""
-    predicted = predicted_seconds(noted.instants, noted.spells[0], plan.changed)
+def make_report(plan: Plan, observations: Observations) -> RealReport:
+    """Compute every figure."""
+    predicted = predict_seconds(observations.readings, observations.intervals[0], plan.changed)
     first, again = (
-        _half(spell, noted, seconds) for spell, seconds in zip(noted.spells, (None, predicted), strict=True)
+        _quota_report(interval, observations, seconds)
+        for interval, seconds in zip(observations.intervals, (None, predicted), strict=True)
     )
     return RealReport(
         seed=plan.seed,
@@ -76,44 +82,75 @@ def report(noted: Noted, plan: Plan) -> RealReport:
         seconds=plan.seconds,
         first=first,
         again=again,
-        meetings=meetings(noted, plan.changed),
-        strays=noted.beside.strays + noted.alone.strays,
+        colocation=colocation_trials(observations, plan.changed),
+        strays=observations.colocated.lost_or_failed + observations.alone.lost_or_failed,
     )
 
 
-def _half(spell: Spell, noted: Noted, predicted: float | None) -> Half:
-    """What was believed when all was learned; if it never was, at the end."""
-    found = spell.learned or noted.instants[-1]
+def predict_seconds(
+    readings: Sequence[RatesAt], first: QuotaInterval, changed: Mapping[str, float]
+) -> float | None:
+    """Predicted seconds until changed quotas are learned; None where the first ones never were.
+
+    D samples raise an alarm on a node that became four times as fast or slow (`speeds.samples_until_alarm`).
+    The probe that runs during the change is of both quotas, and D more begin after it. Probes of a node come
+    one after another and sooner on a faster node, so a node gets them at the pace of the node that had its
+    quota before, which was T seconds a probe while the first quotas were learned:
+
+        recovery = max over nodes of T (1 + D)
+    """
+    if first.learned is None:
+        return None
+    until = first.learned.at
+    paces = {}
+    for node, quota in first.quotas.items():
+        seen = [(one.samples(node), one.at) for one in readings if first.since < one.at <= until]
+        most = max(samples for samples, _ in seen)
+        paces[quota] = (next(at for samples, at in seen if samples == most) - first.since) / most
+    probes = 1 + samples_until_alarm(RosellaLearn(), classes=1)
+    return max(paces[quota] for quota in changed.values()) * probes
+
+
+def _quota_report(
+    interval: QuotaInterval, observations: Observations, predicted: float | None
+) -> QuotaReport:
+    """The speeds are those at the moment when all were learned; if they never were, the last ones."""
+    found = interval.learned or observations.readings[-1]
     nodes = [
-        Node(one.node, one.true, one.learned, one.error, one.samples) for one in found.speeds(spell.quotas)
+        Node(one.node, one.true, one.learned, one.error, one.samples) for one in found.speeds(interval.quotas)
     ]
-    answers = {name: _answer(stream, noted, spell.quotas) for name, stream in spell.streams.items()}
-    ours, theirs = answers[OURS].response_seconds, answers[RIVAL].response_seconds
-    return Half(
-        learned_seconds=spell.learned.at - spell.since if spell.learned else None,
+    results = {
+        name: _stream_result(stream, observations, interval.quotas)
+        for name, stream in interval.streams.items()
+    }
+    ours, theirs = results[ECLECTUS].response_seconds, results[KUBE_SCHEDULER].response_seconds
+    return QuotaReport(
+        learned_seconds=interval.learned.at - interval.since if interval.learned else None,
         predicted_seconds=predicted,
         nodes=nodes,
-        schedulers=answers,
+        schedulers=results,
         mean_ratio=ours.mean / theirs.mean,
         p99_ratio=ours.p99 / theirs.p99,
     )
 
 
-def _answer(stream: Stream, noted: Noted, quotas: Mapping[str, float]) -> Answer:
+def _stream_result(stream: Stream, observations: Observations, quotas: Mapping[str, float]) -> StreamResult:
     nodes = [node for node, _ in stream.ended.values()]
-    return Answer(
+    return StreamResult(
         pods=stream.planned,
         lost=stream.planned - len(stream.ended),
         failed=len(stream.failed),
-        response_seconds=spread([at - stream.sent[name] for name, (_, at) in stream.ended.items()]),
+        response_seconds=summarise([at - stream.sent[name] for name, (_, at) in stream.ended.items()]),
         by_node={node: nodes.count(node) for node in quotas},
-        probes=_beside(stream, noted, quotas),
+        probes=_probes_during(stream, observations, quotas),
     )
 
 
-def _beside(stream: Stream, noted: Noted, quotas: Mapping[str, float]) -> Probes | None:
+def _probes_during(
+    stream: Stream, observations: Observations, quotas: Mapping[str, float]
+) -> ProbeUsage | None:
     if not stream.ended:
         return None
     room = {node: round(1000 * quota) for node, quota in quotas.items()}
     seconds = stream.over - stream.began
-    return taken(stream.stays(room), noted.probes_beside(stream, room), room, seconds)
+    return probe_usage(stream.stays(room), observations.probes_during(stream, room), room, seconds)

@@ -1,42 +1,43 @@
-"""The tables at the end: response times at every load, what was learned, and what must not happen."""
+"""The tables at the end: response times at every load, learned speeds, and what must not happen."""
 
 from collections.abc import Iterator
 
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.report import OURS, Learning, Report, Result, Spread, Stage
+from eclectus_e2e.demo.schedulers import ECLECTUS
+from eclectus_e2e.demo.stream.report import Learning, LoadReport, Report, Result, Summary
 
 
 def tables(report: Report) -> Iterator[Table | str]:
-    """What a person wants to know: headings and tables."""
-    yield "\n[bold]Response time in seconds[/] (in brackets: as a share of kube-scheduler's)"
+    """Headings and tables, as rich renders them."""
+    yield "\n[bold]Response time in seconds[/] (in brackets: as a share of kube-scheduler's; lower is better)"
     yield _times(report)
-    ours = report.schedulers.get(OURS)
+    ours = report.schedulers.get(ECLECTUS)
     if ours and ours.learning:
         share = f"{ours.learning.within_third:.0%} of {report.nodes} nodes within a third of the truth"
         yield f"\n[bold]Learned speeds[/] at load {report.load:g}: {share}"
         yield _learning(ours.learning)
-    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did[/]")
-    yield _promises(report)
+    yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
+    yield _faults(report)
 
 
 def _times(report: Report) -> Table:
     table = Table(box=SIMPLE)
     table.add_column("load")
     table.add_column("scheduler")
-    for name in (*Spread.__struct_fields__, "start p50", "preferences met"):
+    for name in (*Summary.__struct_fields__, "start p50", "preferences met"):
         table.add_column(name, justify="right")
-    for stage in report.loads.values():
-        for name, result in stage.schedulers.items():
-            table.add_row(f"{stage.load:g}", name, *_cells(stage, name, result))
+    for level in report.loads.values():
+        for name, result in level.schedulers.items():
+            table.add_row(f"{level.load:g}", name, *_cells(level, name, result))
         table.add_section()
     return table
 
 
-def _cells(stage: Stage, name: str, result: Result) -> Iterator[str]:
-    ratio = stage.ratios.get(name)
-    for field in Spread.__struct_fields__:
+def _cells(level: LoadReport, name: str, result: Result) -> Iterator[str]:
+    ratio = level.ratios.get(name)
+    for field in Summary.__struct_fields__:
         beside = f" ({getattr(ratio, field):.2f})" if ratio else ""
         yield f"{getattr(result.response_seconds, field):.2f}{beside}"
     yield f"{result.start_seconds.p50:.3f}"
@@ -52,7 +53,7 @@ def _learning(learning: Learning) -> Table:
     return table
 
 
-def _promises(report: Report) -> Table:
+def _faults(report: Report) -> Table:
     table = Table(box=SIMPLE)
     for name in (
         "load",
@@ -65,9 +66,9 @@ def _promises(report: Report) -> Table:
         "sent late, p99",
     ):
         table.add_column(name, justify="left" if name in ("load", "scheduler") else "right")
-    for stage in report.loads.values():
-        for name, one in stage.schedulers.items():
+    for level in report.loads.values():
+        for name, one in level.schedulers.items():
             counts = (one.pods, one.lost, one.doubled, one.overcommitted, one.violations)
             late = f"{one.late_seconds.p99 * 1000:.0f} ms"
-            table.add_row(f"{stage.load:g}", name, *map(str, counts), late, style="" if one.sound else "red")
+            table.add_row(f"{level.load:g}", name, *map(str, counts), late, style="" if one.sound else "red")
     return table

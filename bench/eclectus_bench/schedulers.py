@@ -1,7 +1,7 @@
 """The two schedulers: how each is started on a control plane, and stopped.
 
-Both are checked by RBAC, run without leader election, log as they do by default, and may send as
-many requests as they like.
+Both are subject to RBAC, run without leader election, have their default logging and a client limit that
+does not slow them down.
 """
 
 import sys
@@ -14,31 +14,31 @@ from eclectus_e2e.testbed import chart, processes
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 
-QPS = 5000.0  # kube-scheduler's client limit; with its default of 50 nothing else would be measured
+QPS = 5000.0  # kube-scheduler's client limit; its default of 50 would be all that is measured
 KUBE_SCHEDULER, ECLECTUS = "kube-scheduler", "eclectus"
 
 
 @dataclass(frozen=True)
-class Contestant:
-    """A scheduler: name in the report, schedulerName, and how it runs for a `with` block (gives its pid)."""
+class SchedulerUnderTest:
+    """Name in the report, schedulerName of its pods, and `running`: a block in which it runs; gives a pid."""
 
     name: str
     scheduler_name: str
     running: Callable[[], AbstractContextManager[int]]
 
 
-def kube_scheduler(plane: ControlPlane) -> Contestant:
-    """kube-scheduler of the control plane's own version."""
-    return Contestant(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
+def kube_scheduler(plane: ControlPlane) -> SchedulerUnderTest:
+    """kube-scheduler, of the control plane's version."""
+    return SchedulerUnderTest(KUBE_SCHEDULER, "default-scheduler", lambda: _kube_scheduler(plane))
 
 
-def eclectus(plane: ControlPlane, profile: Path | None = None) -> Contestant:
-    """Eclectus under the permissions of its chart, which this installs; `profile` runs it under cProfile."""
+def eclectus(plane: ControlPlane, profile: Path | None = None) -> SchedulerUnderTest:
+    """Eclectus with the permissions of its chart, which is installed; cProfile writes the file `profile`."""
     script = [str(Path(sys.executable).parent / "eclectus")]
     under_profile = [sys.executable, "-m", "eclectus_bench.profiled", str(profile)]
     arguments = _arguments(plane)
     program = (under_profile if profile else script) + arguments
-    return Contestant(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
+    return SchedulerUnderTest(ECLECTUS, "eclectus", lambda: _eclectus(plane, program))
 
 
 @contextmanager

@@ -1,23 +1,23 @@
-"""Pods as the API server gets them: pure translation of arrivals."""
+"""Pod objects of arrivals. Pure."""
 
 from typing import Any
 
-from eclectus_e2e.demo.stream import Arrival, Wish
+from eclectus_e2e.demo.workload.arrivals import Arrival, NodeConstraint
 from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY
 from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
 
 Json = dict[str, Any]
-NAMESPACE = "default"  # it is there from the start, with the account that every pod must have
-SOFT_WEIGHT = 50  # of 100
+NAMESPACE = "default"  # exists from the start, with the ServiceAccount that every pod must have
+PREFERENCE_WEIGHT = 50  # of 100
 
 
 def pod_name(arrival: Arrival) -> str:
-    """The pod's name, by which its arrival is found again."""
+    """The name of the arrival's pod; unique in a stream."""
     return f"pod-{arrival.number:05d}"
 
 
 def pod_object(arrival: Arrival, scheduler: str) -> Json:
-    """The pod of an arrival, for one scheduler."""
+    """The pod of an arrival, to be placed by `scheduler`."""
     kind = arrival.kind
     requests = {"cpu": f"{kind.cpu_millicores}m", "memory": "64Mi"}
     limits = {"nvidia.com/gpu": str(kind.gpus)} if kind.gpus else {}
@@ -42,20 +42,22 @@ def pod_object(arrival: Arrival, scheduler: str) -> Json:
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": False,
             "enableServiceLinks": False,
-            **_placement(arrival.wish),
+            **_placement(arrival.constraint),
         },
     }
 
 
-def _placement(wish: Wish | None) -> Json:
-    if wish is None:
+def _placement(constraint: NodeConstraint | None) -> Json:
+    """The fields of the pod's spec that state a constraint: nodeSelector or node affinity."""
+    if constraint is None:
         return {}
-    if wish.hard and len(wish.allowed) == 1:
-        return {"nodeSelector": {wish.key: wish.allowed[0]}}
-    term = {"matchExpressions": [{"key": wish.key, "operator": "In", "values": list(wish.allowed)}]}
-    if wish.hard:
+    if constraint.is_hard and len(constraint.allowed) == 1:
+        return {"nodeSelector": {constraint.key: constraint.allowed[0]}}
+    requirement = {"key": constraint.key, "operator": "In", "values": list(constraint.allowed)}
+    term = {"matchExpressions": [requirement]}
+    if constraint.is_hard:
         return {"affinity": {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": [term]}}}}
-    return {"affinity": {"nodeAffinity": {_PREFERRED: [{"weight": SOFT_WEIGHT, "preference": term}]}}}
+    return {"affinity": {"nodeAffinity": {_PREFERRED: [{"weight": PREFERENCE_WEIGHT, "preference": term}]}}}
 
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -1,0 +1,89 @@
+"""The comparison of five schedulers on sixty nodes, where one class ranks the nodes differently.
+
+Each scheduler gets the same stream at three loads and starts with nothing learned. Every pod is measured,
+also those that arrive before any speed is known. The table also has the ratios without the first 15 s: in
+so short a stream the pods that were placed without knowledge alone make up the slowest hundredth.
+
+A load is a share of what the nodes complete when each runs the same mix, which is the capacity for a
+scheduler that knows no speeds, so every scheduler is stable at each load. The lower the load, the longer
+the stream, so that each has the same number of pods: learning and the 99th percentile depend on that number.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from rich.box import SIMPLE
+from rich.table import Table
+
+from eclectus_e2e.demo.schedulers import ECLECTUS
+from eclectus_e2e.demo.stream.experiment import StreamExperiment
+from eclectus_e2e.demo.stream.plan import LoadLevel, StreamPlan
+from eclectus_e2e.demo.stream.report import Report, Run, Summary
+from eclectus_e2e.demo.workload.mixed import best_capacity, mix, mixed_nodes
+
+# Load: targets for mean and 99th percentile of Eclectus' response times, as shares of kube-scheduler's.
+TARGETS = {0.5: (0.55, 0.35), 0.8: (0.75, 0.55), 0.9: (0.95, 0.75)}
+LOADS = sorted(TARGETS)
+NODES_PER_GROUP, QUICK_NODES_PER_GROUP = 15, 2
+WORK_SCALE, QUICK_WORK_SCALE = 1.7, 0.4  # of mixed.py's work: 29 pods a second at load 0.9; 9 at load 0.5
+SECONDS = 120.0  # at the highest load, so that what is learned is used for longer than it was learned
+LEARNING_SECONDS, QUICK_LEARNING_SECONDS = 15.0, 4.0
+
+
+def comparison_plan(
+    *, seconds: float, seed: int, schedulers: Sequence[str], loads: Sequence[float], quick: bool = False
+) -> StreamPlan:
+    """`seconds` at the highest of LOADS; `quick`: eight nodes with short work."""
+    nodes = mixed_nodes(QUICK_NODES_PER_GROUP if quick else NODES_PER_GROUP, seed)
+    levels = [LoadLevel(load, seconds * LOADS[-1] / load, 0.0, schedulers) for load in loads]
+    return StreamPlan(
+        "Comparison", nodes, levels, loads[0], seed, mix(QUICK_WORK_SCALE if quick else WORK_SCALE)
+    )
+
+
+class ComparisonExperiment(StreamExperiment):
+    """The stream experiment with other nodes and schedulers, held to TARGETS."""
+
+    report_file, picture_file = "comparison.json", "comparison.png"
+
+    def __init__(self, plan: StreamPlan, *, quick: bool = False) -> None:
+        super().__init__(plan)
+        self._learning_seconds = QUICK_LEARNING_SECONDS if quick else LEARNING_SECONDS
+
+    def tables(self, plan: StreamPlan, observations: list[Run], report: Report) -> Iterator[Table | str]:
+        """Response times and their ratios, of all pods and of those after the first seconds."""
+        later = [replace(run, warm_seconds=self._learning_seconds) for run in observations]
+        yield f"\n[bold]Response time[/] on {len(plan.nodes)} nodes, seed {plan.seed}, lower is better"
+        yield _table(report, self.report(plan, later), self._learning_seconds)
+        yield (
+            f"load 1 is {plan.capacity:.1f} pods a second, with the same mix on every node; with each class "
+            f"where it is fastest, {best_capacity(plan.nodes, plan.mix):.1f} would be possible"
+        )
+
+
+def _table(report: Report, later: Report, learning_seconds: float) -> Table:
+    """Response times; mean and 99th percentile as shares of kube-scheduler's, of all and of later pods."""
+    table = Table("load", "scheduler", box=SIMPLE)
+    for name in ("mean", "p99", "shares", "target", "", f"after {learning_seconds:g} s"):
+        table.add_column(name, justify="right")
+    for level in report.loads.values():
+        for name, result in level.schedulers.items():
+            times = (f"{result.response_seconds.mean:.2f} s", f"{result.response_seconds.p99:.2f} s")
+            judged = _judged(level.ratios.get(name), level.load, name)
+            ratio = later.loads[f"{level.load:g}"].ratios.get(name)
+            table.add_row(f"{level.load:g}", name, *times, *judged, _shares(ratio))
+        table.add_section()
+    return table
+
+
+def _judged(ratio: Summary | None, load: float, name: str) -> tuple[str, str, str]:
+    """The shares, and for Eclectus the targets and whether they were met."""
+    if ratio is None or name != ECLECTUS:
+        return _shares(ratio), "", ""
+    mean, p99 = TARGETS[load]
+    met = ratio.mean <= mean and ratio.p99 <= p99
+    return _shares(ratio), f"{mean:.2f}, {p99:.2f}", "[green]met[/]" if met else "[yellow]missed[/]"
+
+
+def _shares(ratio: Summary | None) -> str:
+    return f"{ratio.mean:.2f}, {ratio.p99:.2f}" if ratio else ""

@@ -1,0 +1,78 @@
+"""What a stream experiment does: its loads, and for each the schedulers and the stream's length. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from eclectus_e2e.demo.schedulers import DEFAULT_SCHEDULERS, ECLECTUS, KUBE_SCHEDULER
+from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Mix, capacity
+from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, NodeSpec, default_nodes
+
+WARM_SECONDS = 15.0
+SIDE_SHARE = 0.45  # of the main load's length: enough to see the ratio, and the whole stays under 12 minutes
+OVERHEAD_SECONDS = 40.0  # of a run: the scheduler's start, and the end of the last pods
+
+
+@dataclass(frozen=True)
+class LoadLevel:
+    """One load. Response times are measured of pods that arrive after the warm-up."""
+
+    load: float
+    seconds: float  # after the warm-up
+    warm_seconds: float
+    schedulers: Sequence[str]
+
+    @property
+    def stream_seconds(self) -> float:
+        """Length of the stream, warm-up included."""
+        return self.warm_seconds + self.seconds
+
+    @property
+    def run_seconds(self) -> float:
+        """Estimated time of one scheduler's run."""
+        return self.stream_seconds + OVERHEAD_SECONDS
+
+
+@dataclass(frozen=True)
+class StreamPlan:
+    """The same stream to each scheduler of each load, one run after another on the same nodes."""
+
+    title: str
+    nodes: Sequence[NodeSpec]
+    levels: Sequence[LoadLevel]
+    main_load: float
+    seed: int
+    mix: Mix = DEFAULT_MIX
+
+    @property
+    def capacity(self) -> float:
+        """Pods a second at load 1."""
+        return capacity(self.nodes, self.mix)
+
+    @property
+    def run_seconds(self) -> float:
+        """Estimated time of all runs."""
+        return sum(level.run_seconds * len(level.schedulers) for level in self.levels)
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.title}: {len(self.nodes)} nodes of hidden speeds 1 : 2 : 4 : 8, seed {self.seed}, "
+            f"about {max(1, round(self.run_seconds / 60))} min"
+        )
+        levels = (
+            f"  load {level.load:g}, {level.load * self.capacity:.1f} pods a second for "
+            f"{level.stream_seconds:.0f} s to each of {', '.join(level.schedulers)}"
+            for level in self.levels
+        )
+        return "\n".join([head, *levels])
+
+
+def stream_plan(
+    load: float, loads: Sequence[float], seconds: float, seed: int, schedulers: Sequence[str] | None = None
+) -> StreamPlan:
+    """The main load with every scheduler; each of `loads` shorter, with Eclectus and kube-scheduler only."""
+    names = schedulers or DEFAULT_SCHEDULERS
+    warm = min(WARM_SECONDS, seconds / 2)
+    sides = [name for name in names if name in (ECLECTUS, KUBE_SCHEDULER)]
+    levels = [LoadLevel(load, seconds, warm, names)]
+    levels += [LoadLevel(one, seconds * SIDE_SHARE, warm, sides) for one in loads if one != load and sides]
+    return StreamPlan("Stream experiment", default_nodes(DEFAULT_SEED), levels, load, seed)

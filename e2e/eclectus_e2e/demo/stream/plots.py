@@ -1,0 +1,177 @@
+"""The picture of a stream experiment. The title of each panel says what it shows and what is better."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
+from eclectus_e2e.demo.speeds import TOLERANCE
+from eclectus_e2e.demo.stream.report import Report, Run
+from eclectus_e2e.demo.workload.pods import pod_name
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+
+COLOURS = {  # distinct also with colour blindness
+    ECLECTUS: "#0072b2",
+    KUBE_SCHEDULER: "#d55e00",
+    "eclectus-uniform": "#999999",
+    "eclectus-pot": "#009e73",
+    "eclectus-least-allocated": "#cc79a7",
+}
+STEP_SECONDS = 1.0
+PANELS: list[Any] = [["tail", "ratios"], ["speeds", "cores"], ["speeds", "waiting"]]
+
+Floats = NDArray[np.float64]
+
+
+def draw(report: Report, runs: Sequence[Run], nodes: Sequence[NodeSpec], file: Path) -> None:
+    """Write the picture of the main load, with the ratios of every load, as PNG."""
+    main = [run for run in runs if run.load == report.load]
+    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
+        figure = Figure(figsize=(12, 10), layout="constrained", dpi=110)
+        panels = figure.subplot_mosaic(PANELS, height_ratios=(2, 1, 1))
+        panels["waiting"].sharex(panels["cores"])
+        _tail(panels["tail"], main)
+        _ratios(panels["ratios"], report)
+        _speeds(panels["speeds"], report)
+        _cores(panels["cores"], main, sum(float(node.allocatable["cpu"]) for node in nodes))
+        _waiting(panels["waiting"], main)
+        figure.suptitle(
+            f"{report.nodes} nodes of hidden speeds 1 : 2 : 4 : 8, load {report.load:g}, "
+            f"{report.loads[f'{report.load:g}'].pods_per_second:.0f} pods a second, seed {report.seed}"
+        )
+        figure.savefig(file)
+
+
+def _tail(axes: Axes, runs: Sequence[Run]) -> None:
+    axes.set(
+        title="Response time of pods: a curve further left is better",
+        xlabel="seconds from a pod's creation to the end of its work",
+        ylabel="share of pods that take longer",
+    )
+    for run in runs:
+        seconds = sorted(run.response_seconds(run.timed()))
+        longer = 1 - np.arange(1, len(seconds) + 1) / (len(seconds) + 1)
+        axes.step(seconds, longer, where="post", color=COLOURS[run.scheduler], label=run.scheduler)
+    axes.set_yscale("log")
+    axes.set_xlim(left=0)
+    _grid(axes)
+    axes.legend(frameon=False)
+
+
+def _ratios(axes: Axes, report: Report) -> None:
+    axes.set(
+        title=f"Response time of {ECLECTUS} over {KUBE_SCHEDULER}'s: below 1 is better",
+        xlabel="load",
+        ylabel="ratio",
+    )
+    ratios = {
+        name: level.ratios[ECLECTUS] for name, level in report.loads.items() if ECLECTUS in level.ratios
+    }
+    for shift, (field, colour) in enumerate((("mean", "#0072b2"), ("p95", "#56b4e9"), ("p99", "#003f66"))):
+        heights = [getattr(ratio, field) for ratio in ratios.values()]
+        places = np.arange(len(heights)) + (shift - 1) * 0.26
+        bars = axes.bar(places, heights, width=0.24, color=colour, label=field)
+        axes.bar_label(bars, fmt="%.2f", fontsize=8)
+    axes.axhline(1.0, color=COLOURS[KUBE_SCHEDULER], linewidth=0.8)
+    axes.set_xticks(range(len(ratios)), list(ratios))
+    axes.set_ylim(0, max(1.3, 1.2 * axes.get_ylim()[1]))  # room for the legend
+    axes.legend(frameon=False, ncols=3, loc="upper left")
+
+
+def _speeds(axes: Axes, report: Report) -> None:
+    axes.set(
+        title="Learned speed of each node: closer to the diagonal is better",
+        xlabel="true speed",
+        ylabel="learned speed",
+    )
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    learned = [one.learning for one in report.schedulers.values() if one.learning]
+    if not learned:
+        axes.text(0.5, 0.5, "no scheduler learned speeds", transform=axes.transAxes, ha="center")
+        return
+    nodes = [node for node in learned[0].nodes if node.learned is not None]
+    true = np.array([node.true for node in nodes])
+    ends = np.array([true.min() / 1.5, true.max() * 1.5])
+    within = (ends * (1 - TOLERANCE), ends * (1 + TOLERANCE))
+    axes.fill_between(ends, *within, color="#e8f1f8", label="error of at most a third")
+    axes.plot(ends, ends, color="#999999", linewidth=0.8)
+    # Points of one speed stand side by side, so that none hides another.
+    aside = np.array([0.12 * (at % 7 - 3) / 3 for at in range(len(nodes))])
+    speeds = [node.learned or 0.0 for node in nodes]
+    axes.scatter(true * 2**aside, speeds, s=18, color=COLOURS[ECLECTUS], zorder=3)
+    ticks = sorted({node.true for node in nodes})
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    _grid(axes)
+    axes.legend(frameon=False, loc="upper left")
+
+
+def _cores(axes: Axes, runs: Sequence[Run], cores: float) -> None:
+    axes.set(
+        title="Cores in use: lower means that faster nodes did the same work", ylabel="share of all cores"
+    )
+    for run in runs:
+        millicores = {pod_name(one): one.kind.cpu_millicores for one in run.arrivals}
+        ran, begin = [entry for entry in run.entries if entry.started], min(run.sent.values())
+        started, ended = ([getattr(entry, name) - begin for entry in ran] for name in ("started", "finished"))
+        at, used = _over_time(started, ended, [millicores[entry.name] / 1000 / cores for entry in ran])
+        axes.plot(at, used, color=COLOURS[run.scheduler], label=run.scheduler)
+    axes.set_ylim(0, 1.05)
+    _warm_up(axes, runs)
+
+
+def _waiting(axes: Axes, runs: Sequence[Run]) -> None:
+    axes.set(
+        title="Pods created that do not run yet: lower is better",
+        xlabel="seconds since the first pod's creation",
+        ylabel="pods waiting",
+    )
+    for run in runs:
+        ran, begin = [entry for entry in run.entries if entry.started], min(run.sent.values())
+        sent, started = (
+            [run.sent[entry.name] - begin for entry in ran],
+            [entry.started - begin for entry in ran],
+        )
+        at, waiting = _over_time(sent, started, [1.0] * len(ran))
+        axes.plot(at, waiting, color=COLOURS[run.scheduler], linewidth=0.9)
+    axes.set_ylim(bottom=0)
+    _warm_up(axes, runs)
+
+
+def _warm_up(axes: Axes, runs: Sequence[Run]) -> None:
+    _grid(axes)
+    if warm_seconds := runs[0].warm_seconds:
+        axes.axvspan(0, warm_seconds, color="#f2f2f2")
+        axes.text(
+            warm_seconds / 2,
+            0.92,
+            "not timed",
+            ha="center",
+            color="#777777",
+            transform=axes.get_xaxis_transform(),
+        )
+
+
+def _grid(axes: Axes) -> None:
+    axes.grid(color="#dddddd", linewidth=0.6)
+
+
+def _over_time(
+    begins: Sequence[float], ends: Sequence[float], amounts: Sequence[float]
+) -> tuple[Floats, Floats]:
+    """Times, and the sum of the amounts that are present then, averaged over STEP_SECONDS."""
+    edges = np.arange(0.0, max(ends) + STEP_SECONDS, STEP_SECONDS)
+    overlap = np.zeros(len(edges) - 1)
+    for begin, end, amount in zip(begins, ends, amounts, strict=True):
+        first, last = int(begin / STEP_SECONDS), int(end / STEP_SECONDS)
+        overlap[first : last + 1] += amount * STEP_SECONDS
+        overlap[first] -= amount * (begin - edges[first])
+        overlap[last] -= amount * (edges[last + 1] - end)
+    return edges[:-1] + STEP_SECONDS / 2, overlap / STEP_SECONDS

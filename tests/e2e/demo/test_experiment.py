@@ -1,0 +1,128 @@
+"""The runner of experiments, and the plans and pictures of the stream experiments."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import replace
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from eclectus_e2e.demo.experiment import Experiment, run_experiment
+from eclectus_e2e.demo.speeds import LearnedRate
+from eclectus_e2e.demo.stream.comparison import ComparisonExperiment, comparison_plan
+from eclectus_e2e.demo.stream.experiment import StreamExperiment
+from eclectus_e2e.demo.stream.plan import stream_plan
+from eclectus_e2e.demo.stream.report import Run
+from eclectus_e2e.demo.workload.arrivals import poisson_arrivals
+from eclectus_e2e.demo.workload.pods import pod_name
+from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+
+CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0)
+
+
+class Answer(msgspec.Struct):
+    sound: bool
+
+
+class Recorded(Experiment[str, str, list[str], Answer]):
+    """Records its steps in the order in which they are called."""
+
+    report_file, picture_file = "answer.json", "answer.png"
+
+    def __init__(self):
+        self.steps = []
+
+    def plan(self):
+        return "the plan"
+
+    @contextmanager
+    def environment(self, plan, directory):
+        self.steps.append(f"start in {directory.name}")
+        yield "cluster"
+        self.steps.append("stop")
+
+    def run(self, environment, plan, shown):
+        self.steps.append(f"run {plan} on {environment}")
+        return [plan]
+
+    def report(self, plan, observations):
+        self.steps.append("report")
+        return Answer(sound=False)
+
+    def plot(self, plan, observations, report, file):
+        file.write_text("picture")
+
+    def tables(self, plan, observations, report):
+        yield "the table"
+
+
+def test_an_experiment_prints_its_plan_runs_and_writes_report_and_picture(tmp_path):
+    experiment, console = Recorded(), Console(record=True, width=80)
+    assert not run_experiment(experiment, tmp_path / "new", console).sound
+    assert experiment.steps == ["start in cluster", "run the plan on cluster", "stop", "report"]
+    assert json.loads((tmp_path / "new" / "answer.json").read_text()) == {"sound": False}
+    assert (tmp_path / "new" / "answer.png").read_text() == "picture"
+    text = console.export_text()
+    assert text.index("the plan") < text.index("the table")
+
+
+def test_the_stream_plan_has_side_loads_for_eclectus_and_kube_scheduler_alone():
+    plan = stream_plan(0.8, [0.5, 0.8, 0.9], 90.0, 1)
+    assert [level.load for level in plan.levels] == [0.8, 0.5, 0.9]
+    assert list(plan.levels[0].schedulers) == ["eclectus", "kube-scheduler", "eclectus-uniform"]
+    assert list(plan.levels[1].schedulers) == ["eclectus", "kube-scheduler"]
+    assert plan.levels[1].stream_seconds == pytest.approx(15.0 + 0.45 * 90.0)
+    text = str(plan)
+    assert "30 nodes" in text
+    assert "load 0.8, 23.4 pods a second for 105 s to each of eclectus, kube-scheduler" in text
+    assert len(stream_plan(0.8, [0.5], 90.0, 1, ["eclectus-uniform"]).levels) == 1
+
+
+def test_the_comparison_sends_as_many_pods_at_each_load():
+    plan = comparison_plan(seconds=120.0, seed=1, schedulers=["eclectus"], loads=[0.5, 0.9])
+    assert len(plan.nodes) == 60
+    assert [level.load * level.stream_seconds for level in plan.levels] == pytest.approx([108.0, 108.0])
+
+
+def observed(plan):
+    """Every pod of every run starts at once on the first node and takes its work at that node's speed."""
+    (level,) = plan.levels
+    arrivals = poisson_arrivals(plan.seed, 2.0, level.stream_seconds, plan.mix)
+    node = plan.nodes[0]
+    for name in level.schedulers:
+        sent = {pod_name(one): 1000.0 + one.at_seconds for one in arrivals}
+        entries = [
+            Entry(
+                "default", pod, pod, node.name, one.kind.name, 1.0, at, at + one.work_seconds / node.speed,
+                "succeeded",
+            )
+            for one, (pod, at) in zip(arrivals, sent.items(), strict=True)
+        ]  # fmt: skip
+        rates = [LearnedRate(node.name, "build", 0.1, 9)] if name == "eclectus" else []
+        yield Run(name, level.load, level.warm_seconds, arrivals, sent, [0.0], entries, CLEAN, rates)
+
+
+def experiments():
+    stream = stream_plan(0.8, [], 12.0, 1)
+    yield pytest.param(StreamExperiment(stream), id="stream")
+    yield pytest.param(StreamExperiment(replace(stream, seed=2), keep=True), id="kept")
+    names = ["eclectus", "kube-scheduler", "eclectus-pot"]
+    plan = comparison_plan(seconds=12.0, seed=1, schedulers=names, loads=[0.5], quick=True)
+    yield pytest.param(ComparisonExperiment(plan, quick=True), id="comparison")
+
+
+@pytest.mark.parametrize("experiment", list(experiments()))
+def test_stream_experiments_draw_and_print_what_they_observed(experiment, tmp_path):
+    plan = experiment.plan()
+    runs = list(observed(plan))
+    report = experiment.report(plan, runs)
+    experiment.plot(plan, runs, report, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    console = Console(width=120, record=True)
+    for table in experiment.tables(plan, runs, report):
+        console.print(table)
+    text = console.export_text()
+    assert "kube-scheduler" in text
+    assert "lower is better" in text
+    assert ("make down" in text) == experiment._keep
