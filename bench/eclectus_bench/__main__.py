@@ -50,7 +50,7 @@ def _measure_decisions(node_counts: Sequence[int]) -> list[DecisionCost]:
     with Progress("decisions") as progress:
         costs: list[DecisionCost] = []
         for policy in PLACE:
-            progress.say(policy)
+            progress.update(policy)
             costs += decisions.measure(policy, node_counts)
     print("\n".join(decisions_table(costs)), flush=True)
     return costs
@@ -58,7 +58,7 @@ def _measure_decisions(node_counts: Sequence[int]) -> list[DecisionCost]:
 
 def _measure_simulator(tasks: int) -> SimulatorCost:
     with Progress("simulator") as progress:
-        progress.say(f"{tasks:,} tasks")
+        progress.update(f"{tasks:,} tasks")
         cost = simulator.measure(tasks)
     print("\n".join(simulator.lines(cost)), flush=True)
     return cost

@@ -15,7 +15,7 @@ from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_schedul
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
-from eclectus_e2e.testbed.controlplane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 
 OUTPUT = CHECKOUT / "build" / "bench"
@@ -70,14 +70,14 @@ def _plane() -> Iterator[ControlPlane]:
 async def _nodes(sizes: Sizes, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
     async with Api(read_access(plane.kubeconfig)) as api:
         load = Load(api)
-        progress.say(f"creating {sizes.nodes} nodes")
+        progress.update(f"creating {sizes.nodes} nodes")
         await load.create_nodes(sizes.nodes)
         yield load
 
 
 async def _profile(sizes: Sizes, plane: ControlPlane, progress: Progress, file: Path) -> None:
     async with _nodes(sizes, plane, progress) as load:
-        await drain(load, eclectus(plane, file), _pids(plane), sizes.pods, pair=0, say=progress.say)
+        await drain(load, eclectus(plane, file), _pids(plane), sizes.pods, pair=0, say=progress.update)
 
 
 async def _run(sizes: Sizes, plane: ControlPlane, progress: Progress) -> Result:
@@ -85,13 +85,13 @@ async def _run(sizes: Sizes, plane: ControlPlane, progress: Progress) -> Result:
     result = Result([], [])
     async with _nodes(sizes, plane, progress) as load:
         for pair, scheduler in _alternating(schedulers, sizes.pairs):
-            drained = await drain(load, scheduler, pids, sizes.pods, pair=pair, say=progress.say)
+            drained = await drain(load, scheduler, pids, sizes.pods, pair=pair, say=progress.update)
             result.drains.append(drained)
             _print_run(f"drain {pair + 1}, {scheduler.name}: {drained.pods_per_second:.0f} pods/s", drained)
         rate = half_load(result.drains)
         for pair, scheduler in _alternating(schedulers, sizes.pairs):
             served = await stream(
-                load, scheduler, pids, rate, sizes.stream_seconds, pair=pair, say=progress.say
+                load, scheduler, pids, rate, sizes.stream_seconds, pair=pair, say=progress.update
             )
             result.streams.append(served)
             _print_run(f"stream {pair + 1}, {scheduler.name}: p99 {served.p99_seconds * 1000:.0f} ms", served)

@@ -21,8 +21,8 @@ from eclectus_e2e.demo.stream.experiment import StreamExperiment
 from eclectus_e2e.demo.stream.plan import stream_plan
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHECKOUT, CLUSTER_DIRECTORY
+from eclectus_e2e.testbed.command import REAL
 from eclectus_e2e.testbed.processes import recorded
-from eclectus_e2e.testbed.up import REAL
 
 FOLDER = CHECKOUT / "build" / "demo"
 ACTS = ("1", "2")  # names of the two experiments that run by default: stream, perturbations

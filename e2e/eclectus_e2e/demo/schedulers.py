@@ -56,7 +56,7 @@ def running(environment: Environment, name: str) -> Iterator[None]:
             environment.plane.stop_kube_scheduler()
         return
     directory = environment.plane.directory
-    process = start(PROCESS, _command(environment, name, profile), directory, leashed=True)
+    process = start(PROCESS, _command(environment, name, profile), directory, dies_with_caller=True)
     try:
         wait_for(lambda: _leads(environment.address) or not process.alive, READY_SECONDS)
         if not _leads(environment.address):

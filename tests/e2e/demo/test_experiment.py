@@ -16,7 +16,7 @@ from eclectus_e2e.demo.stream.plan import stream_plan
 from eclectus_e2e.demo.stream.report import Run
 from eclectus_e2e.demo.workload.arrivals import poisson_arrivals
 from eclectus_e2e.demo.workload.pods import pod_name
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0)
 
@@ -93,7 +93,7 @@ def observed(plan):
     for name in level.schedulers:
         sent = {pod_name(one): 1000.0 + one.at_seconds for one in arrivals}
         entries = [
-            Entry(
+            PodRecord(
                 "default", pod, pod, node.name, one.kind.name, 1.0, at, at + one.work_seconds / node.speed,
                 "succeeded",
             )

@@ -33,7 +33,7 @@ from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.load import SentPods
 from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, SPEEDS, scan_factor
 from eclectus_e2e.demo.workload.pods import pod_name
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 BUILD = CLASSES[1]
 SETTINGS = Settings(nodes_per_group=1)
@@ -42,7 +42,7 @@ PLAN = Plan(SETTINGS, LAYOUT, Prediction(learning=5.0, recovery=10.0, cut_off=20
 
 
 def entry(name, node, started, finished, *, klass="build", outcome="succeeded"):
-    return Entry("default", name, name, node, klass, 1.0, started, finished, outcome)
+    return PodRecord("default", name, name, node, klass, 1.0, started, finished, outcome)
 
 
 def builds(rates, state="live"):

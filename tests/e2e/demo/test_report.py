@@ -10,8 +10,8 @@ from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.stream.report import Run, make_report, make_result
 from eclectus_e2e.demo.workload.arrivals import CLASSES, Arrival, NodeConstraint
 from eclectus_e2e.demo.workload.pods import pod_name
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 NODES = [
     NodeSpec(name="slow", group="1", speed=1.0, labels={"zone": "here"}, allocatable={"cpu": "2"}),
@@ -29,7 +29,7 @@ def arrival(number, at=0.0, kind=BUILD, constraint=None):
 
 
 def entry(one, node, started, finished, outcome="succeeded"):
-    return Entry(
+    return PodRecord(
         "default", pod_name(one), str(one.number), node, one.kind.name, 1.0, started, finished, outcome
     )
 

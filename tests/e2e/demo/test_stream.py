@@ -5,6 +5,8 @@ from collections import Counter
 from statistics import mean, pstdev
 
 import pytest
+from eclectus_e2e.testbed.kubelet.admission import Demand
+from eclectus_e2e.testbed.kubelet.matching import matches_node
 
 from eclectus_e2e.demo.workload.arrivals import (
     CLASSES,
@@ -15,8 +17,6 @@ from eclectus_e2e.demo.workload.arrivals import (
     poisson_arrivals,
 )
 from eclectus_e2e.demo.workload.pods import pod_object
-from eclectus_e2e.testbed.kubelet.admission import Demand
-from eclectus_e2e.testbed.kubelet.matching import selects
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.testbed.kubelet.objects import Pod
 
@@ -86,7 +86,7 @@ def test_the_pod_has_the_constraint_of_its_arrival(constraint):
     kind = next(kind for kind in CLASSES if bool(kind.gpus) == (constraint == GPU_CONSTRAINT))
     pod = pod_object(Arrival(5, 0.0, kind, 2.5, constraint), "some-scheduler")
     for node in NODES:
-        may = selects(pod["spec"], node.name, node.labels)
+        may = matches_node(pod["spec"], node.name, node.labels)
         assert may == (constraint is None or not constraint.is_hard or constraint.met_by(node.labels))
     preferred = "preferredDuringSchedulingIgnoredDuringExecution" in str(pod)
     assert preferred == (constraint is not None and not constraint.is_hard)

@@ -19,7 +19,7 @@ from eclectus_e2e.demo.perturbations.truth import (
 )
 from eclectus_e2e.demo.pod_waits import WaitingPods
 from eclectus_e2e.demo.speeds import TOLERANCE
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 
 class LearningInterval(msgspec.Struct, frozen=True):
@@ -147,6 +147,6 @@ class Intervals:
         return next((one.at for one in self.readings(since, until) if one.state(frozen) == state), None)
 
 
-def _succeeded(entries: Sequence[Entry], node: str, since: float, until: float) -> list[Entry]:
+def _succeeded(entries: Sequence[PodRecord], node: str, since: float, until: float) -> list[PodRecord]:
     there = (one for one in entries if one.node == node and one.outcome == "succeeded")
     return [one for one in there if since < one.finished <= until]

@@ -8,7 +8,7 @@ from eclectus_e2e.demo.speeds import LearnedRate
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.load import SentPods
 from eclectus_e2e.demo.workload.mixed import CLASSES, SCAN, scan_factor
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 NOTHING_COUNTED = Counters(
     started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0
@@ -46,7 +46,7 @@ class Observations:
     readings: list[RatesAt] = field(default_factory=list)
     events: dict[str, float] = field(default_factory=dict)  # swap, freeze, resend, thaw, end
     resent: set[str] = field(default_factory=set)  # names of frozen pods that were deleted and sent again
-    entries: Sequence[Entry] = ()
+    entries: Sequence[PodRecord] = ()
     counters: Counters = NOTHING_COUNTED
 
 

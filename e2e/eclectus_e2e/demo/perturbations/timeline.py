@@ -79,7 +79,7 @@ class _Timeline:
             for task in background:
                 task.cancel()
         seen.arrivals = [one for one in seen.arrivals if pod_name(one) in seen.sent.at]
-        seen.entries, seen.counters = kubelet.journal(), kubelet.counters()
+        seen.entries, seen.counters = kubelet.pod_times(), kubelet.counters()
 
     async def _events(self, api: Api) -> None:
         seen, settings = self.seen, self.plan.settings

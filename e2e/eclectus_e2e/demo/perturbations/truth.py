@@ -16,7 +16,7 @@ from eclectus_e2e.demo.perturbations.plan import BENCHMARK
 from eclectus_e2e.demo.speeds import TOLERANCE, NodeSpeed, compare_speeds
 from eclectus_e2e.demo.workload.arrivals import WorkClass
 from eclectus_e2e.demo.workload.mixed import SCAN
-from eclectus_e2e.testbed.kubelet.journal import Entry
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 
 STANDARD_ERRORS = 2.58  # two-sided 99 % of a normal distribution
 LEAST_SAMPLES = 8
@@ -55,7 +55,7 @@ def samples_needed(kind: WorkClass) -> int:
 
 
 def judged_pairs(
-    entries: Iterable[Entry], truth: Truth, classes: Sequence[WorkClass], until: float
+    entries: Iterable[PodRecord], truth: Truth, classes: Sequence[WorkClass], until: float
 ) -> dict[Pair, int]:
     """Pairs with enough samples at the time `until`, and their numbers of samples."""
     counts: Counter[Pair] = Counter()

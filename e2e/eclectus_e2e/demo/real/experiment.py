@@ -21,9 +21,9 @@ from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.images import archives
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
-from eclectus_e2e.testbed.realnodes import needs, nodes
+from eclectus_e2e.testbed.realnodes import nodes, requirements
+from eclectus_e2e.testbed.realnodes.layout import NodeSpec
 from eclectus_e2e.testbed.realnodes.nodes import RealNodes
-from eclectus_e2e.testbed.realnodes.place import NodeSpec
 from eclectus_e2e.testbed.release import Release
 
 IMAGES = ("pause", "scheduler", "operator", "unit")
@@ -39,7 +39,7 @@ class RealExperiment(Experiment[Plan, RealNodes, Observations, RealReport]):
 
     def plan(self) -> Plan:
         """Quotas and streams. Raises MachineError with what the machine lacks."""
-        if reason := needs.why_not() or archives.why_not():
+        if reason := requirements.unmet_requirement() or archives.unmet_requirement():
             raise MachineError(reason)
         return Plan(seed=self._seed)
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER, SCHEDULERS
-from eclectus_e2e.testbed.realnodes.command import SHARES
-from eclectus_e2e.testbed.realnodes.pace import timed_units
+from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
+from eclectus_e2e.testbed.realnodes.command import CPU_SHARES
 
 CORE_SECONDS = 2.0  # of a pod and of a probe
 SYSTEM = "system"  # the node of scheduler and operator, which takes no other pods
@@ -15,9 +15,9 @@ SCHEDULER_NAMES = {name: SCHEDULERS[name].scheduler_name for name in (ECLECTUS, 
 
 def _swapped() -> dict[str, float]:
     """Each fast node changes quotas with a slow one: a factor of four, which raises alarms."""
-    slowest, slow, fast, fastest = sorted(SHARES, key=SHARES.__getitem__)
+    slowest, slow, fast, fastest = sorted(CPU_SHARES, key=CPU_SHARES.__getitem__)
     pairs = {slowest: fast, fast: slowest, slow: fastest, fastest: slow}
-    return {name: SHARES[other] for name, other in pairs.items()}
+    return {name: CPU_SHARES[other] for name, other in pairs.items()}
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,13 @@ class Plan:
     """Quotas are shares of one core; no scheduler is told them."""
 
     seed: int = 1
-    quotas: Mapping[str, float] = field(default_factory=lambda: dict(SHARES))
+    quotas: Mapping[str, float] = field(default_factory=lambda: dict(CPU_SHARES))
     changed: Mapping[str, float] = field(default_factory=_swapped)
     load: float = 0.5  # of the rate that the nodes reached while they ran only probes
     seconds: float = 90.0  # of each stream
     # Units of the benchmark in each pod and probe: much more work than the half second in which a container
     # starts and its end is seen, which no quota shortens.
-    units: int = field(default_factory=lambda: timed_units(CORE_SECONDS))
+    units: int = field(default_factory=lambda: units_of_core_seconds(CORE_SECONDS))
 
     def arrivals(self, capacity: float) -> list[float]:
         """Poisson arrivals at `load` of `capacity` pods a second, in seconds; the same for every stream."""

@@ -8,13 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from eclectus_e2e.demo.workload.arrivals import Arrival
-from eclectus_e2e.testbed.kubelet.journal import Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
 
 def count_overcommits(
-    entries: Iterable[Entry], arrivals: Mapping[str, Arrival], nodes: Sequence[NodeSpec]
+    entries: Iterable[PodRecord], arrivals: Mapping[str, Arrival], nodes: Sequence[NodeSpec]
 ) -> int:
     """How many pods started on a node that had too few free cores or GPUs."""
     by_node: dict[str, list[tuple[float, int, int, int]]] = defaultdict(list)
@@ -28,7 +28,7 @@ def count_overcommits(
 
 
 def count_violations(
-    entries: Iterable[Entry], arrivals: Mapping[str, Arrival], labels: Mapping[str, Mapping[str, str]]
+    entries: Iterable[PodRecord], arrivals: Mapping[str, Arrival], labels: Mapping[str, Mapping[str, str]]
 ) -> int:
     """How many pods ran on a node that their hard constraint excludes; `labels` by node."""
     ran = ((entry.node, arrivals[entry.name].constraint) for entry in entries if entry.started)

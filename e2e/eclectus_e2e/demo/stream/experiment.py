@@ -16,8 +16,8 @@ from eclectus_e2e.demo.stream.report import Report, Run, make_report
 from eclectus_e2e.demo.stream.run import run_all
 from eclectus_e2e.demo.stream.tables import tables
 from eclectus_e2e.paths import CLUSTER_DIRECTORY
-from eclectus_e2e.testbed.controlplane import environment_text
-from eclectus_e2e.testbed.up import ENVIRONMENT_FILE
+from eclectus_e2e.testbed.command import ENVIRONMENT_FILE
+from eclectus_e2e.testbed.controlplane.plane import environment_text
 
 
 class StreamExperiment(Experiment[StreamPlan, Environment, list[Run], Report]):

@@ -23,8 +23,8 @@ from eclectus_e2e.demo.speeds import (
 from eclectus_e2e.demo.stream.audit import count_overcommits, count_violations
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.pods import pod_name
-from eclectus_e2e.testbed.kubelet.journal import Counters, Entry
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class Run:
     arrivals: Sequence[Arrival]
     sent: Mapping[str, float]  # pod name: Unix seconds at which its creation was sent
     late_seconds: Sequence[float]  # of each creation, against the schedule
-    entries: Sequence[Entry]
+    entries: Sequence[PodRecord]
     counters: Counters
     rates: Sequence[LearnedRate]  # empty for a scheduler that learns nothing
 
     @property
-    def succeeded(self) -> list[Entry]:
+    def succeeded(self) -> list[PodRecord]:
         """Pods that completed their work."""
         return [entry for entry in self.entries if entry.outcome == "succeeded"]
 
-    def timed(self) -> list[Entry]:
+    def timed(self) -> list[PodRecord]:
         """Those of the succeeded pods that arrived after the warm-up."""
         counted = {pod_name(one) for one in self.arrivals if one.at_seconds >= self.warm_seconds}
         return [entry for entry in self.succeeded if entry.name in counted]
 
-    def response_seconds(self, entries: Sequence[Entry]) -> list[float]:
+    def response_seconds(self, entries: Sequence[PodRecord]) -> list[float]:
         """Of each of these pods: from sending its creation to the end of its work."""
         return [entry.finished - self.sent[entry.name] for entry in entries]
 

@@ -47,7 +47,7 @@ def _run(
         sent = uvloop.run(_send_all(environment, run, arrivals, screen))
         rates = schedulers.learned_rates(environment.address)
     # 2. Read what the nodes recorded, before pods that have not ended are deleted.
-    entries = [entry for entry in environment.kubelet.journal() if entry.namespace == NAMESPACE]
+    entries = [entry for entry in environment.kubelet.pod_times() if entry.namespace == NAMESPACE]
     counters = environment.kubelet.counters()
     # 3. Empty the nodes and delete what was learned, for the next run.
     uvloop.run(_reset(environment))
