@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.backoff import Backoff
+from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.report_schedule import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform
 from worlds import World, numbered, small_world

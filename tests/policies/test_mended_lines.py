@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
-from eclectus.engine.node_queues import NodeQueues
+from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.framework import Line
 from eclectus.policies.order.fifo import FifoLine
 from eclectus.policies.rosella import Rosella, RosellaLine, line

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from typing import Any
 
-from eclectus.engine.class_queues import SortedClassQueue
 from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.queues.class_queues import SortedClassQueue
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.validation import validate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from eclectus.engine.class_queues import SortedClassQueue
+from eclectus.engine.queues.class_queues import SortedClassQueue
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, Order, PendingTasks, Profile
 from eclectus.model.objects import Task

@@ -20,12 +20,12 @@ from typing import Literal
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
-from eclectus.engine.backoff import Backoff
-from eclectus.engine.class_queues import ClassQueues
 from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
-from eclectus.engine.deferrals import Deferrals
-from eclectus.engine.node_queues import NodeQueues
 from eclectus.engine.placed_pods import PlacedPods
+from eclectus.engine.queues.backoff import Backoff
+from eclectus.engine.queues.class_queues import ClassQueues
+from eclectus.engine.queues.deferrals import Deferrals
+from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.report_schedule import ReportSchedule
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork

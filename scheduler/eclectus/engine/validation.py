@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.engine.class_queues import SortedClassQueue
+from eclectus.engine.queues.class_queues import SortedClassQueue
 from eclectus.engine.state import State
 from eclectus.framework import Action, Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError

@@ -5,8 +5,6 @@ from collections import Counter
 from statistics import mean, pstdev
 
 import pytest
-from eclectus_e2e.testbed.kubelet.admission import Demand
-from eclectus_e2e.testbed.kubelet.matching import matches_node
 
 from eclectus_e2e.demo.workload.arrivals import (
     CLASSES,
@@ -19,6 +17,8 @@ from eclectus_e2e.demo.workload.arrivals import (
 from eclectus_e2e.demo.workload.pods import pod_object
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 from eclectus_e2e.testbed.kubelet.objects import Pod
+from eclectus_e2e.testbed.kubelet.pods.admission import PodRequests
+from eclectus_e2e.testbed.kubelet.pods.matching import matches_node
 
 NODES = default_nodes(DEFAULT_SEED)
 MANY = poisson_arrivals(7, 20.0, 1000.0)
@@ -95,7 +95,7 @@ def test_the_pod_has_the_constraint_of_its_arrival(constraint):
 def test_the_kubelet_reads_class_work_and_requests():
     kind = CLASSES[3]
     pod = pod_object(Arrival(5, 0.0, kind, 2.5, GPU_CONSTRAINT), "some-scheduler")
-    resources = Demand.of(pod["spec"]).resources
+    resources = PodRequests.of(pod["spec"]).resources
     assert (resources["cpu"], resources["nvidia.com/gpu"]) == (kind.cpu_millicores, 1)
     read = Pod(metadata=_metadata(pod), spec=pod["spec"])
     assert (read.klass, read.work_seconds()) == (kind.name, 2.5)

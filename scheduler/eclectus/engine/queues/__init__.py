@@ -1,0 +1,1 @@
+"""The queues in which pending pods wait: class queues, node queues, deferrals and back-off."""
