@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.cluster.node_groups import grouped
+from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explanations import Explanations
 from eclectus.engine.node_dispatch import NodeDispatch
@@ -109,7 +109,7 @@ class Engine:
 
     def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """What is known in all, and the names of its groups: values of this label, so many at most."""
-        names, groups = grouped(self._state.cluster, label, most)
+        names, groups = group_nodes(self._state.cluster, label, most)
         return names, self._state.learn.summary(groups, now)
 
     def queue_counts(self) -> QueueCounts:

@@ -26,9 +26,9 @@ class NodeDispatch:
     def dispatch_changed(self) -> None:
         """Nodes whose room or shape has changed start what stands first in their lines."""
         cluster, lines = self._state.cluster, self._state.node_queues.by_row
-        may_shut = cluster.shape.end != self._shape_cursor or cluster.service_changes != self._services_seen
+        may_shut = cluster.shape.head != self._shape_cursor or cluster.service_changes != self._services_seen
         changed = self._reshaped() if may_shut else cluster.usage.since(self._usage_cursor)
-        self._usage_cursor = cluster.usage.end
+        self._usage_cursor = cluster.usage.head
         if not lines:
             return
         if changed is None:
@@ -45,7 +45,7 @@ class NodeDispatch:
         """Rows whose room or shape has changed, ascending; None for all."""
         cluster = self._state.cluster
         used, shaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
-        self._shape_cursor, self._services_seen = cluster.shape.end, cluster.service_changes
+        self._shape_cursor, self._services_seen = cluster.shape.head, cluster.service_changes
         return None if used is None or shaped is None else sorted({*used, *shaped})
 
     def enqueue(self, task: Task, row: int) -> None:
@@ -79,7 +79,7 @@ class NodeDispatch:
         return claim if claim is not None and claim.class_key in fitting else None
 
     def _fits(self, kind: ClassKey, row: int) -> bool:
-        return self._classes.kept(kind).fits_beside_held(row)
+        return self._classes.cached(kind).fits_beside_held(row)
 
     def _remove_infeasible(self, row: int) -> None:
         """Tasks that may no longer run here, or that only services keep out, go back to the queue."""
@@ -87,7 +87,7 @@ class NodeDispatch:
         shut = [
             kind
             for kind in state.node_queues.class_keys(row)
-            if not state.view.classes.of(*kind).may_wait(row)
+            if not state.view.classes.current(*kind).may_wait(row)
         ]
         if not shut:
             return
@@ -127,6 +127,6 @@ class NodeDispatch:
         state = self._state
         if claim not in state.node_queues.by_row.get(victim, ()):
             raise PolicyError(f"{claim!r} does not stand in the line of row {victim}")
-        if not state.view.classes.of(*claim.class_key).may_wait(row):
+        if not state.view.classes.current(*claim.class_key).may_wait(row):
             raise PolicyError(f"node {state.cluster.names[row]} may never run {claim.head}")
         state.node_queues.move(claim, victim, row)

@@ -67,7 +67,7 @@ class Placement:
         awake: dict[str, list[SortedClassQueue]] = {}
         for lane in self._state.class_queues:
             if lane.unschedulable_since is not None:
-                found = self._state.view.classes.of(lane.spec, lane.workload)
+                found = self._state.view.classes.current(lane.spec, lane.workload)
                 if not found.fits_now_count and not (lane.never_feasible and found.feasible_count):
                     continue
                 lane.activate()

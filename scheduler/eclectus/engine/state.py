@@ -129,7 +129,7 @@ class State:
         """Assume the pod on the node, on these of its devices if it asks for some, and ask for the bind."""
         node = self.cluster.names[row]
         if self.cluster.devices is not None:
-            task = self.cluster.devices.named(row, task, devices)
+            task = self.cluster.devices.with_devices(row, task, devices)
         self.reports.forget(task.uid)
         self.placed.assume(task, node, self.now)
         if self.work is not None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.scalars import Scalars, cells
+from eclectus.cluster.scalars import Scalars, scalars
 from eclectus.feasibility.preferences import preference_scores
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
@@ -60,8 +60,8 @@ class TaskClass:
 
     def __init__(self, cluster: Cluster, spec: Spec, workload: str) -> None:
         self.cluster, self.spec, self.workload = cluster, spec, workload
-        self._static = tuple(rule for rule in STATIC_RULES if rule.asks(spec))
-        self._on_usage = tuple(rule for rule in USAGE_RULES if rule.asks(spec))
+        self._static = tuple(rule for rule in STATIC_RULES if rule.applies(spec))
+        self._on_usage = tuple(rule for rule in USAGE_RULES if rule.applies(spec))
         self.fits_now_count = self.feasible_count = 0
         self.last_asked = 0  # round number, for the table to find classes nobody asks about
         self._shape_place = self._usage_place = self._services = 0
@@ -93,7 +93,7 @@ class TaskClass:
         The class need not be up to date: neither changes with tasks.
         """
         cluster = self.cluster
-        if self._shape_place != cluster.shape.end or self._services != cluster.service_changes:
+        if self._shape_place != cluster.shape.head or self._services != cluster.service_changes:
             self.refresh()
         return self.scalars.feasible[row] and self.scalars.service_slots[row] >= 1
 
@@ -102,7 +102,7 @@ class TaskClass:
 
         The class need not be up to date: whether there is room is asked of the cluster itself.
         """
-        if self._shape_place != self.cluster.shape.end:
+        if self._shape_place != self.cluster.shape.head:
             self.refresh()
         if not self.scalars.feasible[row]:
             return False
@@ -120,7 +120,7 @@ class TaskClass:
     def refresh(self) -> None:
         """Catch up with the cluster: costs the rows that changed since the last time."""
         cluster = self.cluster
-        shape_end, usage_end = cluster.shape.end, cluster.usage.end
+        shape_end, usage_end = cluster.shape.head, cluster.usage.head
         if shape_end == self._shape_place and usage_end == self._usage_place:
             return
         reused = cluster.usage.since(self._usage_place)
@@ -141,7 +141,7 @@ class TaskClass:
         if reshaped is None or reused is None:
             self._restart()
             return
-        self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
+        self._shape_place, self._usage_place = cluster.shape.head, cluster.usage.head
         self._services = cluster.service_changes
         if reshaped:
             self._judge_shape(np.array(reshaped, dtype=np.intp))
@@ -154,7 +154,7 @@ class TaskClass:
         self._asked = np.array([amount for _, amount in asks])
         allocatable, used, meant, lasting = cluster.layer_scalars
         self._room = tuple((allocatable[at], used[at], meant[at], lasting[at], amount) for at, amount in asks)
-        self._shape_place, self._usage_place = cluster.shape.end, cluster.usage.end
+        self._shape_place, self._usage_place = cluster.shape.head, cluster.usage.head
         self._services = cluster.service_changes
         self.feasible: Mask = np.zeros(rows, dtype=bool)
         self.fits_now: Mask = np.zeros(rows, dtype=bool)
@@ -163,12 +163,12 @@ class TaskClass:
         self.service_slots: Floats = np.zeros(rows)
         self.preference_score: Floats = np.ones(rows)
         self.scalars = NodeScalars(
-            cells(self.feasible),
-            cells(self.fits_now),
-            cells(self.overflow),
-            cells(self.service_slots),
-            cells(self.preference_score),
-            cells(self.background_free),
+            scalars(self.feasible),
+            scalars(self.fits_now),
+            scalars(self.overflow),
+            scalars(self.service_slots),
+            scalars(self.preference_score),
+            scalars(self.background_free),
         )
         self.fits_now_count = self.feasible_count = 0
         every = np.arange(rows, dtype=np.intp)

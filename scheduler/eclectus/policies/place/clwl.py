@@ -88,7 +88,7 @@ class DistributedLeastWait(CentralLeastWait):
             self._placed = np.zeros(len(every))
             self._backlog.refresh(view)
             self._seen = {
-                kind: self._backlog.wait(view, view.classes.of(*kind), every) for kind in self._asked
+                kind: self._backlog.wait(view, view.classes.current(*kind), every) for kind in self._asked
             }
             self._asked.clear()
         kind = (task_class.spec, task_class.workload)

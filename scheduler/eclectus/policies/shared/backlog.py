@@ -36,7 +36,7 @@ class Backlog:
         """Catch up with the cluster."""
         usage, capacity = view.cluster.usage, view.cluster.capacity
         changed = usage.since(self._place) if len(self._tasks) == capacity else None
-        self._place = usage.end
+        self._place = usage.head
         if changed is None:
             self._queued, self._tasks = np.zeros((2, capacity))
             self._ends = np.full((capacity, 1), -inf)

@@ -84,17 +84,17 @@ class OldPicture(PlacePolicy):
         return Enqueue(answer.task, answer.row) if may_wait else Unschedulable(answer.task)
 
     def _seen(self, truth: View) -> View:
-        if self._picture is None or self._shape != truth.cluster.shape.end:
+        if self._picture is None or self._shape != truth.cluster.shape.head:
             self._picture = View(_same_nodes(truth.cluster), truth.learn, truth.rng)
             self._picture.node_queues, self._picture.placed_pods = truth.node_queues, truth.placed_pods
             self._picture.job_work = truth.job_work
             if self._within.counted_by is not None:
                 self._picture.shares_by_policy = {id(self._within): truth.shares(self)}
-            self._shape, self._due = truth.cluster.shape.end, truth.now
+            self._shape, self._due = truth.cluster.shape.head, truth.now
         if truth.now >= self._due:
             seen = self._picture.cluster
             seen.layers[:], seen.scored[:] = truth.cluster.layers, truth.cluster.scored
-            seen.usage.restart()
+            seen.usage.record_all()
             self._due = (floor(truth.now / self._age) + 1) * self._age
         self._picture.now, self._picture.deferred_since = truth.now, truth.deferred_since
         self._picture.classes.cycle = truth.classes.cycle
