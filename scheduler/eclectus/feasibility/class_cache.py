@@ -37,7 +37,7 @@ class ClassCache:
             found = self._classes[key] = TaskClass(self.cluster, spec, workload)
         else:
             found.refresh()
-        found.last_asked = self.cycle
+        found.last_used = self.cycle
         return found
 
     def cached(self, kind: ClassKey) -> TaskClass:
@@ -56,6 +56,6 @@ class ClassCache:
         return len(self._classes)
 
     def _evict_oldest(self) -> None:
-        by_age = sorted(self._classes.items(), key=lambda item: item[1].last_asked)
+        by_age = sorted(self._classes.items(), key=lambda item: item[1].last_used)
         for key, _ in by_age[: len(by_age) // 2]:
             del self._classes[key]

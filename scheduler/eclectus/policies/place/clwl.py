@@ -20,7 +20,8 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey

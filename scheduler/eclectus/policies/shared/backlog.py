@@ -13,7 +13,8 @@ from math import fsum, inf
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task

@@ -34,7 +34,9 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, NodeScalars, TaskClass
+from eclectus.feasibility.class_arrays import NodeScalars
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Unschedulable, View
 from eclectus.maths.numbers import Arithmetic
 from eclectus.model.errors import SettingsError

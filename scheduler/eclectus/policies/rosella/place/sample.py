@@ -11,7 +11,7 @@ from typing import Any
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import scalars
-from eclectus.feasibility.task_class import NodeScalars
+from eclectus.feasibility.class_arrays import NodeScalars
 from eclectus.framework import Action, Enqueue, Speeds, Unschedulable, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
