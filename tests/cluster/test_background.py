@@ -45,9 +45,9 @@ def test_a_node_that_is_named_no_more_has_none() -> None:
 def test_noise_re_ranks_nobody() -> None:
     world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.5),)))
-    before = world.engine._state.cluster.usage.end
+    before = world.engine._state.cluster.usage.head
     world.step(LoadSeen((("n0", 0.52),)))
-    assert world.engine._state.cluster.usage.end == before
+    assert world.engine._state.cluster.usage.head == before
 
 
 def test_a_node_however_busy_is_waited_for() -> None:

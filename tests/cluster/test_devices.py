@@ -54,7 +54,7 @@ def packs(free: list[int], milli: int) -> bool:
 @given(FREE, MILLI)
 def test_there_is_room_just_when_some_devices_admit_the_task(free: list[int], milli: int) -> None:
     devices = filled(free)
-    room = bool(devices.room(np.array([0]), milli)[0])
+    room = bool(devices.has_room(np.array([0]), milli)[0])
     assert room == packs(free, milli)
     for rng in (None, Random(1)):
         assert devices.admits(0, milli, devices.choose(0, milli, rng)) == room

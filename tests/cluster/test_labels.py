@@ -13,8 +13,8 @@ from eclectus.model.objects import Node, Requirement, Spec, Term
 
 def test_a_column_opens_with_what_nodes_carry_already() -> None:
     columns = LabelColumns(3)
-    columns.put(0, (("zone", "a"),))
-    columns.put(2, (("zone", "b"), ("x", "")))
+    columns.set_labels(0, (("zone", "a"),))
+    columns.set_labels(2, (("zone", "b"), ("x", "")))
     assert columns.column("zone").tolist() == [0, ABSENT, 1]
     assert columns.codes("zone") == {"a": 0, "b": 1}
     assert columns.column("never").tolist() == [ABSENT] * 3
@@ -24,7 +24,7 @@ def test_values_that_pass_wear_a_column_out_and_it_opens_afresh() -> None:
     columns = LabelColumns(2)
     columns.column("boot")
     for i in range(100):
-        columns.put(0, (("boot", f"id-{i}"),))
+        columns.set_labels(0, (("boot", f"id-{i}"),))
         assert len(columns.codes("boot")) <= 6  # twice the rows, and what came since the last look
     column, codes = columns.column("boot"), columns.codes("boot")
     assert column.tolist() == [codes["id-99"], ABSENT]
@@ -53,9 +53,9 @@ def test_columns_agree_with_the_labels_they_were_given(
     columns, rows = LabelColumns(3), [{}, {}, {}]  # type: ignore[var-annotated]
     for row, labels, look in steps:
         if labels is None:
-            columns.clear(row)
+            columns.clear_row(row)
         else:
-            columns.put(row, tuple(sorted(labels.items())))
+            columns.set_labels(row, tuple(sorted(labels.items())))
         rows[row] = labels or {}
         if look:
             for key in ("a", "b"):

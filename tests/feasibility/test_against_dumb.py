@@ -204,7 +204,7 @@ def build(world: list[Node]) -> Cluster:
 
 def answers(rule: Rule, cluster: Cluster, spec: Spec, world: list[Node]) -> list[bool]:
     """The rule's answers in the order of `world`; a rule that does not ask says yes."""
-    if not rule.asks(spec):
+    if not rule.applies(spec):
         return [True] * len(world)
     rows = np.array([cluster.rows[node.name] for node in world])
     return rule.holds(cluster, spec, rows).tolist()

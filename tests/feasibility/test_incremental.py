@@ -119,8 +119,8 @@ class KeepsUp(RuleBasedStateMachine):
 
     @rule(keep=st.integers(0, 2))
     def journals_forget(self, keep: int) -> None:
-        self.cluster.shape.forget(keep)
-        self.cluster.usage.forget(keep)
+        self.cluster.shape.truncate(keep)
+        self.cluster.usage.truncate(keep)
 
     @rule(spec=st.sampled_from(SPECS))
     def a_class_is_asked(self, spec: Spec) -> None:
@@ -130,7 +130,7 @@ class KeepsUp(RuleBasedStateMachine):
 
     @invariant()
     def journals_stay_readable(self) -> None:
-        assert self.cluster.shape.since(self.cluster.shape.end) is not None
+        assert self.cluster.shape.since(self.cluster.shape.head) is not None
 
     def compare(self, kept: TaskClass) -> None:
         fresh = TaskClass(self.cluster, kept.spec, "w")

@@ -47,8 +47,8 @@ def test_the_ranking_agrees_with_a_look_at_every_node(changes: list[tuple[str, i
         elif what == "epoch":
             epoch, tilt[0] = epoch + 1, -tilt[0]
         elif what == "forget":
-            cluster.shape.forget(1)
-            cluster.usage.forget(1)
+            cluster.shape.truncate(1)
+            cluster.usage.truncate(1)
         task_class.refresh()
         ranking.refresh(epoch)
         costs = cost(task_class, np.arange(cluster.capacity))

@@ -8,21 +8,21 @@ from typing import Annotated, Literal
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting, fixed, settle
+from eclectus.model.settings import Setting, apply_implied, implied_by
 
 
 @dataclass
 class Oven:
     program: Annotated[
         Literal["own", "bread"],
-        Setting("what is baked", fixes={"bread": {"heat": 230.0, "steam": True}}),
+        Setting("what is baked", implies={"bread": {"heat": 230.0, "steam": True}}),
     ] = "own"
     heat: Annotated[float, Setting("how hot")] = 180.0
     steam: Annotated[bool, Setting("whether wet")] = False
     minutes: Annotated[int, Setting("how long")] = 60
 
     def __post_init__(self) -> None:
-        settle(self)
+        apply_implied(self)
 
 
 def test_a_choice_sets_what_it_stands_for_and_leaves_the_rest() -> None:
@@ -32,7 +32,7 @@ def test_a_choice_sets_what_it_stands_for_and_leaves_the_rest() -> None:
 
 def test_to_say_the_same_is_no_contradiction() -> None:
     assert Oven("bread", heat=230.0).heat == 230.0
-    assert fixed(Oven, {"program": "bread", "heat": 230.0}) == {"heat": 230.0, "steam": True}
+    assert implied_by(Oven, {"program": "bread", "heat": 230.0}) == {"heat": 230.0, "steam": True}
 
 
 def test_to_say_otherwise_is_refused_with_the_way_out() -> None:
@@ -42,4 +42,4 @@ def test_to_say_otherwise_is_refused_with_the_way_out() -> None:
 
 def test_what_is_said_is_refused_though_it_is_the_default() -> None:
     with pytest.raises(SettingsError, match=r"^heat: 180.0 contradicts program: bread"):
-        fixed(Oven, {"program": "bread", "heat": 180.0})
+        implied_by(Oven, {"program": "bread", "heat": 180.0})

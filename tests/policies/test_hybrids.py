@@ -145,7 +145,7 @@ def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
 
     def watched(claim: Reservation, row: int, to: int) -> None:
         behind = claim in list(behind_long(world.engine, row))
-        may_run = state.view.classes.of(*claim.class_key).may_wait(to)
+        may_run = state.view.classes.current(*claim.class_key).may_wait(to)
         idle = not list(state.placed.on_row(to))
         found.append(Theft(claim, not is_long(claim.head), behind, may_run, idle))
         move(claim, row, to)

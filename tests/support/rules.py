@@ -14,7 +14,8 @@ from typing import Literal
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional
 from eclectus.model.objects import Task

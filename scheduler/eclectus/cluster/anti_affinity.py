@@ -18,7 +18,7 @@ class AntiAffinityTerms:
 
     def __init__(self) -> None:
         self._rows: dict[AntiAffinityTerm, dict[int, int]] = {}  # guard -> row -> residents
-        self._watching: dict[
+        self._terms_by_namespace: dict[
             str | None, dict[AntiAffinityTerm, None]
         ] = {}  # namespace, or None for all -> its guards
         self.generation = 0  # grows when a kind appears: whoever matched pods before must match them again
@@ -36,7 +36,7 @@ class AntiAffinityTerms:
             self._rows[guard] = {}
             self.generation += 1
             for namespace in guard.namespaces or (None,):
-                self._watching.setdefault(namespace, {})[guard] = None
+                self._terms_by_namespace.setdefault(namespace, {})[guard] = None
         holders = self._rows[guard]
         holders[row] = holders.get(row, 0) + 1
 
@@ -52,20 +52,20 @@ class AntiAffinityTerms:
 
     def matching(self, namespace: str, labels: Pairs) -> tuple[AntiAffinityTerm, ...]:
         """The kinds that keep a pod of this namespace and these labels away, in a fixed order."""
-        if not self._watching:
+        if not self._terms_by_namespace:
             return ()
-        watching = {**self._watching.get(namespace, {}), **self._watching.get(None, {})}
+        watching = {**self._terms_by_namespace.get(namespace, {}), **self._terms_by_namespace.get(None, {})}
         worn = dict(labels)
-        return tuple(sorted((guard for guard in watching if _means(guard, worn)), key=repr))
+        return tuple(sorted((guard for guard in watching if _matches(guard, worn)), key=repr))
 
     def _forget(self, guard: AntiAffinityTerm) -> None:
         for namespace in guard.namespaces or (None,):
-            del self._watching[namespace][guard]
-            if not self._watching[namespace]:
-                del self._watching[namespace]
+            del self._terms_by_namespace[namespace][guard]
+            if not self._terms_by_namespace[namespace]:
+                del self._terms_by_namespace[namespace]
 
 
-def _means(guard: AntiAffinityTerm, labels: dict[str, str]) -> bool:
+def _matches(guard: AntiAffinityTerm, labels: dict[str, str]) -> bool:
     return all(_holds(requirement, labels.get(requirement.key)) for requirement in guard.selector)
 
 

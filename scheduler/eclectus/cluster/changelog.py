@@ -14,18 +14,18 @@ class ChangeLog:
     Of more than `most` entries only the newer half is kept; slower readers start over.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_entries: int) -> None:
         self._rows: list[int] = []
         self._base = 0  # place of the first entry still kept
-        self.end = 0  # the place just after the newest entry; read it, do not write it
-        self.most = most
+        self.head = 0  # the place just after the newest entry; read it, do not write it
+        self.most = max_entries
 
-    def note(self, row: int) -> None:
+    def record(self, row: int) -> None:
         """Row `row` has changed."""
         self._rows.append(row)
-        self.end += 1
+        self.head += 1
         if len(self._rows) > self.most:
-            self.forget(self.most // 2)
+            self.truncate(self.most // 2)
 
     def since(self, place: int) -> list[int] | None:
         """Rows changed since `place`, each once, ascending; None when the journal no longer reaches back."""
@@ -34,14 +34,14 @@ class ChangeLog:
         news = self._rows[place - self._base :]
         return sorted(set(news)) if len(news) > 1 else news
 
-    def forget(self, keep: int) -> None:
+    def truncate(self, keep: int) -> None:
         """Keep no more than the newest `keep` entries."""
         dropped = max(len(self._rows) - keep, 0)
         del self._rows[:dropped]
         self._base += dropped
 
-    def restart(self) -> None:
+    def record_all(self) -> None:
         """Everything has changed: every reader starts over."""
-        self.end += 1
-        self._base = self.end
+        self.head += 1
+        self._base = self.head
         self._rows.clear()

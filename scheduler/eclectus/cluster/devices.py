@@ -34,24 +34,24 @@ class Devices:
 
     # -- nodes ---------------------------------------------------------------------------------
 
-    def equip(self, row: int, before: int, after: int) -> None:
+    def set_devices(self, row: int, before: int, after: int) -> None:
         """The node of this row offers `after` thousandths, and offered `before`."""
         for milli, sign in ((before, -1), (after, 1)):
             parts = _parts(milli)
-            self._widen(len(parts))
+            self._grow_columns(len(parts))
             self.free[row, : len(parts)] += [sign * part for part in parts]
 
-    def clear(self, row: int) -> None:
+    def clear_row(self, row: int) -> None:
         """There is no node in this row any more, and nothing is held on it."""
         self.free[row] = 0
 
-    def lengthen(self, rows: int) -> None:
+    def grow_rows(self, rows: int) -> None:
         """There are so many rows now."""
         self.free = np.pad(self.free, ((0, rows - len(self.free)), (0, 0)))
 
     # -- room ----------------------------------------------------------------------------------
 
-    def room(self, rows: Rows, milli: int) -> NDArray[np.bool_]:
+    def has_room(self, rows: Rows, milli: int) -> NDArray[np.bool_]:
         """Whether the devices of each of the rows have room for so many thousandths, shape [len(rows)]."""
         whole, share = divmod(milli, WHOLE)
         free = self.free.take(rows, axis=0)
@@ -87,7 +87,7 @@ class Devices:
 
     # -- what is held --------------------------------------------------------------------------
 
-    def named(self, row: int, task: Task, devices: tuple[int, ...] = ()) -> Task:
+    def with_devices(self, row: int, task: Task, devices: tuple[int, ...] = ()) -> Task:
         """The task with the devices it is to take: those given, else the fullest that have room."""
         milli = _asked(task.holding)
         return replace(task, devices=devices or self.choose(row, milli)) if milli else task
@@ -98,23 +98,23 @@ class Devices:
         if not milli:
             return
         devices = task.devices or self.choose(row, milli)
-        self._widen(max(devices, default=-1) + 1)
+        self._grow_columns(max(devices, default=-1) + 1)
         self._held[task.uid] = tuple(zip(devices, _parts(milli), strict=False))
-        self._count(row, task.uid, -1)
+        self._add_to_free(row, task.uid, -1)
 
     def release(self, row: int, uid: str) -> None:
         """It gives them back."""
         if uid in self._held:
-            self._count(row, uid, 1)
+            self._add_to_free(row, uid, 1)
             del self._held[uid]
 
     # -- within --------------------------------------------------------------------------------
 
-    def _count(self, row: int, uid: str, sign: int) -> None:
+    def _add_to_free(self, row: int, uid: str, sign: int) -> None:
         for device, part in self._held[uid]:
             self.free[row, device] += sign * part
 
-    def _widen(self, devices: int) -> None:
+    def _grow_columns(self, devices: int) -> None:
         missing = devices - self.free.shape[1]
         if missing > 0:
             self.free = np.pad(self.free, ((0, 0), (0, missing)))

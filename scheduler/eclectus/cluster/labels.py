@@ -28,30 +28,30 @@ class LabelColumns:
     def column(self, key: str) -> Codes:
         """Value codes of `key` over all rows, shape [rows]."""
         if key not in self._columns:
-            self._open(key)
+            self._add_column(key)
         return self._columns[key]
 
     def codes(self, key: str) -> dict[str, int]:
         """Value -> code of `key`; values that no node carries are missing."""
         if key not in self._columns:
-            self._open(key)
+            self._add_column(key)
         return self._codes[key]
 
-    def put(self, row: int, labels: Pairs) -> None:
+    def set_labels(self, row: int, labels: Pairs) -> None:
         """The labels of a row are now these."""
         self._labels[row] = labels
         values = dict(labels)
-        self._close_worn_columns()
+        self._drop_oversized_columns()
         for key, column in self._columns.items():
             column[row] = self._code(key, values[key]) if key in values else ABSENT
 
-    def clear(self, row: int) -> None:
+    def clear_row(self, row: int) -> None:
         """The row carries no labels."""
         self._labels.pop(row, None)
         for column in self._columns.values():
             column[row] = ABSENT
 
-    def lengthen(self, rows: int) -> None:
+    def grow_rows(self, rows: int) -> None:
         """Make room for `rows` rows."""
         self._rows = rows
         for key, old in self._columns.items():
@@ -59,7 +59,7 @@ class LabelColumns:
             new[: len(old)] = old
             self._columns[key] = new
 
-    def _open(self, key: str) -> None:
+    def _add_column(self, key: str) -> None:
         column = np.full(self._rows, ABSENT, dtype=np.int32)
         self._columns[key] = column
         self._codes[key] = {}
@@ -68,7 +68,7 @@ class LabelColumns:
                 if name == key:
                     column[row] = self._code(key, value)
 
-    def _close_worn_columns(self) -> None:
+    def _drop_oversized_columns(self) -> None:
         """Close columns whose codes outnumber what nodes can carry; the next question opens them afresh."""
         for key in [key for key, codes in self._codes.items() if len(codes) > 2 * self._rows]:
             del self._columns[key], self._codes[key]

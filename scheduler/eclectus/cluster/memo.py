@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-KEYS_MOST = 10_000  # a cluster has a few hundred kinds of pods; this bounds a hostile one
+MAX_KEYS = 10_000  # a cluster has a few hundred kinds of pods; this bounds a hostile one
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -20,7 +20,7 @@ class Memo(dict[K, V]):
 
     def __missing__(self, key: K) -> V:
         value = self._compute(key)
-        if len(self) >= KEYS_MOST:
+        if len(self) >= MAX_KEYS:
             self.clear()
         self[key] = value
         return value

@@ -17,7 +17,7 @@ OTHER = "other"  # of values beyond the bound
 NONE = "none"  # of nodes without the label
 
 
-def grouped(cluster: Cluster, label: str, most: int) -> tuple[list[str], NDArray[np.intp]]:
+def group_nodes(cluster: Cluster, label: str, most: int) -> tuple[list[str], NDArray[np.intp]]:
     """At most so many groups by name, and each row's place among them, -1 where there is no node."""
     column = cluster.labels.column(label)
     value_of = {code: value for value, code in cluster.labels.codes(label).items()} | {ABSENT: NONE}

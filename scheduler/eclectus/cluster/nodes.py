@@ -19,8 +19,8 @@ from eclectus.cluster.labels import ABSENT, LabelColumns
 from eclectus.cluster.resources import ResourceTable
 from eclectus.model.objects import DEVICE_MILLI, HostPort, Node, Taint, Task, amount_of
 
-LOAD_STEP = 0.05  # of a node: what measured load must have changed by to count
-BACKGROUND_MOST = 0.95  # of a node: however busy it is, its line moves on
+MIN_LOAD_CHANGE = 0.05  # of a node: what measured load must have changed by to count
+MAX_BACKGROUND = 0.95  # of a node: however busy it is, its line moves on
 
 
 class Cluster(ResourceTable):
@@ -68,17 +68,17 @@ class Cluster(ResourceTable):
         if before == node:
             return self.rows[node.name]
         if before is not None and before.labels != node.labels and len(self.anti_affinity):
-            self.usage.restart()  # what a resident guards may be another domain now
+            self.usage.record_all()  # what a resident guards may be another domain now
         self._nodes[node.name] = node
         row = self._row_for(node.name)
         vector = self.vector(node.allocatable)  # may widen the arrays: before the write
         self.allocatable[row] = vector
         self.cordoned[row] = node.unschedulable
         self.taint_set[row] = self._intern_taints(node.taints)
-        self.labels.put(row, node.labels)
+        self.labels.set_labels(row, node.labels)
         self._set_devices(row, before, node)
         self.present[row] = True
-        self.shape.note(row)
+        self.shape.record(row)
         return row
 
     def set_loads(self, loads: Mapping[str, float]) -> None:
@@ -90,10 +90,11 @@ class Cluster(ResourceTable):
         for name, row in self.rows.items():
             room = self.allocatable[row, column]
             asked = self.used[row, column] / room if room else 1.0
-            idle = 1.0 - min(max(loads.get(name, 0.0) - asked, 0.0), BACKGROUND_MOST)
-            if abs(idle - self.background_free[row]) >= LOAD_STEP or idle == 1.0 != self.background_free[row]:
+            idle = 1.0 - min(max(loads.get(name, 0.0) - asked, 0.0), MAX_BACKGROUND)
+            before = self.background_free[row]
+            if abs(idle - before) >= MIN_LOAD_CHANGE or idle == 1.0 != before:
                 self.background_free[row] = idle
-                self.usage.note(row)
+                self.usage.record(row)
 
     def drop_node(self, name: str) -> int | None:
         """Forget a node. What was held on it must have been released before; returns its row."""
@@ -106,10 +107,10 @@ class Cluster(ResourceTable):
         self._clear_row(row)
         self.background_free[row] = 1.0
         if self.devices is not None:
-            self.devices.clear(row)
-        self.labels.clear(row)
+            self.devices.clear_row(row)
+        self.labels.clear_row(row)
         self._free_rows.append(row)
-        self.shape.note(row)
+        self.shape.record(row)
         return row
 
     # -- what is held --------------------------------------------------------------------------
@@ -120,7 +121,7 @@ class Cluster(ResourceTable):
             column[row] += amount
         if task.spec.long_running:
             self.service_changes += 1
-        self.usage.note(row)
+        self.usage.record(row)
         if self.devices is not None:
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
@@ -128,7 +129,7 @@ class Cluster(ResourceTable):
             holders[row] = holders.get(row, 0) + 1
         for guard in task.anti_affinity_terms:
             self.anti_affinity.hold(guard, row)
-            self._note_domain_changed(row, guard.topology_key)
+            self._record_domain(row, guard.topology_key)
 
     def release(self, row: int, task: Task) -> None:
         """A pod, given as it was when it took its room, gives it back."""
@@ -136,7 +137,7 @@ class Cluster(ResourceTable):
             column[row] -= amount
         if task.spec.long_running:
             self.service_changes += 1
-        self.usage.note(row)
+        self.usage.record(row)
         if self.devices is not None:
             self.devices.release(row, task.uid)
         for port in task.spec.host_ports:
@@ -148,27 +149,27 @@ class Cluster(ResourceTable):
                 del self.port_rows[port]
         for guard in task.anti_affinity_terms:
             self.anti_affinity.release(guard, row)
-            self._note_domain_changed(row, guard.topology_key)
+            self._record_domain(row, guard.topology_key)
 
     def lengthen(self, rows: int) -> None:
         """Make room for so many rows."""
-        super().lengthen(rows)
+        super().grow_rows(rows)
         more = rows - self.capacity
         self.background_free = np.pad(self.background_free, (0, more), constant_values=1.0)
         self.present, self.cordoned = np.pad(self.present, (0, more)), np.pad(self.cordoned, (0, more))
         self.taint_set = np.pad(self.taint_set, (0, more))
-        self.labels.lengthen(rows)
+        self.labels.grow_rows(rows)
         if self.devices is not None:
-            self.devices.lengthen(rows)
+            self.devices.grow_rows(rows)
 
     # -- within --------------------------------------------------------------------------------
 
-    def _note_domain_changed(self, row: int, topology_key: str) -> None:
+    def _record_domain(self, row: int, topology_key: str) -> None:
         """A guard reaches over its whole domain: every row of it has changed."""
         column = self.labels.column(topology_key)
         if column[row] != ABSENT:
             for each in np.flatnonzero(column == column[row]).tolist():
-                self.usage.note(each)
+                self.usage.record(each)
 
     def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
         had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)
@@ -176,7 +177,7 @@ class Cluster(ResourceTable):
         if had != has:
             if self.devices is None:
                 self.devices = Devices(self.capacity)
-            self.devices.equip(row, had, has)
+            self.devices.set_devices(row, had, has)
 
     def _row_for(self, name: str) -> int:
         row = self.rows.get(name)

@@ -16,7 +16,9 @@ from eclectus.model.objects import Amounts, Spec
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
-CHANGE_LOG_LEAST = 512  # entries kept, or two a row where that is more: reading so many is dear as a new look
+MIN_CHANGE_LOG_ENTRIES = (
+    512  # or two for each row, if that is more: reading more costs as much as starting over
+)
 
 ALLOCATABLE, USED, TENTATIVE, LONG_RUNNING = range(4)  # pages of the ledger
 
@@ -38,18 +40,18 @@ class ResourceTable:
 
     def __init__(self, rows: int) -> None:
         self.columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
-        self.shape, self.usage = ChangeLog(CHANGE_LOG_LEAST), ChangeLog(CHANGE_LOG_LEAST)
+        self.shape, self.usage = ChangeLog(MIN_CHANGE_LOG_ENTRIES), ChangeLog(MIN_CHANGE_LOG_ENTRIES)
         # What pods of one kind take is reckoned once, since every pod that comes or goes is entered.
         self._parts = Memo(self._parts_of)
         self._held = Memo(self._held_entries)
         self._tentative_of = Memo(self._tentative_entries)
-        self._open(np.zeros((4, rows, len(self.columns))), np.zeros((rows, 2)))
+        self._set_arrays(np.zeros((4, rows, len(self.columns))), np.zeros((rows, 2)))
 
     def add_tentative(self, row: int, amounts: Amounts, times: int = 1) -> None:
         """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
         for column, amount in self._tentative_of[amounts]:
             column[row] += times * amount
-        self.usage.note(row)
+        self.usage.record(row)
 
     # -- amounts -------------------------------------------------------------------------------
 
@@ -57,7 +59,7 @@ class ResourceTable:
         """Amounts as one row [columns]; unknown resources open new columns."""
         for name, _ in amounts:
             if name not in self.columns:
-                self._widen(name)
+                self._add_column(name)
         row = np.zeros(len(self.columns))
         for name, amount in amounts:
             row[self.columns[name]] = amount
@@ -95,25 +97,26 @@ class ResourceTable:
 
     # -- rows and columns ----------------------------------------------------------------------
 
-    def lengthen(self, rows: int) -> None:
+    def grow_rows(self, rows: int) -> None:
         """Make room for so many rows."""
         more = rows - len(self.scored)
-        self._open(np.pad(self.layers, ((0, 0), (0, more), (0, 0))), np.pad(self.scored, ((0, more), (0, 0))))
+        layers = np.pad(self.layers, ((0, 0), (0, more), (0, 0)))
+        self._set_arrays(layers, np.pad(self.scored, ((0, more), (0, 0))))
 
-    def _widen(self, resource: str) -> None:
+    def _add_column(self, resource: str) -> None:
         self.columns[resource] = len(self.columns)
-        self._open(np.pad(self.layers, ((0, 0), (0, 0), (0, 1))), self.scored)
+        self._set_arrays(np.pad(self.layers, ((0, 0), (0, 0), (0, 1))), self.scored)
         self._parts.clear()
 
-    def _open(self, layers: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
+    def _set_arrays(self, layers: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
         self.layers, self.scored = layers, scored
         self.allocatable, self.used, self.tentative, self.long_running = layers
         self.layer_scalars = tuple(map(scalars_by_column, layers))
         self._scored_columns = scalars_by_column(scored)
         self._held.clear()  # entries in books that are closed
         self._tentative_of.clear()
-        self.shape.most = self.usage.most = max(CHANGE_LOG_LEAST, 2 * len(scored))
-        self.shape.restart()
+        self.shape.most = self.usage.most = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
+        self.shape.record_all()
 
     def _clear_row(self, row: int) -> None:
         self.layers[:, row] = 0

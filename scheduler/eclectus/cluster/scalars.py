@@ -22,14 +22,14 @@ class Scalars(Protocol[T]):
 
 
 @overload
-def cells(array: NDArray[np.float64]) -> Scalars[float]: ...
+def scalars(array: NDArray[np.float64]) -> Scalars[float]: ...
 @overload
-def cells(array: NDArray[np.bool_]) -> Scalars[bool]: ...
-def cells(array: Any) -> Any:
+def scalars(array: NDArray[np.bool_]) -> Scalars[bool]: ...
+def scalars(array: Any) -> Any:
     """The elements of an array, to be read and written; the memory is shared."""
     return array.data
 
 
 def scalars_by_column(table: NDArray[np.float64]) -> tuple[Scalars[float], ...]:
     """A table's elements by column and then by row, which is twice as fast as by both at once."""
-    return tuple(map(cells, table.T))
+    return tuple(map(scalars, table.T))

@@ -24,7 +24,7 @@ class GroupShares:
         self._held: dict[str, Counter[str]] = {}
         self._as_counted: dict[str, tuple[str, Amounts]] = {}  # uid -> group, amounts: labels may change
         self._totals: dict[str, float] = {}
-        self._shape_place = -1
+        self._shape_cursor = -1
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -72,8 +72,8 @@ class GroupShares:
 
     def _offered(self) -> dict[str, float]:
         cluster = self._cluster
-        if cluster.shape.end != self._shape_place:
+        if cluster.shape.head != self._shape_cursor:
             totals = cluster.allocatable.sum(axis=0)
             self._totals = {name: float(totals[at]) for name, at in cluster.columns.items() if totals[at] > 0}
-            self._shape_place = cluster.shape.end
+            self._shape_cursor = cluster.shape.head
         return self._totals

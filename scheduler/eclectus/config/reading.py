@@ -15,7 +15,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from eclectus.model.errors import SettingsError
-from eclectus.model.settings import Setting, fixed
+from eclectus.model.settings import Setting, implied_by
 
 T = TypeVar("T")
 
@@ -78,7 +78,7 @@ def read(kind: type[T], values: object, path: str) -> T:
             raise SettingsError(join(path, camel(field.name)), "is missing, and has no default")
     try:
         return kind(
-            **given, **{name: value for name, value in fixed(kind, given).items() if name not in given}
+            **given, **{name: value for name, value in implied_by(kind, given).items() if name not in given}
         )
     except SettingsError as error:
         raise SettingsError(join(path, camel(error.path)) if error.path else path, error.problem) from None

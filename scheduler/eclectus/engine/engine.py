@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.cluster.node_groups import grouped
+from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explanations import Explanations
@@ -115,5 +115,5 @@ class Engine:
 
     def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """A summary by groups of nodes, at most `most` values of this label, and the names of the groups."""
-        names, groups = grouped(self._state.cluster, label, most)
+        names, groups = group_nodes(self._state.cluster, label, most)
         return names, self._state.learn.summary(groups, now)

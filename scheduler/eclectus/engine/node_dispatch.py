@@ -26,10 +26,10 @@ class NodeDispatch:
         """Dispatch the node queues of all nodes whose usage or shape has changed."""
         cluster = self._state.cluster
         may_exclude = (
-            cluster.shape.end != self._shape_cursor or cluster.service_changes != self._service_changes
+            cluster.shape.head != self._shape_cursor or cluster.service_changes != self._service_changes
         )
         changed = self._reshaped() if may_exclude else cluster.usage.since(self._usage_cursor)
-        self._usage_cursor = cluster.usage.end
+        self._usage_cursor = cluster.usage.head
         if not self._queues:
             return
         if changed is None:
@@ -46,7 +46,7 @@ class NodeDispatch:
         """Rows whose usage or shape has changed, ascending; None for all."""
         cluster = self._state.cluster
         used, shaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
-        self._shape_cursor, self._service_changes = cluster.shape.end, cluster.service_changes
+        self._shape_cursor, self._service_changes = cluster.shape.head, cluster.service_changes
         return None if used is None or shaped is None else sorted({*used, *shaped})
 
     def enqueue(self, task: Task, row: int) -> None:
@@ -80,7 +80,7 @@ class NodeDispatch:
         return reservation if reservation is not None and reservation.class_key in fitting else None
 
     def _fits(self, class_key: ClassKey, row: int) -> bool:
-        return self._classes.kept(class_key).fits_beside_held(row)
+        return self._classes.cached(class_key).fits_beside_held(row)
 
     def _chosen(self, policy: Line, row: int, queue: tuple[Reservation, ...]) -> Reservation | None:
         """The Line policy's choice; the first of the queue where the policy fails."""
@@ -98,7 +98,7 @@ class NodeDispatch:
         """Send tasks that may no longer run here, or that only services block, back to their class queues."""
         state = self._state
         excluded = [
-            key for key in state.node_queues.class_keys(row) if not self._classes.of(*key).may_wait(row)
+            key for key in state.node_queues.class_keys(row) if not self._classes.current(*key).may_wait(row)
         ]
         if not excluded:
             return
@@ -127,6 +127,6 @@ class NodeDispatch:
         state = self._state
         if reservation not in self._queues.get(victim, ()):
             raise PolicyError(f"{reservation!r} is not in the queue of row {victim}")
-        if not self._classes.of(*reservation.class_key).may_wait(row):
+        if not self._classes.current(*reservation.class_key).may_wait(row):
             raise PolicyError(f"node {state.cluster.names[row]} may never run {reservation.head}")
         state.node_queues.move(reservation, victim, row)

@@ -67,7 +67,7 @@ class Placement:
         active: dict[str, list[SortedClassQueue]] = {}
         for queue in self._state.class_queues:
             if queue.unschedulable_since is not None:
-                found = self._state.view.classes.of(queue.spec, queue.workload)
+                found = self._state.view.classes.current(queue.spec, queue.workload)
                 if not found.fits_now_count and not (queue.never_feasible and found.feasible_count):
                     continue
                 queue.activate()

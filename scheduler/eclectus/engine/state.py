@@ -160,7 +160,7 @@ class State:
         """Assume the pod on the node, with these of its devices if it requests some, and bind it."""
         node = self.cluster.names[row]
         if self.cluster.devices is not None:
-            task = self.cluster.devices.named(row, task, devices)
+            task = self.cluster.devices.with_devices(row, task, devices)
         self.reports.forget(task.uid)
         self.placed.assume(task, node, self.now)
         if self.job_work is not None:

@@ -84,7 +84,7 @@ def _validate_task(offered: Offered, task: object) -> None:
 
 
 def _validate_wait(state: State, task: Task, row: int) -> None:
-    if not state.view.classes.kept((task.spec, task.workload)).may_wait(_validate_row(state, task, row)):
+    if not state.view.classes.cached((task.spec, task.workload)).may_wait(_validate_row(state, task, row)):
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
 
 

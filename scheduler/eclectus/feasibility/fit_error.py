@@ -1,15 +1,15 @@
-"""Why a class fits nowhere now, in kube-scheduler's words: autoscalers parse them, people search for them.
+"""Why a class fits on no node now, in kube-scheduler's words: autoscalers parse them, people search for them.
 
 Byte-compatible with the FitError of kube-scheduler 1.36:
 
     0/<nodes> nodes are available: <count> <reason>, <count> <reason>…
 
-A node counts under the first rule that refuses it, in the order of rules.py; where room refuses it,
-under every resource that is short. The parts are sorted as strings ("10 x" before "2 y"). Room is what
-neither holds nor is meant for anybody, so a node promised to others counts as full.
+A node counts under the first rule that refuses it, in the order of `rules/table.py`; where room refuses it,
+it counts under every resource that is short. The parts are sorted as strings ("10 x" before "2 y"). Room that
+is held or tentatively placed is taken, so a node that others wait for counts as full.
 
-Departs in one point: kube-scheduler appends what preemption had to say ("preemption: 0/4 nodes …").
-There is no preemption here yet, so that part is left out.
+One difference: kube-scheduler appends the outcome of preemption ("preemption: 0/4 nodes …"). Eclectus does
+not preempt, so this part is left out.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
+from eclectus.feasibility.room import Room
 from eclectus.feasibility.rules import node_affinity, unsupported
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
@@ -32,7 +33,7 @@ TOO_MANY_PODS = "Too many pods"
 
 
 def fit_error(task_class: TaskClass, cluster: Cluster) -> str:
-    """The message of a pod of this class that found no node; meaningless while a node is open to it."""
+    """The message for a pod of this class that fits on no node; names no reason if it does fit on one."""
     if not len(cluster):
         return NO_NODES
     return f"0/{len(cluster)} nodes are available:{_reasons(task_class, cluster)}"
@@ -40,22 +41,22 @@ def fit_error(task_class: TaskClass, cluster: Cluster) -> str:
 
 def _reasons(task_class: TaskClass, cluster: Cluster) -> str:
     spec = task_class.spec
-    before = _refused_unseen(spec)
-    if before:
-        return f" {before}."
+    refusal = _pre_filter(spec)
+    if refusal:
+        return f" {refusal}."
     counts: Counter[str] = Counter()
-    rows = _narrowed(spec, cluster, counts)
-    early = [rule for rule in task_class.rules if not rule.after_room]
-    late = [rule for rule in task_class.rules if rule.after_room]
-    rows = _sieved(early, spec, cluster, rows, counts)
+    rows = _candidate_rows(spec, cluster, counts)
+    before_room = [rule for rule in task_class.rules if not rule.after_room]
+    after_room = [rule for rule in task_class.rules if rule.after_room]
+    rows = _filtered(before_room, spec, cluster, rows, counts)
     rows = _with_room(spec, cluster, rows, counts)
-    _sieved(late, spec, cluster, rows, counts)
+    _filtered(after_room, spec, cluster, rows, counts)
     parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
     return f" {', '.join(parts)}." if parts else ""
 
 
-def _refused_unseen(spec: Spec) -> str:
-    """What refuses the pod before any node is looked at; kube-scheduler's PreFilter."""
+def _pre_filter(spec: Spec) -> str:
+    """What refuses the pod on all nodes at once, as kube-scheduler's PreFilter; empty if nothing does."""
     if spec.unsupported:
         return unsupported.message(spec)
     if node_affinity.pinned_names(spec) == frozenset():
@@ -63,8 +64,8 @@ def _refused_unseen(spec: Spec) -> str:
     return ""
 
 
-def _narrowed(spec: Spec, cluster: Cluster, counts: Counter[str]) -> Rows:
-    """The rows to look at; nodes that required affinity rules out by name are counted unseen."""
+def _candidate_rows(spec: Spec, cluster: Cluster, counts: Counter[str]) -> Rows:
+    """The rows to filter; nodes that required affinity excludes by name are counted without filtering."""
     names = node_affinity.pinned_names(spec)
     if names is None:
         return np.flatnonzero(cluster.present)
@@ -73,8 +74,8 @@ def _narrowed(spec: Spec, cluster: Cluster, counts: Counter[str]) -> Rows:
     return rows
 
 
-def _sieved(rules: Iterable[Rule], spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -> Rows:
-    """The rows that every rule leaves; the others are counted under the first that refuses them."""
+def _filtered(rules: Iterable[Rule], spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -> Rows:
+    """The rows on which every rule holds; the others are counted under the first rule that refuses them."""
     for rule in rules:
         if len(rows):
             holds = rule.holds(cluster, spec, rows)
@@ -85,12 +86,8 @@ def _sieved(rules: Iterable[Rule], spec: Spec, cluster: Cluster, rows: Rows, cou
 
 def _with_room(spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -> Rows:
     """The rows with room; the others are counted under every resource they are short of."""
-    demand = cluster.task_vector(spec.requests)
     fits = np.ones(len(rows), dtype=bool)
-    for name, column in cluster.columns.items():
-        if demand[column]:
-            taken = cluster.used[rows, column] + cluster.tentative[rows, column]
-            short = taken + demand[column] > cluster.allocatable[rows, column]
-            counts[TOO_MANY_PODS if name == PODS else f"Insufficient {name}"] += int(short.sum())
-            fits &= ~short
+    for resource, is_short in Room(cluster, spec.requests).shortages(rows):
+        counts[TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"] += int(is_short.sum())
+        fits &= ~is_short
     return rows[fits]

@@ -39,7 +39,7 @@ class Ranking:
     def refresh(self, epoch: int) -> None:
         """Catch up with a class that is itself up to date; a new epoch of speeds re-ranks every node."""
         cluster = self._class.cluster
-        shape_end, usage_end = cluster.shape.end, cluster.usage.end
+        shape_end, usage_end = cluster.shape.head, cluster.usage.head
         if epoch != self._epoch:
             reshaped = None
         elif shape_end == self._shape_place and usage_end == self._usage_place:

@@ -71,7 +71,7 @@ class View:
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""
-        return self.classes.of(task.spec, task.workload)
+        return self.classes.current(task.spec, task.workload)
 
     def speeds(self, task_class: TaskClass) -> Speeds:
         """The learned speed of every node for the work of this class; for probes all nodes are equal.
@@ -94,7 +94,7 @@ class View:
         key = (task_class, owner)
         ranking = self._rankings.get(key)
         if ranking is None:
-            if len(self._rankings) >= self.classes.most:
+            if len(self._rankings) >= self.classes.max_classes:
                 self._rankings.clear()
             ranking = self._rankings[key] = Ranking(task_class, cost)
         ranking.refresh(self.learn.speeds(task_class.workload).epoch)

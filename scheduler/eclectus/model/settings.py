@@ -22,17 +22,17 @@ class Setting:
     unit: str = ""  # of numbers; "s" fields also accept durations such as 500ms or 2m
     least: float | None = None
     most: float | None = None
-    fixes: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by choice: field -> value
+    implies: Mapping[str, Mapping[str, object]] = field(default_factory=dict)  # by choice: field -> value
 
 
-def fixed(kind: type[Any], given: Mapping[str, object]) -> dict[str, object]:
+def implied_by(kind: type[Any], given: Mapping[str, object]) -> dict[str, object]:
     """What the choices among `given` fix of other settings.
 
     Raises SettingsError where `given` says otherwise.
     """
     found: dict[str, object] = {}
     for name, setting in _settings(kind).items():
-        for other, value in setting.fixes.get(str(given.get(name)), {}).items():
+        for other, value in setting.implies.get(str(given.get(name)), {}).items():
             if given.get(other, value) != value:
                 problem = f"{given[other]!r} contradicts {name}: {given[name]}, which makes it {value!r}"
                 raise SettingsError(other, f"{problem}; leave out one of the two")
@@ -40,11 +40,11 @@ def fixed(kind: type[Any], given: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-def settle(settings: Any) -> None:
+def apply_implied(settings: Any) -> None:
     """Set what choices fix, in an instance; for the `__post_init__` of a settings class."""
     said = {each.name: getattr(settings, each.name) for each in fields(settings)}
     given = {each.name: said[each.name] for each in fields(settings) if said[each.name] != each.default}
-    for name, value in fixed(type(settings), given).items():
+    for name, value in implied_by(type(settings), given).items():
         setattr(settings, name, value)
 
 

@@ -18,13 +18,13 @@ from eclectus.model.objects import DEVICE_MILLI, Spec, amount_of
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     if cluster.devices is None:
         return np.zeros(len(rows), dtype=bool)
-    return cluster.devices.room(rows, amount_of(spec.requests, DEVICE_MILLI))
+    return cluster.devices.has_room(rows, amount_of(spec.requests, DEVICE_MILLI))
 
 
 RULE = Rule(
     plugin="Devices",
     reason=f"node(s) had enough {DEVICE_MILLI} in all, but not on single devices",
-    asks=lambda spec: amount_of(spec.requests, DEVICE_MILLI) > 0,
+    applies=lambda spec: amount_of(spec.requests, DEVICE_MILLI) > 0,
     holds=_holds,
     after_room=True,
 )

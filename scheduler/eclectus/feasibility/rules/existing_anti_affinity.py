@@ -26,7 +26,7 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="InterPodAffinity",
     reason="node(s) didn't satisfy existing pods anti-affinity rules",
-    asks=lambda spec: bool(spec.matched_terms),
+    applies=lambda spec: bool(spec.matched_terms),
     holds=_holds,
     after_room=True,
 )

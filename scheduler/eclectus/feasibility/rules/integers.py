@@ -8,7 +8,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
-def integer(text: str) -> int | None:
+def parse_integer(text: str) -> int | None:
     """The 64-bit integer that the text spells, None where it spells none."""
     if len(text) > 63 or not _INTEGER.fullmatch(text):  # no label value is longer
         return None

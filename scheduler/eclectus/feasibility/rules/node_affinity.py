@@ -11,7 +11,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.labels import ABSENT
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules.integers import integer
+from eclectus.feasibility.rules.integers import parse_integer
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Requirement, Spec, Term
 
@@ -60,14 +60,14 @@ def _has_one(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
 
 
 def _compares(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
-    bound = integer(requirement.values[0]) if len(requirement.values) == 1 else None
+    bound = parse_integer(requirement.values[0]) if len(requirement.values) == 1 else None
     if bound is None:
         return np.zeros(len(rows), dtype=bool)
     column = cluster.labels.column(requirement.key)[rows]
     known = cluster.labels.codes(requirement.key)
     verdicts = np.zeros(len(known) + 1, dtype=bool)  # the last one answers ABSENT, which is -1
     for text, code in known.items():
-        number = integer(text)
+        number = parse_integer(text)
         if number is not None:
             verdicts[code] = number > bound if requirement.op == "Gt" else number < bound
     return verdicts[column]
@@ -113,6 +113,6 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="NodeAffinity",
     reason="node(s) didn't match Pod's node affinity/selector",
-    asks=lambda spec: bool(spec.node_selector) or spec.affinity is not None,
+    applies=lambda spec: bool(spec.node_selector) or spec.affinity is not None,
     holds=_holds,
 )

@@ -18,6 +18,6 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="NodeName",
     reason="node(s) didn't match the requested node name",
-    asks=lambda spec: bool(spec.node_name),
+    applies=lambda spec: bool(spec.node_name),
     holds=_holds,
 )

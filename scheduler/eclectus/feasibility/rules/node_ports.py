@@ -36,6 +36,6 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="NodePorts",
     reason="node(s) didn't have free ports for the requested pod ports",
-    asks=lambda spec: bool(spec.host_ports),
+    applies=lambda spec: bool(spec.host_ports),
     holds=_holds,
 )

@@ -18,6 +18,6 @@ def _holds(cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="NodeUnschedulable",
     reason="node(s) were unschedulable",
-    asks=lambda spec: not tolerated(_CORDON, spec.tolerations),
+    applies=lambda spec: not tolerated(_CORDON, spec.tolerations),
     holds=_holds,
 )

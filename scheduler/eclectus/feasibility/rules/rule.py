@@ -25,6 +25,6 @@ class Rule:
 
     plugin: str  # kube-scheduler's name for it
     reason: str  # the words of its refusal, as autoscalers parse them
-    asks: Callable[[Spec], bool]
+    applies: Callable[[Spec], bool]
     holds: Callable[[Cluster, Spec, Rows], Mask]
     after_room: bool = False  # whether kube-scheduler asks it only where there is room: matters for messages

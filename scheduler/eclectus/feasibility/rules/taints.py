@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules.integers import integer
+from eclectus.feasibility.rules.integers import parse_integer
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec, Taint, Toleration
 
@@ -22,7 +22,7 @@ Taints = tuple[Taint, ...]
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     """Whether any of the tolerations answers the taint."""
-    return any(_answers(toleration, taint) for toleration in tolerations)
+    return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
 def by_taint_set(cluster: Cluster, rows: Rows, verdict: Callable[[Taints], float]) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ def by_taint_set(cluster: Cluster, rows: Rows, verdict: Callable[[Taints], float
     return verdicts[sets]
 
 
-def _answers(toleration: Toleration, taint: Taint) -> bool:
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -56,7 +56,7 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _decimal(text: str) -> int | None:
-    number = integer(text)
+    number = parse_integer(text)
     return number if text == str(number) else None  # taints are stricter than labels: no sign, no zeros ahead
 
 
@@ -72,6 +72,6 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="TaintToleration",
     reason="node(s) had untolerated taint(s)",
-    asks=lambda _spec: True,
+    applies=lambda _spec: True,
     holds=_holds,
 )

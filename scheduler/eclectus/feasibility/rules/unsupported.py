@@ -24,6 +24,6 @@ def message(spec: Spec) -> str:
 RULE = Rule(
     plugin="Unsupported",  # ours alone: kube-scheduler has a plugin for each of these features
     reason="pod asks for features that Eclectus does not support yet",
-    asks=lambda spec: bool(spec.unsupported),
+    applies=lambda spec: bool(spec.unsupported),
     holds=_holds,
 )

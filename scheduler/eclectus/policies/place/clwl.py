@@ -20,7 +20,8 @@ from typing import Annotated
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -88,7 +89,7 @@ class DistributedLeastWait(CentralLeastWait):
             self._placed = np.zeros(len(every))
             self._backlog.refresh(view)
             self._seen = {
-                kind: self._backlog.wait(view, view.classes.of(*kind), every) for kind in self._asked
+                kind: self._backlog.wait(view, view.classes.current(*kind), every) for kind in self._asked
             }
             self._asked.clear()
         kind = (task_class.spec, task_class.workload)

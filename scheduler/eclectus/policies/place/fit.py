@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.policies.shared.by_cost import ByCost
 
 

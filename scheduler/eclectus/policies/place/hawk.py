@@ -70,4 +70,4 @@ class Stealing(Partition, Line):
 
 
 def _may_run(view: View, claim: Reservation, row: int) -> bool:
-    return view.classes.of(*claim.class_key).may_wait(row)
+    return view.classes.current(*claim.class_key).may_wait(row)

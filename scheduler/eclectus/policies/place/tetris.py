@@ -31,7 +31,8 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, PendingTasks, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 from eclectus.model.settings import Setting

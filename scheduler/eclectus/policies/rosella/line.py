@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Annotated
 
-from eclectus.cluster.scalars import cells
+from eclectus.cluster.scalars import scalars
 from eclectus.framework import Line, View
 from eclectus.maths.numbers import divide
 from eclectus.model.reservation import Reservation
@@ -77,8 +77,8 @@ class RosellaLine(Line):
 
 def _gain(view: View, claim: Reservation, ahead: int, victim: int, row: int) -> float:
     """How much sooner it ends on `row`, in times that it runs there; -inf where it does not start now."""
-    task_class = view.classes.of(*claim.class_key)
-    rate = cells(view.learn.speeds(task_class.workload).rate)
+    task_class = view.classes.current(*claim.class_key)
+    rate = scalars(view.learn.speeds(task_class.workload).rate)
     if not claim.is_tentative or not task_class.fits_now[row] or not rate[row] > 0:
         return -inf
     pace = task_class.scalars.service_slots[victim] * rate[victim]

@@ -13,7 +13,8 @@ from math import fsum, inf
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
@@ -36,7 +37,7 @@ class Backlog:
         """Catch up with the cluster."""
         usage, capacity = view.cluster.usage, view.cluster.capacity
         changed = usage.since(self._place) if len(self._tasks) == capacity else None
-        self._place = usage.end
+        self._place = usage.head
         if changed is None:
             self._queued, self._tasks = np.zeros((2, capacity))
             self._ends = np.full((capacity, 1), -inf)

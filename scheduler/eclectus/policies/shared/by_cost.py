@@ -6,7 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterator
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Task
 

@@ -84,14 +84,14 @@ class OldPicture(PlacePolicy):
         return Enqueue(answer.task, answer.row) if may_wait else Unschedulable(answer.task)
 
     def _seen(self, truth: View) -> View:
-        if self._picture is None or self._shape != truth.cluster.shape.end:
+        if self._picture is None or self._shape != truth.cluster.shape.head:
             shares = {} if self._within.counted_by is None else {id(self._within): truth.shares(self)}
             self._picture = truth.with_cluster(_same_nodes(truth.cluster), shares)
-            self._shape, self._due = truth.cluster.shape.end, truth.now
+            self._shape, self._due = truth.cluster.shape.head, truth.now
         if truth.now >= self._due:
             seen = self._picture.cluster
             seen.layers[:], seen.scored[:] = truth.cluster.layers, truth.cluster.scored
-            seen.usage.restart()
+            seen.usage.record_all()
             self._due = (floor(truth.now / self._age) + 1) * self._age
         self._picture.now = truth.now
         self._picture.classes.cycle = truth.classes.cycle

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
-from eclectus.model.settings import settle
+from eclectus.model.settings import apply_implied
 from eclectus.policies.rosella.learn.effective_rates import Beliefs
 from eclectus.policies.rosella.learn.exports import Exports
 from eclectus.policies.rosella.learn.failure_detector import Judging
@@ -44,7 +44,7 @@ class RosellaLearn(LearnSettings, Learn):
     """Rates per node and workload from a window of completions."""
 
     def __post_init__(self) -> None:
-        settle(self)
+        apply_implied(self)
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
         self.load, self.watch = Load(self.capacity), Watch()
         self.rates = Rates(self.prior_samples, self.half_life, self.window, self.most_workloads, test)

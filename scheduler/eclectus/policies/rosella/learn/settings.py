@@ -136,6 +136,6 @@ class LearnSettings:
         Setting(
             "paper: one rate a node, windows of the paper's length, and nothing fades or is looked for",
             why="unset, that of place; the paper's learner is late wherever speeds change: docs/ablations.md",
-            fixes=PAPER,
+            implies=PAPER,
         ),
     ] = "eclectus"

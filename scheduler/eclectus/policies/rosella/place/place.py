@@ -34,12 +34,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, NodeScalars, TaskClass
+from eclectus.feasibility.class_arrays import NodeScalars
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Profile, Unschedulable, View
 from eclectus.maths.numbers import Arithmetic
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
-from eclectus.model.settings import Setting, settle
+from eclectus.model.settings import Setting, apply_implied
 from eclectus.policies.rosella.place.compare import KEYS
 from eclectus.policies.rosella.place.query import QUERIES
 from eclectus.policies.rosella.place.replan import Replan
@@ -132,12 +134,12 @@ class Rosella(PlacePolicy):
             "paper: two draws in proportion to speed, the shorter queue gets the task, and the paper's "
             "learner; nothing may be said against it",
             why="to the letter the paper loses to a central queue at high load: docs/ablations.md",
-            fixes=PAPER,
+            implies=PAPER,
         ),
     ] = "eclectus"
 
     def __post_init__(self) -> None:
-        settle(self)
+        apply_implied(self)
         if self.view == "sample" and self.replan:
             raise SettingsError(
                 "replan", "re-planning needs the full view; leave replan out or set view: full"

@@ -37,7 +37,8 @@ from math import log
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.task_class import Floats, TaskClass
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from eclectus.cluster.changelog import Rows
-from eclectus.cluster.scalars import cells
-from eclectus.feasibility.task_class import NodeScalars
+from eclectus.cluster.scalars import scalars
+from eclectus.feasibility.class_arrays import NodeScalars
 from eclectus.framework import Action, Enqueue, Speeds, Unschedulable, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
@@ -40,7 +40,7 @@ class Sample:
             return Unschedulable(task)
         if len(drawn) == 1:
             return Enqueue(task, drawn[0])
-        return Enqueue(task, min(drawn, key=partial(self._cost, task_class.scalars, cells(speeds.rate))))
+        return Enqueue(task, min(drawn, key=partial(self._cost, task_class.scalars, scalars(speeds.rate))))
 
     def _draw_distinct(self, view: View, rows: Rows, speeds: Speeds) -> list[int]:
         drawn: list[int] = []

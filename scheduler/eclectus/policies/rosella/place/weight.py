@@ -39,9 +39,9 @@ class Weight:
         """As it stands, or stood not long ago."""
         if self._fixed is not None:
             return self._fixed
-        seen, place = self._seen.get(task_class), view.cluster.usage.end
+        seen, place = self._seen.get(task_class), view.cluster.usage.head
         if seen is None:
-            if len(self._seen) >= view.classes.most:
+            if len(self._seen) >= view.classes.max_classes:
                 self._seen.clear()
             seen = self._seen[task_class] = self._look(view, task_class, None)
         elif (place - seen.place) * CHANGES > len(view.cluster):
@@ -58,4 +58,4 @@ class Weight:
             kept = exp(-(view.now - last.at) * pace / (MEMORY * total))
             load = kept * last.load + (1.0 - kept) * load
         theta = weight_of_waiting(load, total / max(len(rows), 1))
-        return Seen(view.cluster.usage.end, view.now, load, theta)
+        return Seen(view.cluster.usage.head, view.now, load, theta)
