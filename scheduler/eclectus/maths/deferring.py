@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LOAD_MOST = 0.98
-THETA_MOST = 4.0
+MAX_LOAD = 0.98
+MAX_THETA = 4.0
 STEP = 1.1
-MOST = 10**9  # stands for any number: nodes with room that do no work are worse than any wait
+UNLIMITED = 10**9  # stands for any number: nodes with room that do no work are worse than any wait
 
 
 def worth_waiting(theta: float, over: Floats, pace: Floats, service: Floats, limit: float) -> int:
@@ -47,14 +47,14 @@ def worth_waiting(theta: float, over: Floats, pace: Floats, service: Floats, lim
     better = service < limit
     reach = (limit - service[better]) * pace[better] / theta
     places = np.where(reach > 1.0, np.maximum(np.ceil(reach - over[better]), 0.0), 0.0)
-    return int(min(places.sum(), MOST))
+    return int(min(places.sum(), UNLIMITED))
 
 
 def weight_of_waiting(load: float, slots: float) -> float:
     """theta, a power of STEP up to THETA_MOST."""
-    load = min(load, LOAD_MOST)
+    load = min(load, MAX_LOAD)
     theta = 1.0 + 0.5 * slots**0.6 * (load / (1.0 - load)) ** 0.8
-    return min(float(STEP ** round(log(theta, STEP))), THETA_MOST)
+    return min(float(STEP ** round(log(theta, STEP))), MAX_THETA)
 
 
 def pace_in_use(queue: Floats, slots: Floats, rate: Floats) -> float:

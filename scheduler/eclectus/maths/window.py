@@ -26,18 +26,18 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LOAD_LEAST, LOAD_MOST = 0.05, 0.98
+MIN_LOAD, MAX_LOAD = 0.05, 0.98
 LENGTH_FACTOR = (
     2.0  # c1: a chance of about n^(-c1/2) to cut off each of n healthy idle nodes (rosella.md 5.3)
 )
-LENGTH_LEAST = 8
-NODES_LEAST = 20  # fewer nodes ask for no less certainty: n^-x would be no small chance
+MIN_LENGTH = 8
+MIN_NODES = 20  # fewer nodes ask for no less certainty: n^-x would be no small chance
 
 
 def load_ratio(arrivals: float, capacity: float) -> float:
     """alpha; both tasks/s. Nothing known of the capacity counts as full load, the cautious end."""
-    share = arrivals / capacity if capacity > 0 else LOAD_MOST
-    return min(max(share, LOAD_LEAST), LOAD_MOST)
+    share = arrivals / capacity if capacity > 0 else MAX_LOAD
+    return min(max(share, MIN_LOAD), MAX_LOAD)
 
 
 def error_aimed(load: float) -> float:
@@ -48,7 +48,7 @@ def error_aimed(load: float) -> float:
 def window_length(nodes: int, error: float, variation: float, *, most: int) -> int:
     """L, from LENGTH_LEAST to `most`, which goes first; `variation` is C^2."""
     wanted = LENGTH_FACTOR * log(max(nodes, 2)) * (1.0 + variation) / error**2
-    return min(most, max(LENGTH_LEAST, ceil(min(wanted, float(most)))))
+    return min(most, max(MIN_LENGTH, ceil(min(wanted, float(most)))))
 
 
 def cut_off_rate(capacity: float, load: float, nodes: int, share: float) -> float:
@@ -70,4 +70,4 @@ def cut_seconds(samples: Floats, rate: float, margin: Floats) -> Floats:
 
 def unlikelihood(nodes: int, certainty: float) -> float:
     """x ln(n): the logarithm of how unlikely a thing must be before a node is judged by it."""
-    return certainty * log(max(nodes, NODES_LEAST))
+    return certainty * log(max(nodes, MIN_NODES))

@@ -25,7 +25,7 @@ from eclectus.maths.numbers import divide
 from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
 
-PLACES = 8  # of one line, evenly spaced, that are looked at
+POSITIONS = 8  # of one line, evenly spaced, that are looked at
 
 
 @dataclass(eq=False)
@@ -68,7 +68,7 @@ class RosellaLine(Line):
         """The task of this line that gains most on `row`, and how many times its running there."""
         line = view.node_queues[victim]
         best: tuple[float, int, Reservation | None] = (self.bound, victim, None)
-        for at in range(0, len(line), -(-len(line) // PLACES)):
+        for at in range(0, len(line), -(-len(line) // POSITIONS)):
             gain = _gain(view, line[at], at, victim, row)
             if gain > best[0]:
                 best = (gain, victim, line[at])

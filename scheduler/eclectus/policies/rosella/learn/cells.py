@@ -6,7 +6,7 @@ from math import log
 
 from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, changed_since, step
-from eclectus.maths.samples import Samples
+from eclectus.maths.estimators.samples import Samples
 
 Stale = list[tuple[int, float]]
 """(workload, time): samples of the workload from before that time are of another speed."""
@@ -43,12 +43,12 @@ class NodeCells:
             found = self.by_workload[workload] = Cell()
         return found
 
-    def test(self, cell: Cell, score: float, at: float, slack: float) -> None:
+    def add_score(self, cell: Cell, score: float, at: float, slack: float) -> None:
         """Put one more score of the cell to both tests."""
         cell.sums = step(numbers, cell.sums, score, at, slack)
         self.sums = step(numbers, self.sums, score, at, slack)
 
-    def alarm(self, workload: int, threshold: float) -> Stale:
+    def check_alarm(self, workload: int, threshold: float) -> Stale:
         """What the newest score, of this workload, has shown to be stale; its tests begin anew."""
         since = changed_since(self.sums, threshold + log(len(self.by_workload)))
         if since is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.framework import LearnedCell
-from eclectus.maths.ratio import TRACE, confidences
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, confidences
 from eclectus.model.learned import (
     LearnedGroup,
     LearnedLoad,
@@ -18,7 +18,7 @@ from eclectus.model.learned import (
     LearnedWork,
     NodeState,
 )
-from eclectus.policies.rosella.learn.liveness import Watch
+from eclectus.policies.rosella.learn.liveness import Liveness
 from eclectus.policies.rosella.learn.load import Load
 from eclectus.policies.rosella.learn.rates import Rates
 
@@ -26,8 +26,8 @@ from eclectus.policies.rosella.learn.rates import Rates
 class Exports:
     """Reads all, changes nothing."""
 
-    def __init__(self, rates: Rates, watch: Watch, load: Load) -> None:
-        self._rates, self._watch, self._load = rates, watch, load
+    def __init__(self, rates: Rates, watch: Liveness, load: Load) -> None:
+        self._rates, self._liveness, self._load = rates, watch, load
 
     def learned_cells(self, nodes: Mapping[int, str]) -> Iterator[LearnedCell]:
         """Every cell with samples; of a dead node as history."""
@@ -61,7 +61,7 @@ class Exports:
         recent = {workload: rates.recent.item(index) for workload, index in rates.index.items()}
         total = sum(recent.values())
         shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
-        return LearnedLoad(self._load.surge(now), self._load.capacity, shares)
+        return LearnedLoad(self._load.arrivals_upper(now), self._load.capacity, shares)
 
     def summary(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> LearnedSummary:
         """What is known in all, by group of nodes (by row, -1 for none)."""
@@ -80,7 +80,7 @@ class Exports:
     def _by_group(self, groups: NDArray[np.intp]) -> Iterator[LearnedGroup]:
         matrix = self._rates.matrix
         for workload, index in self._rates.index.items():
-            seen = np.flatnonzero((matrix.count[index] > TRACE) & (groups >= 0))
+            seen = np.flatnonzero((matrix.count[index] > NEGLIGIBLE) & (groups >= 0))
             if not len(seen):
                 continue
             rate, count, of = matrix.rate[index, seen], matrix.count[index, seen], groups[seen]
@@ -112,8 +112,8 @@ class Exports:
         return {index: workload for workload, index in self._rates.index.items()}
 
     def _state(self, row: int) -> NodeState:
-        if self._watch.is_dead(row):
+        if self._liveness.is_dead(row):
             return "dead"
-        if self._watch.share.item(row) < 1.0:
+        if self._liveness.share.item(row) < 1.0:
             return "suspect"
         return "live" if self._rates.has_samples(row) else "unknown"

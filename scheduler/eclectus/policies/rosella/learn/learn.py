@@ -28,10 +28,10 @@ from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 from eclectus.model.settings import settle
-from eclectus.policies.rosella.learn.effective_rates import Beliefs
+from eclectus.policies.rosella.learn.effective_rates import EffectiveRates
 from eclectus.policies.rosella.learn.exports import Exports
-from eclectus.policies.rosella.learn.failure_detector import Judging
-from eclectus.policies.rosella.learn.liveness import Watch
+from eclectus.policies.rosella.learn.failure_detector import FailureDetector
+from eclectus.policies.rosella.learn.liveness import Liveness
 from eclectus.policies.rosella.learn.load import Load
 from eclectus.policies.rosella.learn.rates import Rates, Sensitivity
 from eclectus.policies.rosella.learn.settings import LearnSettings
@@ -46,13 +46,13 @@ class RosellaLearn(LearnSettings, Learn):
     def __post_init__(self) -> None:
         settle(self)
         test = Sensitivity(self.alarm_slack, self.alarm_threshold)
-        self.load, self.watch = Load(self.capacity), Watch()
+        self.load, self.liveness = Load(self.capacity), Liveness()
         self.rates = Rates(self.prior_samples, self.half_life, self.window, self.most_workloads, test)
-        self._beliefs = Beliefs(self.rates.matrix, self.watch, self.untried_share)
-        self._exports = Exports(self.rates, self.watch, self.load)
-        self._judging = Judging(
+        self._effective_rates = EffectiveRates(self.rates.matrix, self.liveness, self.untried_share)
+        self._exports = Exports(self.rates, self.liveness, self.load)
+        self._failure_detector = FailureDetector(
             self.rates,
-            self.watch,
+            self.liveness,
             self.load,
             certainty=self.certainty,
             spare_share=self.spare_share,
@@ -68,18 +68,18 @@ class RosellaLearn(LearnSettings, Learn):
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """A row begins as unknown."""
-        self.watch.open_rows(capacity)
+        self.liveness.open_rows(capacity)
         self.rates.add_node(row, capacity)
         self._names[row], self._rows[node], self._epochs[row] = node, row, 0
-        if self._beliefs.rows < capacity:
-            self._beliefs.renew()
+        if self._effective_rates.rows < capacity:
+            self._effective_rates.rebuild()
 
     def remove_node(self, row: int) -> None:
         """What was known of the row goes with its node."""
         del self._rows[self._names.pop(row)], self._epochs[row]
         self.rates.remove_node(row)
-        self.watch.clear_row(row)
-        self._beliefs.renew_row(row)
+        self.liveness.clear_row(row)
+        self._effective_rates.update_row(row)
 
     # -- what happens --------------------------------------------------------------------------
 
@@ -91,42 +91,42 @@ class RosellaLearn(LearnSettings, Learn):
 
     def started(self, uid: str, row: int, workload: str, now: float) -> None:
         """From now on the node has this to finish."""
-        self.watch.started(uid, row, self._told_apart(workload), now)
+        self.liveness.started(uid, row, self._workload_key(workload), now)
 
     def left(self, uid: str, now: float) -> None:
         """And now it has not."""
-        self.watch.left(uid, now)
+        self.liveness.left(uid, now)
 
     def observe(self, done: Completion) -> None:
         """One more sample of the node, if its time tells of the node as it is."""
         row, now = done.row, done.at
-        is_due, believed = self._is_due(now), self.watch.share.item(row)
-        if not self.watch.ended(row, now - done.seconds, now):
-            self._beliefs.renew_row(row)
+        is_due, believed = self._is_due(now), self.liveness.share.item(row)
+        if not self.liveness.ended(row, now - done.seconds, now):
+            self._effective_rates.update_row(row)
             return
         if is_due:
             self._fade(now)
-        workload = self.rates.workload(self._told_apart(done.workload))
+        workload = self.rates.workload(self._workload_key(done.workload))
         calls_for_a_fit = self.rates.add(workload, row, done.seconds, now)
         self._epochs[row] += 1
-        is_back = self._return(row)
+        is_back = self._check_revived(row)
         if is_due or calls_for_a_fit or is_back:
             self._refresh(now)
-        elif self.watch.share.item(row) != 1.0 or believed != 1.0:
-            self._beliefs.renew_row(row)
+        elif self.liveness.share.item(row) != 1.0 or believed != 1.0:
+            self._effective_rates.update_row(row)
         else:
-            self._beliefs.renew_cell(workload, row)
+            self._effective_rates.update_cell(workload, row)
 
-    def _told_apart(self, workload: str) -> str:
+    def _workload_key(self, workload: str) -> str:
         return workload if self.by == "workload" else ""
 
-    def _return(self, row: int) -> bool:
+    def _check_revived(self, row: int) -> bool:
         """Whether a dead node is alive again; then only what it has shown since counts."""
-        since = self.watch.back_since(row)
+        since = self.liveness.revived_since(row)
         if since is None:
             return False
         for workload, _ in self.rates.cells(row):
-            self.rates.give_up(workload, row, since)
+            self.rates.drop_before(workload, row, since)
         return True
 
     # -- time ----------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ class RosellaLearn(LearnSettings, Learn):
             self.rates.drop_aged(now)
             self._dropped_at = now
         self.rates.refresh(len(self._names), error_aimed(self.load.ratio(now)))
-        for row in self._judging.judge(now, self._names):
+        for row in self._failure_detector.check(now, self._names):
             self._epochs[row] += 1
-        self._beliefs.renew()
+        self._effective_rates.rebuild()
         self._refreshed_at, self._is_stale = now, False
 
     # -- what is believed ----------------------------------------------------------------------
@@ -157,8 +157,8 @@ class RosellaLearn(LearnSettings, Learn):
         """Rates of this workload, 0 for dead nodes; for one never seen, what nodes are worth for all work."""
         if self._is_stale:
             self._refresh(self._now)
-        workload = self._told_apart(workload)
-        return self._beliefs.speeds(workload, self.rates.index.get(workload))
+        workload = self._workload_key(workload)
+        return self._effective_rates.speeds(workload, self.rates.index.get(workload))
 
     # -- for people, and for those who come after ----------------------------------------------------
 
@@ -189,7 +189,7 @@ class RosellaLearn(LearnSettings, Learn):
         self._fade(max(self._now, known.at))
         self.rates.clear(row)
         for work in known.work:
-            workload = self.rates.workload(self._told_apart(work.workload))
+            workload = self.rates.workload(self._workload_key(work.workload))
             self.rates.recall(workload, row, work.rate, work.samples, known.at)
         self._epochs[row], self._is_stale = known.epoch, True
-        self._beliefs.renew()
+        self._effective_rates.rebuild()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from eclectus.maths.arrivals import ArrivalRate
-from eclectus.maths.slow_floor import SlowFloor
+from eclectus.maths.estimators.arrivals import ArrivalRate
+from eclectus.maths.estimators.low_percentile import LowPercentile
 from eclectus.maths.window import load_ratio
 
 
@@ -13,7 +13,7 @@ class Load:
     def __init__(self, capacity: float | None) -> None:
         self._capacity = capacity
         self._arrivals = ArrivalRate()
-        self.floor = SlowFloor()  # of what all nodes together are believed to do
+        self.measured_capacity = LowPercentile()  # of what all nodes together are believed to do
         self.count = 0  # tasks that have come to any scheduler
 
     def arrived(self, now: float) -> None:
@@ -25,14 +25,14 @@ class Load:
         """Tasks of all schedulers."""
         return self._arrivals.slow(now)
 
-    def surge(self, now: float) -> float:
+    def arrivals_upper(self, now: float) -> float:
         """The same, quick to rise and slow to fall: what spare capacity is reckoned by."""
         return max(self._arrivals.fast(now), self._arrivals.slow(now))
 
     @property
     def capacity(self) -> float:
         """mu_bar: what the operator has set, else the slow lower bound."""
-        return self.floor.value if self._capacity is None else self._capacity
+        return self.measured_capacity.value if self._capacity is None else self._capacity
 
     def ratio(self, now: float) -> float:
         """alpha_hat."""

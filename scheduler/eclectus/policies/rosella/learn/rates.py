@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.maths.ratio import Floats, RatioMatrix, confidence, relative_error
-from eclectus.maths.samples import Samples
-from eclectus.maths.spread import Spread
+from eclectus.maths.estimators.ratio import Floats, RatioMatrix, confidence, relative_error
+from eclectus.maths.estimators.samples import Samples
+from eclectus.maths.estimators.spread import Spread
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
 
-HALF_LIVES = 4.0  # without a sample for so long, what a node has shown at a kind of work is forgotten
+FORGET_HALF_LIVES = 4.0  # without a sample for so long, what a node has shown at a kind of work is forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Rates:
         self.taken = self.alarms = 0  # samples and changes of speed, since the start
         self._window, self._most_workloads, self._test = window, most_workloads, test
         self._spread: list[Spread] = []  # by index, as are…
-        self._seen: list[int] = []  # …samples ever taken,
-        self._length: list[int] = []  # …and how many are kept of each node
+        self._sample_counts: list[int] = []  # …samples ever taken,
+        self._window_lengths: list[int] = []  # …and how many are kept of each node
         self._nodes: dict[int, NodeCells] = {}
 
     # -- rows and workloads --------------------------------------------------------------------
@@ -61,21 +61,25 @@ class Rates:
         """The index of a workload, now the newest seen; beyond the bound it takes the place of the oldest."""
         index = self.index.pop(name, None)
         if index is None:
-            index = self._open() if len(self.index) < self._most_workloads else self._reuse()
+            index = self._new_index() if len(self.index) < self._most_workloads else self._reuse_index()
         self.index[name] = index
         return index
 
-    def _open(self) -> int:
+    def _new_index(self) -> int:
         self._spread.append(Spread())
-        self._seen.append(0)
-        self._length.append(self._window)
+        self._sample_counts.append(0)
+        self._window_lengths.append(self._window)
         self.recent = np.append(self.recent, 0.0)
         return self.matrix.open_workload()
 
-    def _reuse(self) -> int:
+    def _reuse_index(self) -> int:
         index = self.index.pop(next(iter(self.index)))
         self.matrix.clear_workload(index)
-        self._spread[index], self._seen[index], self._length[index] = Spread(), 0, self._window
+        self._spread[index], self._sample_counts[index], self._window_lengths[index] = (
+            Spread(),
+            0,
+            self._window,
+        )
         self.recent[index] = 0.0
         for node in self._nodes.values():
             node.by_workload.pop(index, None)
@@ -88,23 +92,23 @@ class Rates:
         node = self._nodes[row]
         cell = node.cell(workload)
         score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
-        node.test(cell, score, at, self._test.slack)
-        beyond = len(cell.samples) + 1 - self._length[workload]
+        node.add_score(cell, score, at, self._test.slack)
+        beyond = len(cell.samples) + 1 - self._window_lengths[workload]
         gone, took = self._oldest(cell, min(beyond, 2))  # a shorter window is reached in a while
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
-        for stale, since in node.alarm(workload, self._test.threshold):
+        for stale, since in node.check_alarm(workload, self._test.threshold):
             self.alarms += 1
-            self.give_up(stale, row, since)
+            self.drop_before(stale, row, since)
         self.recent[workload] += weight
-        self._seen[workload] += 1
+        self._sample_counts[workload] += 1
         self.taken += 1
         # A workload's first samples are its smallest tasks, since those end first: its size must be
         # fitted again each time its samples have doubled, however little time has passed.
-        return is_first or self._seen[workload].bit_count() == 1
+        return is_first or self._sample_counts[workload].bit_count() == 1
 
-    def give_up(self, workload: int, row: int, since: float) -> None:
+    def drop_before(self, workload: int, row: int, since: float) -> None:
         """Forget samples of one cell from before that time."""
         samples = self._nodes[row].by_workload[workload].samples
         self._drop(workload, row, len(samples) - samples.count_since(since))
@@ -141,13 +145,13 @@ class Rates:
     def refresh(self, nodes: int, error: float) -> None:
         """Fit everything to all samples, and the length of windows to the relative error aimed at."""
         self.matrix.refresh()
-        self._length = [
+        self._window_lengths = [
             window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
         ]
 
     def drop_aged(self, now: float) -> None:
         """Forget cells without a young sample: O(cells)."""
-        oldest = now - HALF_LIVES * self.matrix.half_life
+        oldest = now - FORGET_HALF_LIVES * self.matrix.half_life
         for row, node in self._nodes.items():
             for workload, cell in list(node.by_workload.items()):
                 if not cell.samples or cell.samples.newest_at < oldest:

@@ -42,49 +42,49 @@ from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
 from eclectus.policies.rosella.place.compare import least_wait
-from eclectus.policies.rosella.place.weight import Weight
+from eclectus.policies.rosella.place.weight import WaitingWeight
 
 SPEED_STEP = 1.25  # rates within this factor count as equal
 LOG_STEP = log(SPEED_STEP)
 SPREAD = 1e-3  # how much, at most, room decides among nodes of equal cost
 
 
-PLANNED_MOST = 4  # tasks of a class planned one by one in a round: what other classes see of its queue
+DEFERRED_PER_CLASS = 4  # tasks of a class planned one by one in a round: what other classes see of its queue
 
 
 @dataclass
-class Waiting:
+class DeferredTasks:
     """Those of one class that one round has left waiting though nodes have room."""
 
-    planned: int = 0  # one by one, each meant for its node
-    passed: int = 0  # behind them, not looked at: waiting is better for all of them
-    is_vain: bool = False  # the first in line has waited for nothing: nobody else shall
+    answered: int = 0  # one by one, each meant for its node
+    skipped: int = 0  # behind them, not looked at: waiting is better for all of them
+    is_expired: bool = False  # the first in line has waited for nothing: nobody else shall
 
 
 class Replan:
     """The answers of one round; everything else they need is in the view."""
 
     def __init__(self, theta: float | None, soft_weight: float) -> None:
-        self._weight, self._soft_weight = Weight(theta), soft_weight
+        self._weight, self._soft_weight = WaitingWeight(theta), soft_weight
 
     def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
         """Place each task, plan it on a busy node, or refuse it when no node has room for its class."""
-        waits: dict[TaskClass, Waiting] = {}
+        waits: dict[TaskClass, DeferredTasks] = {}
         for task in turns:
             task_class = view.task_class(task)
             if not task_class.fits_now_count:
                 yield Unschedulable(task)
                 continue
-            waiting = waits.setdefault(task_class, Waiting())
+            waiting = waits.setdefault(task_class, DeferredTasks())
             action = self._answer(view, task, task_class, waiting)
             yield action
             if isinstance(action, Defer):
-                waiting.planned += 1
-                if waiting.planned >= PLANNED_MOST:
-                    more = self._worth_waiting(view, view.task_class(task)) - waiting.passed
-                    waiting.passed += turns.skip(task, more)
+                waiting.answered += 1
+                if waiting.answered >= DEFERRED_PER_CLASS:
+                    more = self._worth_waiting(view, view.task_class(task)) - waiting.skipped
+                    waiting.skipped += turns.skip(task, more)
 
-    def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: Waiting) -> Action:
+    def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
         theta = self._weight.of(view, task_class)
         ranking = view.ranking(
             task_class, lambda group, rows: self._cost(view, group, rows, theta), (self, theta)
@@ -95,24 +95,24 @@ class Replan:
         row, _ = best
         if task_class.fits_now[row]:
             return Place(task, row)
-        settle = self._best_open(view, task_class)
+        settle = self._best_with_room(view, task_class)
         if settle is None:
             return Unschedulable(task)
         open_row, service_seconds = settle
         until = view.deferred_since.get(task.uid, view.now) + service_seconds
-        if view.now >= until and not waiting.planned:
-            waiting.is_vain = True
-        if waiting.is_vain or view.now >= until or self._is_taken(view, task_class, waiting):
+        if view.now >= until and not waiting.answered:
+            waiting.is_expired = True
+        if waiting.is_expired or view.now >= until or self._has_enough_waiting(view, task_class, waiting):
             return Place(task, open_row)
         return Defer(task, row, until)
 
-    def _is_taken(self, view: View, task_class: TaskClass, waiting: Waiting) -> bool:
+    def _has_enough_waiting(self, view: View, task_class: TaskClass, waiting: DeferredTasks) -> bool:
         """Whether those passed over, who count in no array, have taken all places worth waiting for."""
-        return waiting.passed > 0 and self._worth_waiting(view, task_class) <= waiting.passed
+        return waiting.skipped > 0 and self._worth_waiting(view, task_class) <= waiting.skipped
 
     def _worth_waiting(self, view: View, task_class: TaskClass) -> int:
         """How many more tasks than are meant for busy nodes had better wait for one."""
-        settle = self._best_open(view, task_class)
+        settle = self._best_with_room(view, task_class)
         if settle is None:
             return 0
         rows = np.flatnonzero(task_class.feasible & ~task_class.fits_now)
@@ -122,21 +122,21 @@ class Replan:
         theta = self._weight.of(view, task_class)
         return worth_waiting(theta, task_class.overflow[rows], pace, service, settle[1])
 
-    def _best_open(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
+    def _best_with_room(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
         """The best node with room, and the seconds a task runs there."""
         return view.ranking(
-            task_class, lambda group, rows: self._open_cost(view, group, rows), (self, "open")
+            task_class, lambda group, rows: self._cost_with_room(view, group, rows), (self, "open")
         ).best()
 
     def _cost(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
         """Least first; inf where the class must not go or should not wait."""
         rate = view.speeds(task_class).rate
         if task_class.spec.long_running:
-            return self._open_cost(view, task_class, rows)
+            return self._cost_with_room(view, task_class, rows)
         cost = theta * least_wait(np, task_class, rate, rows) + self._service(task_class, rate, rows)
         return np.where(task_class.feasible[rows], cost, np.inf)
 
-    def _open_cost(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+    def _cost_with_room(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         """Seconds to run, on nodes with room."""
         cost = self._service(task_class, view.speeds(task_class).rate, rows)
         if task_class.spec.long_running:  # q + 1 over k: the node's load with this task on it

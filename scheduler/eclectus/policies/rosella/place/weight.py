@@ -14,48 +14,48 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.maths.deferring import pace_in_use, weight_of_waiting
 
-CHANGES = 32  # looks at all nodes while all of them change once
-MEMORY = 5.0  # mean times of a task over which the load is averaged: what is so for a moment is no load
+MEASUREMENTS_PER_TURNOVER = 32  # looks at all nodes while all of them change once
+MEAN_TIMES = 5.0  # mean times of a task over which the load is averaged: what is so for a moment is no load
 
 
 @dataclass
-class Seen:
+class Measurement:
     """One class at the last look."""
 
-    place: int  # where the journal stood
+    cursor: int  # where the journal stood
     at: float  # seconds
     load: float
     theta: float
 
 
-class Weight:
+class WaitingWeight:
     """theta by class."""
 
     def __init__(self, fixed: float | None) -> None:
         self._fixed = fixed
-        self._seen: dict[TaskClass, Seen] = {}
+        self._measured: dict[TaskClass, Measurement] = {}
 
     def of(self, view: View, task_class: TaskClass) -> float:
         """As it stands, or stood not long ago."""
         if self._fixed is not None:
             return self._fixed
-        seen, place = self._seen.get(task_class), view.cluster.usage.end
+        seen, place = self._measured.get(task_class), view.cluster.usage.end
         if seen is None:
-            if len(self._seen) >= view.classes.most:
-                self._seen.clear()
-            seen = self._seen[task_class] = self._look(view, task_class, None)
-        elif (place - seen.place) * CHANGES > len(view.cluster):
-            seen = self._seen[task_class] = self._look(view, task_class, seen)
+            if len(self._measured) >= view.classes.most:
+                self._measured.clear()
+            seen = self._measured[task_class] = self._measure(view, task_class, None)
+        elif (place - seen.cursor) * MEASUREMENTS_PER_TURNOVER > len(view.cluster):
+            seen = self._measured[task_class] = self._measure(view, task_class, seen)
         return seen.theta
 
-    def _look(self, view: View, task_class: TaskClass, last: Seen | None) -> Seen:
+    def _measure(self, view: View, task_class: TaskClass, last: Measurement | None) -> Measurement:
         rows = task_class.waitable_rows
         slots = task_class.service_slots[rows]
         rate = view.speeds(task_class).rate[rows] * task_class.background_free[rows]
         load = pace_in_use(task_class.overflow[rows] + slots - 1.0, slots, rate)
         total, pace = float(slots.sum()), float(slots @ rate)
         if last is not None and pace > 0:
-            kept = exp(-(view.now - last.at) * pace / (MEMORY * total))
+            kept = exp(-(view.now - last.at) * pace / (MEAN_TIMES * total))
             load = kept * last.load + (1.0 - kept) * load
         theta = weight_of_waiting(load, total / max(len(rows), 1))
-        return Seen(view.cluster.usage.end, view.now, load, theta)
+        return Measurement(view.cluster.usage.end, view.now, load, theta)

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 SWEEPS = 3  # alternations a refresh; they start from the last refresh and so need no more
-TRACE = 1e-6  # of a sample: less than that is none
-ENOUGH = 1.0 / 3.0  # error of a rate that placement bears at any load (rosella.md 4.4)
+NEGLIGIBLE = 1e-6  # of a sample: less than that is none
+TOLERANCE = 1.0 / 3.0  # error of a rate that placement bears at any load (rosella.md 4.4)
 
 
 class RatioMatrix:
@@ -130,9 +130,9 @@ class RatioMatrix:
         """Fit sizes and node factors to all samples and mend every rate: O(C N)."""
         k = self.prior_samples
         of_work = self.count.sum(axis=1)
-        seen = of_work > TRACE
+        seen = of_work > NEGLIGIBLE
         self.samples = self.count.sum(axis=0)
-        known = self.samples > TRACE
+        known = self.samples > NEGLIGIBLE
         self.factor[~known] = 1.0
         for _ in range(SWEEPS if known.any() else 0):
             spent = (self.seconds / self.size[:, None]).sum(axis=0)
@@ -167,12 +167,12 @@ def relative_error(variation: float, samples: float) -> float:
 
 def confidence(error: float) -> float:
     """The chance that a rate of this relative standard error is within a third of the truth; 0..1."""
-    return erf(ENOUGH / error / sqrt(2.0)) if error > 0 else 1.0
+    return erf(TOLERANCE / error / sqrt(2.0)) if error > 0 else 1.0
 
 
 def confidences(variation: float, samples: Floats) -> Floats:
     """The same for many rates of one variation at once, all of them with samples."""
     if variation <= 0:
         return np.ones_like(samples)
-    found: Floats = np.interp(ENOUGH * np.sqrt(samples / (2.0 * variation)), _STEPS, _ERF)
+    found: Floats = np.interp(TOLERANCE * np.sqrt(samples / (2.0 * variation)), _STEPS, _ERF)
     return found

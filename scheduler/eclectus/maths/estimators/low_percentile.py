@@ -15,7 +15,7 @@ PERIODS = 60  # an hour of them
 PERCENTILE = 5.0
 
 
-class SlowFloor:
+class LowPercentile:
     """One reading a period; what comes between is not looked at.
 
     The first comes when a period is over: before that hardly anything has been seen, and an hour is long.
@@ -32,7 +32,7 @@ class SlowFloor:
             self._due = now + PERIOD_SECONDS
         return now >= self._due
 
-    def read(self, quantity: float, now: float) -> None:
+    def add(self, quantity: float, now: float) -> None:
         """Take a reading."""
         self._readings.append(quantity)
         self._due = now + PERIOD_SECONDS

@@ -22,11 +22,11 @@ from math import exp, log
 from eclectus.maths.cusum import CLIP
 
 MEMORY = 100.0  # samples; short beside a change of all nodes, long beside the share one node has in them
-BEGINNING = 16.0  # samples that the first assumption weighs
-LEAST = 0.25  # a spread below a quarter is not looked at more closely: such changes do not matter
-MEAN_OF_NORMAL = 0.7979  # E|z|
+PRIOR_SAMPLES = 16.0  # samples that the first assumption weighs
+MIN_SPREAD = 0.25  # a spread below a quarter is not looked at more closely: such changes do not matter
+NORMAL_MEAN_ABS = 0.7979  # E|z|
 OUTLIER = 4.0  # spreads
-VARIATION_MOST = 25.0  # of C^2: beyond it the estimate is of one task
+MAX_VARIATION = 25.0  # of C^2: beyond it the estimate is of one task
 
 
 class Spread:
@@ -41,7 +41,7 @@ class Spread:
     @property
     def variation(self) -> float:
         """C^2, at least 0."""
-        return min(max(self._second / self._first**2 - 1.0, 0.0), VARIATION_MOST)
+        return min(max(self._second / self._first**2 - 1.0, 0.0), MAX_VARIATION)
 
     def score(self, relative: float) -> float:
         """z of a relative time > 0, and one more sample of what is usual."""
@@ -49,10 +49,10 @@ class Spread:
         score = min(max(beyond, -CLIP), CLIP)
         if beyond > OUTLIER:
             relative = exp(self.location + OUTLIER * self.spread)
-        weight = max(1.0 / MEMORY, 1.0 / (BEGINNING + self._samples))
+        weight = max(1.0 / MEMORY, 1.0 / (PRIOR_SAMPLES + self._samples))
         self._samples += 1
         self.location += weight * self.spread * score
-        self.spread = max(self.spread * (1.0 + weight * (abs(score) / MEAN_OF_NORMAL - 1.0)), LEAST)
+        self.spread = max(self.spread * (1.0 + weight * (abs(score) / NORMAL_MEAN_ABS - 1.0)), MIN_SPREAD)
         self._first += weight * (relative - self._first)
         self._second += weight * (relative * relative - self._second)
         return score
