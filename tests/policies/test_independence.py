@@ -1,6 +1,6 @@
 """No policy imports another: what each module of the table may import, by reading its source.
 
-The list of policies comes from policies/table.py, so a new policy is checked without a word here.
+The list of policies comes from policies/table.py, so a new policy is checked without a change here.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def test_shared_code_imports_no_policy() -> None:
 
 
 def test_every_policy_module_is_checked() -> None:
-    """A module of the policies' packages that is not in the table is checked as part of a family, or shared."""
+    """Each module is in the table, in a family, or shared."""
     package = Path(next(iter(import_module("eclectus.policies").__path__)))
     checked = {file for module in modules_of_the_table() for _, file in _files(module)}
     every = {file for file in package.rglob("*.py") if file.name not in ("__init__.py", "table.py")}

@@ -1,7 +1,8 @@
-"""What a changing quantity can be counted on to be: a low percentile of its last hour.
+"""A low percentile of a quantity over the last hour: a lower bound that single high values do not raise.
 
-rosella.md 2: the guaranteed capacity mu_bar, where no operator has set it, is the 5th percentile of the
-sum of learned rates over an hour. The sum itself would not do: one lucky estimate raises it at once.
+Used for mu_bar, the guaranteed capacity in Q. Wu, Z. Liu, "Rosella", 2020:
+where the administrator has not set it, it is the 5th percentile over an hour of the sum of learned rates.
+The sum itself is not used, because one estimate that is too high would raise it at once.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections import deque
 import numpy as np
 
 PERIOD_SECONDS = 60.0
-PERIODS = 60  # an hour of them
+PERIODS = 60  # kept: one hour
 PERCENTILE = 5.0
 
 
 class LowPercentile:
-    """One reading a period; what comes between is not looked at.
+    """One reading each period; values in between are not used.
 
-    The first comes when a period is over: before that hardly anything has been seen, and an hour is long.
+    The first reading is due after one period, since before that the learned rates rest on few samples.
     """
 
     def __init__(self) -> None:
@@ -27,13 +28,13 @@ class LowPercentile:
         self.value = 0.0  # 0 before the first reading
 
     def is_due(self, now: float) -> bool:
-        """Whether it is time for a reading."""
+        """Whether a period has passed since the last reading, or since the first call."""
         if self._due is None:
             self._due = now + PERIOD_SECONDS
         return now >= self._due
 
     def add(self, quantity: float, now: float) -> None:
-        """Take a reading."""
+        """Add a reading."""
         self._readings.append(quantity)
         self._due = now + PERIOD_SECONDS
         self.value = float(np.percentile(np.array(self._readings), PERCENTILE))

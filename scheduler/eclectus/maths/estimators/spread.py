@@ -1,18 +1,19 @@
-"""What is usual for a kind of work: where and how wide the logarithms of its relative times lie.
+"""Location and spread of the logarithm of relative task times, for one workload.
 
-The relative time of a task is r = actual over expected seconds. Over all nodes its logarithm has a
-location and a spread that belong to the law of the sizes: -0.58 and 1.28 for exponential ones, 0 and
-next to nothing for equal ones. Both are followed with weight 1 / MEMORY, from scores clipped to +-2, so
-that no single task moves them by much (Huber's way):
+The relative time of a task is r = actual over expected seconds. Over all nodes, ln r has a location and a
+spread that depend on the distribution of task sizes: -0.58 and 1.28 for exponential sizes, 0 and nearly 0
+for equal ones. Both are followed with weight 1 / MEMORY, by scores clipped to +-2, so that a single task
+moves them little (Huber, "Robust estimation of a location parameter", 1964):
 
     z = (ln r - location) / spread, clipped
     location += a spread z,      spread *= 1 + a (|z| / 0.80 - 1),      a = max(1 / MEMORY, 1 / (16 + n))
 
-0.80 being the mean of |z| for normal data. A new kind of work begins as an exponential one. The location
-also takes in what befalls all nodes at once: a workload whose tasks grow tenfold accuses no node.
+0.80 is the mean of |z| for normal data. A new workload starts with the values for exponential sizes. What
+happens to all nodes at once goes into the location, so a workload whose tasks grow tenfold raises no alarm
+on any node.
 
-The squared coefficient of variation of r itself, C^2, says how many samples an estimate needs; there r
-is clipped to 4 spreads above the location, or one task that stood still for a day would be all of it.
+The squared coefficient of variation of r itself, C^2, says how many samples an estimate needs. For it, r is
+clipped to 4 spreads above the location, or one task that hung for a day would determine it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from math import exp, log
 
 from eclectus.maths.cusum import CLIP
 
-MEMORY = 100.0  # samples; short beside a change of all nodes, long beside the share one node has in them
-PRIOR_SAMPLES = 16.0  # samples that the first assumption weighs
-MIN_SPREAD = 0.25  # a spread below a quarter is not looked at more closely: such changes do not matter
+MEMORY = 100.0  # samples; few enough to follow a change of all nodes, more than one node contributes
+PRIOR_SAMPLES = 16.0  # weight of the initial values, in samples
+MIN_SPREAD = 0.25  # so that changes far below a factor of 2 raise no alarm
 NORMAL_MEAN_ABS = 0.7979  # E|z|
 OUTLIER = 4.0  # spreads
-MAX_VARIATION = 25.0  # of C^2: beyond it the estimate is of one task
+MAX_VARIATION = 25.0  # of C^2; larger values come from single tasks
 
 
 class Spread:
-    """One kind of work."""
+    """Location, spread and variation of one workload."""
 
     __slots__ = ("_first", "_samples", "_second", "location", "spread")
 
@@ -40,11 +41,11 @@ class Spread:
 
     @property
     def variation(self) -> float:
-        """C^2, at least 0."""
+        """C^2, from 0 to MAX_VARIATION."""
         return min(max(self._second / self._first**2 - 1.0, 0.0), MAX_VARIATION)
 
     def score(self, relative: float) -> float:
-        """z of a relative time > 0, and one more sample of what is usual."""
+        """The score z of a relative time > 0, which is then taken into the estimates."""
         beyond = (log(relative) - self.location) / self.spread
         score = min(max(beyond, -CLIP), CLIP)
         if beyond > OUTLIER:

@@ -1,4 +1,4 @@
-"""What has been learned, as values: for people, and for other processes."""
+"""What has been learned, as values: for the CLI, metrics and NodeProfiles."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from eclectus.policies.rosella.learn.rates import Rates
 
 
 class Exports:
-    """Reads all, changes nothing."""
+    """Reads the learner's state and changes nothing."""
 
     def __init__(self, rates: Rates, watch: Liveness, load: Load) -> None:
         self._rates, self._liveness, self._load = rates, watch, load
 
     def learned_cells(self, nodes: Mapping[int, str]) -> Iterator[LearnedCell]:
-        """Every cell with samples; of a dead node as history."""
+        """Every cell with samples, of dead nodes too."""
         rates, names = self._rates, self._names()
         for row, node in sorted(nodes.items()):
             state = self._state(row)
@@ -48,7 +48,7 @@ class Exports:
     def learned_nodes(
         self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float
     ) -> Iterator[LearnedNode]:
-        """Every node with samples. May be read on after others have come or gone: the gone are left out."""
+        """Every node with samples. Nodes may change while this is read: removed nodes are left out."""
         for row, node in sorted(nodes.items()):
             work = tuple(self._work(row)) if nodes.get(row) == node else ()
             if work:
@@ -56,7 +56,7 @@ class Exports:
                 yield LearnedNode(node, epochs[row], now, self._state(row), speed, sure, work)
 
     def learned_load(self, now: float) -> LearnedLoad:
-        """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
+        """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
         rates = self._rates
         recent = {workload: rates.recent.item(index) for workload, index in rates.index.items()}
         total = sum(recent.values())
@@ -64,7 +64,7 @@ class Exports:
         return LearnedLoad(self._load.arrivals_upper(now), self._load.capacity, shares)
 
     def summary(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> LearnedSummary:
-        """What is known in all, by group of nodes (by row, -1 for none)."""
+        """Totals by group of nodes. `groups`: by row, -1 for none."""
         load, rates = self._load, self._rates
         states = Counter((groups.item(row), self._state(row)) for row in nodes)
         return LearnedSummary(

@@ -1,4 +1,4 @@
-"""Who counts as dead: nodes too silent or too slow by the cut-off, and when that is forgiven."""
+"""Failure detector: which nodes count as dead, because their tasks are overdue or too slow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from eclectus.policies.rosella.learn.rates import Rates
 
 
 class FailureDetector:
-    """`certainty` is x, `spare_share` c0 of maths/window.py; `forgiven_after` in seconds."""
+    """`certainty` is x and `spare_share` c0 of maths/window.py.
+
+    `reset_after`: seconds after which a dead node on which nothing runs counts as unknown again.
+    """
 
     def __init__(
         self,
@@ -23,15 +26,15 @@ class FailureDetector:
         *,
         certainty: float,
         spare_share: float,
-        forgiven_after: float,
+        reset_after: float,
     ) -> None:
         self._rates, self._liveness, self._load = rates, watch, load
-        self._certainty, self._spare_share, self._reset_after = certainty, spare_share, forgiven_after
+        self._certainty, self._spare_share, self._reset_after = certainty, spare_share, reset_after
 
-    def check(self, now: float, seated: Collection[int]) -> list[int]:
-        """Look at all nodes, and measure what they can do together; the rows that died or were forgiven."""
+    def check(self, now: float, present: Collection[int]) -> list[int]:
+        """Check all nodes and measure their total capacity; returns the rows that died or were reset."""
         watch, matrix, load = self._liveness, self._rates.matrix, self._load.ratio(now)
-        rows, nodes = np.array(sorted(seated), dtype=np.intp), len(seated)
+        rows, nodes = np.array(sorted(present), dtype=np.intp), len(present)
         if not nodes:
             return []
         share = watch.silence_shares(now, matrix, self._rates.index, unlikelihood(nodes, self._certainty))
@@ -48,7 +51,7 @@ class FailureDetector:
         return changed
 
     def _reset_idle(self, now: float) -> list[int]:
-        """Dead nodes on which nothing has run for long begin anew."""
+        """Reset dead nodes on which nothing has run for long."""
         rows = self._liveness.idle_dead_rows(now, self._reset_after)
         for row in rows:
             self._liveness.reset(row)
