@@ -29,7 +29,8 @@ from eclectus.framework import Profile
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskSeen
 from eclectus.model.objects import Node, Spec, Task
-from eclectus.policies.order.fifo import FifoLine, FifoOrder
+from eclectus.policies.line.fifo import FifoLine
+from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.rosella import RosellaLearn
 from eclectus.policies.table import PLACE
 from eclectus_bench.usage import peak_mebibytes

@@ -11,7 +11,7 @@ from eclectus.model.objects import HostPort
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned
-from eclectus.policies.order.fifo import FifoLine
+from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella

@@ -8,7 +8,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
-from eclectus.policies.order.fifo import FifoLine
+from eclectus.policies.line.fifo import FifoLine
 from worlds import World, small_world
 
 

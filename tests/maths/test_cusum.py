@@ -11,7 +11,7 @@ import pytest
 
 from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, CLIP, Sums, changed_since, step
-from eclectus.maths.spread import LEAST, Spread
+from eclectus.maths.estimators.spread import MIN_SPREAD, Spread
 
 Law = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
@@ -179,7 +179,7 @@ def test_work_of_equal_sizes_keeps_a_least_spread() -> None:
     spread = Spread()
     for _ in range(5000):
         spread.score(1.0)
-    assert spread.spread == LEAST
+    assert spread.spread == MIN_SPREAD
     assert spread.score(1.1) == pytest.approx(0.38, abs=0.02)
 
 

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.deferring import MOST, pace_in_use, weight_of_waiting, worth_waiting
+from eclectus.maths.deferring import UNLIMITED, pace_in_use, weight_of_waiting, worth_waiting
 
 
 def counted(theta: float, over: list[float], pace: list[float], service: list[float], limit: float) -> int:
@@ -48,7 +48,7 @@ def test_nobody_waits_for_a_node_that_does_no_work() -> None:
 
 
 def test_where_nodes_with_room_do_no_work_the_number_is_still_one() -> None:
-    assert worth_waiting(4.0, np.ones(1), np.ones(1), np.ones(1), np.inf) == MOST
+    assert worth_waiting(4.0, np.ones(1), np.ones(1), np.ones(1), np.inf) == UNLIMITED
 
 
 # -- what a second of waiting weighs -------------------------------------------------------------------

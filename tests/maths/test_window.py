@@ -7,10 +7,10 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from eclectus.maths.slow_floor import PERIOD_SECONDS, SlowFloor
+from eclectus.maths.estimators.low_percentile import PERIOD_SECONDS, LowPercentile
 from eclectus.maths.window import (
     LENGTH_FACTOR,
-    NODES_LEAST,
+    MIN_NODES,
     cut_margin,
     cut_off_rate,
     cut_seconds,
@@ -109,24 +109,24 @@ def test_the_same_seen_in_a_thousand_idle_workers() -> None:
 
 
 def test_few_nodes_ask_for_no_less_certainty() -> None:
-    assert unlikelihood(2, 2.0) == unlikelihood(NODES_LEAST, 2.0) < unlikelihood(30, 2.0)
+    assert unlikelihood(2, 2.0) == unlikelihood(MIN_NODES, 2.0) < unlikelihood(30, 2.0)
 
 
 # -- the guaranteed capacity -----------------------------------------------------------------------
 
 
 def test_the_floor_is_a_low_percentile_of_the_last_hour() -> None:
-    floor = SlowFloor()
+    floor = LowPercentile()
     assert floor.value == 0.0
     for minute in range(100):
-        floor.read(1000.0 if minute == 70 else 1.0 if minute < 40 else 50.0 + minute, minute * PERIOD_SECONDS)
+        floor.add(1000.0 if minute == 70 else 1.0 if minute < 40 else 50.0 + minute, minute * PERIOD_SECONDS)
     assert floor.value == pytest.approx(93.0, abs=1.0)
 
 
 def test_the_floor_is_read_once_a_period() -> None:
-    floor = SlowFloor()
+    floor = LowPercentile()
     for begins in (100.0, 100.0 + PERIOD_SECONDS):
         assert not floor.is_due(begins)
         assert not floor.is_due(begins + PERIOD_SECONDS - 1)
         assert floor.is_due(begins + PERIOD_SECONDS)
-        floor.read(1.0, begins + PERIOD_SECONDS)
+        floor.add(1.0, begins + PERIOD_SECONDS)

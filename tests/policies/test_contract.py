@@ -138,8 +138,8 @@ class Bad(LeastAllocated):
     def __init__(self, sin: Callable[[View, Task], Action | None]) -> None:
         self._sin = sin
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        for task in pending:
             action = self._sin(view, task)
             if action is None:
                 yield from super().place(view, iter([task]))

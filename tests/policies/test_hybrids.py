@@ -195,8 +195,8 @@ def test_a_node_that_only_runs_services_steals() -> None:
 class Reckoner(CentralLeastWait):
     """The dumb twin: looks at every node anew before every task."""
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        for task in pending:
             rows = view.task_class(task).waitable_rows
             if self.is_long(task):
                 rows = self.rows_for_long(view, rows)

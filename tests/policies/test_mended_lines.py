@@ -7,7 +7,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.framework import Line
-from eclectus.policies.order.fifo import FifoLine
+from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.rosella import Rosella, RosellaLine, line
 from simulated import poisson, runs, scenario
 from worlds import World, numbered
@@ -80,7 +80,7 @@ def test_a_node_asks_no_more_lines_than_it_may(monkeypatch: pytest.MonkeyPatch) 
     world.add(*numbered(400, "more"))
     looks.clear()
     next(RosellaLine(looks=5).steal(world.engine._state.view, world.engine._state.cluster.rows["n0"]), None)
-    assert 5 <= len(looks) <= 5 * line.PLACES
+    assert 5 <= len(looks) <= 5 * line.POSITIONS
 
 
 def test_nobody_moves_twice(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,9 +25,9 @@ class Alphabetical(PlacePolicy):
 
     from_the_end: Annotated[bool, Setting("the last name, not the first", why="A comes first")] = False
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """One task, one answer."""
-        for task in turns:
+        for task in pending:
             names = sorted(view.cluster.names[row] for row in view.task_class(task).fits_now_rows)
             yield Place(task, view.cluster.rows[names[-self.from_the_end]]) if names else Unschedulable(task)
 

@@ -20,8 +20,8 @@ class Counting(Rosella):
 
     plans = 0
 
-    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
-        for action in super().place(view, turns):
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        for action in super().place(view, pending):
             self.plans += isinstance(action, Defer)
             yield action
 
@@ -43,7 +43,7 @@ def test_a_round_plans_no_more_though_ten_times_as_many_wait() -> None:
         world.step(after=1.0)
         plans.append(policy.plans - before)
         assert not any(node == "slow" for node in world.placed().values())
-    assert plans == [replan.PLANNED_MOST] * 2
+    assert plans == [replan.DEFERRED_PER_CLASS] * 2
 
 
 def test_a_queue_longer_than_worth_waiting_for_gives_the_slow_node_its_task() -> None:
@@ -56,7 +56,7 @@ def test_it_decides_as_if_all_were_planned(monkeypatch: pytest.MonkeyPatch) -> N
     """With one kind of work; every response time of the run is the same."""
     found = []
     for most in (1, 10**9):
-        monkeypatch.setattr(replan, "PLANNED_MOST", most)
+        monkeypatch.setattr(replan, "DEFERRED_PER_CLASS", most)
         found.append(simulate(Rosella(theta=4), load=0.9, slots=1, tasks=250, seed=2))
     assert found[0] == found[1]
 

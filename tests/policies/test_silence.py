@@ -206,5 +206,5 @@ def test_whatever_runs_and_leaves_the_books_agree(deeds: list[tuple[int, int, fl
         assert np.isfinite(rate).all()
         assert (rate >= 0).all()
         assert rate.max() > 0
-        slots = school.learn.watch._running
+        slots = school.learn.liveness._running
         assert slots == [sum(at == each for _, at in running) for each in range(4)]

@@ -14,7 +14,7 @@ from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies.line.srpt import ShortestRemaining
-from eclectus.policies.shared.jobwise import jobs
+from eclectus.policies.shared.by_job import group_by_job
 from worlds import World, small_world
 
 LONG = 200.0  # above the cut-off of 90 s
@@ -27,8 +27,8 @@ class Reserving(PlacePolicy):
     reservations: int = 1
     sticky: bool = False
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        for tasks in jobs(turns):
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        for tasks in group_by_job(pending):
             yield ReserveMany(tasks, (0,) * self.reservations, self.sticky)
 
 

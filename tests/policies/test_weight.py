@@ -7,7 +7,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node
 from eclectus.maths.deferring import weight_of_waiting
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.weight import MEMORY, Weight
+from eclectus.policies.rosella.place.weight import MEAN_TIMES, WaitingWeight
 from queueing import simulate
 from worlds import World, numbered
 
@@ -22,30 +22,30 @@ def busy(running: int, fast: float = 4.0) -> World:
     return world
 
 
-def theta(weight: Weight, world: World) -> float:
+def theta(weight: WaitingWeight, world: World) -> float:
     view = world.engine._state.view
     return weight.of(view, view.task_class(next(iter(world.tasks.values()))))
 
 
 @pytest.mark.parametrize(("running", "load"), [(1, 0.2), (4, 0.8), (6, 0.9), (8, 1.0)])
 def test_it_goes_by_the_share_of_the_pace_in_use(running: int, load: float) -> None:
-    assert theta(Weight(None), busy(running)) == weight_of_waiting(load, 4)
+    assert theta(WaitingWeight(None), busy(running)) == weight_of_waiting(load, 4)
 
 
 def test_what_the_user_has_set_stays() -> None:
-    assert theta(Weight(7.0), busy(8)) == 7.0
+    assert theta(WaitingWeight(7.0), busy(8)) == 7.0
 
 
 def test_what_is_so_for_a_moment_changes_little() -> None:
     """The load falls from .8 to .2: half the mean time of a task later by a tenth, and at last whole."""
-    weight, world = Weight(None), busy(4)
+    weight, world = WaitingWeight(None), busy(4)
     assert theta(weight, world) == weight_of_waiting(0.8, 4)
     for name in ("t1", "t2", "t3"):
         world.end(name)
     mean_seconds = 8 / 20  # eight slots do twenty tasks a second
     world.step(after=mean_seconds / 2)
     assert weight_of_waiting(0.7, 4) <= theta(weight, world) < weight_of_waiting(0.8, 4)
-    world.step(after=mean_seconds * 20 * MEMORY)
+    world.step(after=mean_seconds * 20 * MEAN_TIMES)
     world.add(*numbered(1, "last"))  # something must have changed
     assert theta(weight, world) == weight_of_waiting(0.4, 4)
 

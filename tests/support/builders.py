@@ -11,7 +11,8 @@ from eclectus.engine.engine import Engine
 from eclectus.framework import Completion, Learn, LearnedCell, PlacePolicy, Profile, Speeds
 from eclectus.model.objects import Amounts, Node, Spec, Task
 from eclectus.policies.learn.none import Unlearned
-from eclectus.policies.order.fifo import FifoLine, FifoOrder
+from eclectus.policies.line.fifo import FifoLine
+from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.rosella import Rosella
 
 GIB = 2**30

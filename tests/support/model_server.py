@@ -174,7 +174,7 @@ class ModelServer:
             self.bind(bind.uid, bind.node)
         self.lost.append(bind)
 
-    def settle(self) -> Iterator[Event]:
+    def apply_implied(self) -> Iterator[Event]:
         """Look what became of binds whose answers were lost."""
         for bind in self.lost:
             task = self.tasks.get(bind.uid)

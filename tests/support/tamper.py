@@ -31,8 +31,8 @@ class Watched(PlacePolicy):
     def __init__(self, within: PlacePolicy) -> None:
         self._within = within
 
-    def place(self, view: View, turns: Iterator[Any]) -> Iterator[Action]:
-        answers = self._within.place(view, turns)
+    def place(self, view: View, pending: Iterator[Any]) -> Iterator[Action]:
+        answers = self._within.place(view, pending)
         while True:
             _shut(view, True)
             try:

@@ -50,7 +50,7 @@ class World:
             self._take(command)
         return commands
 
-    def settle(self) -> None:
+    def apply_implied(self) -> None:
         """Step until nothing is in flight."""
         while self.in_flight and self.answering:
             self.step()
@@ -59,7 +59,7 @@ class World:
         """Pods are created, all in one step, and their binds answered."""
         self.tasks |= {task.name: task for task in tasks}
         self.step(*(TaskSeen(task) for task in tasks))
-        self.settle()
+        self.apply_implied()
 
     def put(self, task: Task) -> None:
         """A pod has changed."""
@@ -69,22 +69,22 @@ class World:
         """A pod runs to its end, having run for so long."""
         task = self.tasks.pop(name)
         self.step(TaskSeen(replace(task, phase="Succeeded", started=self.now - seconds, finished=self.now)))
-        self.settle()
+        self.apply_implied()
 
     def delete(self, name: str) -> None:
         """A pod is removed."""
         self.step(TaskGone(self.tasks.pop(name).uid))
-        self.settle()
+        self.apply_implied()
 
     def put_node(self, node: Node) -> None:
         """A node comes or changes."""
         self.step(NodeSeen(node))
-        self.settle()
+        self.apply_implied()
 
     def drop_node(self, name: str) -> None:
         """A node goes."""
         self.step(NodeGone(name))
-        self.settle()
+        self.apply_implied()
 
     def wake(self) -> float:
         """Let time pass to the engine's own next wake; returns how long that was."""
@@ -92,12 +92,12 @@ class World:
         assert at is not None, "the engine wants to sleep for ever"
         passed = max(0.0, at - self.now)
         self.step(after=passed)
-        self.settle()
+        self.apply_implied()
         return passed
 
     def sleep(self, seconds: float) -> None:
         """Let time pass, waking the engine as often as it asks."""
-        self.settle()
+        self.apply_implied()
         end = self.now + seconds
         while (at := self.engine.next_step_at()) is not None and at <= end:
             self.wake()

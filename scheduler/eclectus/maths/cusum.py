@@ -1,21 +1,22 @@
-"""Has a speed changed? A two-sided CUSUM on logarithms of actual over expected time, clipped.
+"""A test for a change of speed: two-sided CUSUM on the logarithm of actual over expected time, clipped.
 
-E. S. Page, "Continuous inspection schemes", 1954; rosella.md 5.5. Each sample gives a score
+E. S. Page, "Continuous inspection schemes", Biometrika, 1954. Each sample gives a score
 
-    z = (ln r - what is usual of ln r for this work) / its usual spread,   clipped to +-2
-    up   = max(0, up + z - slack)        grows when tasks take longer than they should
+    z = (ln r - usual location of ln r for this workload) / its usual spread,   clipped to +-2
+    up   = max(0, up + z - slack)        grows when tasks take longer than expected
     down = max(0, down - z - slack)      grows when they take less
 
-and either sum above the threshold is an alarm: the speed has changed, and the samples since that sum
-last was 0 are those of the new speed.
+An alarm is raised when either sum exceeds the threshold: the speed has changed, and the samples since that
+sum was last 0 are samples of the new speed.
 
-Sizes are heavy-tailed, so three things keep chance from sounding the alarm. The logarithm turns a factor
-into a sum. What is usual is measured for each workload (maths/spread.py), whatever law its sizes follow.
-And the clip: no single task, however long, says more than two spreads; from rest an
-alarm takes five of them at least.
+Task sizes are heavy-tailed, so three things keep false alarms rare. The logarithm turns a factor into a
+difference. Location and spread are estimated for each workload (maths/estimators/spread.py), so no
+distribution of sizes is assumed. The clip limits a single task, however long, to two spreads; from 0 an alarm
+takes at least five samples.
 
-Measured, with slack 0.5 and threshold 6: samples to a false alarm, mean; and from a change of all times by
-a factor to the alarm, mean (90th percentile). `scv` is the squared coefficient of variation.
+Measured with slack 0.5 and threshold 6: mean number of samples to a false alarm; and, after all times
+change by a factor, mean number of samples to the alarm (90th percentile). `scv` is the squared coefficient
+of variation.
 
     sizes              false alarm      x 4      x 1/4        x 2      x 1/2
     exponential              2,037   10 (16)   11 (17)    35 (71)    47 (97)
@@ -27,33 +28,33 @@ a factor to the alarm, mean (90th percentile). `scv` is the squared coefficient 
     log-normal, sd 0.3       2,596    4 (5)     4 (5)      5 (6)      5 (6)
     within 5 %               never    5 (5)     5 (5)      5 (5)      5 (5)
 
-A change by 2 of exponential sizes takes about as long as the window takes to turn over, so either will do.
-Threshold 5: a false alarm in 650 samples, x 4 found in 8; threshold 7: in 5,000, and in 12.
+With exponential sizes, a change by a factor of 2 is found in about as many samples as a window holds.
+Threshold 5: a false alarm in 650 samples, a change by 4 found in 8; threshold 7: in 5,000, and in 12.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple
 
-from eclectus.maths.numbers import Arithmetic
+from eclectus.maths.numbers import Arithmetic, Value
 
 CLIP = 2.0
 
 
-class Sums(NamedTuple):
-    """The two sums, and the time of the first sample since each last was 0; floats, or arrays over cells."""
+class Sums(NamedTuple, Generic[Value]):
+    """The two sums, and the time of the first sample since each was last 0; floats, or arrays over cells."""
 
-    up: Any
-    down: Any
-    up_since: Any
-    down_since: Any
+    up: Value
+    down: Value
+    up_since: Value
+    down_since: Value
 
 
 AT_REST = Sums(0.0, 0.0, 0.0, 0.0)
 
 
-def step(m: Arithmetic, sums: Sums, score: Any, at: float, slack: float) -> Sums:
-    """One more sample of score z, taken at time `at`, seconds."""
+def step(m: Arithmetic[Value], sums: Sums[Value], score: Value, at: float, slack: float) -> Sums[Value]:
+    """The sums after one more sample of score z, taken at time `at`, seconds."""
     up, down, up_since, down_since = sums
     return Sums(
         m.maximum(up + score - slack, 0.0),
@@ -63,8 +64,8 @@ def step(m: Arithmetic, sums: Sums, score: Any, at: float, slack: float) -> Sums
     )
 
 
-def changed_since(sums: Sums, threshold: float) -> float | None:
-    """When the speed of one cell began to be another; None while there is no alarm."""
+def changed_since(sums: Sums[float], threshold: float) -> float | None:
+    """The time since which the speed of one cell has been another; None without an alarm."""
     if sums.up > threshold:
         return float(sums.up_since)
     return float(sums.down_since) if sums.down > threshold else None

@@ -1,36 +1,39 @@
-"""numpy's words for single numbers, so that a formula is written once, for one node and for thousands.
+"""Scalar versions of a few numpy functions, so that one formula serves one node and thousands of nodes.
 
-A formula takes its arithmetic as an argument: numpy itself for arrays, this module for plain floats, with
-which it goes twenty times as fast as with arrays of one. It divides as numpy does: by 0, it is inf or nan.
+A formula gets its arithmetic as an argument: numpy itself for arrays, this module for plain floats, which is
+twenty times as fast as numpy on arrays of one element. Division by 0 gives inf or nan, as in numpy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import copysign, inf, nan
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
-T = TypeVar("T")
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Value = TypeVar("Value", float, Floats)
+"""What a formula computes: one number, or an array of numbers."""
 
 
-class Arithmetic(Protocol):
-    """What formulas need beyond operators: `numpy` and this module have it."""
+class Arithmetic(Protocol[Value]):
+    """What a formula needs beside operators: this module for floats, `numpy` for arrays."""
 
-    @property
-    def where(self) -> Callable[..., Any]:
-        """where(condition, value if it holds, value if not)."""
+    def where(
+        self, condition: bool | NDArray[np.bool_], one: Value | float, other: Value | float, /
+    ) -> Value:
+        """`one` where the condition holds, else `other`; both are evaluated."""
 
-    @property
-    def maximum(self) -> Callable[..., Any]:
+    def maximum(self, one: Value | float, other: Value | float, /) -> Value:
         """The larger of two."""
 
-    @property
-    def divide(self) -> Callable[..., Any]:
-        """One by the other."""
+    def divide(self, one: Value | float, by: Value | float, /) -> Value:
+        """The quotient; inf or nan where the divisor is 0."""
 
 
-def where(condition: bool, one: T, other: T) -> T:
-    """`one` if the condition holds, else `other`; both have been reckoned."""
+def where(condition: object, one: float, other: float) -> float:
+    """`one` if the condition is true, else `other`; both are evaluated."""
     return one if condition else other
 
 
@@ -40,7 +43,7 @@ def maximum(one: float, other: float) -> float:
 
 
 def divide(one: float, by: float) -> float:
-    """one / by."""
+    """one / by; inf, -inf or nan if `by` is 0."""
     if by:
         return one / by
     return copysign(inf, one) if one else nan

@@ -1,15 +1,15 @@
 """How many probes to send, and where: Rosella's benchmark dispatcher.
 
-Q. Wu, Z. Liu, "Rosella", 2020, as corrected in rosella.md 5.1 and 6: probes are a Poisson stream of rate
+Q. Wu, Z. Liu, "Rosella", 2020: probes are a Poisson stream of rate
 
     clamp(c0 (mu_bar - lambda), floor, cap)          tasks/s for all nodes together
 
-each to a node drawn uniformly from all of them, those that count as dead among them, never in proportion
-to speed: only a probe can bring back a node that gets no work. The work of a probe is that of recent
-tasks, in their proportions.
+each sent to a node drawn uniformly from all nodes, dead ones included, and never in proportion to speed:
+only a probe can bring back a node that gets no work. The workload of a probe is drawn by the shares of
+recent tasks.
 
-Departure: the paper's "t ~ Poisson(0.1 (mu_bar - lambda))" is a number of events, not a time; gaps are
-exponential with that rate.
+Departure: the paper's "t ~ Poisson(0.1 (mu_bar - lambda))" is a number of events, not a time. Here the gaps
+are exponential with that rate.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 
 def probe_rate(capacity: float, arrivals: float, share: float, least: float, most: float) -> float:
-    """Probes a second; `capacity` is mu_bar, `share` c0."""
+    """Probes a second, from `least` to `most`; `capacity` is mu_bar, `arrivals` lambda, `share` c0."""
     return min(max(share * (capacity - arrivals), least), most)
 
 
 def gap_seconds(rng: Random, rate: float) -> float:
-    """The time to the next probe; inf where none is to be sent."""
+    """A random time to the next probe; inf at rate 0."""
     return rng.expovariate(rate) if rate > 0 else inf
 
 
 def draw_cell(rng: Random, rows: NDArray[np.intp], shares: NDArray[np.float64]) -> tuple[int, int] | None:
-    """The row and the workload of a probe: a uniform one of `rows`, one by its share; None without either."""
+    """Row and workload of a probe: the row uniform, the workload by its share; None if there is no choice."""
     total = shares.sum()
     if not len(rows) or not total > 0:
         return None

@@ -1,4 +1,4 @@
-"""Drawing nodes at random, without looking at all of them."""
+"""Random draws of nodes, mostly without looking at all of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-TRIES = 64  # rejections before the exact draw: reached only where one node outweighs dozens of others
+TRIES = 64  # rejections before the exact draw; so many occur only if one weight is far above the mean
 
 
 def draw_proportional(
     rng: Random, rows: NDArray[np.intp], weights: NDArray[np.float64], most: float
 ) -> int | None:
-    """One of `rows` with probability weights[row] / sum; None where all weights are 0."""
+    """One of `rows` with probability weights[row] / sum; None if all weights are 0."""
     drawn = draws_proportional(rng, rows, weights, most, 1)
     return drawn[0] if drawn else None
 
@@ -21,11 +21,11 @@ def draw_proportional(
 def draws_proportional(
     rng: Random, rows: NDArray[np.intp], weights: NDArray[np.float64], most: float, count: int
 ) -> list[int]:
-    """So many of `rows`, each with probability weights[row] / sum; none where all weights are 0.
+    """`count` of `rows`, each with probability weights[row] / sum; empty if all weights are 0.
 
-    `weights` is indexed by row; `most` bounds them from above. By rejection: a uniform row is taken
-    with probability weight / most, so a changed weight costs nothing and a draw costs most / mean
-    tries; after `TRIES` the draw is made exactly, O(len(rows)).
+    `weights` is indexed by row; `most` is an upper bound of them. Rejection sampling: a uniformly drawn row
+    is accepted with probability weight / most. So a changed weight needs no update, and a draw takes
+    most / mean tries. After `TRIES` rejections the draw is made exactly, in O(len(rows)).
     """
     size = len(rows)
     bits, tries = size.bit_length(), TRIES if most > 0 and size else 0
@@ -33,7 +33,7 @@ def draws_proportional(
     drawn: list[int] = []
     for _ in range(count):
         for _ in range(tries):
-            # So does `randrange` draw, at four times the price: draws are a large part of decisions.
+            # The same draws as `randrange`, four times as fast: draws take a large part of a decision.
             while (at := getrandbits(bits)) >= size:
                 pass
             row = row_at[at]
@@ -56,10 +56,22 @@ def _draw_exactly(rng: Random, rows: NDArray[np.intp], weights: NDArray[np.float
 
 
 def draw_marked(rng: Random, rows: NDArray[np.intp], marks: NDArray[np.bool_]) -> int | None:
-    """A uniform draw among those of `rows` that are marked; None where none is. `marks` by row."""
+    """A uniform draw among those of `rows` that are marked; None if none is. `marks` is indexed by row."""
     for _ in range(TRIES if len(rows) else 0):
         row: int = rows.item(rng.randrange(len(rows)))
         if marks[row]:
             return row
     marked = rows[marks[rows]]
     return int(marked[rng.randrange(len(marked))]) if len(marked) else None
+
+
+def draw_rows(rng: Random, rows: NDArray[np.intp], count: int, distinct: bool) -> tuple[int, ...]:
+    """`count` of `rows` (at least one), drawn uniformly, with replacement unless `distinct`.
+
+    If `distinct` rows are fewer than `count`, each is drawn equally often, up to one.
+    """
+    size = len(rows)
+    if not distinct:
+        return tuple(int(rows[rng.randrange(size)]) for _ in range(count))
+    whole, rest = divmod(count, size)
+    return tuple(rows.tolist()) * whole + tuple(int(rows[at]) for at in rng.sample(range(size), rest))

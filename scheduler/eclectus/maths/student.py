@@ -1,4 +1,4 @@
-"""Student's interval of a mean over independent runs, without tables."""
+"""Student's confidence interval of a mean over independent runs, computed without tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from math import atan, cos, pi, sin, sqrt
 
 
 def half_width(values: Sequence[float], confidence: float = 0.95) -> float | None:
-    """Half the width of the interval around the mean of at least two independent values; None for one."""
+    """Half the width of the confidence interval of the mean; None for fewer than two values."""
     count = len(values)
     if count < 2:
         return None
@@ -17,7 +17,7 @@ def half_width(values: Sequence[float], confidence: float = 0.95) -> float | Non
 
 
 def quantile(share: float, freedom: int) -> float:
-    """The value below which a share over a half of Student's t with `freedom` degrees lies; by bisection."""
+    """The quantile of Student's t with `freedom` degrees for a share above one half; by bisection."""
     low, high = 0.0, 1.0
     while cumulative(high, freedom) < share:
         high *= 2.0

@@ -1,1 +1,1 @@
-"""One readable file per published idea, and the table of names."""
+"""Scheduling policies: one published idea a module, and the table of the names that users write."""

@@ -1,4 +1,7 @@
-"""The table of policies: what a user may write in a SchedulerConfiguration. To add one: a file and a line."""
+"""The policies that a SchedulerConfiguration may name, by role.
+
+To add a policy, write its module, and add the class here under the name that users write.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,18 @@ from typing import Any
 
 from eclectus.framework import Learn, Line, Order, PlacePolicy
 from eclectus.policies.learn.none import Unlearned
+from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.line.srpt import ShortestRemaining
+from eclectus.policies.line.stealing import Stealing
 from eclectus.policies.order.drf import DominantShare
-from eclectus.policies.order.fifo import FifoLine, FifoOrder
+from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
 from eclectus.policies.place.allocation import LeastAllocated, MostAllocated
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
 from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.fit import BestFit, WorstFit
-from eclectus.policies.place.hawk import Hawk, Stealing
+from eclectus.policies.place.hawk import Hawk
 from eclectus.policies.place.jiq import JoinIdle
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
 from eclectus.policies.place.pss import Proportional

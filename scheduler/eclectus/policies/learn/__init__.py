@@ -1,1 +1,1 @@
-"""Learn policies that are no family of their own."""
+"""Learn policies. Rosella's learner is in `policies/rosella/learn`, beside its placement."""

@@ -1,4 +1,7 @@
-"""Learn nothing: every node is as fast as any other. What ordinary schedulers assume; the baseline."""
+"""No learning: every node counts as equally fast.
+
+The baseline, and the assumption of schedulers that do not measure speeds.
+"""
 
 from __future__ import annotations
 
@@ -12,26 +15,26 @@ from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 
 @dataclass(eq=False)
 class Unlearned(Learn):
-    """Equal speeds."""
+    """Every node is equally fast."""
 
     def __post_init__(self) -> None:
         self._speeds = Speeds(np.ones(0), 1.0, 0)
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
-        """Keep the array as long as the cluster's."""
+        """Extend the array to the cluster's length."""
         if len(self._speeds.rate) < capacity:
             self._speeds = Speeds(np.ones(capacity), 1.0, self._speeds.epoch + 1)
 
     def remove_node(self, row: int) -> None:
-        """Nothing was known."""
+        """Nothing to do: nothing is known of any node."""
 
     def observe(self, done: Completion) -> None:
-        """Nothing is learned."""
+        """Nothing to do."""
 
     def speeds(self, workload: str) -> Speeds:
-        """One task a second everywhere."""
+        """One task a second in each slot of every node."""
         return self._speeds
 
     def learned_cells(self) -> Iterator[LearnedCell]:
-        """Nothing."""
+        """None."""
         return iter(())

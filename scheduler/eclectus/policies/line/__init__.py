@@ -1,1 +1,1 @@
-"""Line policies: in which order a node serves its queue."""
+"""Line policies: in which order a node serves its node queue."""

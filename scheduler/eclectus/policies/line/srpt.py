@@ -1,13 +1,15 @@
-"""Shortest remaining work first, with a limit to how often a job may be overtaken.
+"""Shortest remaining processing time (SRPT), with a limit on how often a job may be overtaken.
 
-The lines of Eagle (Delgado, Didona, Dinu, Zwaenepoel, SoCC 2016): of what stands in line the job with the
-least remaining work (tasks not started times estimate) goes first, unless somebody it would pass has been
-overtaken by as much as `slack` times its own estimate. Long work at the head goes before everybody.
+The node queues of Eagle: Delgado, Didona, Dinu, Zwaenepoel, "Job-aware Scheduling in Eagle: Divide and Stick
+to Your Probes", SoCC 2016. Of the reservations in a node queue the job with the least remaining work (tasks
+not started, times their estimate) goes first. It may not overtake a reservation that was already overtaken by
+`slack` times its own estimate. A long task at the head of the queue goes before all others.
 
-Departures: long work passes nobody, where the paper lets it compete by what is left of its whole job,
-which a line does not know of tasks that were placed one by one; so no short task that was there first
-waits behind long work. Work that has no estimate is taken to last as long as is believed of it on that
-node.
+Departures:
+- a long task overtakes nobody. In the paper it competes by the remaining work of its whole job, which a node
+  queue does not know of tasks that were placed one by one. So no short task waits behind a long task that
+  arrived later.
+- a task without an estimate is taken to need the learned mean time of its workload on that node.
 """
 
 from __future__ import annotations
@@ -28,37 +30,41 @@ from eclectus.policies.shared.partition import CutOff
 
 @dataclass(eq=False)
 class ShortestRemaining(CutOff, Line):
-    """SRPT with slack."""
+    """Shortest remaining work first, with a limit on overtaking (SRPT of Eagle)."""
 
     slack: Annotated[
         float,
-        Setting("a job may be overtaken by so many times its own estimate", why="the paper's", least=0),
+        Setting(
+            "how much work may overtake a job in a node queue, in multiples of the job's own estimate",
+            why="as in the paper",
+            least=0,
+        ),
     ] = 5.0
 
     def __post_init__(self) -> None:
         self._overtaken: WeakKeyDictionary[Reservation, defaultdict[int, float]] = WeakKeyDictionary()
 
-    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
-        """The best of those who may pass all that stand before them."""
-        if self.is_long(line[0].head):
-            return line[0]
+    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
+        """The one with the least remaining work of those that may overtake all before them."""
+        if self.is_long(queue[0].head):
+            return queue[0]
         slack, best, least = inf, 0, inf
-        for at, claim in enumerate(line):
-            if self.is_long(claim.head):
+        for at, reservation in enumerate(queue):
+            if self.is_long(reservation.head):
                 continue
-            seconds = expected_seconds(view, claim.head, row)
-            remaining = seconds * len(claim.tasks)
+            seconds = expected_seconds(view, reservation.head, row)
+            remaining = seconds * len(reservation.tasks)
             if remaining < least and seconds <= slack:
                 best, least = at, remaining
-            slack = min(slack, self.slack * seconds - self._overtaken_by(claim, row))
-        if view.task_class(line[best].head).fits_beside_held(row):
-            self._count(line[:best], row, expected_seconds(view, line[best].head, row))
-        return line[best]
+            slack = min(slack, self.slack * seconds - self._overtaken_by(reservation, row))
+        if view.task_class(queue[best].head).fits_beside_held(row):
+            self._count(queue[:best], row, expected_seconds(view, queue[best].head, row))
+        return queue[best]
 
-    def _count(self, passed: Sequence[Reservation], row: int, seconds: float) -> None:
-        for claim in dict.fromkeys(passed):  # who stands there twice is passed once
-            self._overtaken.setdefault(claim, defaultdict(float))[row] += seconds
+    def _count(self, overtaken: Sequence[Reservation], row: int, seconds: float) -> None:
+        for reservation in dict.fromkeys(overtaken):  # one that is queued twice is overtaken once
+            self._overtaken.setdefault(reservation, defaultdict(float))[row] += seconds
 
-    def _overtaken_by(self, claim: Reservation, row: int) -> float:
-        """Seconds of work that has passed the claim in this line."""
-        return self._overtaken[claim][row] if claim in self._overtaken else 0.0
+    def _overtaken_by(self, reservation: Reservation, row: int) -> float:
+        """Seconds of work that have overtaken the reservation in this node queue."""
+        return self._overtaken[reservation][row] if reservation in self._overtaken else 0.0

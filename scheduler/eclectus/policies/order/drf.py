@@ -1,16 +1,17 @@
-"""Dominant resource fairness: the next task comes from who has the least.
+"""Dominant resource fairness (DRF): the next task comes from the group with the least dominant share.
 
 Ghodsi, Zaharia, Hindman, Konwinski, Shenker, Stoica, "Dominant Resource Fairness: Fair Allocation of
 Multiple Resource Types", NSDI 2011. A group's dominant share is the largest of its shares of the resources
-of all nodes. Progressive filling: again and again, the group of least dominant share over weight that has
-a task with room gets one task. In whole amounts, so equal shares tie exactly; ties go by age.
+of all nodes. Progressive filling: of the groups that have a task with room, the one with the least dominant
+share divided by weight gets one task, and so on. Amounts are integers, so equal shares compare as equal;
+ties are decided by age.
 
 Departures:
-- a group's share counts every pod it has on a node, also those of other schedulers and of profiles that
-  know no shares: they hold what they hold. Pod places are a resource too.
-- `spec.priority` goes before shares, as everywhere in Kubernetes.
-- what waits in a node's line or is planned on a busy node holds nothing yet: with a Place policy that
-  commits on arrival, shares steer little.
+- a group's share counts all its pods that have a node, also pods of other schedulers and of profiles with
+  another Order, because they occupy the same resources. The number of pods is a resource too.
+- `spec.priority` is compared before shares, as everywhere in Kubernetes.
+- tasks in node queues and deferred tasks do not count, since they hold no resources yet. With a Place policy
+  that assigns a node on arrival, shares therefore have little effect.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from eclectus.framework import ClassQueue, Order, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
-from eclectus.policies.shared.by_group import turns_by_group
+from eclectus.policies.shared.by_group import queues_by_group
 
 
 @dataclass(eq=False)
@@ -33,21 +34,22 @@ class DominantShare(Order):
     by: Annotated[
         Literal["namespace", "job", "label"],
         Setting(
-            "who shares: namespaces, jobs, or pods of one value of a label", why="a namespace is a tenant"
+            "what forms a group: a namespace, a job, or the pods with the same value of a label",
+            why="a namespace is a tenant",
         ),
     ] = "namespace"
     label: Annotated[
         str,
         Setting(
-            "the label of by: label; pods without it are one group",
-            why="none: by: label must name one",
+            "key of the label for by: label; pods without it form one group",
+            why="empty: only by: label needs one",
         ),
     ] = ""
     weights: Annotated[
         dict[str, float],
         Setting(
-            "what a group may hold relative to others, by its name",
-            why="1 for whoever is not named here",
+            "weight of a group, by its name: a group of weight 2 may hold twice as much as one of weight 1",
+            why="1 for every group that is not listed",
             least=1e-3,
             most=1e6,
         ),
@@ -59,11 +61,11 @@ class DominantShare(Order):
 
     @property
     def counted_by(self) -> Callable[[Task], str]:
-        """The same groups as the turns'."""
+        """Resource usage is counted by the same groups."""
         return self.group
 
     def group(self, task: Task) -> str:
-        """Who shares."""
+        """The namespace, the job (or the pod itself without one), or the value of the label."""
         if self.by == "namespace":
             return task.namespace
         if self.by == "job":
@@ -74,11 +76,11 @@ class DominantShare(Order):
         """Within a group: priority, then age."""
         return (-task.priority, task.created, serial)
 
-    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """What a group was given in one turn counts in the next."""
+    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
+        """A task that was placed counts in its group's share when the next queue is chosen."""
         usage, weights = view.shares(self), self.weights
 
-        def rank(lane: ClassQueue, head: Task) -> tuple[float, ...]:
-            return (-head.priority, usage.dominant_share(lane.group, weights.get(lane.group, 1.0)))
+        def rank(queue: ClassQueue, head: Task) -> tuple[float, ...]:
+            return (-head.priority, usage.dominant_share(queue.group, weights.get(queue.group, 1.0)))
 
-        yield from turns_by_group(lanes, rank)
+        yield from queues_by_group(queues, rank)

@@ -1,19 +1,15 @@
-"""First in, first out: by priority, then by age. kube-scheduler's queue order (PrioritySort).
+"""First in, first out: kube-scheduler's queue order (PrioritySort).
 
-As an Order: higher `spec.priority` first, then the earlier creation, then the earlier entry into the
-queue. A pod that was refused keeps its rank: its age is its creation, which a restart does not reset.
-As a Line: whoever joined first starts first, and if it does not fit the node keeps room for it.
+Higher `spec.priority` first, then the earlier creation, then the earlier entry into the queue. A pod that
+was unschedulable keeps its position: its creation time does not change, not even with a restart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from eclectus.framework import Line, Order, View
+from eclectus.framework import Order
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
 
 
 @dataclass(frozen=True)
@@ -21,16 +17,5 @@ class FifoOrder(Order):
     """Priority, then age."""
 
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Smallest first."""
+        """Priority descending, then creation time, then entry into the queue."""
         return (-task.priority, task.created, serial)
-
-
-@dataclass(frozen=True)
-class FifoLine(Line):
-    """Order of joining."""
-
-    first_come: ClassVar[bool] = True
-
-    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
-        """The first."""
-        return line[0]

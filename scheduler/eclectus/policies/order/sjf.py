@@ -1,13 +1,16 @@
-"""Shortest job first, a job being as long as its critical path.
+"""Shortest job first (SJF), where the length of a job is its remaining critical path.
 
-Kelley, Walker, "Critical-Path Planning and Scheduling", 1959, for the length; Smith, "Various optimizers
-for single-stage production", 1956, for shortest first. Among jobs the one with the shortest critical path
-from here to its end goes first; within a job the task on the longest path, as in list scheduling by bottom
-levels (Hu, 1961). `Task.path` says how long that is, or for lack of it the task's own estimate.
+Smith, "Various optimizers for single-stage production", 1956, for shortest first; Kelley, Walker,
+"Critical-Path Planning and Scheduling", 1959, for the length. The job whose remaining critical path is the
+shortest goes first. Within a job the task with the longest path to the end of the job goes first, as in list
+scheduling by bottom levels (Hu, "Parallel sequencing and assembly line problems", 1961). `Task.path` is that
+path; without it, the task's estimate is used.
 
-Departures: a job's length is the longest path among its tasks that may take a turn, so a task without
-room anywhere does not count; running tasks have begun and do not count either. A task of which nothing is
-known goes last: who says nothing must not overtake. `spec.priority` goes before everything.
+Departures:
+- a job is as long as the longest path among its tasks that can be placed in this scheduling cycle. Running
+  tasks and tasks without room anywhere do not count, because the scheduler does not know their paths here.
+- a task without path and estimate goes last, so that leaving out the estimate gives no advantage.
+- `spec.priority` is compared before the length.
 """
 
 from __future__ import annotations
@@ -18,31 +21,31 @@ from math import inf
 
 from eclectus.framework import ClassQueue, Order, View
 from eclectus.model.objects import Task
-from eclectus.policies.shared.by_group import turns_by_group
+from eclectus.policies.shared.by_group import queues_by_group
 
 
 @dataclass(frozen=True)
 class ShortestJob(Order):
-    """Priority, then the job of the shortest critical path, then age."""
+    """Priority, then the job with the shortest critical path, then age."""
 
     def group(self, task: Task) -> str:
-        """Its job."""
+        """The job; a pod without one is a job of its own."""
         return task.job or task.uid
 
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a job: the longest path first."""
+        """Within a job: priority, then the longest path, then age."""
         return (-task.priority, -path(task), task.created, serial)
 
-    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """The first head of a job stands on its longest path."""
-        yield from turns_by_group(lanes, _rank)
+    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
+        """By the path of the first head of each job, which is the longest path of the job."""
+        yield from queues_by_group(queues, _rank)
 
 
 def path(task: Task) -> float:
-    """Seconds from its start to the end of its job; inf if unknown."""
+    """Seconds from the start of the task to the end of its job; inf if unknown."""
     known = task.path if task.path is not None else task.estimate
     return inf if known is None else known
 
 
-def _rank(lane: ClassQueue, head: Task) -> tuple[float, ...]:
+def _rank(queue: ClassQueue, head: Task) -> tuple[float, ...]:
     return (-head.priority, path(head), head.created)

@@ -1,11 +1,15 @@
-"""Shortest remaining time first: the job with the least work left.
+"""Shortest remaining time first (SRTF): the job with the least remaining work goes first.
 
-Schrage, "A proof of the optimality of the shortest remaining processing time discipline", 1968. For jobs
-of many tasks the remaining time is read as remaining work, as in Tetris (Grandl et al., SIGCOMM 2014) and
-Carbyne (OSDI 2016): what has not begun, in task-seconds.
+Schrage, "A proof of the optimality of the shortest remaining processing time discipline", 1968. For jobs of
+many tasks the remaining time is taken as the remaining work, as in Tetris (Grandl et al., SIGCOMM 2014) and
+Carbyne (Grandl et al., OSDI 2016): the seconds of all tasks of the job that have not started.
 
-Departures: nothing that runs is preempted; work is not weighed by demand, since a pod's annotation knows
-no cluster. A job of which nothing is known goes last. `spec.priority` goes before everything.
+Departures:
+- running tasks are not preempted;
+- the seconds are not weighted by the resources of a task, because an annotation on a pod cannot know the
+  cluster's capacity;
+- a job without any information goes last;
+- `spec.priority` is compared before the remaining work.
 """
 
 from __future__ import annotations
@@ -15,26 +19,26 @@ from dataclasses import dataclass
 
 from eclectus.framework import ClassQueue, Order, View
 from eclectus.model.objects import Task
-from eclectus.policies.shared.by_group import turns_by_group
+from eclectus.policies.shared.by_group import queues_by_group
 
 
 @dataclass(frozen=True)
 class LeastWorkLeft(Order):
-    """Priority, then the job with the least work left, then age."""
+    """Priority, then the job with the least remaining work, then age."""
 
     @property
     def wants_work(self) -> bool:
-        """It is the whole idea."""
+        """True: the engine must keep the remaining work of each job."""
         return True
 
     def group(self, task: Task) -> str:
-        """Its job."""
+        """The job; a pod without one is a job of its own."""
         return task.job or task.uid
 
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
-        """Within a job: age."""
+        """Within a job: priority, then age."""
         return (-task.priority, task.created, serial)
 
-    def queues_in_order(self, view: View, lanes: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """What a job was given in one turn has begun in the next."""
-        yield from turns_by_group(lanes, lambda lane, head: (-head.priority, view.work_left(head)))
+    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
+        """A task that was placed no longer counts as remaining work when the next queue is chosen."""
+        yield from queues_by_group(queues, lambda queue, head: (-head.priority, view.work_left(head)))

@@ -1,9 +1,13 @@
-"""Spread or pack by what is allocated: kube-scheduler's NodeResourcesFit scores.
+"""Spread or pack by allocated resources: kube-scheduler's NodeResourcesFit scores.
 
-Least allocated (the Kubernetes default) takes the node with the largest free share of cpu and memory,
-most allocated the smallest. Pods without requests count as 100m and 200 MiB, as there. Departures:
-scores are not rounded to integers, so near ties are decided by the finer number and never at random;
-soft preferences keep kube-scheduler's weight against the score, 5 (taints 3 and affinity 2) to 1.
+LeastAllocated (the Kubernetes default) takes the node with the largest mean free share of cpu and memory,
+MostAllocated the one with the smallest. As in kube-scheduler, a container without requests counts as 100m and
+200 MiB.
+
+Departures:
+- scores are not rounded to integers, so equal scores are rare and no random choice is needed;
+- preferences weigh 5 against a score of weight 1, which is the sum of kube-scheduler's default weights for
+  TaintToleration (3) and NodeAffinity (2).
 """
 
 from __future__ import annotations
@@ -17,28 +21,28 @@ from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.policies.shared.by_cost import ByCost
 
-SOFT_WEIGHT = 5.0
+PREFERENCE_WEIGHT = 5.0
 
 
 @dataclass(eq=False)
 class LeastAllocated(ByCost):
-    """The emptiest node with room."""
+    """The node with the largest free share of cpu and memory."""
 
     sign = 1.0
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
-        """Falls with what is free, or rises."""
+        """Rises (MostAllocated: falls) with the allocated share; inf where the task does not fit."""
         cluster = task_class.cluster
         columns = [cluster.columns["cpu"], cluster.columns["memory"]]
         allocatable = cluster.allocatable.take(rows, axis=0).take(columns, axis=1)
         held = cluster.scored[rows] + task_class.spec.score_requests
         share = np.where(allocatable > 0, np.minimum(held / allocatable, 1.0), 1.0).mean(axis=1)
-        cost = 1.0 + self.sign * share + SOFT_WEIGHT * (1.0 - task_class.preference_score[rows])
+        cost = 1.0 + self.sign * share + PREFERENCE_WEIGHT * (1.0 - task_class.preference_score[rows])
         return np.where(task_class.fits_now[rows], cost, np.inf)
 
 
 @dataclass(eq=False)
 class MostAllocated(LeastAllocated):
-    """The fullest node with room."""
+    """The node with the smallest free share of cpu and memory that has room."""
 
     sign = -1.0

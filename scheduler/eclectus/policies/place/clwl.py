@@ -1,14 +1,16 @@
-"""Least estimated wait, placed centrally (CLWL), or by a picture that is renewed now and then (DLWL).
+"""Least estimated wait: computed centrally (CLWL), or from periodically updated information (DLWL).
 
-CLWL and DLWL are the centralised and the distributed rival of Delgado, Didona, Dinu, Zwaenepoel, "Eagle",
-SoCC 2016: every task joins the line of the node with the least estimated wait, that is the estimates of
-what stands there less the time the running task has had. Short jobs may use every node, long ones
-the long partition. With `heartbeat` the waits are looked up only so often (DLWL, which stands for
-Yaq-d); in between the picture is kept by adding what has been placed, and what ends is not seen.
+CLWL and DLWL are the centralized and the distributed baseline in Delgado, Didona, Dinu, Zwaenepoel,
+"Job-aware Scheduling in Eagle", SoCC 2016. Each task joins the queue of the node with the least estimated
+wait: the sum of the estimates of the tasks there, less the time that running tasks have run. Short jobs may
+use all nodes, long ones the long partition. DLWL, which stands for Yaq-d in the paper, updates the waits at
+each heartbeat only; in between it adds what it has placed and does not see tasks end.
 
-Departures: heartbeats come one for all nodes, and the jitter is uniform instead of whole seconds; a kind
-of task that was not placed in the last heartbeat is looked up when it comes; on nodes of several slots
-the work is taken to be shared evenly.
+Departures:
+- one heartbeat updates all nodes; its jitter is uniform, not a whole number of seconds;
+- the wait for a class of tasks that was not placed since the last heartbeat is computed when such a task
+  arrives, so that waits are kept only for classes in use;
+- on a node of several slots the work is divided evenly by all slots.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.backlog import Backlog, expected_seconds
-from eclectus.policies.shared.jobwise import Jobwise
+from eclectus.policies.shared.by_job import ByJob
 from eclectus.policies.shared.partition import Partition
 
 
 @dataclass(eq=False)
-class CentralLeastWait(Partition, Jobwise):
-    """CLWL: waits as they are."""
+class CentralLeastWait(Partition, ByJob):
+    """The node queue of least estimated wait (CLWL)."""
 
     def __post_init__(self) -> None:
         self._backlog = Backlog()
@@ -41,7 +43,7 @@ class CentralLeastWait(Partition, Jobwise):
     def place_job(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
     ) -> Iterator[Action]:
-        """Each task where the wait is least, those before it counted."""
+        """Each task at the node of least wait, earlier tasks of the job included."""
         if self.is_long(tasks[0]):
             rows = self.rows_for_long(view, rows)
         return self._join(view, tasks, task_class, rows)
@@ -52,14 +54,14 @@ class CentralLeastWait(Partition, Jobwise):
 
 @dataclass(eq=False)
 class DistributedLeastWait(CentralLeastWait):
-    """DLWL: waits as they were at the last heartbeat."""
+    """The node queue of least estimated wait, as of the last heartbeat (DLWL)."""
 
     heartbeat: Annotated[
         float,
         Setting(
-            "time between two looks at the waits, to which up to as much is added at random",
+            "time between two updates of the estimated waits; a random time of up to as much is added",
             unit="s",
-            why="the published example's",
+            why="as in the published example",
             least=0,
         ),
     ] = 8.0
@@ -67,13 +69,13 @@ class DistributedLeastWait(CentralLeastWait):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._due = -np.inf  # the next heartbeat, seconds
-        self._seen: dict[ClassKey, Floats] = {}  # waits at the last heartbeat, by row
-        self._placed = np.zeros(0)  # what has been placed since, seconds by row
-        self._asked: set[ClassKey] = set()  # what kinds that was
+        self._known: dict[ClassKey, Floats] = {}  # waits at the last heartbeat, by row
+        self._placed = np.zeros(0)  # work placed since then, seconds by row
+        self._classes: set[ClassKey] = set()  # classes placed since then
 
     def _join(self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows) -> Iterator[Action]:
         slots = task_class.service_slots[rows]
-        waits = self._waits_seen(view, task_class)[rows] + self._placed[rows] / slots
+        waits = self._known_waits(view, task_class)[rows] + self._placed[rows] / slots
         for task in tasks:
             at = int(waits.argmin())
             row, seconds = int(rows[at]), expected_seconds(view, task, int(rows[at]))
@@ -81,19 +83,19 @@ class DistributedLeastWait(CentralLeastWait):
             self._placed[row] += seconds
             yield Enqueue(task, row)
 
-    def _waits_seen(self, view: View, task_class: TaskClass) -> Floats:
-        """By row, shape [capacity], without what has been placed since."""
+    def _known_waits(self, view: View, task_class: TaskClass) -> Floats:
+        """Waits at the last heartbeat by row, shape [capacity]."""
         every = np.arange(view.cluster.capacity)
         if view.now >= self._due or len(self._placed) < len(every):
             self._due = view.now + self.heartbeat * (1.0 + view.rng.random())
             self._placed = np.zeros(len(every))
             self._backlog.refresh(view)
-            self._seen = {
-                kind: self._backlog.wait(view, view.classes.current(*kind), every) for kind in self._asked
+            self._known = {
+                key: self._backlog.wait(view, view.classes.current(*key), every) for key in self._classes
             }
-            self._asked.clear()
-        kind = (task_class.spec, task_class.workload)
-        self._asked.add(kind)
-        if kind not in self._seen:
-            self._seen[kind] = self._backlog.wait(view, task_class, every)
-        return self._seen[kind]
+            self._classes.clear()
+        key = (task_class.spec, task_class.workload)
+        self._classes.add(key)
+        if key not in self._known:
+            self._known[key] = self._backlog.wait(view, task_class, every)
+        return self._known[key]

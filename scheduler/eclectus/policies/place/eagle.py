@@ -1,16 +1,18 @@
-"""Short jobs keep away from nodes with long work, and stay where they have begun.
+"""Eagle: short jobs avoid nodes with long tasks, and reservations stay until their job is done.
 
-Delgado, Didona, Dinu, Zwaenepoel, "Job-aware Scheduling in Eagle: Divide and Stick to Your Probes",
-SoCC 2016. Long tasks are placed centrally as in Hawk. A short job of m tasks probes max(20, 2 m) nodes; one
-that runs or holds long work refuses and answers with the map of all nodes that do (succinct state
-sharing); refused probes are drawn again from the others; what is refused in the last round goes to the
-nodes that take no long work at all. A probe stays at its node until its job has nothing left to start
-(sticky batch probing). The lines are served by `srpt`.
+Delgado, Didona, Dinu, Zwaenepoel, "Job-aware Scheduling in Eagle: Divide and Stick to Your Probes", SoCC
+2016. Long tasks are placed centrally, as in Hawk. A short job of m tasks sends probes (here: reservations)
+to max(20, 2 m) nodes. A node that runs or queues long tasks rejects the probe and answers with a bit vector
+of all nodes that do (succinct state sharing). Rejected probes are sent again to other nodes; what is
+rejected again goes to nodes that never get long tasks. A reservation stays at its node until its job has no
+task left to start (sticky batch probing). Use it with `line: {policy: srpt}`.
 
-By construction no short task ever waits behind a long one. Departures: questions and answers take no
-time, so the map is never old (the paper's IdealEagle) and the second round is never refused: the
-fallback is left for when every node has long work; where a constrained job may use none of the short
-partition, it waits behind long work after all.
+A short task never waits behind a long one, with one exception: a short job whose constraints exclude all
+nodes of the short partition, while all others have long tasks.
+
+Departure: messages take no time, so the bit vector is never outdated (IdealEagle in the paper) and the second
+round is never rejected. Nodes without long tasks are therefore used up first, and the short partition only if
+there is none.
 """
 
 from __future__ import annotations
@@ -24,34 +26,36 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.framework import ReserveMany, View
+from eclectus.maths.sampling import draw_rows
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.hybrid import Hybrid
-from eclectus.policies.shared.reservations import draw
 
 
 @dataclass(eq=False)
 class Eagle(Hybrid):
-    """Divide, and stick to your probes."""
+    """Long tasks centrally; short jobs by sticky reservations on nodes without long tasks."""
 
-    least_probes: Annotated[int, Setting("probes a short job has at least", why="the paper's", least=1)] = 20
+    least_probes: Annotated[
+        int, Setting("least number of reservations of a short job", why="as in the paper", least=1)
+    ] = 20
 
-    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
-        """Probes that keep away from long work, and stay."""
+    def reserve(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
+        """Sticky reservations on nodes without long tasks, as far as there are such nodes."""
         self.long.refresh(view)
-        return ReserveMany(tuple(tasks), self._probed(view, rows, len(tasks)), sticky=True)
+        return ReserveMany(tuple(tasks), self._draw(view, rows, len(tasks)), sticky=True)
 
-    def _probed(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
-        """Nodes for the probes of a job of `count` tasks."""
-        # 1. Probes go anywhere.
+    def _draw(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
+        """Nodes for the reservations of a job of `count` tasks."""
+        # 1. Probes go to random nodes.
         probes = max(self.least_probes, ceil(self.ratio * count))
-        drawn = np.array(draw(view.rng, rows, probes, self.distinct))
-        refused = self.long.any_at(drawn)
-        if not refused.any():
+        drawn = np.array(draw_rows(view.rng, rows, probes, self.distinct))
+        rejected = self.long.any_at(drawn)
+        if not rejected.any():
             return tuple(drawn.tolist())
-        # 2. Those refused are drawn again by the map that came with the refusals.
+        # 2. Rejected probes go to nodes without long tasks.
         free = rows[~self.long.any_at(rows)]
-        # 3. Where every node has long work, what is left are the nodes that will never take more of it.
+        # 3. If there is no such node, they go to nodes that never get long tasks.
         others = free if len(free) else self.rows_for_short_alone(view, rows)
-        again = draw(view.rng, others if len(others) else rows, int(refused.sum()), self.distinct)
-        return (*drawn[~refused].tolist(), *again)
+        again = draw_rows(view.rng, others if len(others) else rows, int(rejected.sum()), self.distinct)
+        return (*drawn[~rejected].tolist(), *again)

@@ -1,9 +1,9 @@
-"""Best fit and worst fit: the tightest node with room, or the loosest.
+"""Best fit and worst fit: the node with the least room that suffices, or the one with the most.
 
-Johnson, "Near-optimal bin packing algorithms", 1973. How tight a node is has one natural unit here: how
-many more tasks of the same class would fit, by the resource that runs out first. Best fit leaves large
-holes whole for large tasks, worst fit leaves everybody elbow room. Departure from the textbook: several
-resources, of which those that the task does not ask for play no part.
+Johnson, "Near-optimal bin packing algorithms", 1973. Room is measured by how many more tasks of the same
+class would fit, which depends on the resource that runs out first. Best fit keeps large free blocks for
+large tasks; worst fit spreads tasks. Departure: the textbook has one resource. Here resources that the task
+does not request are ignored.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from eclectus.policies.shared.by_cost import ByCost
 
 @dataclass(eq=False)
 class BestFit(ByCost):
-    """The node with room for the fewest more of this class."""
+    """The node with room for the fewest more tasks of this class."""
 
     sign = -1.0
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
-        """Tasks more that fit."""
+        """Rises with the number of tasks that fit (WorstFit: falls); inf where the task does not fit."""
         return np.where(task_class.fits_now[rows], self.sign * task_class.overflow[rows], np.inf)
 
 
 @dataclass(eq=False)
 class WorstFit(BestFit):
-    """The node with room for the most more of this class."""
+    """The node with room for the most more tasks of this class."""
 
     sign = 1.0

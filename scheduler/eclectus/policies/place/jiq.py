@@ -1,9 +1,11 @@
-"""Join the idle queue (JIQ): an idle node if there is one, else any node.
+"""Join-Idle-Queue (JIQ): an idle node if there is one, else a random node.
 
-Lu, Xie, Kliot, Geller, Larus, Greenberg, "Join-Idle-Queue", Performance 2011, with one dispatcher: nodes
-that fall idle say so, and a task is handed to one of those who have said so. No speeds, no lengths.
-Departures: idle means room for the task, so that nodes of many slots count until they are full; the
-idle nodes are drawn from uniformly, as in the paper's JIQ-Random.
+Lu, Xie, Kliot, Geller, Larus, Greenberg, "Join-Idle-Queue: A novel load balancing algorithm for dynamically
+scalable web services", Performance 2011, with one dispatcher. Idle nodes are known to the dispatcher; a task
+goes to one of them. Neither speeds nor queue lengths are used.
+
+Departure: idle means that the node has room for the task, so a node of several slots counts as idle until it
+is full. The idle node is drawn uniformly, as in the paper's JIQ-Random.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from eclectus.model.objects import Task
 
 @dataclass(eq=False)
 class JoinIdle(PlacePolicy):
-    """Any node with room; where there is none, the line of any node."""
+    """A random node with room; if there is none, the queue of a random node (JIQ)."""
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Place the task on a random node with room, or enqueue it at any node that may run it."""
+        for task in pending:
             task_class = view.task_class(task)
             rows = task_class.waitable_rows
             idle = draw_marked(view.rng, rows, task_class.fits_now) if task_class.fits_now_count else None

@@ -1,10 +1,14 @@
-"""Random placement, speed-blind: one uniform choice, or the better of two.
+"""Random placement that ignores speeds: one uniform choice, or the better of two.
 
-Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 1996/2001: the shorter queue of
-two uniform samples bounds the longest queue at log log n where one sample gives log n / log log n.
-Departure: queue lengths are counted per slot, and `queue: central` draws among nodes with room only,
-as a Kubernetes scheduler does, because a node cannot be handed a pod it has no room for. A task that
-asks for a share of a device is placed blindly there too, unless `devices` says otherwise.
+Mitzenmacher, "The Power of Two Choices in Randomized Load Balancing", 1996 (IEEE TPDS 2001): with the shorter
+of two uniformly drawn queues the longest queue grows as log log n, with one draw as log n / log log n.
+
+Departures:
+- queue lengths are divided by the number of slots, because nodes differ in size;
+- with `queue: central` nodes are drawn only among those with room, because a pod cannot be bound to a node
+  without room;
+- a task that requests a share of a device gets a random device with room there, unless `devices` says
+  otherwise.
 """
 
 from __future__ import annotations
@@ -18,26 +22,26 @@ from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulabl
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 from eclectus.model.settings import Setting
-from eclectus.policies.shared.queueing import Queue
+from eclectus.policies.shared.settings import Queue
 
 
 @dataclass(eq=False)
 class Uniform(PlacePolicy):
-    """One uniform choice."""
+    """One node, drawn uniformly."""
 
     queue: Queue = "central"
     devices: Annotated[
         Literal["random", "fullest"],
         Setting(
-            "which of a node's devices a task gets with a central queue, among those with room",
-            why="random is blind in everything; fullest keeps whole devices whole",
+            "which of a node's devices with room a task gets, with a central queue",
+            why="random, like the choice of the node; fullest keeps whole devices free",
         ),
     ] = "random"
     choices = 1
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Draw `choices` nodes for each task; the one with the lowest load gets it."""
+        for task in pending:
             yield self._answer(view, task)
 
     def _answer(self, view: View, task: Task) -> Action:
@@ -55,17 +59,18 @@ class Uniform(PlacePolicy):
         )
 
     def _devices(self, view: View, task: Task, row: int) -> tuple[int, ...]:
-        page = view.cluster.devices
-        if page is None or self.devices == "fullest":
+        table = view.cluster.devices
+        if table is None or self.devices == "fullest":
             return ()
-        return page.choose(row, amount_of(task.spec.requests, DEVICE_MILLI), view.rng)
+        return table.choose(row, amount_of(task.spec.requests, DEVICE_MILLI), view.rng)
 
     def _load(self, task_class: TaskClass, row: int) -> float:
+        """Running and queued tasks per slot."""
         return float(1.0 + task_class.overflow[row] / task_class.empty_capacity[row])
 
 
 @dataclass(eq=False)
 class PowerOfTwo(Uniform):
-    """Two uniform choices, the emptier one wins; the first drawn wins a tie."""
+    """The less loaded of two nodes drawn uniformly; a tie goes to the first drawn."""
 
     choices = 2

@@ -1,8 +1,9 @@
-"""One choice in proportion to speed (PSS, proportional sampling): the plainest use of learned rates.
+"""Proportional sampling (PSS): one node, drawn with probability in proportion to its speed.
 
-The baseline of Wu, Liu, "Rosella", 2020, section on placement: node i is drawn with probability
-mu_i over the sum of all mu, and the task joins its line. Stable for every load under 1 if the rates
-are exact; an error of e in them costs stability from (1 - e) / (1 + e) on, where two choices still hold.
+A baseline of Wu, Liu, "Rosella", 2020 (section on proportional sampling): node i is drawn with probability
+mu_i over the sum of all mu, and the task joins its queue. With exact rates it is stable for every load below
+1; with a relative error of e in the rates it is stable up to a load of (1 - e) / (1 + e), where two choices
+still are stable. No departures.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from eclectus.model.objects import Task
 
 @dataclass(eq=False)
 class Proportional(PlacePolicy):
-    """One draw in proportion to the learned rate."""
+    """One node, drawn in proportion to its learned rate (PSS)."""
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Enqueue each task at a node drawn in proportion to the learned rates."""
+        for task in pending:
             task_class = view.task_class(task)
             speeds = view.speeds(task_class)
             row = draw_proportional(view.rng, task_class.waitable_rows, speeds.rate, speeds.most)

@@ -1,8 +1,8 @@
-"""Round robin: one node after the other, whatever they are and whatever runs there.
+"""Round robin: one node after the other.
 
-The oldest rule of all; no paper claims it. It spreads equal tasks over equal nodes as evenly as can be,
-and knows nothing of speeds, sizes or queues. Departure: nodes that may not run the task, or with
-`queue: central` have no room for it, are passed over. One turn for all work, in the order of rows.
+It has no single source. It spreads equal tasks evenly over equal nodes and uses neither speeds, nor task
+sizes, nor queue lengths. Departure from the plain rule: nodes that may not run the task are skipped, and with
+`queue: central` nodes without room too. All classes of tasks share one position, in the order of the rows.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Task
-from eclectus.policies.shared.queueing import Queue
+from eclectus.policies.shared.settings import Queue
 
 
 @dataclass(eq=False)
@@ -26,9 +26,9 @@ class RoundRobin(PlacePolicy):
     def __post_init__(self) -> None:
         self._last = -1
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Place or enqueue each task at the next suitable node."""
+        for task in pending:
             task_class = view.task_class(task)
             rows = task_class.fits_now_rows if self.queue == "central" else task_class.waitable_rows
             if not len(rows):

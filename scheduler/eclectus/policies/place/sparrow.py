@@ -1,14 +1,18 @@
-"""Batch sampling with late binding.
+"""Sparrow: batch sampling with late binding.
 
-Ousterhout, Wendell, Zaharia, Stoica, "Sparrow: Distributed, Low Latency Scheduling", SOSP 2013: a job of
-m tasks puts reservations into the lines of d * m nodes drawn at random; a node that comes to a
-reservation asks for a task and gets the next one that has not started; when all have started the
-reservations left over are cancelled. Nobody asks how long a line is, and yet a task never waits behind
-one long line while another node is free: the first nodes to come to it win.
+Ousterhout, Wendell, Zaharia, Stoica, "Sparrow: Distributed, Low Latency Scheduling", SOSP 2013. A job of m
+tasks puts reservations into the queues of d * m nodes drawn at random. A node that reaches a reservation
+requests a task and gets the next one of the job that has not started. When all tasks have started, the
+remaining reservations are cancelled. Queue lengths are not asked for, and still a task does not wait in a
+long queue while another sampled node is free.
 
-Departures: the engine keeps the lines, where the paper has a daemon on each node, so cancelling takes no
-messages; constrained jobs (the paper's per-task sampling) draw their reservations from the nodes that
-may run them; tasks of one job that arrive in several parts are sampled part by part.
+Departures:
+- the engine keeps the node queues, where the paper has a daemon on each node, so cancelling needs no
+  messages;
+- the reservations of a job with constraints are drawn from the nodes that may run it, for all its tasks
+  together, where the paper samples for each task;
+- tasks of one job that arrive at different times are sampled separately, because the size of the job is not
+  known in advance.
 """
 
 from __future__ import annotations
@@ -20,14 +24,15 @@ from math import ceil
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, ReserveMany, View
+from eclectus.maths.sampling import draw_rows
 from eclectus.model.objects import Task
-from eclectus.policies.shared.jobwise import Jobwise
-from eclectus.policies.shared.reservations import Distinct, Ratio, draw
+from eclectus.policies.shared.by_job import ByJob
+from eclectus.policies.shared.settings import Distinct, Ratio
 
 
 @dataclass(eq=False)
-class Sparrow(Jobwise):
-    """d * m reservations for m tasks."""
+class Sparrow(ByJob):
+    """Batch sampling: d * m reservations for a job of m tasks, with late binding."""
 
     ratio: Ratio = 2.0
     distinct: Distinct = True
@@ -35,5 +40,6 @@ class Sparrow(Jobwise):
     def place_job(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
     ) -> Iterator[Action]:
-        """As many as there are tasks, times the ratio."""
-        yield ReserveMany(tuple(tasks), draw(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct))
+        """`ratio` reservations for each task, on random nodes."""
+        drawn = draw_rows(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct)
+        yield ReserveMany(tuple(tasks), drawn)

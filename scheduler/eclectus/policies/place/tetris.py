@@ -1,22 +1,26 @@
-"""Tetris: of all waiting tasks, the one that best fills what a machine has left, of short jobs rather.
+"""Tetris: multi-resource packing, combined with shortest remaining work first.
 
-Grandl, Ananthanarayanan, Kandula, Rao, Akella, "Multi-Resource Packing for Cluster Schedulers", SIGCOMM 2014.
-A task may go where its whole demand fits. How well it goes there is its alignment, the dot product of what
-it asks for and what is free, both as shares of the machine. From that is taken e times the work left in
-its job, where e makes both weigh alike: e = mean alignment / mean work left. The pair of task and machine of
-the highest score comes next, until nothing fits.
+Grandl, Ananthanarayanan, Kandula, Rao, Akella, "Multi-Resource Packing for Cluster Schedulers", SIGCOMM
+2014. A task may be placed on a machine if its whole demand fits. The alignment of a task and a machine is
+the dot product of the task's demand and the machine's free resources, both as shares of the machine. The
+score is the alignment minus e times the remaining work of the task's job, with e = mean alignment / mean
+remaining work, so that both have the same weight. The pair of task and machine with the highest score is
+placed next, until nothing fits.
 
 Departures:
-- the paper asks when a machine falls free; here all machines with room are compared, task by task, and e is
-  of the candidates at hand;
-- compared is the first task of each lane: under an Order by job (sjf, srtf, drf by: job) one of each job and
-  kind of task, under fifo the oldest of each kind. Equal scores go by turns;
-- work left is in task-seconds (`Task.job_work`), not weighed by demand; a job that says nothing counts as
-  the longest that does;
-- the remote penalty is for nodes that meet few of a pod's soft preferences: so Kubernetes speaks of locality;
-- the fairness knob counts jobs of which a task fits somewhere, so that it never leaves room unused;
-- `spec.priority` goes before the score;
-- no barrier knob (a stage's progress is not known here) and no machine kept free for a starving task.
+- the paper scores tasks for one machine when it has freed resources. Here all machines with room are compared
+  for each placement, and e is computed over the candidates at hand, because one scheduling cycle may see many
+  changed nodes.
+- only the head of each class queue is compared. With an Order by job (sjf, srtf, drf with by: job) that is
+  one task of each job and class, with fifo the oldest of each class. The order of the queues decides ties.
+- remaining work is in task-seconds (`Task.job_work`) and not weighted by demand, because an annotation on a
+  pod cannot know the cluster's capacity. A job without it counts as the longest known one.
+- the remote penalty applies to nodes that meet few of a pod's preferences, which is how locality is expressed
+  in Kubernetes.
+- the fairness knob counts only jobs with a task that fits somewhere, so that it leaves no room unused.
+- `spec.priority` is compared before the score.
+- there is no barrier knob, since the progress of a stage is not known here, and no machine is reserved for a
+  starving task.
 """
 
 from __future__ import annotations
@@ -39,24 +43,24 @@ from eclectus.model.settings import Setting
 
 
 class Offer(NamedTuple):
-    """A task that fits somewhere."""
+    """A task that fits somewhere, and the machine with its best alignment."""
 
-    at: int  # among those that wait
+    at: int  # index among the heads of the class queues
     task: Task
-    row: int  # where it goes best
+    row: int
     alignment: float
-    work: float  # left in its job, seconds; inf if unknown
+    work: float  # remaining work of its job, seconds; inf if unknown
 
 
 @dataclass(eq=False)
 class Tetris(PlacePolicy):
-    """Alignment, less the work left in the job."""
+    """The best aligned task and node, short jobs preferred."""
 
     shortness: Annotated[
         float,
         Setting(
-            "weight of the work left in a task's job against its alignment; 0 packs and nothing else",
-            why="1 is the paper's: both weigh alike",
+            "weight of the remaining work of a task's job against its alignment; 0: alignment only",
+            why="as in the paper: both have the same weight",
             least=0,
             most=1000,
         ),
@@ -64,8 +68,9 @@ class Tetris(PlacePolicy):
     fairness: Annotated[
         float,
         Setting(
-            "share of the jobs that is passed over, those with the largest dominant shares",
-            why="the paper's: a quarter costs little; 0 is Tetris as Carbyne (OSDI 2016) compares with it",
+            "share of the jobs that must wait: those with the largest dominant shares",
+            why="as in the paper, where a quarter costs little; 0 is the Tetris that Carbyne (OSDI 2016) "
+            "compares with",
             least=0,
             most=0.99,
         ),
@@ -73,8 +78,8 @@ class Tetris(PlacePolicy):
     remote_penalty: Annotated[
         float,
         Setting(
-            "how much less a node counts that meets none of a pod's soft preferences",
-            why="the paper's tenth for remote input",
+            "share of the alignment lost on a node that meets none of a pod's preferences",
+            why="as in the paper for remote input",
             least=0,
             most=1,
         ),
@@ -82,45 +87,45 @@ class Tetris(PlacePolicy):
 
     @property
     def wants_work(self) -> bool:
-        """Only if shortness counts."""
+        """Whether the engine must keep the remaining work of each job."""
         return self.shortness > 0
 
     @property
     def counted_by(self) -> Callable[[Task], str] | None:
-        """Jobs, if fairness is asked for."""
+        """The resource usage of jobs is needed for fairness only."""
         return _job if self.fairness else None
 
-    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
-        """Answers the best of all tasks at hand, one of each lane, again and again; O(lanes) an answer."""
-        turns.one_per_queue()
-        waiting = list(turns)
-        while offers := self._offers(view, waiting):
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        """Place the best of the heads of all class queues until none fits; O(class queues) each."""
+        pending.one_per_queue()
+        heads = list(pending)
+        while offers := self._offers(view, heads):
             best = self._best(self._poorest(view, offers))
-            del waiting[best.at]
+            del heads[best.at]
             yield Place(best.task, best.row)
-            waiting.extend(turns)  # the next of its lane
-        yield from (Unschedulable(task) for task in waiting)
+            heads.extend(pending)  # the next of the same class queue
+        yield from (Unschedulable(task) for task in heads)
 
-    # -- who may be next -------------------------------------------------------------------------
+    # -- candidates -----------------------------------------------------------------------------
 
-    def _offers(self, view: View, waiting: Sequence[Task]) -> Sequence[Offer]:
-        """Tasks of the highest priority that fit, each with the machine it fits best."""
+    def _offers(self, view: View, heads: Sequence[Task]) -> Sequence[Offer]:
+        """The tasks of the highest priority that fit somewhere, each with its best machine."""
         best: dict[tuple[Spec, str], tuple[int, float] | None] = {}
         offers = []
-        for at, task in enumerate(waiting):
-            kind = (task.spec, task.workload)
-            if kind not in best:
+        for at, task in enumerate(heads):
+            key = (task.spec, task.workload)
+            if key not in best:
                 task_class = view.task_class(task)
                 has_room = task_class.fits_now_count > 0
-                best[kind] = view.ranking(task_class, self._cost, self).best() if has_room else None
-            found = best[kind]
+                best[key] = view.ranking(task_class, self._cost, self).best() if has_room else None
+            found = best[key]
             if found is not None:
                 offers.append(Offer(at, task, found[0], -found[1], view.work_left(task)))
         highest = max((offer.task.priority for offer in offers), default=0)
         return [offer for offer in offers if offer.task.priority == highest]
 
     def _poorest(self, view: View, offers: Sequence[Offer]) -> Sequence[Offer]:
-        """Those of the jobs with the least dominant shares, all but `fairness` of them."""
+        """The offers of the jobs with the least dominant shares: a share of 1 - `fairness` of the jobs."""
         jobs = list(dict.fromkeys(_job(offer.task) for offer in offers))
         keep = ceil((1.0 - self.fairness) * len(jobs))
         if keep == len(jobs):
@@ -135,25 +140,25 @@ class Tetris(PlacePolicy):
         longest = max(known, default=0.0)
         works = [min(offer.work, longest) for offer in offers]
         mean = fmean(works)
-        each = self.shortness * fmean(offer.alignment for offer in offers) / mean if mean else 0.0
-        scores = [offer.alignment - each * work for offer, work in zip(offers, works, strict=True)]
+        weight = self.shortness * fmean(offer.alignment for offer in offers) / mean if mean else 0.0
+        scores = [offer.alignment - weight * work for offer, work in zip(offers, works, strict=True)]
         return offers[scores.index(max(scores))]
 
     def _cost(self, task_class: TaskClass, rows: Rows) -> Floats:
-        """The alignment, negative; inf where the task does not fit."""
+        """The negative alignment; inf where the task does not fit."""
         penalty = 1.0 - self.remote_penalty * (1.0 - task_class.preference_score[rows])
         return np.where(task_class.fits_now[rows], -alignment(task_class, rows) * penalty, inf)
 
 
 def alignment(task_class: TaskClass, rows: Rows) -> Floats:
-    """Dot product of what a task asks for and what is free, as shares of each machine; pod places apart."""
+    """Dot product of requested and free resources, as shares of each machine; the pod count is left out."""
     cluster = task_class.cluster
     demand = cluster.task_vector(task_class.spec.requests).copy()
     demand[cluster.columns[PODS]] = 0.0
     need = np.flatnonzero(demand)
-    allocatable, used, meant = cluster.layers[:3].take(rows, axis=1).take(need, axis=2)
-    free = np.maximum(allocatable - used - meant, 0.0)
-    offered = np.maximum(allocatable, 1.0)  # what offers nothing has nothing free either
+    allocatable, used, tentative = cluster.layers[:3].take(rows, axis=1).take(need, axis=2)
+    free = np.maximum(allocatable - used - tentative, 0.0)
+    offered = np.maximum(allocatable, 1.0)  # avoids dividing by 0: without capacity nothing is free
     return np.asarray((demand[need] / offered * free / offered).sum(axis=1))
 
 

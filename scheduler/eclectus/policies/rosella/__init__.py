@@ -1,6 +1,8 @@
-"""Rosella: sample nodes in proportion to their learned speed, take the better; or, with a fresh view, plan.
+"""Rosella: learn node speeds from completed pods, and place by them.
 
-Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous Clusters", 2020.
+Q. Wu, Z. Liu, "Rosella: A Self-Driving Distributed Scheduler for Heterogeneous Clusters", 2020 (arXiv
+2010.15206). `learn`: the learner. `place`: sampling as in the paper, and re-planning. `line`: node queues
+from which tasks move to faster nodes. docs/rosella.md and docs/placement.md describe them.
 """
 
 from eclectus.policies.rosella.learn.learn import RosellaLearn

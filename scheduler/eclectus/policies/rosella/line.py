@@ -1,15 +1,18 @@
-"""Lines mended: a task that waits for one node goes to another that has room and ends it sooner.
+"""Node queues from which a task moves to another node that has room and ends it sooner.
 
-Project's own; Peacock (2018) likewise moves waiting work off slow nodes. In the paper a task stays in
-the line that it was sent to, also where that node is found to be slow, or dead. Here a node that has
-changed, has room and no line looks at a few lines of others and takes over a task for which
+This is the project's own; Peacock (Khelghatdoust, Gramoli, 2018) also moves waiting tasks away from slow
+nodes. In the Rosella paper a task stays in the queue that it was sent to, even if that node turns out to be
+slow or dead. Here a node that has just changed, has room and an empty queue inspects the queues of a few
+other nodes and takes over a task for which
 
     wait there + service there > (1 + bound) * service here
 
-where the wait goes by the task's place in that line. Of those found it takes the one that gains most.
+where the wait follows from the task's position in that queue. Of the tasks inspected it takes the one with
+the largest gain.
 
-A task moves only to where it starts at once, so it moves once: nothing is handed to and fro. A look costs
-what it looks at, however many wait. Re-planning needs none of this: its tasks stand in no line.
+A task moves only to a node where it starts at once, so it moves at most once. The cost of a step is limited
+by the number of queues and positions inspected, not by the number of waiting tasks. Re-planning does not need
+this policy, because its tasks are not in node queues.
 """
 
 from __future__ import annotations
@@ -25,18 +28,19 @@ from eclectus.maths.numbers import divide
 from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
 
-PLACES = 8  # of one line, evenly spaced, that are looked at
+POSITIONS = 8  # of a queue, evenly spaced, that are inspected
 
 
 @dataclass(eq=False)
 class RosellaLine(Line):
-    """Order of joining; and nodes with room take over tasks that they will end sooner."""
+    """First in, first out; nodes with room take over tasks that they will end sooner."""
 
     bound: Annotated[
         float,
         Setting(
-            "how much sooner a task must end elsewhere before it goes there, in times it runs there",
-            why="rates are right within about a third; less would move tasks for nothing",
+            "how much sooner a task must end on another node to be moved there, in multiples of its running "
+            "time there",
+            why="learned rates are right within about a third; a lower bound would move tasks without gain",
             least=0,
             most=100,
         ),
@@ -44,42 +48,48 @@ class RosellaLine(Line):
     looks: Annotated[
         int,
         Setting(
-            "lines of others that a node with room looks at", why="as many as Hawk's", least=1, most=1000
+            "number of other node queues that a node with room inspects",
+            why="as many as Hawk asks",
+            least=1,
+            most=1000,
         ),
     ] = 10
 
-    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
-        """The first."""
-        return line[0]
+    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
+        """The first of the node queue."""
+        return queue[0]
 
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
-        """As long as there is room, the task that gains most of those looked at."""
+        """While there is room: of the tasks inspected, the one with the largest gain."""
         while view.node_queues:
             others = list(view.node_queues)
             if len(others) > self.looks:
                 others = view.rng.sample(others, self.looks)
             found = [self._best(view, other, row) for other in others if other != row]
-            _, victim, claim = max(found, key=lambda each: each[0], default=(0.0, row, None))
-            if claim is None:
+            _, victim, reservation = max(found, key=lambda each: each[0], default=(0.0, row, None))
+            if reservation is None:
                 return
-            yield victim, claim
+            yield victim, reservation
 
     def _best(self, view: View, victim: int, row: int) -> tuple[float, int, Reservation | None]:
-        """The task of this line that gains most on `row`, and how many times its running there."""
-        line = view.node_queues[victim]
+        """(gain, victim, reservation) of the task with the largest gain above the bound; None without one."""
+        queue = view.node_queues[victim]
         best: tuple[float, int, Reservation | None] = (self.bound, victim, None)
-        for at in range(0, len(line), -(-len(line) // PLACES)):
-            gain = _gain(view, line[at], at, victim, row)
+        for at in range(0, len(queue), -(-len(queue) // POSITIONS)):
+            gain = _gain(view, queue[at], at, victim, row)
             if gain > best[0]:
-                best = (gain, victim, line[at])
+                best = (gain, victim, queue[at])
         return best
 
 
-def _gain(view: View, claim: Reservation, ahead: int, victim: int, row: int) -> float:
-    """How much sooner it ends on `row`, in times that it runs there; -inf where it does not start now."""
-    task_class = view.classes.current(*claim.class_key)
+def _gain(view: View, reservation: Reservation, ahead: int, victim: int, row: int) -> float:
+    """How much sooner the task ends on `row`, in multiples of its running time there.
+
+    `ahead`: tasks before it in the victim's queue. -inf if it cannot start on `row` now.
+    """
+    task_class = view.classes.current(*reservation.class_key)
     rate = scalars(view.learn.speeds(task_class.workload).rate)
-    if not claim.is_tentative or not task_class.fits_now[row] or not rate[row] > 0:
+    if not reservation.is_tentative or not task_class.fits_now[row] or not rate[row] > 0:
         return -inf
     pace = task_class.scalars.service_slots[victim] * rate[victim]
     there = divide(ahead + 1.0, pace) + divide(1.0, rate[victim])

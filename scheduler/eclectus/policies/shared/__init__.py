@@ -1,1 +1,1 @@
-"""What several policies share."""
+"""Base classes, settings and accounts that several policies use."""

@@ -1,4 +1,4 @@
-"""One task, one answer: the node with room of least cost. A policy of this shape is its cost and no more."""
+"""Base class of policies that are fully described by a cost: each task gets the cheapest node with room."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from eclectus.model.objects import Task
 
 
 class ByCost(PlacePolicy):
-    """Place each task on the cheapest node; of equals on the first."""
+    """Place each task on the node of least cost; of equal costs on the lowest row."""
 
     @abstractmethod
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Cost of a task of the class on these rows, shape [len(rows)]; inf where there is no room."""
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
-        for task in turns:
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Place each task on the cheapest node; unschedulable if no node has room."""
+        for task in pending:
             task_class = view.task_class(task)
             best = view.ranking(task_class, self.cost, self).best() if task_class.fits_now_count else None
             yield Unschedulable(task) if best is None else Place(task, best[0])

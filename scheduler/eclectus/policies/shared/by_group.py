@@ -1,4 +1,4 @@
-"""Turns by group: the group of least rank goes first, and within it the lane with the first head."""
+"""Class queues ordered by group: the group of least rank first, within it the queue with the first head."""
 
 from __future__ import annotations
 
@@ -9,37 +9,36 @@ from eclectus.framework import ClassQueue
 from eclectus.model.objects import Task
 
 Rank = Callable[[ClassQueue, Task], tuple[float, ...]]
-"""Rank of a group, by the lane in it that is next and that lane's head; smallest first."""
+"""Rank of a group, smallest first. Called with the group's next class queue and the head of that queue."""
 
-_Waiting = list[
-    tuple[tuple[float, ...], int, Task, ClassQueue]
-]  # a heap: key of the head, number, head, lane
+_Heap = list[tuple[tuple[float, ...], int, Task, ClassQueue]]
+"""The class queues of one group: key of the head, number of the queue, head, queue."""
 
 
-def turns_by_group(lanes: Iterable[ClassQueue], rank: Rank) -> Iterator[ClassQueue]:
-    """Merge the lanes, O(log lanes) a turn.
+def queues_by_group(queues: Iterable[ClassQueue], rank: Rank) -> Iterator[ClassQueue]:
+    """Yield the class queue whose head is next, in O(log queues) each.
 
-    A group is ranked again after each turn it has had, so a rank may depend on what the group was just
-    given; it must not depend on what others were given. Equal ranks go by the keys of the heads.
+    The rank of a group is computed again after each of its tasks, so it may depend on what this group was
+    given. It must not depend on what other groups were given. Equal ranks are ordered by the heads' keys.
     """
-    groups: dict[str, _Waiting] = {}
-    for number, lane in enumerate(lanes):
-        if (head := lane.head) is not None:
-            groups.setdefault(lane.group, []).append((lane.head_key, number, head, lane))
-    for waiting in groups.values():
-        heapify(waiting)
-    order = [_entry(waiting, rank) for waiting in groups.values()]
+    groups: dict[str, _Heap] = {}
+    for number, queue in enumerate(queues):
+        if (head := queue.head) is not None:
+            groups.setdefault(queue.group, []).append((queue.head_key, number, head, queue))
+    for heap in groups.values():
+        heapify(heap)
+    order = [_entry(heap, rank) for heap in groups.values()]
     heapify(order)
     while order:
-        waiting = heappop(order)[-1]
-        _, number, _, lane = heappop(waiting)
-        yield lane
-        if (head := lane.head) is not None:
-            heappush(waiting, (lane.head_key, number, head, lane))
-        if waiting:
-            heappush(order, _entry(waiting, rank))
+        heap = heappop(order)[-1]
+        _, number, _, queue = heappop(heap)
+        yield queue
+        if (head := queue.head) is not None:
+            heappush(heap, (queue.head_key, number, head, queue))
+        if heap:
+            heappush(order, _entry(heap, rank))
 
 
-def _entry(waiting: _Waiting, rank: Rank) -> tuple[tuple[float, ...], tuple[float, ...], int, _Waiting]:
-    key, number, head, lane = waiting[0]
-    return rank(lane, head), key, number, waiting
+def _entry(heap: _Heap, rank: Rank) -> tuple[tuple[float, ...], tuple[float, ...], int, _Heap]:
+    key, number, head, queue = heap[0]
+    return rank(queue, head), key, number, heap

@@ -1,4 +1,4 @@
-"""Long jobs placed centrally in their partition, short ones behind probes: what Hawk and Eagle share."""
+"""Base class of Hawk and Eagle: long tasks are placed centrally, short jobs by reservations."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.policies.shared.backlog import Backlog
-from eclectus.policies.shared.jobwise import Jobwise
+from eclectus.policies.shared.by_job import ByJob
 from eclectus.policies.shared.partition import Partition
-from eclectus.policies.shared.reservations import Distinct, Ratio
+from eclectus.policies.shared.settings import Distinct, Ratio
 
 
 @dataclass(eq=False)
-class Hybrid(Partition, Jobwise):
-    """A long task joins the line of least estimated wait; short jobs are for the policy to probe for."""
+class Hybrid(Partition, ByJob):
+    """Long tasks join the node queue of least estimated wait in the long partition."""
 
     ratio: Ratio = 2.0
     distinct: Distinct = False
@@ -29,12 +29,12 @@ class Hybrid(Partition, Jobwise):
     def place_job(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
     ) -> Iterator[Action]:
-        """Long tasks one by one, short ones behind probes."""
+        """Long tasks one by one; a short job by reservations."""
         if self.is_long(tasks[0]):
             yield from self.long.join_least_wait(view, tasks, task_class, self.rows_for_long(view, rows))
         else:
-            yield self.probe(view, tasks, rows)
+            yield self.reserve(view, tasks, rows)
 
     @abstractmethod
-    def probe(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
-        """Probes for a short job that may run or wait on any of `rows`; there is at least one."""
+    def reserve(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
+        """The reservations of a short job. `rows`, never empty: nodes that may run it, now or later."""

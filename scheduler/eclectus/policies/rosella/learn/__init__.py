@@ -1,1 +1,1 @@
-"""Rosella's learner: rates, changes of rate, and node liveness."""
+"""Rosella's learner: service rates, changes of speed, load, and liveness of nodes."""

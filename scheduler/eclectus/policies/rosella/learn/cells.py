@@ -1,4 +1,4 @@
-"""What one node has shown at each kind of work, and whether it has begun to show something else."""
+"""The samples of one node by workload, and the tests for a change of its speed."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from math import log
 
 from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, changed_since, step
-from eclectus.maths.samples import Samples
+from eclectus.maths.estimators.samples import Samples
 
 Stale = list[tuple[int, float]]
-"""(workload, time): samples of the workload from before that time are of another speed."""
+"""(workload, time): samples of the workload from before that time are outdated."""
 
 
 class Cell:
-    """The window of samples of one kind of work, and the CUSUM over them."""
+    """The window of samples of one workload on one node, and the CUSUM over them."""
 
     __slots__ = ("samples", "sums")
 
@@ -22,12 +22,12 @@ class Cell:
 
 
 class NodeCells:
-    """The cells of one node by workload, and one more CUSUM over its samples of all work.
+    """The cells of one node by workload, and one more CUSUM over the samples of all its workloads.
 
-    What befalls a node shows in all its work, so its samples are also tested together: where there are
-    many kinds of work, each alone would wait long for its ten samples. An alarm over all gives up all
-    windows, so it must be the rarer the more there are: ln(cells) more on the threshold, because the mean
-    run to a false alarm grows about e-fold with each 1 there (maths/cusum.py).
+    A change of the node affects all its workloads, so its samples are also tested together: with many
+    workloads, each alone would need a long time for the ten samples of an alarm. An alarm over all workloads
+    drops samples of all windows, so it must be rarer the more windows there are: its threshold is higher by
+    ln(cells), because the mean run to a false alarm grows by about e with each 1 (maths/cusum.py).
     """
 
     __slots__ = ("by_workload", "sums")
@@ -37,19 +37,22 @@ class NodeCells:
         self.sums = AT_REST
 
     def cell(self, workload: int) -> Cell:
-        """The cell of this workload, which may be new."""
+        """The cell of this workload, created on demand."""
         found = self.by_workload.get(workload)
         if found is None:
             found = self.by_workload[workload] = Cell()
         return found
 
-    def test(self, cell: Cell, score: float, at: float, slack: float) -> None:
-        """Put one more score of the cell to both tests."""
+    def add_score(self, cell: Cell, score: float, at: float, slack: float) -> None:
+        """Add one more score of the cell to both tests."""
         cell.sums = step(numbers, cell.sums, score, at, slack)
         self.sums = step(numbers, self.sums, score, at, slack)
 
-    def alarm(self, workload: int, threshold: float) -> Stale:
-        """What the newest score, of this workload, has shown to be stale; its tests begin anew."""
+    def check_alarm(self, workload: int, threshold: float) -> Stale:
+        """What the newest score, of this workload, has shown to be outdated; empty without an alarm.
+
+        A test that raised an alarm starts again from 0.
+        """
         since = changed_since(self.sums, threshold + log(len(self.by_workload)))
         if since is not None:
             self.sums = AT_REST

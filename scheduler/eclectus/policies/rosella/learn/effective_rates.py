@@ -1,9 +1,10 @@
-"""What placement is told: learned rates times the share of them that is believed.
+"""Effective rates: what placement uses. Learned rates times a share for silence and for untried workloads.
 
-A silent node is believed slower (watch.py). And a node is believed slower at work it has never done than its
-speed at other work says: kinds of work may rank nodes differently, a task that finds that out is a slow one,
-and there are nodes known to be good at it. A node of which nothing at all is known still counts as typical;
-and a cell whose samples were given up has been tried, and what it has become is worth finding out.
+A node whose tasks are overdue counts as slower (liveness.py). A node also counts as slower for a workload
+that it has never run than its speed for other workloads suggests: workloads may rank nodes differently, a
+task that finds this out runs long, and other nodes are known to be good at it. Two cases are exempt: a node
+without any samples counts as typical, and so does a cell whose samples were dropped, since it was tried and
+its present speed must be found out.
 """
 
 from __future__ import annotations
@@ -11,17 +12,17 @@ from __future__ import annotations
 import numpy as np
 
 from eclectus.framework import Speeds
-from eclectus.maths.ratio import TRACE, Floats, RatioMatrix
-from eclectus.policies.rosella.learn.liveness import Watch
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix
+from eclectus.policies.rosella.learn.liveness import Liveness
 
 
-class Beliefs:
-    """Arrays over nodes, of all work and of each kind; between two fits single rows change in place."""
+class EffectiveRates:
+    """Rates by node, for all workloads together and for each; between two fits single rows are updated."""
 
-    def __init__(self, matrix: RatioMatrix, watch: Watch, untried_share: float) -> None:
-        self._matrix, self._watch, self._untried_share = matrix, watch, untried_share
-        self._rate: Floats = np.ones((1, 0))  # of all work, then of each workload
-        self._told: dict[str, Speeds] = {}
+    def __init__(self, matrix: RatioMatrix, watch: Liveness, untried_share: float) -> None:
+        self._matrix, self._liveness, self._untried_share = matrix, watch, untried_share
+        self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
+        self._speeds: dict[str, Speeds] = {}
         self._epoch, self._most = 0, 1.0
 
     @property
@@ -30,42 +31,44 @@ class Beliefs:
         return len(self._rate[0])
 
     def speeds(self, workload: str, index: int | None) -> Speeds:
-        """Of the workload with that index in the matrix; without one, what nodes are worth for all work."""
-        found = self._told.get(workload)
+        """Rates of the workload with this index in the matrix; for None, of all workloads together."""
+        found = self._speeds.get(workload)
         if found is None:
             rate = self._rate[0 if index is None else index + 1]
-            found = self._told[workload] = Speeds(rate, self._most, self._epoch)
+            found = self._speeds[workload] = Speeds(rate, self._most, self._epoch)
         return found
 
-    def renew(self) -> None:
-        """Everything may have changed."""
-        self._rate = np.vstack([self._matrix.factor, self._guessed(slice(None))]) * self._watch.share
+    def rebuild(self) -> None:
+        """Compute all rates again, and start a new epoch."""
+        self._rate = np.vstack([self._matrix.factor, self._discounted(slice(None))]) * self._liveness.share
         self._most = float(self._rate.max(initial=0.0)) or 1.0
         self._epoch += 1
-        self._told.clear()
+        self._speeds.clear()
 
-    def renew_row(self, row: int) -> None:
-        """One node has changed."""
-        share = self._watch.share[row]
+    def update_row(self, row: int) -> None:
+        """Compute the rates of one node again."""
+        share = self._liveness.share[row]
         self._rate[0, row] = self._matrix.factor[row] * share
-        self._rate[1:, row] = self._guessed(slice(row, row + 1))[:, 0] * share
-        self._bound(float(self._rate[:, row].max()))
+        self._rate[1:, row] = self._discounted(slice(row, row + 1))[:, 0] * share
+        self._raise_bound(float(self._rate[:, row].max()))
 
-    def renew_cell(self, workload: int, row: int) -> None:
-        """One node that is fully believed has shown something at one kind of work."""
+    def update_cell(self, workload: int, row: int) -> None:
+        """Compute the rate of one cell again, of a node whose share is 1."""
         factor, rate = self._matrix.factor.item(row), self._matrix.rate.item(workload, row)
         self._rate[0, row], self._rate[workload + 1, row] = factor, rate
-        self._bound(max(factor, rate))
+        self._raise_bound(max(factor, rate))
 
-    def _guessed(self, rows: slice) -> Floats:
-        """Rates of all work on these rows, those that are guesses taken down; shape [C, rows]."""
+    def _discounted(self, rows: slice) -> Floats:
+        """Rates of all workloads on these rows, those of untried cells reduced; shape [C, len(rows)]."""
         matrix = self._matrix
-        is_seen = np.array(matrix.is_sized, dtype=bool)[:, None]  # work that nobody has done is new to all
-        is_guess = ~matrix.tried[:, rows] & is_seen & (matrix.samples[rows] > TRACE)
-        return np.where(is_guess, self._untried_share, 1.0) * matrix.rate[:, rows]
+        is_known = np.array(matrix.is_sized, dtype=bool)[
+            :, None
+        ]  # a workload that no node has run gives no node an advantage
+        is_untried = ~matrix.tried[:, rows] & is_known & (matrix.samples[rows] > NEGLIGIBLE)
+        return np.where(is_untried, self._untried_share, 1.0) * matrix.rate[:, rows]
 
-    def _bound(self, rate: float) -> None:
-        """Keep `most` above all that is said of a row that has changed."""
+    def _raise_bound(self, rate: float) -> None:
+        """Keep `most` an upper bound of all rates after an update."""
         if rate > self._most:
             self._most = rate
-            self._told.clear()
+            self._speeds.clear()

@@ -1,4 +1,4 @@
-"""What has been learned, as values: for people, and for other processes."""
+"""What has been learned, as values: for the CLI, metrics and NodeProfiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.framework import LearnedCell
-from eclectus.maths.ratio import TRACE, confidences
+from eclectus.maths.estimators.ratio import NEGLIGIBLE, confidences
 from eclectus.model.learned import (
     LearnedGroup,
     LearnedLoad,
@@ -18,23 +18,23 @@ from eclectus.model.learned import (
     LearnedWork,
     NodeState,
 )
-from eclectus.policies.rosella.learn.liveness import Watch
+from eclectus.policies.rosella.learn.liveness import Liveness
 from eclectus.policies.rosella.learn.load import Load
 from eclectus.policies.rosella.learn.rates import Rates
 
 
 class Exports:
-    """Reads all, changes nothing."""
+    """Reads the learner's state and changes nothing."""
 
-    def __init__(self, rates: Rates, watch: Watch, load: Load) -> None:
-        self._rates, self._watch, self._load = rates, watch, load
+    def __init__(self, rates: Rates, watch: Liveness, load: Load) -> None:
+        self._rates, self._liveness, self._load = rates, watch, load
 
     def learned_cells(self, nodes: Mapping[int, str]) -> Iterator[LearnedCell]:
-        """Every cell with samples; of a dead node as history."""
+        """Every cell with samples, of dead nodes too."""
         rates, names = self._rates, self._names()
         for row, node in sorted(nodes.items()):
             state = self._state(row)
-            for workload, samples in rates.cells(row):
+            for workload, samples in rates.scalars(row):
                 yield LearnedCell(
                     node=node,
                     workload=names[workload],
@@ -48,7 +48,7 @@ class Exports:
     def learned_nodes(
         self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float
     ) -> Iterator[LearnedNode]:
-        """Every node with samples. May be read on after others have come or gone: the gone are left out."""
+        """Every node with samples. Nodes may change while this is read: removed nodes are left out."""
         for row, node in sorted(nodes.items()):
             work = tuple(self._work(row)) if nodes.get(row) == node else ()
             if work:
@@ -56,15 +56,15 @@ class Exports:
                 yield LearnedNode(node, epochs[row], now, self._state(row), speed, sure, work)
 
     def learned_load(self, now: float) -> LearnedLoad:
-        """Arrivals and capacity of all nodes together, and the recent shares of kinds of work."""
+        """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
         rates = self._rates
         recent = {workload: rates.recent.item(index) for workload, index in rates.index.items()}
         total = sum(recent.values())
         shares = tuple((workload, count / total) for workload, count in recent.items()) if total > 0 else ()
-        return LearnedLoad(self._load.surge(now), self._load.capacity, shares)
+        return LearnedLoad(self._load.arrivals_upper(now), self._load.capacity, shares)
 
     def summary(self, nodes: Mapping[int, str], groups: NDArray[np.intp], now: float) -> LearnedSummary:
-        """What is known in all, by group of nodes (by row, -1 for none)."""
+        """Totals by group of nodes. `groups`: by row, -1 for none."""
         load, rates = self._load, self._rates
         states = Counter((groups.item(row), self._state(row)) for row in nodes)
         return LearnedSummary(
@@ -80,7 +80,7 @@ class Exports:
     def _by_group(self, groups: NDArray[np.intp]) -> Iterator[LearnedGroup]:
         matrix = self._rates.matrix
         for workload, index in self._rates.index.items():
-            seen = np.flatnonzero((matrix.count[index] > TRACE) & (groups >= 0))
+            seen = np.flatnonzero((matrix.count[index] > NEGLIGIBLE) & (groups >= 0))
             if not len(seen):
                 continue
             rate, count, of = matrix.rate[index, seen], matrix.count[index, seen], groups[seen]
@@ -100,7 +100,7 @@ class Exports:
 
     def _work(self, row: int) -> Iterator[LearnedWork]:
         rates, names = self._rates, self._names()
-        for workload, _ in rates.cells(row):
+        for workload, _ in rates.scalars(row):
             yield LearnedWork(
                 workload=names[workload],
                 rate=rates.matrix.own_rate(workload, row),
@@ -112,8 +112,8 @@ class Exports:
         return {index: workload for workload, index in self._rates.index.items()}
 
     def _state(self, row: int) -> NodeState:
-        if self._watch.is_dead(row):
+        if self._liveness.is_dead(row):
             return "dead"
-        if self._watch.share.item(row) < 1.0:
+        if self._liveness.share.item(row) < 1.0:
             return "suspect"
         return "live" if self._rates.has_samples(row) else "unknown"

@@ -1,4 +1,4 @@
-"""Who counts as dead: nodes too silent or too slow by the cut-off, and when that is forgiven."""
+"""Failure detector: which nodes count as dead, because their tasks are overdue or too slow."""
 
 from __future__ import annotations
 
@@ -7,50 +7,53 @@ from collections.abc import Collection
 import numpy as np
 
 from eclectus.maths.window import cut_margin, cut_off_rate, error_aimed, unlikelihood
-from eclectus.policies.rosella.learn.liveness import Watch
+from eclectus.policies.rosella.learn.liveness import Liveness
 from eclectus.policies.rosella.learn.load import Load
 from eclectus.policies.rosella.learn.rates import Rates
 
 
-class Judging:
-    """`certainty` is x, `spare_share` c0 of maths/window.py; `forgiven_after` in seconds."""
+class FailureDetector:
+    """`certainty` is x and `spare_share` c0 of maths/window.py.
+
+    `reset_after`: seconds after which a dead node on which nothing runs counts as unknown again.
+    """
 
     def __init__(
         self,
         rates: Rates,
-        watch: Watch,
+        watch: Liveness,
         load: Load,
         *,
         certainty: float,
         spare_share: float,
-        forgiven_after: float,
+        reset_after: float,
     ) -> None:
-        self._rates, self._watch, self._load = rates, watch, load
-        self._certainty, self._spare_share, self._forgiven_after = certainty, spare_share, forgiven_after
+        self._rates, self._liveness, self._load = rates, watch, load
+        self._certainty, self._spare_share, self._reset_after = certainty, spare_share, reset_after
 
-    def judge(self, now: float, seated: Collection[int]) -> list[int]:
-        """Look at all nodes, and measure what they can do together; the rows that died or were forgiven."""
-        watch, matrix, load = self._watch, self._rates.matrix, self._load.ratio(now)
-        rows, nodes = np.array(sorted(seated), dtype=np.intp), len(seated)
+    def check(self, now: float, present: Collection[int]) -> list[int]:
+        """Check all nodes and measure their total capacity; returns the rows that died or were reset."""
+        watch, matrix, load = self._liveness, self._rates.matrix, self._load.ratio(now)
+        rows, nodes = np.array(sorted(present), dtype=np.intp), len(present)
         if not nodes:
             return []
-        share = watch.look(now, matrix, self._rates.index, unlikelihood(nodes, self._certainty))
+        share = watch.silence_shares(now, matrix, self._rates.index, unlikelihood(nodes, self._certainty))
         speed, slots = matrix.factor[rows], watch.slots(now)[rows]
         mean = float(speed @ slots) / slots.sum() if slots.any() else float(speed.mean())
         limit = cut_off_rate(mean * nodes, load, nodes, self._spare_share)
         margin = cut_margin(matrix.samples[rows], nodes, self._certainty, error_aimed(load))
         is_silent = speed * share[rows] < limit
-        is_slow = (speed * (1.0 + margin) < limit) & ~watch.has_died(rows)
-        changed = watch.bury(rows[is_silent | is_slow], now) + self._forgive(now)
-        watch.believe(share, nodes)
-        if self._load.floor.is_due(now) and (size := self._rates.mean_size()) is not None:
-            self._load.floor.read(float(speed * watch.share[rows] @ slots) / size, now)
+        is_slow = (speed * (1.0 + margin) < limit) & ~watch.is_dead_or_on_trial(rows)
+        changed = watch.mark_dead(rows[is_silent | is_slow], now) + self._reset_idle(now)
+        watch.apply_shares(share, nodes)
+        if self._load.measured_capacity.is_due(now) and (size := self._rates.mean_size()) is not None:
+            self._load.measured_capacity.add(float(speed * watch.share[rows] @ slots) / size, now)
         return changed
 
-    def _forgive(self, now: float) -> list[int]:
-        """Dead nodes on which nothing has run for long begin anew."""
-        rows = self._watch.forgivable(now, self._forgiven_after)
+    def _reset_idle(self, now: float) -> list[int]:
+        """Reset dead nodes on which nothing has run for long."""
+        rows = self._liveness.idle_dead_rows(now, self._reset_after)
         for row in rows:
-            self._watch.forgive(row)
+            self._liveness.reset(row)
             self._rates.clear(row)
         return rows

@@ -1,39 +1,39 @@
-"""How busy the whole system is: arrivals of tasks against what the nodes can surely do."""
+"""The load of the whole system: arrival rate of tasks over the capacity of all nodes."""
 
 from __future__ import annotations
 
-from eclectus.maths.arrivals import ArrivalRate
-from eclectus.maths.slow_floor import SlowFloor
+from eclectus.maths.estimators.arrivals import ArrivalRate
+from eclectus.maths.estimators.low_percentile import LowPercentile
 from eclectus.maths.window import load_ratio
 
 
 class Load:
-    """lambda_hat, mu_bar and their ratio. All rates in tasks a second."""
+    """Estimates of lambda, mu_bar and alpha. All rates in tasks a second."""
 
     def __init__(self, capacity: float | None) -> None:
         self._capacity = capacity
         self._arrivals = ArrivalRate()
-        self.floor = SlowFloor()  # of what all nodes together are believed to do
-        self.count = 0  # tasks that have come to any scheduler
+        self.measured_capacity = LowPercentile()  # by effective rates
+        self.count = 0  # tasks that have arrived, for any scheduler
 
     def arrived(self, now: float) -> None:
-        """A task has come."""
+        """A task has arrived."""
         self.count += 1
         self._arrivals.add(now)
 
     def arrivals(self, now: float) -> float:
-        """Tasks of all schedulers."""
+        """lambda: the arrival rate of tasks of all schedulers."""
         return self._arrivals.slow(now)
 
-    def surge(self, now: float) -> float:
-        """The same, quick to rise and slow to fall: what spare capacity is reckoned by."""
+    def arrivals_upper(self, now: float) -> float:
+        """An upper estimate of the arrival rate: it rises fast and falls slowly. For the spare capacity."""
         return max(self._arrivals.fast(now), self._arrivals.slow(now))
 
     @property
     def capacity(self) -> float:
-        """mu_bar: what the operator has set, else the slow lower bound."""
-        return self.floor.value if self._capacity is None else self._capacity
+        """mu_bar: the setting, or else the measured lower bound."""
+        return self.measured_capacity.value if self._capacity is None else self._capacity
 
     def ratio(self, now: float) -> float:
-        """alpha_hat."""
+        """alpha, clamped."""
         return load_ratio(self.arrivals(now), self.capacity)

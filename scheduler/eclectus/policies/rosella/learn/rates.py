@@ -1,4 +1,4 @@
-"""Rates from samples: windows that fade, the ratio estimate over them, and alarms that cut them short."""
+"""Service rates from samples: windows of samples that lose weight with age, and are cut by alarms."""
 
 from __future__ import annotations
 
@@ -7,75 +7,79 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.maths.ratio import Floats, RatioMatrix, confidence, relative_error
-from eclectus.maths.samples import Samples
-from eclectus.maths.spread import Spread
+from eclectus.maths.estimators.ratio import Floats, RatioMatrix, confidence, relative_error
+from eclectus.maths.estimators.samples import Samples
+from eclectus.maths.estimators.spread import Spread
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
 
-HALF_LIVES = 4.0  # without a sample for so long, what a node has shown at a kind of work is forgotten
+FORGET_HALF_LIVES = 4.0  # after so long without a sample a cell is dropped
 
 
 @dataclass(frozen=True, slots=True)
 class Sensitivity:
-    """The settings of the test for changed speeds (maths/cusum.py)."""
+    """The settings of the test for a change of speed (maths/cusum.py), in spreads."""
 
     slack: float
     threshold: float
 
 
 class Rates:
-    """What is learned of each node (by row) at each kind of work (by index into the matrix)."""
+    """Samples and rates of each node (by row) for each workload (by index into the matrix)."""
 
     def __init__(
         self, prior_samples: float, half_life: float, window: int, most_workloads: int, test: Sensitivity
     ) -> None:
         self.matrix = RatioMatrix(prior_samples, half_life=half_life)
-        self.index: dict[str, int] = {}  # workload -> index, longest unseen first
-        self.recent: Floats = np.zeros(0)  # tasks ended of each workload, older ones counted less
-        self.taken = self.alarms = 0  # samples and changes of speed, since the start
+        self.index: dict[str, int] = {}  # workload -> index, least recently used first
+        self.recent: Floats = np.zeros(0)  # ended tasks of each workload, older ones with less weight
+        self.taken = self.alarms = 0  # number of samples and of alarms since the start
         self._window, self._most_workloads, self._test = window, most_workloads, test
-        self._spread: list[Spread] = []  # by index, as are…
-        self._seen: list[int] = []  # …samples ever taken,
-        self._length: list[int] = []  # …and how many are kept of each node
+        self._spread: list[Spread] = []  # by index, as are
+        self._sample_counts: list[int] = []  # the number of samples ever taken
+        self._window_lengths: list[int] = []  # and the number kept of each node
         self._nodes: dict[int, NodeCells] = {}
 
     # -- rows and workloads --------------------------------------------------------------------
 
     def add_node(self, row: int, rows: int) -> None:
-        """A row begins as unknown."""
+        """A new row, without samples."""
         self.matrix.open_rows(rows)
         self._nodes[row] = NodeCells()
 
     def remove_node(self, row: int) -> None:
-        """What was known of the row goes."""
+        """Forget the row."""
         del self._nodes[row]
         self.matrix.clear_row(row)
 
     def clear(self, row: int) -> None:
-        """What was known of the row is forgotten."""
+        """Drop all samples of the row."""
         self._nodes[row] = NodeCells()
         self.matrix.clear_row(row)
 
     def workload(self, name: str) -> int:
-        """The index of a workload, now the newest seen; beyond the bound it takes the place of the oldest."""
+        """The index of a workload. Beyond the bound it replaces the least recently used one."""
         index = self.index.pop(name, None)
         if index is None:
-            index = self._open() if len(self.index) < self._most_workloads else self._reuse()
+            index = self._new_index() if len(self.index) < self._most_workloads else self._reuse_index()
         self.index[name] = index
         return index
 
-    def _open(self) -> int:
+    def _new_index(self) -> int:
         self._spread.append(Spread())
-        self._seen.append(0)
-        self._length.append(self._window)
+        self._sample_counts.append(0)
+        self._window_lengths.append(self._window)
         self.recent = np.append(self.recent, 0.0)
         return self.matrix.open_workload()
 
-    def _reuse(self) -> int:
+    def _reuse_index(self) -> int:
         index = self.index.pop(next(iter(self.index)))
         self.matrix.clear_workload(index)
-        self._spread[index], self._seen[index], self._length[index] = Spread(), 0, self._window
+        self._spread[index], self._sample_counts[index], self._window_lengths[index] = (
+            Spread(),
+            0,
+            self._window,
+        )
         self.recent[index] = 0.0
         for node in self._nodes.values():
             node.by_workload.pop(index, None)
@@ -84,38 +88,40 @@ class Rates:
     # -- samples -------------------------------------------------------------------------------
 
     def add(self, workload: int, row: int, seconds: float, at: float) -> bool:
-        """One more sample; True if it has changed more than its row, or calls for a fit to all samples."""
+        """Add a sample; True if more than its row has changed, or if all samples should be fitted again."""
         node = self._nodes[row]
         cell = node.cell(workload)
         score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
-        node.test(cell, score, at, self._test.slack)
-        beyond = len(cell.samples) + 1 - self._length[workload]
-        gone, took = self._oldest(cell, min(beyond, 2))  # a shorter window is reached in a while
+        node.add_score(cell, score, at, self._test.slack)
+        beyond = len(cell.samples) + 1 - self._window_lengths[workload]
+        gone, took = self._remove_oldest(
+            cell, min(beyond, 2)
+        )  # a window that became shorter shrinks step by step
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
-        for stale, since in node.alarm(workload, self._test.threshold):
+        for outdated, since in node.check_alarm(workload, self._test.threshold):
             self.alarms += 1
-            self.give_up(stale, row, since)
+            self.drop_before(outdated, row, since)
         self.recent[workload] += weight
-        self._seen[workload] += 1
+        self._sample_counts[workload] += 1
         self.taken += 1
-        # A workload's first samples are its smallest tasks, since those end first: its size must be
-        # fitted again each time its samples have doubled, however little time has passed.
-        return is_first or self._seen[workload].bit_count() == 1
+        # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
+        # again each time the number of samples has doubled, however little time has passed.
+        return is_first or self._sample_counts[workload].bit_count() == 1
 
-    def give_up(self, workload: int, row: int, since: float) -> None:
-        """Forget samples of one cell from before that time."""
+    def drop_before(self, workload: int, row: int, since: float) -> None:
+        """Drop the samples of one cell from before that time."""
         samples = self._nodes[row].by_workload[workload].samples
         self._drop(workload, row, len(samples) - samples.count_since(since))
 
     def _drop(self, workload: int, row: int, count: int) -> None:
-        gone, took = self._oldest(self._nodes[row].by_workload[workload], count)
+        gone, took = self._remove_oldest(self._nodes[row].by_workload[workload], count)
         if count:
             self.matrix.add(workload, row, -gone, -took)
 
-    def _oldest(self, cell: Cell, count: int) -> tuple[float, float]:
-        """Give up so many samples, the oldest; what they weigh, and their seconds by weight."""
+    def _remove_oldest(self, cell: Cell, count: int) -> tuple[float, float]:
+        """Remove the oldest samples; returns their weight, and their seconds times weight."""
         gone = seconds = 0.0
         for _ in range(count):
             at, took = cell.samples.take_oldest()
@@ -125,7 +131,7 @@ class Rates:
         return gone, seconds
 
     def recall(self, workload: int, row: int, rate: float, count: int, at: float) -> None:
-        """Samples as they may have been: so many of one over the rate."""
+        """Restore samples from a rate: `count` samples of 1 / rate seconds, the window at most."""
         samples = self._nodes[row].cell(workload).samples
         for _ in range(min(count, self._window)):
             samples.add(at, 1.0 / rate)
@@ -135,19 +141,19 @@ class Rates:
     # -- time ----------------------------------------------------------------------------------
 
     def fade(self, now: float) -> None:
-        """Samples grow older, to `now`."""
+        """Age all samples to `now`."""
         self.recent *= self.matrix.fade(now)
 
     def refresh(self, nodes: int, error: float) -> None:
-        """Fit everything to all samples, and the length of windows to the relative error aimed at."""
+        """Fit all rates to all samples, and window lengths to the target relative error."""
         self.matrix.refresh()
-        self._length = [
+        self._window_lengths = [
             window_length(nodes, error, spread.variation, most=self._window) for spread in self._spread
         ]
 
     def drop_aged(self, now: float) -> None:
-        """Forget cells without a young sample: O(cells)."""
-        oldest = now - HALF_LIVES * self.matrix.half_life
+        """Drop cells whose newest sample is too old: O(cells)."""
+        oldest = now - FORGET_HALF_LIVES * self.matrix.half_life
         for row, node in self._nodes.items():
             for workload, cell in list(node.by_workload.items()):
                 if not cell.samples or cell.samples.newest_at < oldest:
@@ -155,33 +161,33 @@ class Rates:
                     del node.by_workload[workload]
 
     def mean_size(self) -> float | None:
-        """Reference seconds of a recent task; None before the first."""
+        """Mean size of recent tasks, reference seconds; None before the first."""
         total = float(self.recent.sum())
         return float(self.recent @ self.matrix.size) / total if total > 0 else None
 
-    # -- telling -------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------
 
-    def cells(self, row: int) -> Iterator[tuple[int, Samples]]:
-        """The kinds of work a row has samples of."""
+    def scalars(self, row: int) -> Iterator[tuple[int, Samples]]:
+        """(workload, samples) of each cell of the row that has samples."""
         for workload, cell in sorted(self._nodes[row].by_workload.items()):
             if cell.samples:
                 yield workload, cell.samples
 
     def has_samples(self, row: int) -> bool:
-        """Whether anything at all has been seen of a row."""
+        """Whether the row has any samples."""
         return any(cell.samples for cell in self._nodes[row].by_workload.values())
 
     def variation(self, workload: int) -> float:
-        """C^2 of the times of a workload."""
+        """C^2 of the relative times of a workload."""
         return self._spread[workload].variation
 
     def confidence(self, workload: int, row: int) -> float:
-        """How sure the rate of a cell is."""
+        """The probability that the rate of the cell is within a third of the truth."""
         count = self.matrix.count.item(workload, row)
         return confidence(relative_error(self.variation(workload), count))
 
     def node_confidence(self, row: int) -> float:
-        """How sure the speed of a row at all work is."""
+        """The same for the speed of the row over all workloads."""
         count = self.matrix.count[:, row]
         samples = float(count.sum())
         each = np.array([spread.variation for spread in self._spread])

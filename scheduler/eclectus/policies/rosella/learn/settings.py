@@ -1,4 +1,4 @@
-"""What an admin may set of the learner: each with its unit, its bounds and why its default is what it is."""
+"""Settings of Rosella's learner, each with unit, bounds and the reason of its default."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from eclectus.model.settings import Setting
 
-NO_CAP = 1_000_000  # samples: no window is ever so long
+NO_CAP = 1_000_000  # samples: longer than any window
 PAPER = {
     "paper": {
         "by": "node",
@@ -23,14 +23,14 @@ PAPER = {
 
 @dataclass(eq=False)
 class LearnSettings:
-    """The fields of `learn: {policy: rosella}`, told in docs/rosella.md."""
+    """The fields of `learn: {policy: rosella}`, described in docs/rosella.md."""
 
     window: Annotated[
         int,
         Setting(
-            "newest samples kept of each node and workload at most (the cap of L)",
-            why="gives a third in accuracy for work of moderate spread; changes of speed have a test of "
-            "their own",
+            "maximum number of samples kept for each node and workload: the newest ones (the cap of L)",
+            why="gives an error below a third for tasks of moderate spread; another test detects changes of "
+            "speed",
             unit="samples",
             least=4,
             most=NO_CAP,
@@ -39,8 +39,8 @@ class LearnSettings:
     half_life: Annotated[
         float,
         Setting(
-            "age at which a sample counts half",
-            why="speeds measured hours ago are hearsay; a node not used for long is tried again",
+            "age at which a sample has half its weight",
+            why="speeds measured hours ago may be wrong; a node that was not used for long is tried again",
             unit="s",
             least=1,
             most=1e9,
@@ -49,8 +49,8 @@ class LearnSettings:
     prior_samples: Annotated[
         float,
         Setting(
-            "how many samples the expectation from siblings weighs",
-            why="one lucky sample must not make a node the fastest of all",
+            "weight of the prior, the rate expected from other nodes and workloads",
+            why="a single short task must not make a node the fastest of all",
             unit="samples",
             least=0.1,
             most=100,
@@ -59,9 +59,9 @@ class LearnSettings:
     untried_share: Annotated[
         float,
         Setting(
-            "share of its speed at other work that a node is believed to have at work it has never done",
-            why="where kinds of work rank nodes differently every node would be tried at each, and a trial "
-            "may run long; half costs little where they do not (docs/rosella.md)",
+            "effective rate of a node for a workload that it has never run, as a share of the expected rate",
+            why="where workloads rank nodes differently, every node would otherwise be tried for each, and a "
+            "trial may run long; where they do not, a half costs little (docs/rosella.md)",
             least=0.05,
             most=1,
         ),
@@ -69,8 +69,8 @@ class LearnSettings:
     alarm_slack: Annotated[
         float,
         Setting(
-            "shift of a node's speed that is let pass, in spreads of the logarithm of its times",
-            why="half of the shift to be found: four times the time is one spread of exponential sizes",
+            "change of a node's speed that raises no alarm, in spreads of the logarithm of its task times",
+            why="half of the change to be detected: a factor of 4 is one spread of exponential sizes",
             unit="spreads",
             least=0,
             most=1.5,
@@ -79,9 +79,9 @@ class LearnSettings:
     alarm_threshold: Annotated[
         float,
         Setting(
-            "sum of shifts beyond which a node's speed counts as changed and older samples are given up",
-            why="a false alarm in about 1,800 samples of a cell, a fourfold change found in about 10; "
-            "each 1 more makes false alarms 2.7 times rarer and a find 2 samples later",
+            "sum of score excesses above which a node's speed counts as changed; older samples are dropped",
+            why="one false alarm in about 1,800 samples of a cell, and a fourfold change is detected after "
+            "about 10; each 1 more makes false alarms 2.7 times rarer and detection 2 samples later",
             unit="spreads",
             least=1,
             most=1000,
@@ -90,8 +90,8 @@ class LearnSettings:
     capacity: Annotated[
         float | None,
         Setting(
-            "what all nodes together can surely do (mu-bar)",
-            why="unset: a low percentile, over an hour, of what they are believed to do",
+            "guaranteed capacity of all nodes together (mu-bar)",
+            why="unset: a low percentile, over an hour, of the sum of their effective rates",
             unit="tasks/s",
             least=1e-9,
         ),
@@ -99,8 +99,8 @@ class LearnSettings:
     spare_share: Annotated[
         float,
         Setting(
-            "share of the spare capacity given to probes, and at most lost with nodes too slow to use (c0)",
-            why="the paper's",
+            "share of the spare capacity for probes, and the most that is lost by not using slow nodes (c0)",
+            why="as in the paper",
             least=0.001,
             most=0.5,
         ),
@@ -108,8 +108,8 @@ class LearnSettings:
     certainty: Annotated[
         float,
         Setting(
-            "x: a healthy node among n is wrongly judged with a chance of at most n^-x",
-            why="2: below one in n even when all n are judged",
+            "x: a healthy node among n counts as dead with probability at most n^-x",
+            why="with 2, the probability that any of the n does is below 1/n",
             least=0.5,
             most=10,
         ),
@@ -117,8 +117,8 @@ class LearnSettings:
     most_workloads: Annotated[
         int,
         Setting(
-            "kinds of work learned at a time; the one longest unseen makes way",
-            why="bounds memory: 64 kinds on 5,000 nodes are 8 MB of rates and a window each",
+            "maximum number of workloads learned at a time; the least recently used one is replaced",
+            why="limits memory: 64 workloads on 5,000 nodes take 8 MB of rates, and a window for each pair",
             unit="workloads",
             least=1,
             most=4096,
@@ -127,15 +127,16 @@ class LearnSettings:
     by: Annotated[
         Literal["workload", "node"],
         Setting(
-            "what a rate is of: a node at a kind of work, or, as in the paper, a node at all work",
-            why="one rate a node is wrong where kinds of work rank nodes differently",
+            "whether a rate belongs to a node and a workload, or, as in the paper, to a node",
+            why="one rate for each node is wrong where workloads rank nodes differently",
         ),
     ] = "workload"
     mode: Annotated[
         Literal["eclectus", "paper"],
         Setting(
-            "paper: one rate a node, windows of the paper's length, and nothing fades or is looked for",
-            why="unset, that of place; the paper's learner is late wherever speeds change: docs/ablations.md",
+            "paper: one rate for each node, windows of the paper's length, no ageing of samples, no test for "
+            "changes of speed",
+            why="unset: that of place; the paper's learner is slow where speeds change: docs/ablations.md",
             implies=PAPER,
         ),
     ] = "eclectus"

@@ -1,1 +1,1 @@
-"""Rosella's placement: sampling, or re-planning of one central queue."""
+"""Rosella's placement: sampling, comparison of all nodes, or re-planning of one central queue."""

@@ -1,53 +1,51 @@
-"""Place by learned speed.
+"""Rosella's placement by learned speeds.
 
-Q. Wu, Z. Liu, "Rosella", 2020, section on proportional sampling with power of two choices (PPoT).
+Q. Wu, Z. Liu, "Rosella", 2020, section on proportional sampling with power of two choices (PPoT). Two modes,
+chosen by `view`:
 
-Two ways, by `view`:
+- `sample`, the paper's: draw two nodes with probability in proportion to their learned rate for the task's
+  workload, compare them, and join the node queue of the better one. For several active schedulers, stale
+  views and very large clusters. The draw (`query`, `choices`, `distinct`: sampling.py) and the comparison
+  (`compare`: compare.py) are separate settings.
+- `full`, the default for one active scheduler, whose view is fresh: all nodes are compared. With `replan`
+  (default) tasks stay in one central queue and are planned again in every scheduling cycle (replan.py).
 
-- `sample`, the paper's: draw two nodes with probability in proportion to their learned rate for this
-  work, compare them, join the line of the better. For several active schedulers, stale views and
-  very large clusters. Which nodes are drawn (`query`, `choices`, `distinct`: query.py) and which of them
-  gets the task (`compare`: compare.py) are set apart.
-- `full`, the default of a single scheduler, whose view is fresh: all nodes are compared. With
-  `replan` (default) tasks stay in one central queue and are planned anew at every event (replan.py).
-
-`mode: paper` is the paper's policy and learner to the letter, as far as there is one. Departures from it:
-- by default no sampling: the paper never compares with a central late-bound queue, which is what
-  kube-scheduler is; at high load two choices lose to it, replan does not (rosella.md 4.6);
-- by default `wait` compares, not the shortest queue;
-- waiting tasks are given to other nodes: those of the central queue at every event, those in lines by
-  `line: {policy: rosella}` (lines.py). In the paper a task stays where it was sent;
-- nodes have many slots and tasks differ in size: queue lengths are counted in slots of the class. Also
-  in `mode: paper`: with one slot they are the paper's;
-- ties, unspecified there, go to the faster node. Also in `mode: paper`;
-- soft preferences of pods, of which the paper knows nothing, make a node seem slower. Also in `mode: paper`;
-- rates are per node and workload, not one number per node. What else the learner does otherwise is listed
-  in learn.py.
+`mode: paper` selects the paper's policy and learner. Departures from the paper:
+- by default there is no sampling. The paper does not compare with a central queue with late binding, which is
+  what kube-scheduler has; at high load two choices are worse than that, re-planning is not
+  (docs/placement.md, docs/ablations.md);
+- by default nodes are compared by `wait`, not by the shortest queue, which had the better mean;
+- waiting tasks may get another node: those of the central queue in every cycle, those in node queues with
+  `line: {policy: rosella}` (rosella/line.py). In the paper a task stays where it was sent;
+- a node has many slots and tasks differ in size, so queue lengths are counted in slots of the task's class.
+  Also with `mode: paper`; with one slot they are the paper's;
+- ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
+- preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
+- a rate belongs to a node and a workload, not to a node. Further departures of the learner:
+  rosella/learn/learn.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.class_arrays import NodeScalars
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Profile, Unschedulable, View
-from eclectus.maths.numbers import Arithmetic
+from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting, apply_implied
-from eclectus.policies.rosella.place.compare import KEYS
-from eclectus.policies.rosella.place.query import QUERIES
+from eclectus.policies.rosella.place.compare import KEYS, At, Column, Nodes
 from eclectus.policies.rosella.place.replan import Replan
-from eclectus.policies.rosella.place.sample import Sample
+from eclectus.policies.rosella.place.sampling import QUERIES, Sampling
 
-TIE = 1e-9  # weighs the service time just enough to break ties
+TIE = 1e-9  # weight of the service time, just large enough to decide ties
 PAPER = {
     "paper": {
         "view": "sample",
@@ -62,43 +60,44 @@ PAPER = {
 
 @dataclass(eq=False)
 class Rosella(PlacePolicy):
-    """Proportional sampling, two choices; or the full view, re-planned."""
+    """By learned speed: all nodes compared and re-planned, or two sampled in proportion to speed."""
 
     view: Annotated[
         Literal["full", "sample"],
         Setting(
-            "compare all nodes, or two sampled in proportion to their speed",
-            why="one scheduler sees every node freshly, and a fresh full view wins; sample when several "
-            "schedulers are active, or what is seen is older than a fifth of a task's time on a slow node",
+            "compare all nodes (full), or a few drawn at random (sample)",
+            why="best for one active scheduler, whose view is fresh; use sample if several schedulers are "
+            "active, or if the view is older than a fifth of a task's running time on a slow node",
         ),
     ] = "full"
     replan: Annotated[
         bool | None,
         Setting(
-            "keep tasks in one queue and plan them anew at every event, instead of committing on arrival",
-            why="unset: with the full view yes, when sampling no",
+            "keep tasks in one central queue and plan them again in every scheduling cycle, instead of "
+            "assigning a node on arrival",
+            why="unset: true with view: full, false with view: sample",
         ),
     ] = None
     compare: Annotated[
         Literal["sq", "wait", "sed"],
         Setting(
-            "what makes a node better when tasks commit on arrival: fewer tasks a slot, "
-            "a shorter wait, or an earlier end",
-            why="wait with the tie to the faster node had the best mean of the three at moderate load",
+            "by what nodes are compared when a task gets its node on arrival: tasks per slot (sq), time "
+            "until a slot is free (wait), or time until the task has ended (sed)",
+            why="wait, with ties to the faster node, had the best mean of the three at moderate load",
         ),
     ] = "wait"
     query: Annotated[
         Literal["proportional", "uniform"],
         Setting(
-            "sampling: draw nodes in proportion to their speed, or all alike",
-            why="the paper's; uniform draws lose stability where a few nodes do most of the work",
+            "with view: sample, draw nodes in proportion to their speed, or uniformly",
+            why="as in the paper; uniform draws are unstable where a few nodes do most of the work",
         ),
     ] = "proportional"
     choices: Annotated[
         int,
         Setting(
-            "sampling: nodes drawn for a task, of which the best gets it",
-            why="the paper's; one more after two is worth little, one less much",
+            "with view: sample, number of nodes drawn for a task; the best of them gets it",
+            why="as in the paper; a third choice gains little, a single one loses much",
             unit="nodes",
             least=1,
             most=64,
@@ -107,21 +106,24 @@ class Rosella(PlacePolicy):
     theta: Annotated[
         float | None,
         Setting(
-            "re-planning: how many seconds of running a second of waiting is worth",
-            why="unset: by load and slots, as measured in docs/placement.md; 1 is each task's own "
-            "best and everybody's loss, 1000 the fastest node with room",
+            "with re-planning, weight of a second of waiting relative to a second of running",
+            why="unset: computed from load and slots (docs/placement.md); with 1 each task takes its own "
+            "shortest delay, which is worse for all; with 1000 it takes the fastest node with room",
             least=1,
             most=1000,
         ),
     ] = None
     distinct: Annotated[
         bool,
-        Setting("sampling: never draw the same node twice", why="the paper draws with replacement"),
+        Setting(
+            "with view: sample, never draw the same node twice for a task",
+            why="the paper draws with replacement",
+        ),
     ] = False
     soft_weight: Annotated[
         float,
         Setting(
-            "how much slower a node seems that meets none of a pod's soft preferences",
+            "how much slower a node counts that meets none of a pod's preferences",
             why="1: such a node must be twice as fast to be chosen",
             least=0,
             most=100,
@@ -131,9 +133,9 @@ class Rosella(PlacePolicy):
     mode: Annotated[
         Literal["eclectus", "paper"],
         Setting(
-            "paper: two draws in proportion to speed, the shorter queue gets the task, and the paper's "
-            "learner; nothing may be said against it",
-            why="to the letter the paper loses to a central queue at high load: docs/ablations.md",
+            "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
+            "paper's learner; settings that contradict it are refused",
+            why="at high load the paper's policy is worse than a central queue: docs/ablations.md",
             implies=PAPER,
         ),
     ] = "eclectus"
@@ -150,7 +152,7 @@ class Rosella(PlacePolicy):
                 "the full view draws no nodes; leave out query, choices and distinct, or set view: sample",
             )
         self._replan = Replan(self.theta, self.soft_weight)
-        self._sample = Sample(QUERIES[self.query], self.choices, self.distinct, self._cost)
+        self._sampling = Sampling(QUERIES[self.query], self.choices, self.distinct, self._cost)
         self._key = KEYS[self.compare]
 
     def check_profile(self, profile: Profile) -> None:
@@ -164,16 +166,16 @@ class Rosella(PlacePolicy):
         """The learner must have the same mode."""
         return {"mode": self.mode}
 
-    def place(self, view: View, turns: PendingTasks) -> Iterator[Action]:
-        """One task, one answer; re-planning passes some over."""
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        """One action for each task; re-planning skips some, which then wait."""
         if self.view == "full" and self.replan is not False:
-            yield from self._replan.place(view, turns)
+            yield from self._replan.place(view, pending)
             return
-        answer = self._sample.answer if self.view == "sample" else self._best
-        for task in turns:
+        answer = self._sampling.answer if self.view == "sample" else self._best
+        for task in pending:
             yield answer(view, task)
 
-    # -- full view, committing on arrival ----------------------------------------------------------
+    # -- full view, node assigned on arrival ----------------------------------------------------------
 
     def _best(self, view: View, task: Task) -> Action:
         task_class = view.task_class(task)
@@ -187,9 +189,9 @@ class Rosella(PlacePolicy):
         cost = self._cost(np, task_class, view.speeds(task_class).rate, rows)
         return np.where(task_class.feasible[rows], cost, np.inf)
 
-    # -- either way ------------------------------------------------------------------------------
+    # -- both modes ------------------------------------------------------------------------------
 
-    def _cost(self, m: Arithmetic, nodes: TaskClass | NodeScalars, rate: Any, at: Any) -> Any:
-        """Of one feasible node or of many, as in compare.py."""
-        soft = 1.0 + self.soft_weight * (1.0 - nodes.preference_score[at])
-        return (self._key(m, nodes, rate, at) + TIE * m.divide(1.0, rate[at])) * soft
+    def _cost(self, m: Arithmetic[Value], nodes: Nodes[At, Value], rate: Column[At, Value], at: At) -> Value:
+        """Cost of one feasible node, or of many (compare.py)."""
+        penalty = 1.0 + self.soft_weight * (1.0 - nodes.preference_score[at])
+        return (self._key(m, nodes, rate, at) + TIE * m.divide(1.0, rate[at])) * penalty

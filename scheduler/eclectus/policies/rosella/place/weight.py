@@ -1,8 +1,9 @@
-"""What a second of waiting weighs in re-planning: set by the user, or by load and slots of the class at hand.
+"""theta, the weight of a second of waiting in re-planning: set by the user, or computed from load and slots.
 
-The load is the share of the nodes' pace in use (maths/deferring.py), averaged over the time of some five
-tasks: so nothing need be known of arrivals, and each class has the load of the nodes it may use. Nodes are
-looked at again when a good part of them has changed: a decision costs no more on many than on few.
+The load is the share of the nodes' service capacity in use (maths/deferring.py), averaged over about five
+mean task times. So arrivals need not be measured, and each class has the load of the nodes that it may use.
+All nodes are read again only after a fixed share of them has changed, so a decision costs no more on a
+large cluster.
 """
 
 from __future__ import annotations
@@ -14,48 +15,48 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.maths.deferring import pace_in_use, weight_of_waiting
 
-CHANGES = 32  # looks at all nodes while all of them change once
-MEMORY = 5.0  # mean times of a task over which the load is averaged: what is so for a moment is no load
+MEASUREMENTS_PER_TURNOVER = 32  # measurements while as many changes happen as there are nodes
+MEAN_TIMES = 5.0  # mean task times over which the load is averaged, so that short peaks do not count
 
 
 @dataclass
-class Seen:
-    """One class at the last look."""
+class Measurement:
+    """The load of one class when it was last measured."""
 
-    place: int  # where the journal stood
+    cursor: int  # position in the cluster's change log
     at: float  # seconds
     load: float
     theta: float
 
 
-class Weight:
-    """theta by class."""
+class WaitingWeight:
+    """theta for each class of tasks."""
 
     def __init__(self, fixed: float | None) -> None:
         self._fixed = fixed
-        self._seen: dict[TaskClass, Seen] = {}
+        self._measured: dict[TaskClass, Measurement] = {}
 
     def of(self, view: View, task_class: TaskClass) -> float:
-        """As it stands, or stood not long ago."""
+        """theta as set, or as of the last measurement; measures again if enough has changed."""
         if self._fixed is not None:
             return self._fixed
-        seen, place = self._seen.get(task_class), view.cluster.usage.head
-        if seen is None:
-            if len(self._seen) >= view.classes.max_classes:
-                self._seen.clear()
-            seen = self._seen[task_class] = self._look(view, task_class, None)
-        elif (place - seen.place) * CHANGES > len(view.cluster):
-            seen = self._seen[task_class] = self._look(view, task_class, seen)
-        return seen.theta
+        last, cursor = self._measured.get(task_class), view.cluster.usage.head
+        if last is None:
+            if len(self._measured) >= view.classes.max_classes:
+                self._measured.clear()
+            last = self._measured[task_class] = self._measure(view, task_class, None)
+        elif (cursor - last.cursor) * MEASUREMENTS_PER_TURNOVER > len(view.cluster):
+            last = self._measured[task_class] = self._measure(view, task_class, last)
+        return last.theta
 
-    def _look(self, view: View, task_class: TaskClass, last: Seen | None) -> Seen:
+    def _measure(self, view: View, task_class: TaskClass, last: Measurement | None) -> Measurement:
         rows = task_class.waitable_rows
         slots = task_class.service_slots[rows]
         rate = view.speeds(task_class).rate[rows] * task_class.background_free[rows]
         load = pace_in_use(task_class.overflow[rows] + slots - 1.0, slots, rate)
         total, pace = float(slots.sum()), float(slots @ rate)
         if last is not None and pace > 0:
-            kept = exp(-(view.now - last.at) * pace / (MEMORY * total))
+            kept = exp(-(view.now - last.at) * pace / (MEAN_TIMES * total))
             load = kept * last.load + (1.0 - kept) * load
         theta = weight_of_waiting(load, total / max(len(rows), 1))
-        return Seen(view.cluster.usage.head, view.now, load, theta)
+        return Measurement(view.cluster.usage.head, view.now, load, theta)

@@ -1,4 +1,4 @@
-"""A window of samples: time and value, oldest first; 16 bytes each."""
+"""A window of samples, oldest first: time and value, 16 bytes each."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 
 class Samples:
-    """The newest service times of one node at one kind of work."""
+    """The newest service times of one node for one workload."""
 
     __slots__ = ("_at", "_gone", "_seconds")
 
     def __init__(self) -> None:
         self._at, self._seconds = array("d"), array("d")
-        self._gone = 0  # of the arrays' beginning, not yet cut off
+        self._gone = 0  # removed samples at the beginning of the arrays, which are not yet cut off
 
     def __len__(self) -> int:
         return len(self._at) - self._gone
@@ -28,21 +28,21 @@ class Samples:
         return self._at[-1]
 
     def add(self, at: float, seconds: float) -> None:
-        """One more; times never fall."""
+        """Add a sample. Times must not decrease."""
         self._at.append(at)
         self._seconds.append(seconds)
 
     def take_oldest(self) -> tuple[float, float]:
-        """Give up the oldest."""
+        """Remove the oldest sample and return (time, seconds)."""
         gone = self._gone
         oldest = self._at[gone], self._seconds[gone]
         self._gone = gone + 1
-        if 2 * self._gone > len(self._at):  # each is moved once at most, on average
+        if 2 * self._gone > len(self._at):  # amortized: each sample is moved once at most
             del self._at[: self._gone]
             del self._seconds[: self._gone]
             self._gone = 0
         return oldest
 
     def count_since(self, at: float) -> int:
-        """How many were taken at this time or later."""
+        """Number of samples taken at this time or later."""
         return sum(1 for each in self._at[self._gone :] if each >= at)

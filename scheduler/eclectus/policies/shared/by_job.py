@@ -1,4 +1,4 @@
-"""Waiting tasks answered a job at a time: what several policies share."""
+"""Base class of policies that place the pending tasks of a job together."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from eclectus.framework import Action, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 
 
-class Jobwise(PlacePolicy):
-    """Asks for each job at once; what may run nowhere is refused before."""
+class ByJob(PlacePolicy):
+    """Place one job after the other; tasks that may run on no node are unschedulable."""
 
-    def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
-        """A job at a time."""
-        for tasks in jobs(turns):
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Group the pending tasks by job, and place each group."""
+        for tasks in group_by_job(pending):
             task_class = view.task_class(tasks[0])
             rows = task_class.waitable_rows
             if len(rows):
@@ -28,13 +28,13 @@ class Jobwise(PlacePolicy):
     def place_job(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows
     ) -> Iterator[Action]:
-        """Answer tasks of one class that may run or wait on any of `rows`; there is at least one."""
+        """Place tasks of one class. `rows`, never empty: nodes that may run them, now or later."""
 
 
-def jobs(turns: Iterable[Task]) -> Iterator[tuple[Task, ...]]:
-    """Tasks that wait, job by job; those of one job that no rule can tell apart stand together."""
+def group_by_job(pending: Iterable[Task]) -> Iterator[tuple[Task, ...]]:
+    """The pending tasks by job and class, in the order of the first task of each."""
     found: dict[tuple[str, Spec, str], list[Task]] = {}
-    for task in turns:
+    for task in pending:
         found.setdefault((task.job or task.uid, task.spec, task.workload), []).append(task)
     for tasks in found.values():
         yield tuple(tasks)

@@ -1,19 +1,20 @@
-"""How many tasks arrive a second, over the last S moments at which any arrived.
+"""Estimator of the arrival rate: tasks a second over the last S moments of arrival.
 
-Q. Wu, Z. Liu, "Rosella", 2020, the arrival estimator; rosella.md 3. With t_0 < t_1 < ... < t_S the last
-moments of arrival and c_1 .. c_S how many tasks came at each,
+Q. Wu, Z. Liu, "Rosella", 2020, the arrival estimator. With t_0 < t_1 < ... < t_S the last moments of arrival
+and c_1 .. c_S the number of tasks that arrived at each,
 
     rate(now) = (S - 1) / S  *  (c_1 + ... + c_S) / max(t_S - t_0, now - t_1)
 
-- For Poisson arrivals (S - 1) / (t_S - t_0) has the mean lambda; the paper's S / (t_S - t_0) is too high
-  by S / (S - 1). Its relative error is about 1 / sqrt(S).
-- The open interval counts: once nothing has come for longer than the oldest gap, the estimate falls as
-  1 / (now - t_1); the paper's stands for ever. Asked at any other time than an arrival it is therefore low
-  by about 1 / (2 S).
-- Many tasks at one instant, a job or a list of all that waits, are one moment: what t_0 brought is not
-  counted, so a burst is no infinite rate, and the error is 1 / sqrt(S) in moments, not in tasks.
+Departures:
+- the factor (S - 1) / S makes the estimate unbiased: for Poisson arrivals (S - 1) / (t_S - t_0) has the mean
+  lambda, and the paper's S / (t_S - t_0) is too high by S / (S - 1). The relative error is about 1 / sqrt(S).
+- the open interval counts. Once no task has arrived for longer than the oldest gap, the estimate falls as
+  1 / (now - t_1); the paper's never falls. At times other than arrivals it is therefore too low by about
+  1 / (2 S).
+- tasks that arrive at one instant (a job, or a list of all pending pods) are one moment. What arrived at t_0
+  does not count, so a burst is not an infinite rate. The error is 1 / sqrt(S) in moments, not in tasks.
 
-Two windows share one memory: a fast one to follow change, a slow one to be exact.
+Two windows share one memory: a short one that follows changes, and a long one that is precise.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from array import array
 
 
 class ArrivalRate:
-    """The newest moments of arrival, at most `slow` + 1 of them."""
+    """Keeps the newest moments of arrival, at most `slow` + 1 of them."""
 
     def __init__(self, fast: int = 100, slow: int = 1000) -> None:
         self._fast, self._slow = fast, slow
         self._times = array("d")
-        self._counts = array("d")  # tasks that had come up to and with this moment
+        self._counts = array("d")  # tasks that had arrived up to and including this moment
         self._next = 0  # where the next moment goes once the memory is full
 
     def add(self, now: float, count: int = 1) -> None:
-        """So many tasks arrive; `now` never falls."""
+        """`count` tasks arrive. `now` must not decrease from call to call."""
         times, counts = self._times, self._counts
         if times:
             newest = self._next - 1
@@ -47,11 +48,11 @@ class ArrivalRate:
             self._next = (self._next + 1) % len(times)
 
     def fast(self, now: float) -> float:
-        """Tasks a second over the short window; 0 until two gaps are known."""
+        """Tasks a second over the short window; 0 with fewer than two gaps."""
         return self._rate(now, self._fast)
 
     def slow(self, now: float) -> float:
-        """Tasks a second over the long window; 0 until two gaps are known."""
+        """Tasks a second over the long window; 0 with fewer than two gaps."""
         return self._rate(now, self._slow)
 
     def _rate(self, now: float, window: int) -> float:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eclectus.maths.liveness import speed_share
+from eclectus.maths.overdue import speed_share
 from eclectus.maths.window import unlikelihood
 
 SURE = unlikelihood(30, 2.0)

@@ -1,0 +1,1 @@
+"""Estimators that keep state between samples: arrival rate, service rates, spread, a low percentile."""

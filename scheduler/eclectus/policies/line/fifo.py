@@ -1,0 +1,24 @@
+"""First in, first out: reservations start in the order in which they were enqueued.
+
+If the first does not fit yet, the node keeps room for it and the others wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from eclectus.framework import Line, View
+from eclectus.model.reservation import Reservation
+
+
+@dataclass(frozen=True)
+class FifoLine(Line):
+    """In the order in which they were enqueued."""
+
+    first_come: ClassVar[bool] = True
+
+    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
+        """The first of the node queue."""
+        return queue[0]
