@@ -15,6 +15,7 @@ from pathlib import Path
 
 import yaml
 
+from eclectus.api.names import API_VERSION
 from eclectus.sim.run import build
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.world.ledger import Ledger
@@ -37,7 +38,7 @@ PARTS = {  # the first that a file's path holds
 }
 
 SCENARIO = {
-    "apiVersion": "eclectus.dev/v1alpha1",
+    "apiVersion": API_VERSION,
     "kind": "Scenario",
     "cluster": {
         "groups": [

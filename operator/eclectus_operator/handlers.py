@@ -18,6 +18,8 @@ from typing import Any
 
 import kopf
 
+from eclectus.api.names import GROUP, NODE_PROBES, VERSION
+from eclectus.api.probe_names import selector
 from eclectus_operator.api import ApiError, MissingError, NotLeadingError
 from eclectus_operator.control.context import Means
 from eclectus_operator.control.controller import AGAIN_SECONDS, Keeper
@@ -25,8 +27,7 @@ from eclectus_operator.control.node_pool import Pool
 from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.http import connected, login
 from eclectus_operator.lease import REQUEST_SECONDS, Gated
-from eclectus_operator.objects.names import selector
-from eclectus_operator.objects.resources import GROUP, VERSION, ShapeError
+from eclectus_operator.objects.convert import ShapeError
 from eclectus_operator.settings import Settings
 
 # The API server closes a watch after this, and a connection that is silent for longer than bookmarks take is
@@ -68,7 +69,7 @@ class Work:
         kopf.on.login(registry=registry)(_log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
-        kopf.on.event(GROUP, VERSION, "nodeprobes", registry=registry)(self._probe_seen)
+        kopf.on.event(GROUP, VERSION, NODE_PROBES, registry=registry)(self._probe_seen)
         kopf.on.event("", "v1", "pods", registry=registry)(self._woken)
         return registry
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
+from eclectus.api.probe_names import ProbeId
 from eclectus.model.settings import Setting
-from eclectus_operator.objects.names import ProbeId
 
 
 @dataclass(frozen=True)

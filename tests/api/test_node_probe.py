@@ -5,12 +5,12 @@ import msgspec
 import pytest
 import yaml
 
-from eclectus.api.node_probe import FRESH_SECONDS, decode_page, differs, load_of
+from eclectus.api.node_probe import FRESH_SECONDS, NodeProbe, decode_page, differs, load_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import KnownLoad
 from eclectus_e2e.paths import CHART
 from eclectus_operator.decide.dispatch import rate
-from eclectus_operator.objects.resources import NodeProbe, read
+from eclectus_operator.objects.convert import read
 
 NOW = 1_800_000_000.0
 KNOWN = KnownLoad(2.0, 10.0, (("web", 0.75), ("default/busybox", 0.25)))

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from eclectus.api.node_profile import WORK_MOST, decode_page, differs, known_from, new_object, status_of
+from eclectus.api.node_profile import MAX_CLASSES, decode_page, differs, known_from, new_object, status_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import KnownNode, KnownWork
 
@@ -33,7 +33,7 @@ def test_numbers_are_written_as_people_read_them() -> None:
 def test_the_kinds_of_work_with_most_samples_are_kept() -> None:
     many = tuple(KnownWork(f"w{at:03}", 1.0, at, 0.5) for at in range(100))
     names = [each["name"] for each in status_of(replace(KNOWN, work=many))["classes"]]
-    assert names == [f"w{at:03}" for at in range(99, 99 - WORK_MOST, -1)]
+    assert names == [f"w{at:03}" for at in range(99, 99 - MAX_CLASSES, -1)]
 
 
 def test_an_object_nobody_has_written_says_nothing() -> None:
@@ -54,7 +54,7 @@ def test_a_state_nobody_knows_is_named() -> None:
 
 def test_ready_says_on_how_much_it_rests() -> None:
     (ready,) = status_of(KNOWN)["conditions"]
-    assert (ready["status"], ready["message"]) == ("True", "rests on 48 samples")
+    assert (ready["status"], ready["message"]) == ("True", "based on 48 samples")
     (ready,) = status_of(replace(KNOWN, state="unknown", work=()))["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "NoSamples")
 

@@ -11,8 +11,8 @@ import pytest
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_operator import unit
 from eclectus_operator.decide.stages import _rate
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.observed import Ended
-from eclectus_operator.objects.resources import read
 
 PROGRAM = unit.__file__
 

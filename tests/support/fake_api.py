@@ -13,14 +13,15 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from eclectus.api.common import time_text
+from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus_operator.api import ConflictError, MissingError
-from eclectus_operator.objects import times
 
 Object = dict[str, Any]
 PODS = "/api/v1/namespaces/probes/pods"
 NODES = "/api/v1/nodes"
-PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
-PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
+PROBES = NODE_PROBES_PATH
+PROFILES = NODE_PROFILES_PATH
 
 
 class Crash(BaseException):
@@ -119,7 +120,7 @@ class FakeApi:
             raise ConflictError(f"POST {where}: 409 AlreadyExists")
         meta |= {"resourceVersion": str(number), "generation": 1}
         meta.setdefault("uid", f"uid-{number}")
-        meta.setdefault("creationTimestamp", times.text(self.now))
+        meta.setdefault("creationTimestamp", time_text(self.now))
         self._tell("POST", where, body)
         self.objects[where] = body
         self.created[where] += 1
@@ -154,7 +155,7 @@ class FakeApi:
         self._tell("DELETE", path, found)
         grace = body.get("gracePeriodSeconds", 30)
         if found.get("spec", {}).get("nodeName") and grace > 0:
-            self.touch(path)["metadata"].setdefault("deletionTimestamp", times.text(self.now + grace))
+            self.touch(path)["metadata"].setdefault("deletionTimestamp", time_text(self.now + grace))
         else:
             del self.objects[path]
         return found

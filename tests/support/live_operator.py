@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+from eclectus.api.names import API_VERSION, NODE_PROBE, WORK_SECONDS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed
 from live_cluster import wait
 
 QUICK = ["--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5"]
-WORK = "e2e.eclectus.dev/work-seconds"
 
 
 class Operator:
@@ -79,15 +79,15 @@ class Operator:
 def node_probe(name: str, selector: dict[str, str], work: float = 0.5, **spec: Any) -> Any:
     """A NodeProbe whose pods the fake kubelet runs for so many seconds of work, as often as may be."""
     template = {
-        "metadata": {"annotations": {WORK: str(work)}},
+        "metadata": {"annotations": {WORK_SECONDS: str(work)}},
         "spec": {
             "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}]
         },
     }
     limits = {"perHour": 3600, "leastPerHour": 3600, "running": 3, "nodeIntervalSeconds": 0}
     return {
-        "apiVersion": "eclectus.dev/v1alpha1",
-        "kind": "NodeProbe",
+        "apiVersion": API_VERSION,
+        "kind": NODE_PROBE,
         "metadata": {"name": name},
         "spec": {
             "nodeSelector": selector,

@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
+from eclectus.api.common import time_seconds, time_text
 from eclectus_operator.control.context import Means
 from eclectus_operator.control.controller import Keeper
 from eclectus_operator.control.node_pool import Pool
-from eclectus_operator.objects import times
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PODS, PROBES, FakeApi, Object
 
@@ -123,7 +123,7 @@ class ProbeWorld:
         pod = self.api.touch(f"{PODS}/{name}")
         required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         (pod["spec"]["nodeName"],) = required["nodeSelectorTerms"][0]["matchFields"][0]["values"]
-        bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": times.text(self.api.now)}
+        bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": time_text(self.api.now)}
         pod["status"] = {"phase": "Pending", "conditions": [bound]}
 
     def waits(self, name: str, reason: str, message: str = "") -> None:
@@ -134,13 +134,13 @@ class ProbeWorld:
 
     def run(self, name: str) -> None:
         """The kubelet starts it."""
-        self._state(name, "Running", {"running": {"startedAt": times.text(self.api.now)}})
+        self._state(name, "Running", {"running": {"startedAt": time_text(self.api.now)}})
 
     def end(self, name: str, said: str = "", code: int = 0, reason: str = "Completed") -> None:
         """Its container ends."""
         statuses = self.api.pods()[name]["status"]["containerStatuses"]
         started = statuses[0]["state"]["running"]["startedAt"]
-        finished = times.text(self.api.now)
+        finished = time_text(self.api.now)
         ended = {
             "exitCode": code,
             "reason": reason,
@@ -172,7 +172,7 @@ class ProbeWorld:
 
     def _ran(self, pod: Object) -> float:
         started = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
-        return self.api.now - times.seconds(started)
+        return self.api.now - time_seconds(started)
 
 
 def world_with(probe: Object | None = None, **options: Any) -> ProbeWorld:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.kubeclient.errors import ApiError
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.components import audit_log
@@ -21,8 +22,8 @@ from refused_templates import REFUSED
 pytestmark = pytest.mark.live
 
 VALUES = {"operator": {"enabled": True}}
-PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
-PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
+PROBES = NODE_PROBES_PATH
+PROFILES = NODE_PROFILES_PATH
 PODS = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
 NODES = [
     NodeSpec(name=f"n{i}", group="all", speed=(1.0, 2.0)[i % 2], labels={"pool": "batch"}) for i in range(4)
@@ -197,7 +198,7 @@ def test_what_may_not_be_is_refused_at_once_or_gets_a_condition(admin, operator,
     assert "give exactly one of unit, run and template" in refusal(PROBES, two)
     (instance,) = [each[11:] for each in installed.operator_arguments if each.startswith("--instance=")]
     fake = {
-        "metadata": {"name": "p", "labels": {"eclectus.dev/instance": instance}},
+        "metadata": {"name": "p", "labels": {INSTANCE_LABEL: instance}},
         "spec": pod("p")["spec"],
     }
     assert "only the operator makes pods with this label" in refusal(PODS, fake)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus_e2e.demo.objects import NAMESPACE, pod_name, pod_object
 from eclectus_e2e.demo.stream import Arrival
 from eclectus_e2e.errors import ApiError
@@ -14,7 +15,6 @@ from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-NODE_PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
 _AT_ONCE = {"gracePeriodSeconds": 0}
 CLEAR_SECONDS = 60.0
 _ASK_EVERY_SECONDS = 0.5
@@ -81,9 +81,9 @@ async def clear(api: Api) -> None:
 
 async def forget(api: Api) -> None:
     """Delete what was learned of nodes: a scheduler that starts recalls it."""
-    found = msgspec.json.decode(await api.request("GET", NODE_PROFILES), type=_Named)
+    found = msgspec.json.decode(await api.request("GET", NODE_PROFILES_PATH), type=_Named)
     for one in found.items:
-        await api.request("DELETE", f"{NODE_PROFILES}/{one.metadata.name}")
+        await api.request("DELETE", f"{NODE_PROFILES_PATH}/{one.metadata.name}")
 
 
 async def give_up(api: Api, node: str) -> list[str]:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
 from eclectus_e2e.testbed.kubelet.nodes import ARCHITECTURES, ZONES, NodeSpec
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
@@ -58,14 +59,14 @@ CLASSES = (
     WorkClass("train", 0.20, 2000, 15.0, 9.0),
     WorkClass("infer", 0.05, 1000, 10.0, 1.0, gpus=1),
 )
-GPU_WISH = Wish("eclectus.dev/gpu-model", ("a10", "h100"), hard=True)  # whoever wants a GPU has it
+GPU_WISH = Wish(GPU_MODEL_LABEL, ("a10", "h100"), hard=True)  # whoever wants a GPU has it
 # Wish of the other pods, and what share of them has it: with the GPUs' about a third of all pods.
 WISHES = (
     *((Wish("kubernetes.io/arch", (arch,), hard=True), 0.08 / len(ARCHITECTURES)) for arch in ARCHITECTURES),
-    (Wish("eclectus.dev/nic-gbps", ("25", "100"), hard=True), 0.07),
-    (Wish("eclectus.dev/kernel", ("6.1", "6.12"), hard=True), 0.05),
+    (Wish(NIC_GBPS_LABEL, ("25", "100"), hard=True), 0.07),
+    (Wish(KERNEL_LABEL, ("6.1", "6.12"), hard=True), 0.05),
     *((Wish("topology.kubernetes.io/zone", (zone,), hard=False), 0.06 / len(ZONES)) for zone in ZONES),
-    (Wish("eclectus.dev/kernel", ("6.12",), hard=False), 0.04),
+    (Wish(KERNEL_LABEL, ("6.12",), hard=False), 0.04),
 )
 
 

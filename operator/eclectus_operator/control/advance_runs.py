@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from eclectus.api.names import NODE_PROFILES_PATH
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Run
 from eclectus_operator.api import ApiError, MissingError, NotLeadingError, RefusedError, listed
 from eclectus_operator.control.context import Means, Scene, intents, observed, pods_of, write
 from eclectus_operator.decide import adoption, probe_status, runs, stages
 from eclectus_operator.decide.runs import Create, Delete, End, Forget, Note, Step, Wait
 from eclectus_operator.decide.stages import Sight, Stage
-from eclectus_operator.objects import events, pods, resources
+from eclectus_operator.objects import convert, events, pods
 from eclectus_operator.objects.observed import Node, Pod, PodEvent
-from eclectus_operator.objects.resources import NodeProbe, ProbeStatus, Run
 
 PASSES = 8  # more than a run has steps: a server that forgets what it is told is not told for ever
 _log = logging.getLogger(__name__)
@@ -60,7 +61,7 @@ async def _steps(means: Means, scene: Scene, probe: NodeProbe) -> Steps:
     steps: Steps = []
     for lost in found.lost:
         run = by_number[lost.probe.seq]
-        wanted = probe.work(run.class_name) is not None and not probe.spec.suspend
+        wanted = probe.find_class(run.class_name) is not None and not probe.spec.suspend
         wanted = wanted and probe.metadata.uid not in scene.invalid
         steps.append((run, runs.without_pod(run, deadlines, now, wanted=wanted)))
     for taken in found.taken:
@@ -68,7 +69,7 @@ async def _steps(means: Means, scene: Scene, probe: NodeProbe) -> Steps:
         steps.append((run, runs.taken(run, taken.reason, now)))
     for adopted in found.adopted:
         run, pod = by_number[adopted.intent.probe.seq], mine[adopted.pod.name]
-        work = probe.work(run.class_name)
+        work = probe.find_class(run.class_name)
         measured = work is not None and work.unit is not None
         seen = await _sight(means, pod, probe)
         hinders = pod.metadata.name in scene.in_the_way
@@ -88,10 +89,10 @@ async def _sight(means: Means, pod: Pod, probe: NodeProbe) -> Sight:
     except ApiError as error:
         _log.warning("judging %s without its events: %s", pod.metadata.name, error)
         return seen
-    return stages.sight(pod, [resources.read(each, PodEvent) for each in found])
+    return stages.sight(pod, [convert.read(each, PodEvent) for each in found])
 
 
-def _noted(status: ProbeStatus, steps: Steps) -> ProbeStatus:
+def _noted(status: NodeProbeStatus, steps: Steps) -> NodeProbeStatus:
     """The status after the steps that are a matter of writing down."""
     for run, step in steps:
         match step:
@@ -128,7 +129,7 @@ async def create(means: Means, scene: Scene, probe: NodeProbe, run: Run) -> None
 
     A pod of the name that is there by then is a ConflictError, and the next look's to judge.
     """
-    work = probe.work(run.class_name)
+    work = probe.find_class(run.class_name)
     if work is None:
         raise ValueError(f"NodeProbe {probe.metadata.name} has no class {run.class_name}")
     try:
@@ -138,7 +139,7 @@ async def create(means: Means, scene: Scene, probe: NodeProbe, run: Run) -> None
         await write(means, scene, probe, _noted(probe.status, [(run, end)]))
         await announce(means, events.run_failed(probe, run, end.outcome))
         return
-    pod = resources.read(made, Pod)
+    pod = convert.read(made, Pod)
     scene.pods[pod.metadata.name] = pod
     _log.info("created %s on node %s", pod.metadata.name, run.node)
 
@@ -171,13 +172,13 @@ async def _tell_profile(means: Means, probe: NodeProbe, run: Run) -> None:
     A profile that must not be written is no reason to keep a run for ever.
     """
     patch = probe_status.profile_patch(probe.metadata.name, run)
-    path = f"{resources.PROFILES_PATH}/{run.node}/status"
+    path = f"{NODE_PROFILES_PATH}/{run.node}/status"
     try:
         try:
             await means.api.send("PATCH", path, patch)
         except MissingError:
-            node = resources.read(await means.api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
-            await means.api.send("POST", resources.PROFILES_PATH, probe_status.new_profile(node))
+            node = convert.read(await means.api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
+            await means.api.send("POST", NODE_PROFILES_PATH, probe_status.new_profile(node))
             await means.api.send("PATCH", path, patch)
     except MissingError:
         _log.info("node %s is gone, and its profile with it", run.node)

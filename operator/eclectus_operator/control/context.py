@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
+from eclectus.api.common import time_seconds
+from eclectus.api.names import NODE_PROBES_PATH, RUN_ID_LABEL
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
 from eclectus_operator.api import Api
 from eclectus_operator.control.node_pool import Pool
 from eclectus_operator.decide.adoption import Intent, Observed
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.objects import pods, resources, times
-from eclectus_operator.objects.names import RUN
+from eclectus_operator.objects import convert, pods
 from eclectus_operator.objects.observed import Pod
-from eclectus_operator.objects.resources import NodeProbe, ProbeStatus
 from eclectus_operator.settings import Settings
 
 
@@ -68,7 +69,7 @@ def intents(probe: NodeProbe, settings: Settings) -> list[Intent]:
 def observed(pod: Pod) -> Observed:
     """A pod as the start-up table asks about it."""
     meta = pod.metadata
-    created = times.seconds(meta.creation_timestamp) if meta.creation_timestamp else 0.0
+    created = time_seconds(meta.creation_timestamp) if meta.creation_timestamp else 0.0
     deleting = meta.deletion_timestamp is not None
     return Observed(meta.namespace, meta.name, meta.uid, meta.labels or {}, created, deleting)
 
@@ -79,19 +80,19 @@ def pods_of(scene: Scene, probe: NodeProbe) -> list[Pod]:
     return [
         pod
         for pod in scene.pods.values()
-        if (pod.metadata.labels or {}).get(RUN) == run or f"-{run}-" in pod.metadata.name
+        if (pod.metadata.labels or {}).get(RUN_ID_LABEL) == run or f"-{run}-" in pod.metadata.name
     ]
 
 
-async def write(means: Means, scene: Scene, probe: NodeProbe, status: ProbeStatus) -> NodeProbe:
+async def write(means: Means, scene: Scene, probe: NodeProbe, status: NodeProbeStatus) -> NodeProbe:
     """Write a NodeProbe's status, if it has changed; the NodeProbe as it is then.
 
     Raises ApiError; ConflictError when somebody else has written since it was read.
     """
     if status == probe.status:
         return probe
-    path = f"{resources.PROBES_PATH}/{probe.metadata.name}/status"
-    answer = await means.api.send("PATCH", path, resources.status_patch(probe, status))
-    now_there = resources.read(answer, NodeProbe)
+    path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
+    answer = await means.api.send("PATCH", path, convert.status_patch(probe, status))
+    now_there = convert.read(answer, NodeProbe)
     scene.probes[now_there.metadata.uid] = now_there
     return now_there

@@ -13,6 +13,10 @@ from typing import Any
 
 from msgspec import Struct
 
+from eclectus.api.common import ObjectMeta
+from eclectus.api.names import NODE_PROBES_PATH, RUN_ID_LABEL
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
+from eclectus.api.probe_names import selector
 from eclectus_operator.api import ApiError, ConflictError, MissingError, NotLeadingError, listed
 from eclectus_operator.control.advance_runs import announce, delete, settle
 from eclectus_operator.control.context import Means, Scene, intents, observed, write
@@ -20,10 +24,9 @@ from eclectus_operator.control.start_run import begin
 from eclectus_operator.control.yield_room import in_the_way
 from eclectus_operator.decide import adoption, dispatch, probe_status
 from eclectus_operator.decide.dispatch import Due
-from eclectus_operator.objects import events, pods, resources
-from eclectus_operator.objects.names import RUN, selector
+from eclectus_operator.objects import convert, events, pods
+from eclectus_operator.objects.convert import ShapeError
 from eclectus_operator.objects.observed import Pod
-from eclectus_operator.objects.resources import Meta, NodeProbe, ProbeStatus, ShapeError
 from eclectus_operator.objects.validation import problems
 
 AGAIN_SECONDS = 2.0  # after something has gone wrong; doubled up to the time between looks
@@ -34,8 +37,8 @@ _log = logging.getLogger(__name__)
 class _Head(Struct, frozen=True):
     """What can be read of a NodeProbe whose spec cannot."""
 
-    metadata: Meta
-    status: ProbeStatus = ProbeStatus()
+    metadata: ObjectMeta
+    status: NodeProbeStatus = NodeProbeStatus()
 
 
 class Keeper:
@@ -71,18 +74,18 @@ class Keeper:
     async def _pods(self) -> dict[str, Pod]:
         query = {"labelSelector": selector(self._settings.instance)}
         found = await listed(self._means.api, self._means.pods_path, query)
-        return {pod.metadata.name: pod for pod in (resources.read(each, Pod) for each in found)}
+        return {pod.metadata.name: pod for pod in (convert.read(each, Pod) for each in found)}
 
     async def _node_probes(self) -> list[dict[str, Any]]:
         try:
-            return await listed(self._means.api, resources.PROBES_PATH)
+            return await listed(self._means.api, NODE_PROBES_PATH)
         except MissingError as error:
             raise MissingError("NodeProbe is not defined here: install the chart's definitions") from error
 
     async def _take_in(self, scene: Scene, found: dict[str, Any]) -> None:
         """Note a NodeProbe in the scene, and on itself whether it can be obeyed."""
         try:
-            probe = resources.read(found, NodeProbe)
+            probe = convert.read(found, NodeProbe)
         except ShapeError as error:
             scene.unreadable.add(pods.run_id(found["metadata"]["uid"]))
             await self._reject_unread(found, str(error))
@@ -101,14 +104,14 @@ class Keeper:
 
     async def _reject_unread(self, found: dict[str, Any], wrong: str) -> None:
         """Say on a NodeProbe of another shape than its definition's what is wrong with it."""
-        head = resources.read(found, _Head)
+        head = convert.read(found, _Head)
         status = probe_status.rejected(head.status, head.metadata.generation, [wrong], self._means.now())
         if status != head.status:
-            path = f"{resources.PROBES_PATH}/{head.metadata.name}/status"
-            await self._means.api.send("PATCH", path, resources.conditions_patch(head.metadata, status))
+            path = f"{NODE_PROBES_PATH}/{head.metadata.name}/status"
+            await self._means.api.send("PATCH", path, convert.conditions_patch(head.metadata, status))
             await self._announce_invalid(head.metadata, [wrong])
 
-    async def _announce_invalid(self, meta: Meta, wrong: list[str]) -> None:
+    async def _announce_invalid(self, meta: ObjectMeta, wrong: list[str]) -> None:
         await announce(self._means, events.invalid(meta, "; ".join(wrong)))
 
     async def _collect(self, scene: Scene) -> None:
@@ -118,7 +121,7 @@ class Keeper:
         mine = [
             observed(pod)
             for pod in scene.pods.values()
-            if (pod.metadata.labels or {}).get(RUN) not in scene.unreadable
+            if (pod.metadata.labels or {}).get(RUN_ID_LABEL) not in scene.unreadable
         ]
         found = adoption.join(known, mine, settings.instance, now, settings.orphan_seconds)
         for young in found.young:

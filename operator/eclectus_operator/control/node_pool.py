@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from eclectus.api.names import NO_PROBES_LABEL
 from eclectus_operator.api import Api
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.observed import NO_PROBES, NodeHead
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import NodeHead
 
 FRESH_SECONDS = 60.0
 
@@ -25,7 +26,9 @@ class Pool:
 
     async def names(self, selector: Mapping[str, str]) -> tuple[str, ...]:
         """Nodes with these labels that are neither excluded nor cordoned. Raises ApiError."""
-        labels = ",".join([f"{key}={value}" for key, value in sorted(selector.items())] + [f"!{NO_PROBES}"])
+        labels = ",".join(
+            [f"{key}={value}" for key, value in sorted(selector.items())] + [f"!{NO_PROBES_LABEL}"]
+        )
         listed_at, names = self._known.get(labels, (float("-inf"), ()))
         if self._now() - listed_at >= FRESH_SECONDS:
             # Version 0 is what the API server has at hand, without a look into etcd, and not in pages.
@@ -35,6 +38,6 @@ class Pool:
                 "resourceVersion": "0",
             }
             found = await self._api.send("GET", "/api/v1/nodes", query=query, brief=True)
-            names = tuple(resources.read(each, NodeHead).metadata.name for each in found.get("items") or [])
+            names = tuple(convert.read(each, NodeHead).metadata.name for each in found.get("items") or [])
             self._known[labels] = self._now(), names
         return names

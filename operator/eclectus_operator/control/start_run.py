@@ -7,6 +7,9 @@ wait, over the dead. One that may, but is taken just now, is not: the probe is d
 
 from __future__ import annotations
 
+from eclectus.api.names import NODE_PROFILES_PATH
+from eclectus.api.node_probe import NodeProbe
+from eclectus.api.node_profile import NodeProfile
 from eclectus.kube.requests import FieldError
 from eclectus_operator.api import MissingError, listed
 from eclectus_operator.control import node_pods
@@ -15,10 +18,9 @@ from eclectus_operator.control.context import Means, Scene, write
 from eclectus_operator.decide import dispatch, probe_status, waiting
 from eclectus_operator.decide.dispatch import Cell, Held
 from eclectus_operator.decide.room import lacking, left
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.observed import Node, Pod, Profile
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import Node, Pod
 from eclectus_operator.objects.pods import stands_for
-from eclectus_operator.objects.resources import NodeProbe
 
 TRIES = 20  # nodes asked about for one probe: where none of so many may be probed, hardly any may
 
@@ -73,15 +75,15 @@ async def _unfit(means: Means, probe: NodeProbe, name: str, *, is_crowded: bool)
     """Why a node may not be probed, by the API server's own word; empty if it may."""
     spec, now = probe.spec, means.now()
     try:
-        node = resources.read(await means.api.send("GET", f"/api/v1/nodes/{name}"), Node)
+        node = convert.read(await means.api.send("GET", f"/api/v1/nodes/{name}"), Node)
     except MissingError:
         return "it is gone"
     if unfit := node.unfit(spec.node_selector, spec.tolerations):
         return unfit
     try:
-        profile = resources.read(await means.api.send("GET", f"{resources.PROFILES_PATH}/{name}"), Profile)
+        profile = convert.read(await means.api.send("GET", f"{NODE_PROFILES_PATH}/{name}"), NodeProfile)
     except MissingError:
-        profile = Profile()
+        profile = NodeProfile()
     if is_crowded and profile.status.state != "Dead":
         return "real pods wait, and might go there"
     resting = dispatch.rests(profile, spec.limits.node_interval_seconds, now)
@@ -90,7 +92,7 @@ async def _unfit(means: Means, probe: NodeProbe, name: str, *, is_crowded: bool)
 
 async def _crowded(means: Means) -> Held | None:
     found = await listed(means.api, waiting.PODS, waiting.pending())
-    pod = waiting.first_waiting(resources.read(each, Pod) for each in found)
+    pod = waiting.first_waiting(convert.read(each, Pod) for each in found)
     return Held("RealPodsWait", f"real pods wait for room, such as {_named(pod)}") if pod else None
 
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from eclectus.api.names import NODE_PROFILES_PATH, ROOM_ANNOTATION
+from eclectus.api.node_profile import NodeProfile
 from eclectus.kube import objects as kube
 from eclectus.kube import probe_room
 from eclectus.kube.requests import FieldError
@@ -20,8 +22,8 @@ from eclectus_operator.control import node_pods
 from eclectus_operator.control.context import Means, Scene
 from eclectus_operator.decide import waiting
 from eclectus_operator.decide.room import hinders, lacking, left
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.observed import Pod, Profile
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import Pod
 
 LOOK_SECONDS = 1.0  # between two looks while probes run
 _log = logging.getLogger(__name__)
@@ -35,14 +37,14 @@ async def in_the_way(means: Means, scene: Scene) -> set[str]:
     scene.wake_by(means.now() + LOOK_SECONDS)
     pending = await listed(means.api, waiting.PODS, waiting.pending())
     wanting = [
-        resources.read(each, kube.Pod) for each in pending if waiting.lacks_room(resources.read(each, Pod))
+        convert.read(each, kube.Pod) for each in pending if waiting.lacks_room(convert.read(each, Pod))
     ]
     return {pod.metadata.name for pod in running if await _is_in_the_way(means, pod, wanting)}
 
 
 async def _is_in_the_way(means: Means, probe: Pod, wanting: Sequence[kube.Pod]) -> bool:
     name, annotations = probe.spec.node_name, probe.metadata.annotations or {}
-    if not wanting and probe_room.ROOM not in annotations:
+    if not wanting and ROOM_ANNOTATION not in annotations:
         return False
     try:
         there = await node_pods.on(means, name)
@@ -64,10 +66,10 @@ async def _is_in_the_way(means: Means, probe: Pod, wanting: Sequence[kube.Pod]) 
 
 async def _believed_dead(means: Means, node: str) -> bool:
     try:
-        found = await means.api.send("GET", f"{resources.PROFILES_PATH}/{node}")
+        found = await means.api.send("GET", f"{NODE_PROFILES_PATH}/{node}")
     except MissingError:
         return False
-    return resources.read(found, Profile).status.state == "Dead"
+    return convert.read(found, NodeProfile).status.state == "Dead"
 
 
 def _runs(pod: Pod) -> bool:

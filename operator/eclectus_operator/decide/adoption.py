@@ -15,7 +15,7 @@ pod created in between would look like an orphan, while this way it merely looks
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from eclectus_operator.objects.names import NotOurs, ProbeId, recognised
+from eclectus.api.probe_names import NotOurs, ProbeId, recognised
 
 
 @dataclass(frozen=True)

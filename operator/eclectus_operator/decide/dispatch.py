@@ -16,10 +16,9 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.api.node_probe import Load, NodeProbe, ProbeClass
+from eclectus.api.node_profile import NodeProfile
 from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
-from eclectus_operator.objects import times
-from eclectus_operator.objects.observed import Profile
-from eclectus_operator.objects.resources import Load, NodeProbe, Work
 
 LOAD_SECONDS = 600.0  # what the scheduler said longer ago is not used
 HOUR = 3600.0
@@ -38,7 +37,7 @@ class Cell:
     """Which node to measure, by name, and with which work."""
 
     node: str
-    work: Work
+    work: ProbeClass
 
 
 @dataclass(frozen=True)
@@ -79,10 +78,10 @@ def cell(probe: NodeProbe, names: Sequence[str], now: float, rng: Random) -> Cel
     return None if drawn is None else Cell(names[drawn[0]], probe.spec.classes[drawn[1]])
 
 
-def rests(profile: Profile, interval: float, now: float) -> bool:
+def rests(profile: NodeProfile, interval: float, now: float) -> bool:
     """Whether a node was probed less than `interval` seconds ago."""
     last = profile.status.last_probe
-    return last is not None and now - times.seconds(last.begun_time) < interval
+    return last is not None and last.begun_time is not None and now - last.begun_time.timestamp() < interval
 
 
 def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
@@ -98,5 +97,5 @@ def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
 def _load(probe: NodeProbe, now: float) -> Load | None:
     """What the scheduler has lately said."""
     load = probe.status.load
-    fresh = load is not None and now - times.seconds(load.observed_time) <= LOAD_SECONDS
+    fresh = load is not None and now - load.observed_time.timestamp() <= LOAD_SECONDS
     return load if fresh else None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
 
+from eclectus.api.node_probe import EndedBy, Outcome
 from eclectus_operator.decide.stages import MADE_WAY
-from eclectus_operator.objects.resources import EndedBy, Outcome
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
 

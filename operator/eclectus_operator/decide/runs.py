@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eclectus.api.common import time_seconds, time_text
+from eclectus.api.node_probe import Deadlines, Outcome, Run
 from eclectus_operator.decide import stages
 from eclectus_operator.decide.stages import Sight, Stage
-from eclectus_operator.objects import times
 from eclectus_operator.objects.observed import Pod
-from eclectus_operator.objects.resources import Deadlines, Outcome, Run
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def without_pod(run: Run, deadlines: Deadlines, now: float, *, wanted: bool) -> 
     """The step for a run that has no pod; `wanted`: its class is still asked for."""
     if run.outcome is not None:
         return Forget()
-    age = now - times.seconds(run.begun_time)
+    age = now - time_seconds(run.begun_time)
     if run.pod_uid:
         return End(_lost("its pod is gone: somebody deleted it", "PodDeleted", Stage.RUNNING, now))
     if not wanted:
@@ -127,4 +127,4 @@ def refused(message: str, now: float) -> End:
 
 
 def _lost(message: str, reason: str, stage: Stage, now: float) -> Outcome:
-    return Outcome(False, stage, reason, message, "Other", times.text(now))
+    return Outcome(False, stage, reason, message, "Other", time_text(now))

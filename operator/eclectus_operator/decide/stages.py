@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from eclectus_operator.objects import times
+from eclectus.api.common import time_seconds, time_text
+from eclectus.api.node_probe import Deadlines, Outcome
 from eclectus_operator.objects.observed import ContainerStatus, Ended, Pod, PodEvent
-from eclectus_operator.objects.resources import Deadlines, Outcome
 
 PULL_REASONS = (
     "ErrImagePull",
@@ -56,8 +56,8 @@ def sight(pod: Pod, events: Sequence[PodEvent] = ()) -> Sight:
     """The stage of a pod. Without `events`, pulling is known only by its failures."""
     meta, status = pod.metadata, pod.status
     if meta.deletion_timestamp:  # the end of the grace period, not its beginning
-        return Sight(Stage.DELETING, times.seconds(meta.deletion_timestamp))
-    created = times.seconds(meta.creation_timestamp) if meta.creation_timestamp else 0.0
+        return Sight(Stage.DELETING, time_seconds(meta.deletion_timestamp))
+    created = time_seconds(meta.creation_timestamp) if meta.creation_timestamp else 0.0
     if status.phase in ("Succeeded", "Failed"):
         stage = Stage.SUCCEEDED if status.phase == "Succeeded" else Stage.FAILED
         return Sight(stage, created, status.reason, status.message)
@@ -67,7 +67,7 @@ def sight(pod: Pod, events: Sequence[PodEvent] = ()) -> Sight:
         return Sight(Stage.SCHEDULING, created, reason, message)
     bound = created
     if scheduled and scheduled.status == "True" and scheduled.last_transition_time:
-        bound = times.seconds(scheduled.last_transition_time)
+        bound = time_seconds(scheduled.last_transition_time)
     return _on_node(pod, events, bound)
 
 
@@ -84,7 +84,7 @@ def _on_node(pod: Pod, events: Sequence[PodEvent], bound: float) -> Sight:
         return Sight(
             Stage.PULLING, bound, reason, message or (last.message if last else ""), _image(pod, waiting)
         )
-    pulled = times.seconds(last.moment) if last and last.moment else bound
+    pulled = time_seconds(last.moment) if last and last.moment else bound
     return Sight(Stage.STARTING, pulled, reason, message)
 
 
@@ -96,7 +96,7 @@ def _image(pod: Pod, waiting: ContainerStatus | None) -> str:
 
 def _started(status: ContainerStatus) -> float | None:
     state = status.state.running or status.state.terminated
-    return times.seconds(state.started_at) if state and state.started_at else None
+    return time_seconds(state.started_at) if state and state.started_at else None
 
 
 def deadline(stage: Stage, deadlines: Deadlines) -> float | None:
@@ -129,13 +129,13 @@ def ended_by_us(pod: Pod, seen: Sight, deadlines: Deadlines, now: float) -> Outc
     said = f": {seen.message}" if seen.message else ""
     message = f"pod {pod.metadata.name}: {doing} after {allowed:g} s{where}{said}"
     reason = seen.reason or "DeadlineExceeded"
-    return Outcome(False, seen.stage, reason, message, "Operator", times.text(now))
+    return Outcome(False, seen.stage, reason, message, "Operator", time_text(now))
 
 
 def made_way(pod: Pod, now: float) -> Outcome:
     """The outcome of a pod that the operator ends because real ones need its room."""
     message = f"pod {pod.metadata.name}: ended, because real pods need its room on {pod.spec.node_name}"
-    return Outcome(False, Stage.RUNNING, MADE_WAY, message, "Operator", times.text(now))
+    return Outcome(False, Stage.RUNNING, MADE_WAY, message, "Operator", time_text(now))
 
 
 def ended_by_itself(pod: Pod, now: float, *, measured: bool) -> Outcome:
@@ -144,7 +144,7 @@ def ended_by_itself(pod: Pod, now: float, *, measured: bool) -> Outcome:
     if pod.status.phase == "Succeeded":
         rate = _rate(ends) if measured else None
         return Outcome(
-            True, Stage.RUNNING, "Completed", "", "Pod", times.text(now), seconds=_seconds(ends), rate=rate
+            True, Stage.RUNNING, "Completed", "", "Pod", time_text(now), seconds=_seconds(ends), rate=rate
         )
     bad = next((each for each in ends if each.exit_code), None)
     stage = (
@@ -157,13 +157,13 @@ def ended_by_itself(pod: Pod, now: float, *, measured: bool) -> Outcome:
         bad.message[-_LAST_WORDS:] if bad else "",
     ]
     message = f"pod {pod.metadata.name} on node {pod.spec.node_name}: " + "; ".join(filter(None, said))
-    return Outcome(False, stage, reason, message, "Pod", times.text(now), seconds=_seconds(ends))
+    return Outcome(False, stage, reason, message, "Pod", time_text(now), seconds=_seconds(ends))
 
 
 def _seconds(ends: Sequence[Ended]) -> float | None:
     """From the first start of a container to the last end."""
-    starts = [times.seconds(each.started_at) for each in ends if each.started_at]
-    finishes = [times.seconds(each.finished_at) for each in ends if each.finished_at]
+    starts = [time_seconds(each.started_at) for each in ends if each.started_at]
+    finishes = [time_seconds(each.finished_at) for each in ends if each.finished_at]
     return max(finishes) - min(starts) if starts and finishes else None
 
 

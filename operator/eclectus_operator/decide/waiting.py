@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eclectus_operator.objects.names import RUN
+from eclectus.api.names import RUN_ID_LABEL
 from eclectus_operator.objects.observed import Pod
 
 # What schedulers say of a node that would do but for what runs there now.
@@ -19,7 +19,7 @@ PODS = "/api/v1/pods"
 
 def pending() -> dict[str, str]:
     """The query for real pods that are bound to no node."""
-    return {"fieldSelector": "spec.nodeName=,status.phase=Pending", "labelSelector": f"!{RUN}"}
+    return {"fieldSelector": "spec.nodeName=,status.phase=Pending", "labelSelector": f"!{RUN_ID_LABEL}"}
 
 
 def first_waiting(pods: Iterable[Pod]) -> Pod | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus_operator.objects import resources, times
-from eclectus_operator.objects.resources import Meta, NodeProbe, Outcome, Run
+from eclectus.api.common import ObjectMeta, micro_time_text
+from eclectus.api.names import API_VERSION, NODE_PROBE, OPERATOR
+from eclectus.api.node_probe import NodeProbe, Outcome, Run
 
 # Events about objects of the whole cluster lie in this namespace, or the API server refuses them.
 NAMESPACE = "default"
@@ -19,7 +20,7 @@ def run_failed(probe: NodeProbe, run: Run, outcome: Outcome) -> dict[str, Any]:
     return _event(probe.metadata, "ProbeFailed", outcome.reason, note)
 
 
-def invalid(meta: Meta, problem: str) -> dict[str, Any]:
+def invalid(meta: ObjectMeta, problem: str) -> dict[str, Any]:
     """A NodeProbe cannot be obeyed."""
     return _event(meta, "Check", "InvalidSpec", problem)
 
@@ -28,16 +29,16 @@ def stamped(event: dict[str, Any], instance: str, now: float) -> dict[str, Any]:
     """The event with its time, a name by it, and who reports it."""
     name = f"{event['regarding']['name'][:40].rstrip('.-')}.{int(now * 1e9):x}"
     metadata = {"name": name, "namespace": NAMESPACE}
-    time = times.micro_text(now)
+    time = micro_time_text(now)
     return {**event, "metadata": metadata, "eventTime": time, "reportingInstance": instance}
 
 
-def _event(meta: Meta, action: str, reason: str, note: str) -> dict[str, Any]:
-    about = {"apiVersion": resources.API_VERSION, "kind": "NodeProbe", "name": meta.name, "uid": meta.uid}
+def _event(meta: ObjectMeta, action: str, reason: str, note: str) -> dict[str, Any]:
+    about = {"apiVersion": API_VERSION, "kind": NODE_PROBE, "name": meta.name, "uid": meta.uid}
     return {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "reportingController": "eclectus.dev/operator",
+        "reportingController": OPERATOR,
         "type": "Warning",
         "action": action,
         "reason": reason[:128],

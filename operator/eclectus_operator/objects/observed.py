@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from eclectus_operator.objects.names import RUN
-from eclectus_operator.objects.resources import LastProbe, Toleration
-
-NO_PROBES = "eclectus.dev/no-probes"
+from eclectus.api.names import NO_PROBES_LABEL, RUN_ID_LABEL
+from eclectus.api.node_probe import Toleration
 
 
 class PodMeta(Struct, frozen=True, rename="camel"):
@@ -108,7 +106,7 @@ class Pod(Struct, frozen=True):
     @property
     def is_probe(self) -> bool:
         """Whether it bears the label of a probe, whoever's."""
-        return RUN in (self.metadata.labels or {})
+        return RUN_ID_LABEL in (self.metadata.labels or {})
 
     def condition(self, kind: str) -> PodCondition | None:
         """Its condition of a type."""
@@ -178,27 +176,14 @@ class Node(Struct, frozen=True):
         ready = _of_type(self.status.conditions, "Ready")
         if any(labels.get(key) != value for key, value in selector.items()):
             return "the node selector does not match"
-        if NO_PROBES in labels:
-            return f"it has the label {NO_PROBES}"
+        if NO_PROBES_LABEL in labels:
+            return f"it has the label {NO_PROBES_LABEL}"
         if self.spec.unschedulable:
             return "it is cordoned"
         if ready is None or ready.status != "True":
             return "it is not ready"
         kept_away = [taint for taint in self.spec.taints or () if not _tolerated(taint, tolerations)]
         return f"it has the taint {kept_away[0].key}" if kept_away else ""
-
-
-class ProfileStatus(Struct, frozen=True, rename="camel"):
-    """Of a profile's status."""
-
-    state: str = "Unknown"
-    last_probe: LastProbe | None = None
-
-
-class Profile(Struct, frozen=True):
-    """A NodeProfile, as far as it says how its node is and when it was probed."""
-
-    status: ProfileStatus = ProfileStatus()
 
 
 def _of_type(conditions: Iterable[PodCondition] | None, kind: str) -> PodCondition | None:

@@ -12,17 +12,22 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
+from eclectus.api.names import (
+    API_VERSION,
+    CLASS_LABEL,
+    NODE_ANNOTATION,
+    NODE_PROBE,
+    PROBE_LABEL,
+    ROOM_ANNOTATION,
+)
+from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, Run, SingleContainer, Unit
+from eclectus.api.probe_names import ProbeId
 from eclectus.kube import probe_room
 from eclectus.model.objects import Amounts
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.names import ProbeId
-from eclectus_operator.objects.resources import Deadlines, NodeProbe, OneContainer, Run, Unit, Work
+from eclectus_operator.objects import convert
 from eclectus_operator.objects.zero_requests import borrowed, room
 from eclectus_operator.settings import Settings
 
-CLASS = "eclectus.dev/class"
-PROBE = "eclectus.dev/probe"
-NODE = "eclectus.dev/node"
 Object = dict[str, Any]
 
 # What it stands for: a core to itself, since a share of one would measure the share.
@@ -52,16 +57,21 @@ def identity(probe: NodeProbe, run: Run, instance: str) -> ProbeId:
     return ProbeId(instance, run_id(probe.metadata.uid), run.number)
 
 
-def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
+def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Object:
     """The pod of a run, ready to be created."""
     template = given(work, settings)
     metadata, spec = template.get("metadata", {}), template["spec"]
-    annotations = {**metadata.get("annotations", {}), NODE: run.node}
+    annotations = {**metadata.get("annotations", {}), NODE_ANNOTATION: run.node}
     if not probe.spec.reserve_room:
-        annotations[probe_room.ROOM] = probe_room.written(room(spec))
+        annotations[ROOM_ANNOTATION] = probe_room.written(room(spec))
         spec = borrowed(spec)
     one = identity(probe, run, settings.instance)
-    labels = {**metadata.get("labels", {}), **one.labels, CLASS: work.name, PROBE: probe.metadata.name}
+    labels = {
+        **metadata.get("labels", {}),
+        **one.labels,
+        CLASS_LABEL: work.name,
+        PROBE_LABEL: probe.metadata.name,
+    }
     body: Object = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -76,7 +86,7 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
             **spec,
             "schedulerName": probe.spec.scheduler_name,
             "affinity": _pinned(run.node),
-            "tolerations": [*spec.get("tolerations", []), *map(resources.written, probe.spec.tolerations)],
+            "tolerations": [*spec.get("tolerations", []), *map(convert.written, probe.spec.tolerations)],
             "restartPolicy": "Never",
             "terminationGracePeriodSeconds": GRACE_SECONDS,
             "activeDeadlineSeconds": last_net_seconds(probe.spec.deadlines),
@@ -95,7 +105,7 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
     return body
 
 
-def stands_for(probe: NodeProbe, work: Work, settings: Settings) -> Amounts:
+def stands_for(probe: NodeProbe, work: ProbeClass, settings: Settings) -> Amounts:
     """What must be left on a node for a probe that holds no room; nothing for one that reserves it."""
     return () if probe.spec.reserve_room else room(given(work, settings)["spec"])
 
@@ -105,7 +115,7 @@ def last_net_seconds(deadlines: Deadlines) -> int:
     return int(deadlines.pulling_seconds + deadlines.starting_seconds + deadlines.running_seconds)
 
 
-def given(work: Work, settings: Settings) -> Object:
+def given(work: ProbeClass, settings: Settings) -> Object:
     """What a class asks for, as a pod template."""
     if work.unit is not None:
         return {"spec": _unit(work.unit, settings.unit_image)}
@@ -115,7 +125,7 @@ def given(work: Work, settings: Settings) -> Object:
     return template
 
 
-def container(run: OneContainer) -> Object:
+def container(run: SingleContainer) -> Object:
     """One container. An absent command or args is the image's own; `shell` wraps, and nothing else does."""
     body: Object = {"name": "main", "image": run.image}
     if run.command is not None:
@@ -168,8 +178,8 @@ def _pinned(node: str) -> Object:
 
 def _owner(probe: NodeProbe) -> Object:
     return {
-        "apiVersion": resources.API_VERSION,
-        "kind": "NodeProbe",
+        "apiVersion": API_VERSION,
+        "kind": NODE_PROBE,
         "name": probe.metadata.name,
         "uid": probe.metadata.uid,
         "controller": True,

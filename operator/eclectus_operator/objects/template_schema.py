@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from eclectus_operator.objects import resources
+from eclectus_operator.objects import convert
 
 Open = dict[str, Any]
 Quantities = dict[str, str | int | float]
@@ -66,7 +66,7 @@ class _Template(Struct, frozen=True):
 def misshapen(template: Open) -> str:
     """What is not of a pod template's shape, and where; empty if nothing is."""
     try:
-        resources.read(template, _Template)
-    except resources.ShapeError as error:
+        convert.read(template, _Template)
+    except convert.ShapeError as error:
         return str(error)
     return ""

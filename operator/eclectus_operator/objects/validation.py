@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from eclectus.api.node_probe import NodeProbeSpec, ProbeClass
 from eclectus.kube.requests import FieldError
+from eclectus_operator.objects.convert import ShapeError
 from eclectus_operator.objects.images import ImageError, parsed
 from eclectus_operator.objects.pods import given
-from eclectus_operator.objects.resources import ProbeSpec, ShapeError, Work
 from eclectus_operator.objects.template_schema import misshapen
 from eclectus_operator.objects.zero_requests import room
 from eclectus_operator.settings import Settings
@@ -38,12 +39,12 @@ HOST = ("hostIPC", "hostNetwork", "hostPID", "hostUsers")
 Object = dict[str, Any]
 
 
-def problems(spec: ProbeSpec, settings: Settings) -> list[str]:
+def problems(spec: NodeProbeSpec, settings: Settings) -> list[str]:
     """What is wrong, with the path of each; none if the spec can be obeyed."""
     return [f"classes[{work.name}]: {wrong}" for work in spec.classes for wrong in _of_work(work, settings)]
 
 
-def _of_work(work: Work, settings: Settings) -> Iterator[str]:
+def _of_work(work: ProbeClass, settings: Settings) -> Iterator[str]:
     if sum(each is not None for each in (work.unit, work.run, work.template)) != 1:
         yield "give exactly one of unit, run and template"
         return
@@ -60,7 +61,7 @@ def _of_work(work: Work, settings: Settings) -> Iterator[str]:
         yield from () if wrong else _of_requests("template.spec", work, settings)
 
 
-def _of_requests(path: str, work: Work, settings: Settings) -> Iterator[str]:
+def _of_requests(path: str, work: ProbeClass, settings: Settings) -> Iterator[str]:
     try:
         room(given(work, settings)["spec"])
     except (FieldError, ShapeError) as error:

@@ -17,7 +17,7 @@ from eclectus.kube import objects as kube
 from eclectus.kube.probe_room import SHARED
 from eclectus.kube.requests import requested
 from eclectus.model.objects import Amounts
-from eclectus_operator.objects import resources
+from eclectus_operator.objects import convert
 
 Object = dict[str, Any]
 Change = Callable[[Object], Object]
@@ -27,7 +27,7 @@ _CONTAINERS = ("initContainers", "containers")
 
 def room(spec: Object) -> Amounts:
     """What a pod of this spec asks for of what can be borrowed. Raises FieldError, ShapeError."""
-    asking = resources.read({"metadata": {}, "spec": _each(spec, _asked)}, kube.Pod)
+    asking = convert.read({"metadata": {}, "spec": _each(spec, _asked)}, kube.Pod)
     return tuple((name, amount) for name, amount in requested(asking).amounts if name in SHARED)
 
 

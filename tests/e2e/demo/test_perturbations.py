@@ -6,10 +6,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from eclectus.api.names import PROBED_LABEL
 from eclectus_e2e.demo.load import Sent
 from eclectus_e2e.demo.mixed import CLASSES, SCAN, SPEEDS, scan_factor
 from eclectus_e2e.demo.objects import pod_name
-from eclectus_e2e.demo.perturbations.plan import BENCH, IDLE, PROBED, RESERVED, Plan, cast
+from eclectus_e2e.demo.perturbations.plan import BENCH, IDLE, RESERVED, Plan, cast
 from eclectus_e2e.demo.perturbations.plots import draw
 from eclectus_e2e.demo.perturbations.prediction import Prediction, predict
 from eclectus_e2e.demo.perturbations.report import report
@@ -96,7 +97,7 @@ def test_learned_is_when_nearly_all_are_right():
 
 
 def test_the_cast_has_an_idle_node_one_that_freezes_and_one_to_compare_them_with():
-    probed = {node.name: node.speed for node in CAST.nodes if PROBED in node.labels}
+    probed = {node.name: node.speed for node in CAST.nodes if PROBED_LABEL in node.labels}
     assert len(probed) == 3
     assert probed[CAST.frozen] == 2.0
     assert CAST.swapped[CAST.frozen] == 8.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eclectus_operator.objects.pods import CLASS, PROBE
+from eclectus.api.names import CLASS_LABEL, PROBE_LABEL
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PROBES, PROFILES
 from probe_world import SETTINGS, ProbeWorld, driven, made, node, node_probe, world_with
@@ -67,7 +67,7 @@ def test_a_tainted_pool_is_probed_with_the_toleration():
             "RealPodsWait",
         ),
         (real(conditions=told("WaitingForNode")), "RealPodsWait"),
-        (real(node="n0", labels={CLASS: "cpu"}), "RealPodStarts"),
+        (real(node="n0", labels={CLASS_LABEL: "cpu"}), "RealPodStarts"),
         (real(conditions=told("Unschedulable", "0/3 nodes: 3 node(s) didn't match Pod's node affinity")), ""),
         (real(spec={"schedulingGates": [{"name": "quota"}]}), ""),
         (real(node="n9"), ""),
@@ -119,7 +119,7 @@ def test_never_more_than_the_limits_of_its_own_and_of_all():
     seen = []
 
     def count():
-        labels = [pod["metadata"]["labels"][PROBE] for pod in world.api.pods().values()]
+        labels = [pod["metadata"]["labels"][PROBE_LABEL] for pod in world.api.pods().values()]
         seen.append((labels.count("one"), labels.count("two")))
         nodes = [pod["metadata"]["annotations"]["eclectus.dev/node"] for pod in world.api.pods().values()]
         assert len(set(nodes)) == len(nodes), "one probe a node"

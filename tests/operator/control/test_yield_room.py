@@ -10,7 +10,7 @@ import pytest
 
 from eclectus.kube import objects as kube
 from eclectus_operator.decide.room import hinders
-from eclectus_operator.objects.resources import read
+from eclectus_operator.objects.convert import read
 from fake_api import NODES, PODS, PROFILES
 from probe_world import REAL, ProbeWorld, node, node_probe, real, running_pod, world_with
 

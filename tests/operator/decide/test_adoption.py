@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eclectus.api.names import ATTEMPT_LABEL
+from eclectus.api.probe_names import ProbeId
 from eclectus_operator.decide.adoption import Adopted, Intent, Observed, join
-from eclectus_operator.objects.names import ATTEMPT, ProbeId
 
 OURS, OTHER = "blue", "green"
 NOW, GRACE = 1000.0, 60.0
@@ -64,7 +65,7 @@ def test_a_name_that_somebody_else_bears_is_neither_adopted_nor_deleted():
 
 
 def test_another_attempt_under_the_name_is_not_adopted():
-    answer = settle([intent(1)], [pod(probe(1), labels={**probe(1).labels, ATTEMPT: "2"})])
+    answer = settle([intent(1)], [pod(probe(1), labels={**probe(1).labels, ATTEMPT_LABEL: "2"})])
     assert [taken.reason for taken in answer.taken] == ["it is attempt 2"]
 
 

@@ -5,10 +5,11 @@ from random import Random
 
 import pytest
 
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import NodeProbe
+from eclectus.api.node_profile import NodeProfile
 from eclectus_operator.decide.dispatch import Due, cell, due, rate, rests
-from eclectus_operator.objects import times
-from eclectus_operator.objects.observed import Profile
-from eclectus_operator.objects.resources import NodeProbe, read
+from eclectus_operator.objects.convert import read
 from probe_world import node_probe
 
 NOW = 1_000_000.0
@@ -22,7 +23,7 @@ def probe(load=None, **spec):
 
 def load(arrivals, service, age=0.0, **shares):
     classes = [{"name": name, "share": share} for name, share in shares.items()]
-    rates = {"arrivalRate": arrivals, "serviceRate": service, "observedTime": times.text(NOW - age)}
+    rates = {"arrivalRate": arrivals, "serviceRate": service, "observedTime": time_text(NOW - age)}
     return {**rates, "classes": classes}
 
 
@@ -86,10 +87,10 @@ def test_a_class_the_scheduler_is_silent_about_is_drawn_too():
 
 
 def test_a_node_rests_for_its_interval_after_the_last_probe_began():
-    last = {"probe": "p", "number": 1, "begunTime": times.text(NOW - 30)}
-    profile = read({"status": {"lastProbe": last}}, Profile)
+    last = {"probe": "p", "number": 1, "begunTime": time_text(NOW - 30)}
+    profile = read({"status": {"lastProbe": last}}, NodeProfile)
     assert [rests(profile, seconds, NOW) for seconds in (0, 30, 31)] == [False, False, True]
-    assert not rests(read({}, Profile), 600, NOW)
+    assert not rests(read({}, NodeProfile), 600, NOW)
 
 
 def test_without_nodes_there_is_none():

@@ -2,10 +2,10 @@
 
 import pytest
 
-from eclectus_operator.objects import times
-from eclectus_operator.objects.names import PREFIX, ProbeId
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import SingleContainer
+from eclectus.api.probe_names import PREFIX, ProbeId
 from eclectus_operator.objects.pods import container, run_id
-from eclectus_operator.objects.resources import OneContainer
 from fake_api import PODS, PROBES, Crash
 from probe_world import INSTANCE, ProbeWorld, node_probe
 
@@ -24,7 +24,7 @@ def begun(world, *numbers):
 
 
 def stamp(world):
-    return times.text(world.api.now)
+    return time_text(world.api.now)
 
 
 def there(world, name, labels, uid):
@@ -180,8 +180,8 @@ def test_c6_deleting_twice_is_no_error():
 
 
 def test_c8_an_absent_command_is_the_images_and_only_shell_wraps():
-    assert container(OneContainer("i")) == {"name": "main", "image": "i"}
-    wrapped = container(OneContainer("i", command=("a | b",), shell=True))  # noqa: S604 - no shell of ours
+    assert container(SingleContainer("i")) == {"name": "main", "image": "i"}
+    wrapped = container(SingleContainer("i", command=("a | b",), shell=True))  # noqa: S604 - no shell of ours
     assert wrapped["command"] == ["/bin/sh", "-c", "a | b"]
-    assert container(OneContainer("i", command=("a", "b")))["command"] == ["a", "b"]
-    assert container(OneContainer("i", args=("x",))) == {"name": "main", "image": "i", "args": ["x"]}
+    assert container(SingleContainer("i", command=("a", "b")))["command"] == ["a", "b"]
+    assert container(SingleContainer("i", args=("x",))) == {"name": "main", "image": "i", "args": ["x"]}

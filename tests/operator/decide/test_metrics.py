@@ -2,9 +2,9 @@
 
 import pytest
 
+from eclectus.api.node_probe import Outcome
 from eclectus_operator.api import RefusedError
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.objects.resources import Outcome
 from fake_api import PODS
 from probe_world import world_with
 

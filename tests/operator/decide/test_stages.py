@@ -1,20 +1,21 @@
 import pytest
 
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import Deadlines
 from eclectus_operator.decide.stages import Sight, Stage, ended_by_itself, ended_by_us, overdue, sight
-from eclectus_operator.objects import times
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.observed import Pod, PodEvent
-from eclectus_operator.objects.resources import Deadlines, read
 
 BORN, BOUND = 1000.0, 1010.0
 
 
 def pod(node="n1", state=None, phase="Pending", **fields):
     """A pod born at 1000 and bound, where it has a node, at 1010."""
-    conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": times.text(BOUND)}]
+    conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": time_text(BOUND)}]
     statuses = [] if state is None else [{"name": "main", "state": state}]
     return read(
         {
-            "metadata": {"name": "p", "creationTimestamp": times.text(BORN), **fields.get("metadata", {})},
+            "metadata": {"name": "p", "creationTimestamp": time_text(BORN), **fields.get("metadata", {})},
             "spec": {"nodeName": node, "containers": [{"name": "main", "image": "reg:5000/i:1"}]},
             "status": {
                 "phase": phase,
@@ -28,7 +29,7 @@ def pod(node="n1", state=None, phase="Pending", **fields):
 
 
 def event(reason, at):
-    return read({"reason": reason, "message": f"{reason}!", "lastTimestamp": times.text(at)}, PodEvent)
+    return read({"reason": reason, "message": f"{reason}!", "lastTimestamp": time_text(at)}, PodEvent)
 
 
 def waiting(reason):
@@ -36,7 +37,7 @@ def waiting(reason):
 
 
 def ended(code=0, reason="Completed", message=""):
-    moments = {"startedAt": times.text(1020), "finishedAt": times.text(1050)}
+    moments = {"startedAt": time_text(1020), "finishedAt": time_text(1050)}
     return {"terminated": {"exitCode": code, "reason": reason, "message": message, **moments}}
 
 
@@ -55,10 +56,10 @@ def ended(code=0, reason="Completed", message=""):
         ),
         (pod(state=waiting("ErrImagePull")), [], Stage.PULLING, BOUND),
         (pod(state=waiting("CreateContainerConfigError")), [], Stage.STARTING, BOUND),
-        (pod(state={"running": {"startedAt": times.text(1040)}}), [], Stage.RUNNING, 1040),
+        (pod(state={"running": {"startedAt": time_text(1040)}}), [], Stage.RUNNING, 1040),
         (pod(state=ended(), phase="Succeeded"), [], Stage.SUCCEEDED, BORN),
         (pod(phase="Failed"), [], Stage.FAILED, BORN),
-        (pod(metadata={"deletionTimestamp": times.text(1060)}), [], Stage.DELETING, 1060),
+        (pod(metadata={"deletionTimestamp": time_text(1060)}), [], Stage.DELETING, 1060),
     ],
 )
 def test_the_stage_of_a_pod_and_since_when(seen, events, stage, since):
@@ -85,7 +86,7 @@ def test_a_stage_is_overdue_from_its_own_deadline_on():
         (pod(node=""), "DeadlineExceeded", ["pod p: still not on a node after 60 s"]),
         (pod(), "DeadlineExceeded", ["pod p: still not started after 60 s (node n1)"]),
         (
-            pod(state={"running": {"startedAt": times.text(1040)}}),
+            pod(state={"running": {"startedAt": time_text(1040)}}),
             "DeadlineExceeded",
             ["pod p: still running after 600 s (node n1)"],
         ),

@@ -5,9 +5,10 @@ from dataclasses import replace
 import kubernetes_validate
 import pytest
 
-from eclectus_operator.objects.names import recognised
+from eclectus.api.node_probe import NodeProbe, ProbeClass, Run
+from eclectus.api.probe_names import recognised
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.pods import identity, pod, run_id
-from eclectus_operator.objects.resources import NodeProbe, Run, Work, read
 from probe_world import INSTANCE, SETTINGS, node_probe
 
 RUN = Run(7, "node-a", "w", "2026-11-21T12:00:00Z")
@@ -104,5 +105,5 @@ def test_secrets_to_pull_with_are_the_operators_unless_a_template_has_its_own():
     body = pod(probe, RUN, probe.spec.classes[0], settings)
     assert body["spec"]["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
     own = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "imagePullSecrets": []}}}
-    work = read({"name": "w", **own}, Work)
+    work = read({"name": "w", **own}, ProbeClass)
     assert pod(probe, RUN, work, settings)["spec"]["imagePullSecrets"] == []

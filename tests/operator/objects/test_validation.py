@@ -2,7 +2,8 @@
 
 import pytest
 
-from eclectus_operator.objects.resources import ProbeSpec, read
+from eclectus.api.node_probe import NodeProbeSpec
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.validation import problems
 from eclectus_operator.settings import Settings
 from probe_world import SETTINGS, node_probe
@@ -11,7 +12,7 @@ from refused_templates import REFUSED, template
 
 def wrong(work, settings=SETTINGS):
     spec = node_probe(classes=[{"name": "w", **work}])["spec"]
-    return problems(read(spec, ProbeSpec), settings)
+    return problems(read(spec, NodeProbeSpec), settings)
 
 
 @pytest.mark.parametrize(

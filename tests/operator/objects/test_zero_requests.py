@@ -4,11 +4,13 @@ from copy import deepcopy
 
 import pytest
 
+from eclectus.api.names import ROOM_ANNOTATION
+from eclectus.api.node_probe import NodeProbe, Run
 from eclectus.kube.objects import Pod
-from eclectus.kube.probe_room import ROOM, said
+from eclectus.kube.probe_room import said
 from eclectus.kube.requests import FieldError, requested
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.pods import pod, stands_for
-from eclectus_operator.objects.resources import NodeProbe, Run, read
 from eclectus_operator.objects.zero_requests import borrowed, room
 from probe_world import SETTINGS, node_probe
 
@@ -88,7 +90,7 @@ def test_the_benchmark_borrows_unless_it_is_told_to_reserve(kind, reserve):
     holds = dict(requested(typed(made["spec"])).amounts)
     stands = said(made["metadata"]["annotations"])
     assert stands == stands_for(probe, work, SETTINGS)
-    assert (ROOM in made["metadata"]["annotations"], bool(holds), bool(stands)) == (
+    assert (ROOM_ANNOTATION in made["metadata"]["annotations"], bool(holds), bool(stands)) == (
         not reserve,
         reserve,
         not reserve,

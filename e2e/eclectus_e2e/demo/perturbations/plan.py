@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from eclectus.api.names import PROBED_LABEL, RESERVED_TAINT
 from eclectus_e2e.demo.mixed import SPEEDS, mix, mixed_node, mixed_nodes, traded
 from eclectus_e2e.demo.stream import Mix
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -12,8 +13,7 @@ from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 IDLE, IDLE_SPEED = "node-idle", SPEEDS[0]
 PROBED_SPEEDS = (SPEEDS[1], SPEEDS[2])  # before the swap, of the one that freezes and of another
 BENCH = "unit-cpu"  # class of the built-in benchmark's pods: a kind of work of its own
-PROBED = "demo.eclectus.dev/probed"  # label of the nodes that are probed
-RESERVED = {"key": "demo.eclectus.dev/reserved", "effect": "NoSchedule"}  # taint of the idle node
+RESERVED = {"key": RESERVED_TAINT, "effect": "NoSchedule"}  # taint of the idle node
 
 
 @dataclass(frozen=True)
@@ -64,4 +64,4 @@ def cast(plan: Plan) -> Cast:
 
 
 def _labelled(node: NodeSpec) -> NodeSpec:
-    return replace(node, labels={**node.labels, PROBED: "true"})
+    return replace(node, labels={**node.labels, PROBED_LABEL: "true"})

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from eclectus.api.names import API_VERSION, NODE_PROBE, NODE_PROBES_PATH, PROBED_LABEL
 from eclectus_e2e.demo.environment import Ground
-from eclectus_e2e.demo.perturbations.plan import BENCH, PROBED, RESERVED
+from eclectus_e2e.demo.perturbations.plan import BENCH, RESERVED
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.controlplane import free_ports
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.processes import log_path, log_tail, start, wait_for
 
-PATH = "/apis/eclectus.dev/v1alpha1/nodeprobes"
 UNITS = 30  # of the benchmark in a probe: about three seconds at speed 1
 MILLICORES = 1000  # that it stands for
 PER_HOUR = 3600  # the most that one NodeProbe may ask for…
@@ -49,18 +49,18 @@ def running(ground: Ground) -> Iterator[None]:
 async def ask(api: Api) -> None:
     """Probes for the nodes that have the label, the idle one among them, as often as may be."""
     for number in range(COUNT):
-        await api.request("POST", PATH, node_probe(f"demo-{number}"))
+        await api.request("POST", NODE_PROBES_PATH, node_probe(f"demo-{number}"))
 
 
 def node_probe(name: str) -> dict[str, Any]:
     """A NodeProbe of the act."""
     limits = {"perHour": PER_HOUR, "leastPerHour": PER_HOUR // 2, "running": 3, "nodeIntervalSeconds": 0}
     return {
-        "apiVersion": "eclectus.dev/v1alpha1",
-        "kind": "NodeProbe",
+        "apiVersion": API_VERSION,
+        "kind": NODE_PROBE,
         "metadata": {"name": name},
         "spec": {
-            "nodeSelector": {PROBED: "true"},
+            "nodeSelector": {PROBED_LABEL: "true"},
             "tolerations": [{**RESERVED, "operator": "Exists"}],
             "classes": [{"name": BENCH, "unit": {"kind": "cpu", "units": UNITS}}],
             "limits": limits,

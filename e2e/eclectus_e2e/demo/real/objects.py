@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from eclectus.api.names import API_VERSION, CLASS_LABEL, NODE_PROBE
 from eclectus_e2e.demo.objects import NAMESPACE
 from eclectus_e2e.testbed.images.archives import references
 
@@ -25,8 +26,8 @@ MODEST = {"perHour": 80, "leastPerHour": 6, "running": 1, "nodeIntervalSeconds":
 def node_probe(name: str, klass: str, units: int, node: str = "") -> Json:
     """Probes of the very work that is sent, so that they are samples of it; of one node or of all."""
     return {
-        "apiVersion": "eclectus.dev/v1alpha1",
-        "kind": "NodeProbe",
+        "apiVersion": API_VERSION,
+        "kind": NODE_PROBE,
         "metadata": {"name": name},
         "spec": {
             "nodeSelector": _selector(node),
@@ -55,7 +56,7 @@ def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CL
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"eclectus.dev/class": klass}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {CLASS_LABEL: klass}},
         "spec": {
             "schedulerName": scheduler,
             "nodeSelector": _selector(node),

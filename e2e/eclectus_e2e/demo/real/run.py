@@ -9,7 +9,8 @@ from functools import partial
 
 import msgspec
 
-from eclectus_e2e.demo.load import NODE_PROFILES, PODS
+from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH, PROBE_LABEL
+from eclectus_e2e.demo.load import PODS
 from eclectus_e2e.demo.real.colocation import CLASS as CLASS_MET
 from eclectus_e2e.demo.real.colocation import LONG, ROUNDS, SHARE
 from eclectus_e2e.demo.real.objects import CLASS, EAGER, MODEST, Json, node_probe, work_pod
@@ -25,7 +26,6 @@ LEARN_MOST_SECONDS = 600.0
 DRAIN_MOST_SECONDS = 300.0  # after the last arrival; who has not ended then is lost
 _LOOK_EVERY_SECONDS = 1.0
 PROBES = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
-_API = "/apis/eclectus.dev/v1alpha1"
 _AT_ONCE = {"gracePeriodSeconds": 0}
 
 
@@ -63,7 +63,7 @@ class Act:
         """All of it."""
         async with asyncio.TaskGroup() as group:
             watching = [group.create_task(self._look()), group.create_task(self._watch_probes())]
-            await self.api.request("POST", f"{_API}/nodeprobes", node_probe("demo", CLASS, self.plan.units))
+            await self.api.request("POST", NODE_PROBES_PATH, node_probe("demo", CLASS, self.plan.units))
             self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, from nothing")
             first = await self._learn(self.plan.quotas)
             arrivals = self.plan.arrivals(sum(cell.rate for cell in self.noted.instants[-1].cells))
@@ -79,7 +79,7 @@ class Act:
     async def _look(self) -> None:
         """Note what is believed, for ever."""
         while True:
-            found = msgspec.json.decode(await self.api.request("GET", NODE_PROFILES), type=_Profiles)
+            found = msgspec.json.decode(await self.api.request("GET", NODE_PROFILES_PATH), type=_Profiles)
             cells = [
                 Cell(profile.metadata.name, one.name, one.rate, one.samples)
                 for profile in found.items
@@ -91,7 +91,7 @@ class Act:
 
     async def _watch_probes(self) -> None:
         """Note when each ran, for ever."""
-        async for seen in self.api.changes(PROBES, Pod, "labelSelector=eclectus.dev/probe"):
+        async for seen in self.api.changes(PROBES, Pod, f"labelSelector={PROBE_LABEL}"):
             for pod in seen.items:
                 phase = "" if seen.kind == "deleted" else pod.status.phase
                 self.noted.see_probe(pod.metadata.name, pod.node, phase, time.time())
@@ -108,7 +108,7 @@ class Act:
         return spell
 
     async def _change(self, **spec: object) -> None:
-        await self.api.request("PATCH", f"{_API}/nodeprobes/demo", {"spec": spec}, MERGE)
+        await self.api.request("PATCH", f"{NODE_PROBES_PATH}/demo", {"spec": spec}, MERGE)
 
     async def _streams(self, spell: Spell, arrivals: Sequence[float]) -> None:
         for name in SCHEDULERS:
@@ -136,9 +136,9 @@ class Act:
             for node in self.plan.quotas:
                 await self._visit(noted.alone, "alone", node)
                 probe = node_probe("meeting", CLASS_MET, round(LONG * self.plan.units), node)
-                await self.api.request("POST", f"{_API}/nodeprobes", probe)
+                await self.api.request("POST", NODE_PROBES_PATH, probe)
                 await self._visit(noted.beside, "beside", node, is_probed=True)
-                await self.api.request("DELETE", f"{_API}/nodeprobes/meeting")  # and with it goes its pod
+                await self.api.request("DELETE", f"{NODE_PROBES_PATH}/meeting")  # and with it goes its pod
 
     async def _visit(self, stream: Stream, prefix: str, node: str, *, is_probed: bool = False) -> None:
         """One pod after another to this node, each once a probe runs there, or once none does."""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
 from eclectus_e2e.errors import UsageError
 
 GROUP_SIZES = {1.0: 8, 2.0: 8, 4.0: 7, 8.0: 7}  # speed: nodes of that speed
 DEFAULT_SEED = 1  # the same thirty nodes on every machine
-CLASS_KEY = "eclectus.dev/class"  # label or annotation of a pod
 ZONES = ("zone-a", "zone-b", "zone-c")
 ARCHITECTURES = ("amd64", "amd64", "arm64")
 NIC_GBPS = ("10", "25", "100")
@@ -75,9 +75,9 @@ def default_nodes(seed: int) -> list[NodeSpec]:
     columns = {
         "kubernetes.io/arch": _dealt(speeds, ARCHITECTURES, chance),
         "topology.kubernetes.io/zone": _dealt(speeds, ZONES, chance),
-        "eclectus.dev/nic-gbps": _dealt(speeds, NIC_GBPS, chance),
-        "eclectus.dev/kernel": _dealt(speeds, KERNELS, chance),
-        "eclectus.dev/gpu-model": _dealt(speeds, GPU_MODELS, chance),
+        NIC_GBPS_LABEL: _dealt(speeds, NIC_GBPS, chance),
+        KERNEL_LABEL: _dealt(speeds, KERNELS, chance),
+        GPU_MODEL_LABEL: _dealt(speeds, GPU_MODELS, chance),
     }
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     order = list(range(len(speeds)))
@@ -102,10 +102,10 @@ def _dealt(speeds: Sequence[float], values: Sequence[str], chance: random.Random
 
 
 def _node(name: str, speed: float, chosen: dict[str, str]) -> NodeSpec:
-    model = chosen.pop("eclectus.dev/gpu-model")
+    model = chosen.pop(GPU_MODEL_LABEL)
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **chosen}
     allocatable = dict(ALLOCATABLE)
     if model:
-        labels["eclectus.dev/gpu-model"] = model
+        labels[GPU_MODEL_LABEL] = model
         allocatable["nvidia.com/gpu"] = GPUS_A_NODE
     return NodeSpec(name=name, group=f"speed-{speed:g}", speed=speed, labels=labels, allocatable=allocatable)
