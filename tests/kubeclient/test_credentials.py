@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from eclectus.kubeclient.credentials import Credentials, Endpoint, load
+from eclectus.kubeclient.credentials import Endpoint, from_configuration, load
 from eclectus.kubeclient.errors import CredentialsError
 
 
@@ -23,7 +23,7 @@ def kubeconfig(path, cluster, user=None):
 
 def test_a_token_becomes_a_bearer_header(tmp_path):
     file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1"}, {"token": "abc"})
-    assert load(file).headers() == {"Authorization": "Bearer abc"}
+    assert load(file).headers == {"Authorization": "Bearer abc"}
 
 
 def test_a_proxy_of_the_environment_is_not_used(tmp_path, monkeypatch):
@@ -69,7 +69,7 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
 
     async def work():
         async with server.means() as means:
-            means.client._credentials = Credentials(Endpoint(""), configuration)
+            means.client._credentials = from_configuration(Endpoint(""), configuration)
             await means.client.get("/x")
 
     asyncio.run(work())

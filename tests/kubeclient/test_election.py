@@ -1,4 +1,4 @@
-"""The split-brain argument, on a clock of our own."""
+"""Never two leaders: the argument of election.py, tested on a simulated clock."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as rewrite
 
-from eclectus.config.shell import LeaderElection
-from eclectus.kubeclient.election import Election, Lease, lease_body, lease_from, micro_time
+from eclectus.kubeclient.election import Election, ElectionSettings, Lease, lease_body, lease_from, micro_time
 
-TIMES = LeaderElection(lease_duration=15, renew_deadline=10, retry_period=2)
+TIMES = ElectionSettings("kube-system", "eclectus", lease_duration=15, renew_deadline=10, retry_period=2)
 WALL = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -21,20 +20,20 @@ class Store:
     def __init__(self):
         self.lease, self.version = None, 0
 
-    def write(self, wish: Lease) -> Lease | None:
+    def write(self, desired: Lease) -> Lease | None:
         known = self.lease.version if self.lease else ""
-        if wish.version != known:
+        if desired.version != known:
             return None
         self.version += 1
-        self.lease = rewrite(wish, version=str(self.version))
+        self.lease = rewrite(desired, version=str(self.version))
         return self.lease
 
 
 def take_turn(one: Election, store: Store, now: float, answered_after: float = 0.0) -> None:
-    one.saw(store.lease, now)
-    wish = one.wish(now, WALL)
-    if wish is not None and (written := store.write(wish)) is not None:
-        one.wrote(written, now, now + answered_after)
+    one.observed(store.lease, now)
+    desired = one.desired(now, WALL)
+    if desired is not None and (written := store.write(desired)) is not None:
+        one.committed(written, now, now + answered_after)
 
 
 def test_the_first_to_write_leads_and_the_other_waits():
@@ -65,9 +64,9 @@ def test_a_renewal_counts_from_its_sending_not_from_its_answer():
 
 def test_whoever_loses_the_race_for_a_free_lease_does_not_lead():
     store, a, b = Store(), Election("a", TIMES), Election("b", TIMES)
-    a.saw(None, 0)
-    b.saw(None, 0)
-    first, second = a.wish(0, WALL), b.wish(0, WALL)
+    a.observed(None, 0)
+    b.observed(None, 0)
+    first, second = a.desired(0, WALL), b.desired(0, WALL)
     assert store.write(first) is not None
     assert store.write(second) is None
     assert not b.leads(0)
@@ -86,10 +85,10 @@ def test_a_released_lease_is_taken_at_once():
 def test_a_leader_whose_lease_was_taken_or_deleted_stops_at_once():
     store, a = Store(), Election("a", TIMES)
     take_turn(a, store, 0)
-    a.saw(None, 1)
+    a.observed(None, 1)
     assert not a.leads(1)
     take_turn(a, store, 1)
-    a.saw(rewrite(store.lease, holder="b", version="99"), 2)
+    a.observed(rewrite(store.lease, holder="b", version="99"), 2)
     assert not a.leads(2)
 
 
@@ -117,11 +116,11 @@ def test_never_two_leaders_whatever_is_late_lost_or_frozen(turns):
     for who, pause, late, lost in turns:
         now += pause
         one = replicas[who]
-        one.saw(store.lease, now)
-        wish = one.wish(now, WALL)
-        written = store.write(wish) if wish is not None else None
+        one.observed(store.lease, now)
+        desired = one.desired(now, WALL)
+        written = store.write(desired) if desired is not None else None
         if written is not None and not lost:
-            one.wrote(written, now, now + late)
+            one.committed(written, now, now + late)
         assert sum(replica.leads(now) for replica in replicas) <= 1
 
 

@@ -21,6 +21,7 @@ import orjson
 from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_profile import NodeProfile, decode_page, differs, known_from, new_object, status_of
 from eclectus.config.shell import NodeProfiles as Settings
+from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.live.context import Means
 from eclectus.live.inbox import Inbox
@@ -31,7 +32,6 @@ from eclectus.model.learned import KnownNode
 PAGE = "500"
 NODES_A_TURN = 50  # read from the engine at a time: 20 ms with 64 kinds of work
 FORBIDDEN = 403
-MERGE = "application/merge-patch+json"
 
 _log = logging.getLogger(__name__)
 
@@ -125,10 +125,10 @@ class NodeProfiles:
     async def _write(self, known: KnownNode) -> None:
         status, path = {"status": status_of(known)}, f"{NODE_PROFILES_PATH}/{known.node}/status"
         try:
-            await self._means.client.send("PATCH", path, status, content_type=MERGE)
+            await self._means.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         except MissingError:
             await self._make(known.node)
-            await self._means.client.send("PATCH", path, status, content_type=MERGE)
+            await self._means.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         self._standing[known.node] = known
         self._count("written")
 

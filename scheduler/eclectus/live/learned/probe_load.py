@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbeLoad, decode_page, differs, load_of
+from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.live.context import Means
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import KnownLoad
 
 PAGE = "500"
-MERGE = "application/merge-patch+json"
 
 _log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class ProbeLoad:
             if differs(probe, known, now):
                 body = {"status": {"load": load_of(known, now)}}
                 path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
-                await self._means.client.send("PATCH", path, body, content_type=MERGE)
+                await self._means.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _probes(self) -> list[NodeProbeLoad]:
         query, found = {"limit": PAGE}, list[NodeProbeLoad]()
