@@ -1,4 +1,4 @@
-"""Kubernetes events about a NodeProbe: only of what went wrong, so at most one a probe."""
+"""Kubernetes events about a NodeProbe: only of failures, so at most one per run."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from eclectus.api.common import ObjectMeta, micro_time_text
 from eclectus.api.names import API_VERSION, NODE_PROBE, OPERATOR
 from eclectus.api.node_probe import NodeProbe, Outcome, Run
 
-# Events about objects of the whole cluster lie in this namespace, or the API server refuses them.
+# The API server accepts events about cluster-scoped objects in no other namespace.
 NAMESPACE = "default"
 PATH = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
-_NOTE = 1024  # characters that the API server lets a note have
+_NOTE_CHARACTERS = 1024  # the API server accepts no longer note
 
 
 def run_failed(probe: NodeProbe, run: Run, outcome: Outcome) -> dict[str, Any]:
-    """A probe did not run to its end."""
+    """A run failed."""
     note = f"on node {run.node}, class {run.class_name}, {outcome.stage}: {outcome.message}"
     return _event(probe.metadata, "ProbeFailed", outcome.reason, note)
 
 
 def invalid(meta: ObjectMeta, problem: str) -> dict[str, Any]:
-    """A NodeProbe cannot be obeyed."""
+    """A NodeProbe's spec is invalid."""
     return _event(meta, "Check", "InvalidSpec", problem)
 
 
 def stamped(event: dict[str, Any], instance: str, now: float) -> dict[str, Any]:
-    """The event with its time, a name by it, and who reports it."""
+    """The event with its time, a name made of it, and the reporting instance."""
     name = f"{event['regarding']['name'][:40].rstrip('.-')}.{int(now * 1e9):x}"
     metadata = {"name": name, "namespace": NAMESPACE}
     time = micro_time_text(now)
@@ -42,6 +42,6 @@ def _event(meta: ObjectMeta, action: str, reason: str, note: str) -> dict[str, A
         "type": "Warning",
         "action": action,
         "reason": reason[:128],
-        "note": note[:_NOTE],
+        "note": note[:_NOTE_CHARACTERS],
         "regarding": about,
     }

@@ -40,7 +40,7 @@ def report(name: str, found: Mapping[str, str]) -> str:
 
 
 async def serve(app: web.Application, address: str, port: int) -> tuple[web.AppRunner, str]:
-    """Listen; port 0 takes a free one. The runner, to be cleaned up, and the `address:port` that was bound."""
+    """Listen. The runner, to be cleaned up, and the bound `address:port`; port 0 takes a free one."""
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, address, port).start()

@@ -3,7 +3,7 @@
 import pytest
 
 from fake_api import NODES, PROFILES
-from probe_world import ProbeWorld, made, node_probe, running_pod, world_with
+from probe_world import ProbeWorld, created, node_probe, running_pod, world_with
 
 
 def test_probes_run_on_the_nodes_of_the_pool_and_their_profiles_say_so():
@@ -21,15 +21,15 @@ def test_probes_run_on_the_nodes_of_the_pool_and_their_profiles_say_so():
 def test_no_node_probe_no_probe():
     world = ProbeWorld()
     world.play(120)
-    assert made(world) == []
+    assert created(world) == []
     assert {method for method, _ in world.api.calls} == {"GET"}
 
 
 def test_a_calm_look_writes_nothing():
     world = world_with(node_probe(limits={"leastPerHour": 0, "perHour": 1}))
-    world.look()
+    world.sync()
     before = len(world.api.calls)
-    world.look()
+    world.sync()
     assert {method for method, _ in world.api.calls[before:]} == {"GET"}
 
 
@@ -45,7 +45,7 @@ def test_a_failed_benchmark_says_why_on_profile_and_in_an_event():
     world = world_with(nodes=1)
     name = running_pod(world)
     world.end(name, "out of paper\n", code=3, reason="Error")
-    world.look()
+    world.sync()
     last = world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]
     assert (last["succeeded"], last["stage"], last["reason"], last["endedBy"]) == (
         False,
@@ -61,13 +61,13 @@ def test_a_failed_benchmark_says_why_on_profile_and_in_an_event():
 
 def test_a_suspended_one_starts_nothing_and_lets_what_runs_end():
     world = world_with()
-    while not made(world):
-        world.look()
+    while not created(world):
+        world.sync()
         world.api.now += 1
     world.suspend()
-    count = len(made(world))
+    count = len(created(world))
     world.play(100)
-    assert len(made(world)) == count
+    assert len(created(world)) == count
     assert world.status()["succeeded"] == count
     assert world.condition("Ready")["reason"] == "Suspended"
 

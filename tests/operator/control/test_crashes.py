@@ -70,7 +70,7 @@ def life(crash_at: tuple[int, bool] | None, crowded: str = "") -> tuple[ProbeWor
                 world.api.remove(f"{REAL}/{pod['metadata']['name']}")
         world.cluster_step()
         try:
-            world.look()
+            world.sync()
         except Crash:
             world.start()
         world.api.now += 5.0
@@ -137,7 +137,7 @@ def test_the_same_holds_when_it_it_dies_again_and_again():
                 world.suspend()
             world.cluster_step()
             try:
-                world.look()
+                world.sync()
             except Crash:
                 world.start()
                 world.api.crash_at = (len(world.api.calls) + 3, bool(step % 2)) if step < 40 else None

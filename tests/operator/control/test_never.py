@@ -5,7 +5,7 @@ import pytest
 from eclectus.api.names import CLASS_LABEL, PROBE_LABEL
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PROBES, PROFILES
-from probe_world import SETTINGS, ProbeWorld, driven, made, node, node_probe, world_with
+from probe_world import SETTINGS, ProbeWorld, created, driven, node, node_probe, world_with
 from probe_world import real as resident
 
 REAL = "/api/v1/namespaces/default/pods"
@@ -39,12 +39,12 @@ def test_never_on_a_node_that_may_not_be_probed(fields, listed):
     world = ProbeWorld(nodes=0)
     world.api.put(NODES, node("n0", **(fields if listed else {})))
     if not listed:
-        driven(world.keeper._means.pool.names({"pool": "batch"}))
+        driven(world.controller._context.pool.names({"pool": "batch"}))
         world.api.remove(f"{NODES}/n0")
         world.api.put(NODES, node("n0", **fields))
     world.api.put(PROBES, node_probe())
     world.play(40)
-    assert made(world) == []
+    assert created(world) == []
     assert world.condition("Probing")["reason"] in ("NoNode", "NoNodeNow")
 
 
@@ -54,7 +54,7 @@ def test_a_tainted_pool_is_probed_with_the_toleration():
     toleration = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
     world.api.put(PROBES, node_probe(tolerations=[toleration]))
     world.play(20)
-    (path,) = made(world)
+    (path,) = created(world)
     assert toleration in world.api.objects[path]["spec"]["tolerations"]
 
 
@@ -78,13 +78,13 @@ def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, held):
     world = world_with(nodes=1)
     world.api.put(REAL, waiting)
     world.play(20)
-    assert len(made(world)) == (0 if held else 1)
+    assert len(created(world)) == (0 if held else 1)
     if held:
         assert world.condition("Probing")["reason"] == held
         assert "default/real" in world.condition("Probing")["message"]
         world.api.remove(f"{REAL}/real")
         world.play(20)
-        assert len(made(world)) == 1, "and goes on when it waits no more"
+        assert len(created(world)) == 1, "and goes on when it waits no more"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_never_where_the_room_that_it_stands_for_is_taken(taken, reserve, held):
     world = world_with(node_probe(reserveRoom=reserve), nodes=1)
     world.api.put(REAL, resident("resident", taken, on="n0"))
     world.play(20)
-    assert len(made(world)) == (0 if held else 1)
+    assert len(created(world)) == (0 if held else 1)
     if held:
         assert world.condition("Probing")["reason"] == held
         assert "n0" in world.condition("Probing")["message"]
@@ -135,17 +135,17 @@ def test_a_node_rests_between_two_probes_over_restarts():
     for _ in range(5):
         world.play(60)
         world.start()
-    assert len(made(world)) == 2
+    assert len(created(world)) == 2
     world.play(400)
-    assert len(made(world)) > 2
+    assert len(created(world)) > 2
 
 
 def test_a_pod_that_somebody_deleted_is_lost_and_not_made_again():
     world = world_with(node_probe(limits={"nodeIntervalSeconds": 86400}), nodes=1)
-    while not made(world):
-        world.look()
+    while not created(world):
+        world.sync()
         world.api.now += 1
-    (path,) = made(world)
+    (path,) = created(world)
     world.api.remove(path)
     world.play(60)
     assert world.api.created[path] == 1

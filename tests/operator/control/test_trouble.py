@@ -2,10 +2,10 @@
 
 import pytest
 
-from eclectus_operator.api import RefusedError, UnsureError
+from eclectus.kubeclient.errors import RejectedError, UnsureError
 from eclectus_operator.objects.pods import run_id
 from fake_api import PODS, PROBES, PROFILES, fails_once
-from probe_world import INSTANCE, ProbeWorld, made, node_probe, running_pod, world_with
+from probe_world import INSTANCE, ProbeWorld, created, node_probe, running_pod, world_with
 
 
 def test_a_bad_node_probe_says_so_once_and_stops_nobody():
@@ -58,12 +58,12 @@ def test_a_template_that_is_no_pod_s_says_where_and_stops_nobody(spec, where):
 def test_runs_of_one_that_has_become_bad_still_end_and_of_one_unreadable_are_left_alone():
     world = world_with(node_probe(limits={"running": 1}), nodes=1)
     while not world.api.pods():
-        world.look()
+        world.sync()
         world.api.now += 1
     spec = world.api.touch(f"{PROBES}/batch")["spec"]
     good, spec["classes"] = spec["classes"], "none"
     world.api.now += 1000
-    world.look()
+    world.sync()
     assert world.api.pods(), "its runs cannot be read, so nobody knows that this is no run"
     spec["classes"] = good
     world.play(60)
@@ -107,12 +107,12 @@ def test_an_answer_that_never_came_costs_time_and_nothing_else(method, part):
     assert world.api.pods() == {}
     assert world.status()["failed"] == 0
     assert world.status()["succeeded"] == world.status()["nextNumber"] >= 2
-    assert {world.api.created[path] for path in made(world)} == {1}
+    assert {world.api.created[path] for path in created(world)} == {1}
 
 
 def test_a_pod_the_api_server_refuses_ends_its_run_with_the_servers_words():
     world = world_with(nodes=1)
-    world.api.before = fails_once("POST", PODS, RefusedError("403 exceeded quota: probes"))
+    world.api.before = fails_once("POST", PODS, RejectedError("403 exceeded quota: probes"))
     world.play(20)
     assert world.status()["failed"] == 1
     (event,) = [each for path, each in world.api.objects.items() if "/events/" in path]
@@ -145,11 +145,11 @@ def test_a_pod_that_will_not_go_is_deleted_without_its_node():
     )
     name = running_pod(world)
     for _ in range(20):
-        world.look()
+        world.sync()
         world.api.now += 5
     assert world.api.pods()[name]["metadata"]["deletionTimestamp"], "told to go, and its node is silent"
     world.api.now += 200
-    world.look()
+    world.sync()
     assert world.api.pods() == {}
     last = world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]
     assert (last["stage"], last["reason"], last["endedBy"]) == ("Running", "DeadlineExceeded", "Operator")
@@ -159,8 +159,8 @@ def test_a_list_that_fails_fails_the_look():
     world = world_with()
     world.api.before = fails_once("GET", PODS, UnsureError("no answer"))
     with pytest.raises(UnsureError):
-        world.look()
-    world.look()
+        world.sync()
+    world.sync()
 
 
 def test_a_run_that_cannot_go_on_keeps_no_other_back():
@@ -186,7 +186,7 @@ def test_a_profile_that_must_not_be_written_keeps_no_run():
 
     def forbidden(method, path):
         if method == "PATCH" and "nodeprofiles" in path:
-            raise RefusedError("403 forbidden")
+            raise RejectedError("403 forbidden")
 
     world.api.before = forbidden
     world.play(60)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from eclectus.kube import objects as kube
-from eclectus_operator.decide.room import hinders
+from eclectus_operator.decide.room import blocks_any
 from eclectus_operator.objects.convert import read
 from fake_api import NODES, PODS, PROFILES
 from probe_world import REAL, ProbeWorld, node, node_probe, real, running_pod, world_with
@@ -38,7 +38,7 @@ def borrowing() -> ProbeWorld:
 
 def ends(world: ProbeWorld) -> bool:
     """Whether the probe is told to go by the next look."""
-    world.look()
+    world.sync()
     (probe,) = world.api.pods().values()
     return "deletionTimestamp" in probe["metadata"]
 
@@ -49,12 +49,12 @@ def test_the_room_that_a_real_pod_waits_for_is_given_up_at_once(world):
     (name,) = world.api.pods()
     assert world.api.pods()[name]["spec"]["terminationGracePeriodSeconds"] == 1
     outcome = world.status()["runs"][0]["outcome"]
-    assert (outcome["succeeded"], outcome["reason"], outcome["endedBy"]) == (False, "MadeWay", "Operator")
+    assert (outcome["succeeded"], outcome["reason"], outcome["endedBy"]) == (False, "Yielded", "Operator")
     assert "real pods need its room on n0" in outcome["message"]
     world.api.remove(f"{PODS}/{name}")
-    world.look()
+    world.sync()
     assert world.status()["running"] == 0
-    assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "MadeWay"
+    assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "Yielded"
     assert not [path for path in world.api.objects if "/events/" in path], "it is no failure"
 
 
@@ -64,7 +64,7 @@ def test_the_room_that_a_real_pod_waits_for_is_given_up_at_once(world):
         real("small", "1"),
         real("large", "3"),
         real("elsewhere", "2", nodeSelector={"pool": "other"}),
-        real("new", "2", told=False),
+        real("new", "2", is_reported=False),
         real("gated", "2", schedulingGates=[{"name": "quota"}]),
         real("unreadable", "1e99"),
     ],
@@ -124,7 +124,7 @@ def test_a_probe_that_has_ended_meanwhile_is_in_nobodys_way():
     there = read(node("n0"), kube.Node)
     probe = read({"metadata": {"uid": "p"}, "spec": asks, "status": {"phase": "Succeeded"}}, kube.Pod)
     late = read(real("late", "5"), kube.Pod)
-    assert not hinders("p", there, [probe], [late]), "its room was given back already"
+    assert not blocks_any("p", there, [probe], [late]), "its room was given back already"
 
 
 def test_a_node_that_is_gone_is_no_trouble(world):
@@ -134,10 +134,10 @@ def test_a_node_that_is_gone_is_no_trouble(world):
 
 
 def test_who_waits_is_looked_at_every_second_while_a_probe_runs_and_not_otherwise(world):
-    assert world.look() <= 1.0
+    assert world.sync() <= 1.0
     (name,) = world.api.pods()
     world.suspend()
     world.end(name)
     while world.api.pods():
-        world.look()
-    assert world.look() == world.settings.look_seconds
+        world.sync()
+    assert world.sync() == world.settings.look_seconds

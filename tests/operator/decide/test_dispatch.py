@@ -8,7 +8,7 @@ import pytest
 from eclectus.api.common import time_text
 from eclectus.api.node_probe import NodeProbe
 from eclectus.api.node_profile import NodeProfile
-from eclectus_operator.decide.dispatch import Due, cell, due, rate, rests
+from eclectus_operator.decide.dispatch import Due, draw, due, is_resting, rate
 from eclectus_operator.objects.convert import read
 from probe_world import node_probe
 
@@ -63,7 +63,7 @@ def test_another_rate_stretches_what_is_left_and_none_takes_it_away():
 
 def drawn(count, of=None):
     rng, names = Random(3), ["x", "y", "z"]
-    found = [cell(of or probe(), names, NOW, rng) for _ in range(count)]
+    found = [draw(of or probe(), names, NOW, rng) for _ in range(count)]
     return Counter((each.node, each.work.name) for each in found)
 
 
@@ -89,9 +89,9 @@ def test_a_class_the_scheduler_is_silent_about_is_drawn_too():
 def test_a_node_rests_for_its_interval_after_the_last_probe_began():
     last = {"probe": "p", "number": 1, "begunTime": time_text(NOW - 30)}
     profile = read({"status": {"lastProbe": last}}, NodeProfile)
-    assert [rests(profile, seconds, NOW) for seconds in (0, 30, 31)] == [False, False, True]
-    assert not rests(read({}, NodeProfile), 600, NOW)
+    assert [is_resting(profile, seconds, NOW) for seconds in (0, 30, 31)] == [False, False, True]
+    assert not is_resting(read({}, NodeProfile), 600, NOW)
 
 
 def test_without_nodes_there_is_none():
-    assert cell(probe(), [], NOW, Random(1)) is None
+    assert draw(probe(), [], NOW, Random(1)) is None

@@ -51,7 +51,7 @@ def test_c1_what_a_restart_finds_is_adopted_lost_deleted_or_left_alone():
         there(world, one.name, one.labels, f"pod-{number}")
     there(world, f"{PREFIX}-{INSTANCE}-{run}-5", {}, "pod-5")  # e: the prefix alone
     world.api.now += LATE
-    world.look()
+    world.sync()
     left = world.api.pods()
     assert not left[a.name]["metadata"].get("deletionTimestamp")
     assert not left[b.name]["metadata"].get("deletionTimestamp")
@@ -78,7 +78,7 @@ def test_c2_a_crash_between_create_and_record_gives_one_pod():
     (run,) = world.status()["runs"]
     assert run["podUID"] == "", "it died before it could write down that the pod is there"
     world.start()
-    world.look()
+    world.sync()
     (name,) = world.api.pods()
     assert world.api.created[f"{PODS}/{name}"] == 1
     assert world.status()["runs"][0]["podUID"] == world.api.pods()[name]["metadata"]["uid"]
@@ -98,9 +98,9 @@ def test_c2_a_name_that_is_there_already_is_adopted():
             there(world, one.name, one.labels, "pod-0")
 
     world.api.before = made_behind_our_back
-    world.look()  # finds no pod, creates it, and is told 409
+    world.sync()  # finds no pod, creates it, and is told 409
     assert world.status()["runs"][0]["podUID"] == ""
-    world.look()
+    world.sync()
     assert world.status()["runs"][0]["podUID"] == "pod-0"
     assert world.api.created[f"{PODS}/{one.name}"] == 1
 
@@ -109,7 +109,7 @@ def one_probe(world, **deadlines):
     """A NodeProbe whose first pod is bound; its name."""
     world.api.put(PROBES, node_probe(limits={"running": 1}, deadlines=deadlines))
     while not world.api.pods():
-        world.look()
+        world.sync()
         world.api.now += 1
     world.suspend()
     (name,) = world.api.pods()
@@ -122,11 +122,11 @@ def test_c3_an_image_that_never_comes_fails_in_the_stage_pulling():
     world.bind(name)
     world.waits(name, "ImagePullBackOff", "Back-off pulling image")
     for _ in range(5):
-        world.look()
+        world.sync()
         assert world.status()["runs"][0].get("outcome") is None
         world.api.now += 5
     world.api.now += 5
-    world.look()
+    world.sync()
     outcome = world.status()["runs"][0]["outcome"]
     assert (outcome["succeeded"], outcome["stage"], outcome["reason"]) == (
         False,
@@ -138,7 +138,7 @@ def test_c3_an_image_that_never_comes_fails_in_the_stage_pulling():
     assert "after 30 s" in outcome["message"]
     for _ in range(2):
         world.cluster_step()
-        world.look()
+        world.sync()
     assert world.api.pods() == {}
     assert (world.status()["runs"], world.status()["failed"]) == ([], 1)
     (event,) = [each for path, each in world.api.objects.items() if "/events/" in path]
@@ -154,8 +154,8 @@ def test_c4_an_unschedulable_pod_fails_with_the_schedulers_words():
     told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
     world.api.touch(f"{PODS}/{name}")["status"] = {"phase": "Pending", "conditions": [told]}
     world.api.now += 60
-    world.look()
-    world.look()
+    world.sync()
+    world.sync()
     (profile,) = [each for path, each in world.api.objects.items() if "/nodeprofiles/" in path]
     last = profile["status"]["lastProbe"]
     assert (last["stage"], last["reason"], last["endedBy"]) == ("Scheduling", "Unschedulable", "Operator")
@@ -173,8 +173,8 @@ def test_c6_deleting_twice_is_no_error():
             world.api.objects.pop(f"{PODS}/{name}", None)
 
     world.api.before = gone_already
-    world.look()
-    world.look()
+    world.sync()
+    world.sync()
     assert [call for call in world.api.calls if call == ("DELETE", f"{PODS}/{name}")]
     assert world.status()["runs"] == []
 

@@ -3,7 +3,7 @@
 import pytest
 
 from eclectus.api.node_probe import Outcome
-from eclectus_operator.api import RefusedError
+from eclectus.kubeclient.errors import RejectedError
 from eclectus_operator.decide.metrics import Metrics
 from fake_api import PODS
 from probe_world import world_with
@@ -37,7 +37,7 @@ def test_an_outcome_has_one_word(succeeded, ended_by, word):
 def test_every_run_is_counted_once_as_in_status():
     world = world_with(nodes=3)
     world.play(120)
-    status, found = world.status(), counted(world.keeper._means.metrics)
+    status, found = world.status(), counted(world.controller._context.metrics)
     assert status["succeeded"] >= 1
     assert found == {("succeeded", "Running"): status["succeeded"]}
 
@@ -47,8 +47,8 @@ def test_pods_that_were_refused_are_counted_too():
 
     def refused(method, path):
         if (method, path) == ("POST", PODS):
-            raise RefusedError("403 quota")
+            raise RejectedError("403 quota")
 
     world.api.before = refused
     world.play(60)
-    assert counted(world.keeper._means.metrics) == {("lost", "Creating"): world.status()["failed"]}
+    assert counted(world.controller._context.metrics) == {("lost", "Creating"): world.status()["failed"]}

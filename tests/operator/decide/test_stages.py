@@ -2,7 +2,14 @@ import pytest
 
 from eclectus.api.common import time_text
 from eclectus.api.node_probe import Deadlines
-from eclectus_operator.decide.stages import Sight, Stage, ended_by_itself, ended_by_us, overdue, sight
+from eclectus_operator.decide.stages import (
+    Stage,
+    StageSince,
+    current_stage,
+    ended_by_itself,
+    ended_by_operator,
+    is_overdue,
+)
 from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.observed import Pod, PodEvent
 
@@ -63,16 +70,16 @@ def ended(code=0, reason="Completed", message=""):
     ],
 )
 def test_the_stage_of_a_pod_and_since_when(seen, events, stage, since):
-    found = sight(seen, events)
+    found = current_stage(seen, events)
     assert (found.stage, found.since) == (stage, since)
 
 
 def test_a_stage_is_overdue_from_its_own_deadline_on():
     deadlines = Deadlines(scheduling_seconds=60, pulling_seconds=30, running_seconds=600)
-    assert overdue(Sight(Stage.PULLING, 1000), deadlines, 1030)
-    assert not overdue(Sight(Stage.PULLING, 1000), deadlines, 1029.9)
-    assert not overdue(Sight(Stage.SCHEDULING, 1000), deadlines, 1030)
-    assert not overdue(Sight(Stage.SUCCEEDED, 0), deadlines, 1e9)
+    assert is_overdue(StageSince(Stage.PULLING, 1000), deadlines, 1030)
+    assert not is_overdue(StageSince(Stage.PULLING, 1000), deadlines, 1029.9)
+    assert not is_overdue(StageSince(Stage.SCHEDULING, 1000), deadlines, 1030)
+    assert not is_overdue(StageSince(Stage.SUCCEEDED, 0), deadlines, 1e9)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def test_a_stage_is_overdue_from_its_own_deadline_on():
     ],
 )
 def test_a_deadline_that_is_over_names_stage_node_and_cause(seen, reason, parts):
-    outcome = ended_by_us(seen, sight(seen), Deadlines(), 5000)
+    outcome = ended_by_operator(seen, current_stage(seen), Deadlines(), 5000)
     assert (outcome.succeeded, outcome.ended_by, outcome.reason) == (False, "Operator", reason)
     assert [part for part in parts if part not in outcome.message] == []
 
@@ -111,9 +118,9 @@ def test_a_deadline_that_is_over_names_stage_node_and_cause(seen, reason, parts)
 )
 def test_the_rate_is_what_the_benchmark_said_last(said, rate):
     seen = pod(state=ended(message=said), phase="Succeeded")
-    outcome = ended_by_itself(seen, 2000, measured=True)
+    outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.rate, outcome.seconds) == (True, rate, 30.0)
-    assert ended_by_itself(seen, 2000, measured=False).rate is None, "other work may say what it likes"
+    assert ended_by_itself(seen, 2000, is_unit=False).rate is None, "other work may say what it likes"
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,7 @@ def test_the_rate_is_what_the_benchmark_said_last(said, rate):
     ],
 )
 def test_a_pod_that_died_says_where_and_why(seen, stage, reason, part):
-    outcome = ended_by_itself(seen, 2000, measured=True)
+    outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.ended_by) == (False, "Pod")
     assert (outcome.stage, outcome.reason) == (stage, reason)
     assert part in outcome.message

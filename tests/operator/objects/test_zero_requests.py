@@ -10,8 +10,8 @@ from eclectus.kube.objects import Pod
 from eclectus.kube.probe_room import said
 from eclectus.kube.requests import FieldError, requested
 from eclectus_operator.objects.convert import read
-from eclectus_operator.objects.pods import pod, stands_for
-from eclectus_operator.objects.zero_requests import borrowed, room
+from eclectus_operator.objects.pods import notional_requests, pod
+from eclectus_operator.objects.zero_requests import shareable_requests, with_zero_requests
 from probe_world import SETTINGS, node_probe
 
 CORE, MI = 1000, 2**20
@@ -55,28 +55,30 @@ def amounts(found):
 def test_what_it_asked_for_is_what_it_stands_for_and_then_it_asks_for_nothing(case):
     spec, expected = CASES[case]
     before = deepcopy(spec)
-    assert amounts(room(spec)) == expected
-    assert requested(typed(borrowed(spec))).amounts == ()
-    assert room(borrowed(spec)) == (), "even where a limit would fill in a request that is left out"
+    assert amounts(shareable_requests(spec)) == expected
+    assert requested(typed(with_zero_requests(spec))).amounts == ()
+    assert shareable_requests(with_zero_requests(spec)) == (), (
+        "even where a limit would fill in a request that is left out"
+    )
     assert spec == before
 
 
 def test_limits_stay():
-    (one,) = borrowed({"containers": [container(limits={"memory": "64Mi"})]})["containers"]
+    (one,) = with_zero_requests({"containers": [container(limits={"memory": "64Mi"})]})["containers"]
     assert one["resources"]["limits"] == {"memory": "64Mi"}
 
 
 def test_what_cannot_be_had_without_asking_is_still_asked_for():
     asks = {"cpu": "1", "example.com/gpu": "1", "hugepages-2Mi": "4Mi"}
     spec = {"containers": [container(requests=asks, limits={"example.com/gpu": "1"})]}
-    assert room(spec) == (("cpu", CORE),)
-    held = requested(typed(borrowed(spec))).amounts
+    assert shareable_requests(spec) == (("cpu", CORE),)
+    held = requested(typed(with_zero_requests(spec))).amounts
     assert held == (("example.com/gpu", 1), ("hugepages-2Mi", 4 * MI))
 
 
 def test_what_is_no_quantity_is_named():
     with pytest.raises(FieldError, match=r"containers\[c\].resources.requests.cpu"):
-        room({"containers": [container(requests={"cpu": "fast"})]})
+        shareable_requests({"containers": [container(requests={"cpu": "fast"})]})
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory", "disk"])
@@ -89,7 +91,7 @@ def test_the_benchmark_borrows_unless_it_is_told_to_reserve(kind, reserve):
     made = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
     holds = dict(requested(typed(made["spec"])).amounts)
     stands = said(made["metadata"]["annotations"])
-    assert stands == stands_for(probe, work, SETTINGS)
+    assert stands == notional_requests(probe, work, SETTINGS)
     assert (ROOM_ANNOTATION in made["metadata"]["annotations"], bool(holds), bool(stands)) == (
         not reserve,
         reserve,
