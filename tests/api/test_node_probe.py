@@ -1,4 +1,4 @@
-"""What the scheduler says on a NodeProbe: as the definition has it, and only when it is news."""
+"""The load that the scheduler writes on a NodeProbe: valid by the definition, and only if changed."""
 
 import jsonschema
 import msgspec
@@ -22,7 +22,7 @@ def probe(known=KNOWN, at=NOW):
     return decode_page(msgspec.json.encode(body)).items[0]
 
 
-def test_it_is_what_the_definition_asks_for():
+def test_it_is_valid_by_the_definition():
     definition = yaml.safe_load((CHART / "files" / "crds" / "nodeprobes.yaml").read_text())
     status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
     jsonschema.validate({"load": load_of(KNOWN, NOW)}, status)
@@ -30,7 +30,7 @@ def test_it_is_what_the_definition_asks_for():
     jsonschema.validate({"load": load_of(many, NOW)}, status)
 
 
-def test_the_operator_reckons_its_rate_by_it():
+def test_the_operator_computes_its_rate_from_it():
     spec = {"nodeSelector": {}, "classes": [{"name": "web", "unit": {"kind": "cpu"}}]}
     limits = {"perHour": 3600, "leastPerHour": 1, "spareShare": 0.1}
     status = {"load": load_of(KNOWN, NOW)}
@@ -39,7 +39,7 @@ def test_the_operator_reckons_its_rate_by_it():
 
 
 @pytest.mark.parametrize(
-    ("said", "known", "age", "news"),
+    ("written", "known", "age", "expected"),
     [
         (None, KNOWN, 0, True),
         (KNOWN, KNOWN, 0, False),
@@ -55,10 +55,10 @@ def test_the_operator_reckons_its_rate_by_it():
         (KnownLoad(0.0, 0.0, ()), KnownLoad(0.1, 0.0, KNOWN.shares), 0, True),
     ],
 )
-def test_it_is_written_when_it_has_changed_or_grown_old(said, known, age, news):
-    assert differs(probe(said), known, NOW + age) is news
+def test_it_is_written_when_it_has_changed_or_is_old(written, known, age, expected):
+    assert differs(probe(written), known, NOW + age) is expected
 
 
-def test_what_is_no_list_is_malformed():
+def test_anything_but_a_list_is_malformed():
     with pytest.raises(MalformedError, match="NodeProbeList"):
         decode_page(b'{"items": 1}')

@@ -25,12 +25,12 @@ def test_every_name_is_a_dns_label_and_every_label_a_label(probe):
 
 
 @given(PROBES)
-def test_a_pod_is_recognised_as_what_it_was_made_as(probe):
+def test_a_pod_is_recognised_as_the_probe_it_was_created_for(probe):
     assert recognised(probe.name, probe.labels, probe.instance) == probe
 
 
 @given(PROBES, PROBES)
-def test_two_pods_share_a_name_only_as_tries_of_the_same_one(one, other):
+def test_two_pods_share_a_name_only_as_attempts_of_the_same_run(one, other):
     same = (one.instance, one.run, one.seq) == (other.instance, other.run, other.seq)
     assert (one.name == other.name) == same
 
@@ -47,7 +47,7 @@ def test_two_pods_share_a_name_only_as_tries_of_the_same_one(one, other):
         (("a", "r", 1, 0), "attempt 0: must be 1"),
     ],
 )
-def test_an_id_that_cannot_stand_in_a_name_is_refused(fields, message):
+def test_an_id_that_cannot_be_part_of_a_name_is_rejected(fields, message):
     with pytest.raises(NamingError, match=re.escape(message)):
         ProbeId(*fields)
 
@@ -79,7 +79,7 @@ def test_a_pod_that_only_looks_like_ours_is_not(name, labels, reason):
     assert reason in found.reason
 
 
-def test_the_selector_asks_for_this_instances_pods():
+def test_the_selector_matches_this_instances_pods():
     terms = dict(term.split("=") for term in selector("blue").split(","))
     assert terms.items() <= MINE.labels.items()
     assert not terms.items() <= ProbeId("green", "r1", 7).labels.items()

@@ -43,14 +43,14 @@ def test_the_first_to_write_leads_and_the_other_waits():
     assert (a.leads(1), b.leads(1), b.holder) == (True, False, "a")
 
 
-def test_a_frozen_leader_finds_its_time_over_before_another_leads():
+def test_a_suspended_leader_has_stopped_before_another_leads():
     store, a, b = Store(), Election("a", TIMES), Election("b", TIMES)
     take_turn(a, store, 0)
-    for now in range(16):  # a is frozen; b looks every second
+    for now in range(16):  # a is suspended; b reads every second
         take_turn(b, store, now)
         assert not b.leads(now) or not a.leads(now)
     assert b.leads(15)
-    assert not a.leads(15)  # its first look at the clock after thawing
+    assert not a.leads(15)  # its first look at the clock after it resumes
     take_turn(a, store, 16)
     assert not a.leads(16)
 
@@ -92,7 +92,7 @@ def test_a_leader_whose_lease_was_taken_or_deleted_stops_at_once():
     assert not a.leads(2)
 
 
-def test_the_promise_of_a_holder_with_longer_times_is_kept():
+def test_a_holder_with_a_longer_duration_keeps_its_lease_that_long():
     store, slow, quick = (
         Store(),
         Election("slow", replace(TIMES, lease_duration=60, renew_deadline=50)),
@@ -109,7 +109,7 @@ def test_the_promise_of_a_holder_with_longer_times_is_kept():
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.floats(0.01, 9), st.floats(0, 4), st.booleans()), max_size=60)
 )
-def test_never_two_leaders_whatever_is_late_lost_or_frozen(turns):
+def test_never_two_leaders_whatever_is_late_lost_or_suspended(turns):
     """Each turn: who acts, after how long, how late its answer is, and whether the answer is lost."""
     store, now = Store(), 0.0
     replicas = [Election(name, TIMES) for name in "abc"]
@@ -124,12 +124,12 @@ def test_never_two_leaders_whatever_is_late_lost_or_frozen(turns):
         assert sum(replica.leads(now) for replica in replicas) <= 1
 
 
-def test_a_lease_survives_the_way_through_json():
+def test_a_lease_survives_a_round_trip_through_json():
     lease = Lease("me", 15.0, micro_time(WALL), micro_time(WALL), 3, "7")
     assert lease_from(lease_body(lease, "kube-system", "eclectus")) == lease
     assert micro_time(WALL) == "2026-01-01T00:00:00.000000Z"
 
 
 @pytest.mark.parametrize("spec", [{}, None, {"holderIdentity": None}])
-def test_a_lease_with_nothing_in_it_is_free(spec):
+def test_a_lease_without_fields_is_free(spec):
     assert lease_from({"metadata": {"resourceVersion": "1"}, "spec": spec}) == Lease(version="1")

@@ -17,7 +17,7 @@ ONE = f"{LEASES}/eclectus"
 
 
 class LeaseServer:
-    """Keeps one Lease as an API server does; `fault` is played instead while it is set."""
+    """Stores one Lease as an API server does; while `fault` is set, that is the answer."""
 
     def __init__(self, server):
         self.stored, self.version, self.fault = None, 0, None
@@ -69,7 +69,7 @@ def test_a_free_lease_is_created_and_renewed(server, until):
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500", "429", "403"])
-def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(server, answers, until, fault):
+def test_a_leader_that_cannot_renew_stops_before_its_lease_expires(server, answers, until, fault):
     api = LeaseServer(server)
     play = answers.says({}, int(fault)) if fault.isdigit() else getattr(answers, fault)
 
@@ -83,7 +83,7 @@ def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(server, answe
             await elector.lost.wait()
             return took
 
-    # At once if somebody had taken it; here by its own clock, and before a standby may take over.
+    # By its own clock, before a standby may take over.
     assert asyncio.run(work()) < TIMES.lease_duration
 
 

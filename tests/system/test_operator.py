@@ -149,7 +149,7 @@ def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     standby = operator("b")
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("the leader probes", kubelets.journal)
-    assert not standby.said("leading")
+    assert not standby.count_in_log("leading")
     leader.signal(signal.SIGSTOP)
     standby.wait_leading()
     before = status(admin)["succeeded"]
@@ -177,8 +177,8 @@ def test_never_on_a_cordoned_node_nor_while_a_real_pod_waits_for_room(admin, ope
     admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/too-big")
     wait("it goes on", lambda: status(admin)["succeeded"] >= 3)
     suspended(admin)
-    assert running.said("on node n3")
-    assert not any(running.said(f"on node {name}") for name in ("n0", "n1", "n2"))
+    assert running.count_in_log("on node n3")
+    assert not any(running.count_in_log(f"on node {name}") for name in ("n0", "n1", "n2"))
     for name in ("n0", "n1", "n2"):
         admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
 
@@ -219,7 +219,7 @@ def test_it_may_do_what_it_does_and_no_more(admin, operator, plane, installed, k
     kubelets.freeze("n0", "n1", "n2", "n3")  # pods stay bound and unstarted: the operator reads their events
     slow = {"schedulingSeconds": 5, "pullingSeconds": 5, "startingSeconds": 5}
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}, deadlines=slow))
-    wait("a stage is overdue", lambda: running.said("still not started"))
+    wait("a stage is overdue", lambda: running.count_in_log("still not started"))
     kubelets.thaw("n0", "n1", "n2", "n3")
     suspended(admin)
     used = requests(audit_log(plane.directory), installed.operator_user)

@@ -13,9 +13,9 @@ from eclectus.api.node_profile import DEAD
 from eclectus.kube.requests import FieldError
 from eclectus.kubeclient.client import list_objects
 from eclectus.kubeclient.errors import MissingError
-from eclectus_operator.control.advance_runs import create_pod
 from eclectus_operator.control.context import OperatorContext, Snapshot, write_status
 from eclectus_operator.control.nodes import read_node, read_profile
+from eclectus_operator.control.step_handlers import create_pod
 from eclectus_operator.decide import dispatch, probe_status, room
 from eclectus_operator.decide.dispatch import Blocked, Target
 from eclectus_operator.objects import convert

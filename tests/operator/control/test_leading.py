@@ -31,7 +31,7 @@ def attempt(one):
     driven(one._try())
 
 
-def test_the_first_leads_and_the_other_waits_until_the_lease_has_run_out(clock):
+def test_the_first_leads_and_the_other_waits_until_the_lease_has_expired(clock):
     api = FakeApi()
     a, b = elector(api, "a"), elector(api, "b")
     attempt(a)
@@ -40,7 +40,7 @@ def test_the_first_leads_and_the_other_waits_until_the_lease_has_run_out(clock):
     clock[0] += 10
     assert not a.holds_lease(), "it stops by itself at the renew deadline"
     attempt(b)
-    assert not b.holds_lease(), "and nobody else leads yet"
+    assert not b.holds_lease(), "no other leads yet"
     clock[0] += 5
     attempt(b)
     assert b.holds_lease()
@@ -48,7 +48,7 @@ def test_the_first_leads_and_the_other_waits_until_the_lease_has_run_out(clock):
     assert not a.holds_lease()
 
 
-def test_who_keeps_renewing_keeps_leading(clock):
+def test_a_replica_that_keeps_renewing_keeps_leading(clock):
     api = FakeApi()
     a, b = elector(api, "a"), elector(api, "b")
     for _ in range(20):
@@ -59,7 +59,7 @@ def test_who_keeps_renewing_keeps_leading(clock):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
-def test_an_answer_that_never_came_is_no_renewal(clock, method):
+def test_a_lost_answer_is_no_renewal(clock, method):
     api = FakeApi()
     a = elector(api, "a")
     attempt(a)
@@ -74,7 +74,7 @@ def test_an_answer_that_never_came_is_no_renewal(clock, method):
     assert not a.holds_lease()
 
 
-def test_a_lease_given_back_is_taken_at_once(clock):
+def test_a_released_lease_is_acquired_at_once(clock):
     api = FakeApi()
     a, b = elector(api, "a"), elector(api, "b")
     attempt(a)
@@ -85,7 +85,7 @@ def test_a_lease_given_back_is_taken_at_once(clock):
     assert b.holds_lease()
 
 
-def test_a_silent_elector_is_in_trouble(clock):
+def test_a_hung_elector_is_reported(clock):
     a = elector(FakeApi(), "a")
     attempt(a)
     assert a.trouble() == ""

@@ -1,4 +1,4 @@
-"""The recovery cases that any job manager must settle in the same way, each as it is known in the field."""
+"""Recovery cases that every job manager must handle in the same way."""
 
 import pytest
 
@@ -13,7 +13,7 @@ LATE = 200.0  # older than any grace period
 
 
 def begun(world, *numbers):
-    """A NodeProbe whose status says that these runs were begun, and seen, long enough ago."""
+    """A NodeProbe whose status records these runs as begun and seen."""
     probe = world.api.put(PROBES, node_probe(limits={"running": 10, "leastPerHour": 0, "perHour": 1}))
     runs = [
         {"number": number, "node": "n0", "class": "cpu", "begunTime": stamp(world), "podUID": f"pod-{number}"}
@@ -60,23 +60,23 @@ def test_c1_what_a_restart_finds_is_adopted_lost_deleted_or_left_alone():
     assert not left[f.name]["metadata"].get("deletionTimestamp")
     status = world.status()
     assert [each["number"] for each in status["runs"]] == [1, 2]
-    assert status["failed"] == 1, "c is lost"
-    assert not world.api.created[f"{PODS}/{ProbeId(INSTANCE, run, 3).name}"], "and never made again"
+    assert status["failed"] == 1, "run 3 is lost"
+    assert not world.api.created[f"{PODS}/{ProbeId(INSTANCE, run, 3).name}"], "and is never created again"
 
 
 def test_c2_a_crash_between_create_and_record_gives_one_pod():
     world = ProbeWorld()
     world.api.put(PROBES, node_probe())
 
-    def dies_after_this(method, path, _):
+    def crash_after_create(method, path, _):
         if method == "POST" and path.startswith(PODS):
             world.api.crash_at = (len(world.api.calls) - 1, True)
 
-    world.api.watchers.append(dies_after_this)
+    world.api.watchers.append(crash_after_create)
     with pytest.raises(Crash):
         world.play(60)
     (run,) = world.status()["runs"]
-    assert run["podUID"] == "", "it died before it could write down that the pod is there"
+    assert run["podUID"] == "", "it crashed before it could record the pod"
     world.start()
     world.sync()
     (name,) = world.api.pods()
@@ -84,21 +84,21 @@ def test_c2_a_crash_between_create_and_record_gives_one_pod():
     assert world.status()["runs"][0]["podUID"] == world.api.pods()[name]["metadata"]["uid"]
 
 
-def test_c2_a_name_that_is_there_already_is_adopted():
+def test_c2_a_pod_that_exists_already_is_adopted():
     world = ProbeWorld()
     run = begun(world, 0)
     world.api.probe("batch")["status"]["runs"][0]["podUID"] = ""
     one = ProbeId(INSTANCE, run, 0)
     lists = []
 
-    def made_behind_our_back(method, path):
+    def created_concurrently(method, path):
         if (method, path) == ("GET", PODS):
             lists.append(path)
         if (method, path) == ("POST", PODS) and len(lists) == 1:
             there(world, one.name, one.labels, "pod-0")
 
-    world.api.before = made_behind_our_back
-    world.sync()  # finds no pod, creates it, and is told 409
+    world.api.before = created_concurrently
+    world.sync()  # finds no pod, creates it, and gets a 409
     assert world.status()["runs"][0]["podUID"] == ""
     world.sync()
     assert world.status()["runs"][0]["podUID"] == "pod-0"
@@ -116,7 +116,7 @@ def one_probe(world, **deadlines):
     return name
 
 
-def test_c3_an_image_that_never_comes_fails_in_the_stage_pulling():
+def test_c3_an_image_that_is_never_pulled_fails_in_the_stage_pulling():
     world = ProbeWorld()
     name = one_probe(world, pullingSeconds=30)
     world.bind(name)
@@ -145,21 +145,21 @@ def test_c3_an_image_that_never_comes_fails_in_the_stage_pulling():
     assert "Pulling" in event["note"]
 
 
-def test_c4_an_unschedulable_pod_fails_with_the_schedulers_words():
+def test_c4_an_unschedulable_pod_fails_with_the_schedulers_message():
     world = ProbeWorld()
     name = one_probe(world, schedulingSeconds=60)
-    words = (
+    message = (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector."
     )
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
-    world.api.touch(f"{PODS}/{name}")["status"] = {"phase": "Pending", "conditions": [told]}
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    world.api.touch(f"{PODS}/{name}")["status"] = {"phase": "Pending", "conditions": [condition]}
     world.api.now += 60
     world.sync()
     world.sync()
     (profile,) = [each for path, each in world.api.objects.items() if "/nodeprofiles/" in path]
     last = profile["status"]["lastProbe"]
     assert (last["stage"], last["reason"], last["endedBy"]) == ("Scheduling", "Unschedulable", "Operator")
-    assert words in last["message"]
+    assert message in last["message"]
     assert world.api.pods() == {}
 
 

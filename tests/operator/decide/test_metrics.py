@@ -1,4 +1,4 @@
-"""Probes are counted by how they ended: no more series than outcomes and stages, however many nodes."""
+"""Runs are counted by outcome and stage: the number of series does not grow with the nodes."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def counted(metrics):
         (False, "Other", "lost"),
     ],
 )
-def test_an_outcome_has_one_word(succeeded, ended_by, word):
+def test_an_outcome_has_one_label(succeeded, ended_by, word):
     metrics = Metrics()
     metrics.ended(Outcome(succeeded, "Running", "Because", "it is so", ended_by, "2026-01-01T00:00:00Z"))
     assert counted(metrics) == {(word, "Running"): 1}

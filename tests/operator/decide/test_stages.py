@@ -17,7 +17,7 @@ BORN, BOUND = 1000.0, 1010.0
 
 
 def pod(node="n1", state=None, phase="Pending", **fields):
-    """A pod born at 1000 and bound, where it has a node, at 1010."""
+    """A pod created at 1000 and, if it has a node, bound at 1010."""
     conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": time_text(BOUND)}]
     statuses = [] if state is None else [{"name": "main", "state": state}]
     return read(
@@ -99,7 +99,7 @@ def test_a_stage_is_overdue_from_its_own_deadline_on():
         ),
     ],
 )
-def test_a_deadline_that_is_over_names_stage_node_and_cause(seen, reason, parts):
+def test_an_overdue_stage_names_stage_node_and_cause(seen, reason, parts):
     outcome = ended_by_operator(seen, current_stage(seen), Deadlines(), 5000)
     assert (outcome.succeeded, outcome.ended_by, outcome.reason) == (False, "Operator", reason)
     assert [part for part in parts if part not in outcome.message] == []
@@ -116,11 +116,11 @@ def test_a_deadline_that_is_over_names_stage_node_and_cause(seen, reason, parts)
         ("", None),
     ],
 )
-def test_the_rate_is_what_the_benchmark_said_last(said, rate):
+def test_the_rate_is_in_the_last_line_of_the_benchmark(said, rate):
     seen = pod(state=ended(message=said), phase="Succeeded")
     outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.rate, outcome.seconds) == (True, rate, 30.0)
-    assert ended_by_itself(seen, 2000, is_unit=False).rate is None, "other work may say what it likes"
+    assert ended_by_itself(seen, 2000, is_unit=False).rate is None, "other work may print anything"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_the_rate_is_what_the_benchmark_said_last(said, rate):
         (pod(state=ended(1, "Error", "x" * 5000), phase="Failed"), "Running", "Error", "x" * 1500),
     ],
 )
-def test_a_pod_that_died_says_where_and_why(seen, stage, reason, part):
+def test_a_failed_pods_outcome_has_stage_and_reason(seen, stage, reason, part):
     outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.ended_by) == (False, "Pod")
     assert (outcome.stage, outcome.reason) == (stage, reason)

@@ -1,4 +1,4 @@
-"""The pod of a run: pinned, unprivileged, of the lowest priority, and known again."""
+"""The pod of a run: pinned to its node, unprivileged, of the lowest priority, and recognised again."""
 
 from dataclasses import replace
 
@@ -61,7 +61,7 @@ def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
 
 
 @pytest.mark.parametrize("work", WORKS)
-def test_it_is_known_again_counts_for_its_class_and_goes_with_its_node_probe(work):
+def test_it_is_recognised_has_its_class_and_is_owned_by_its_node_probe(work):
     probe, body = made(work)
     meta = body["metadata"]
     assert recognised(meta["name"], meta["labels"], INSTANCE) == identity(probe, RUN, INSTANCE)
@@ -72,13 +72,13 @@ def test_it_is_known_again_counts_for_its_class_and_goes_with_its_node_probe(wor
     assert "blockOwnerDeletion" not in owner, "which would need a right to finalizers"
 
 
-def test_the_name_is_the_same_every_time_and_another_for_a_namesake():
+def test_the_name_is_deterministic_and_differs_for_a_recreated_node_probe():
     assert made("cpu")[1]["metadata"]["name"] == made("cpu")[1]["metadata"]["name"]
     assert run_id("one uid") != run_id("another uid")
     assert made("cpu")[1]["metadata"]["name"].endswith("-7")
 
 
-def test_a_template_keeps_what_is_its_own():
+def test_a_template_keeps_its_own_fields():
     _, body = made("template", tolerations=[{"key": "pool", "operator": "Exists"}])
     assert body["metadata"]["labels"]["team"] == "a"
     assert body["metadata"]["annotations"]["note"] == "x"
@@ -87,7 +87,7 @@ def test_a_template_keeps_what_is_its_own():
     assert body["spec"]["containers"][0]["securityContext"]["runAsUser"] == 7
 
 
-def test_the_benchmark_is_told_what_to_do_and_where():
+def test_the_benchmark_gets_its_arguments_and_scratch_space():
     _, body = made("disk")
     (container,) = body["spec"]["containers"]
     assert (container["image"], container["args"]) == (
@@ -99,7 +99,7 @@ def test_the_benchmark_is_told_what_to_do_and_where():
     assert "cpu" not in container["resources"]["limits"], "a throttled benchmark measures its throttle"
 
 
-def test_secrets_to_pull_with_are_the_operators_unless_a_template_has_its_own():
+def test_pull_secrets_are_the_operators_unless_a_template_has_its_own():
     probe, _ = made("cpu")
     settings = replace(SETTINGS, pull_secrets="one,two")
     body = pod(probe, RUN, probe.spec.classes[0], settings)

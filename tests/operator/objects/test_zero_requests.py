@@ -1,4 +1,4 @@
-"""A probe's pod asks for nothing that real pods could want, and says what it stands for."""
+"""A probe pod requests nothing that real pods could want, and its annotation has the notional requests."""
 
 from copy import deepcopy
 
@@ -52,13 +52,13 @@ def amounts(found):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_it_asked_for_is_what_it_stands_for_and_then_it_asks_for_nothing(case):
+def test_requests_become_notional_requests_and_then_zero(case):
     spec, expected = CASES[case]
     before = deepcopy(spec)
     assert amounts(shareable_requests(spec)) == expected
     assert requested(typed(with_zero_requests(spec))).amounts == ()
     assert shareable_requests(with_zero_requests(spec)) == (), (
-        "even where a limit would fill in a request that is left out"
+        "not even where a limit would default an absent request"
     )
     assert spec == before
 
@@ -68,7 +68,7 @@ def test_limits_stay():
     assert one["resources"]["limits"] == {"memory": "64Mi"}
 
 
-def test_what_cannot_be_had_without_asking_is_still_asked_for():
+def test_resources_that_need_a_request_are_still_requested():
     asks = {"cpu": "1", "example.com/gpu": "1", "hugepages-2Mi": "4Mi"}
     spec = {"containers": [container(requests=asks, limits={"example.com/gpu": "1"})]}
     assert shareable_requests(spec) == (("cpu", CORE),)
@@ -76,25 +76,25 @@ def test_what_cannot_be_had_without_asking_is_still_asked_for():
     assert held == (("example.com/gpu", 1), ("hugepages-2Mi", 4 * MI))
 
 
-def test_what_is_no_quantity_is_named():
+def test_an_invalid_quantity_is_named():
     with pytest.raises(FieldError, match=r"containers\[c\].resources.requests.cpu"):
         shareable_requests({"containers": [container(requests={"cpu": "fast"})]})
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory", "disk"])
 @pytest.mark.parametrize("reserve", [False, True])
-def test_the_benchmark_borrows_unless_it_is_told_to_reserve(kind, reserve):
+def test_the_benchmark_has_zero_requests_unless_it_reserves_room(kind, reserve):
     body = node_probe(classes=[{"name": "w", "unit": {"kind": kind, "units": 1}}], reserveRoom=reserve)
     body["metadata"] |= {"uid": "1234-abcd", "generation": 1, "resourceVersion": "1"}
     probe = read(body, NodeProbe)
     (work,) = probe.spec.classes
     made = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
-    holds = dict(requested(typed(made["spec"])).amounts)
-    stands = said(made["metadata"]["annotations"])
-    assert stands == notional_requests(probe, work, SETTINGS)
-    assert (ROOM_ANNOTATION in made["metadata"]["annotations"], bool(holds), bool(stands)) == (
+    real_requests = dict(requested(typed(made["spec"])).amounts)
+    notional = said(made["metadata"]["annotations"])
+    assert notional == notional_requests(probe, work, SETTINGS)
+    assert (ROOM_ANNOTATION in made["metadata"]["annotations"], bool(real_requests), bool(notional)) == (
         not reserve,
         reserve,
         not reserve,
     )
-    assert dict(holds or stands)["cpu"] == (500 if kind == "disk" else CORE)
+    assert dict(real_requests or notional)["cpu"] == (500 if kind == "disk" else CORE)
