@@ -69,7 +69,9 @@ class Elector:
                 # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
                 await asyncio.sleep(min(self._settings.retry_period, self._election.seconds_left(elapsed())))
             elif self.leading.is_set() and not self._has_resigned:
-                _log.error("lost the lease to %r", self._election.holder)
+                _log.error(
+                    "lost the lease to %r", self._election.holder, extra={"holder": self._election.holder}
+                )
                 self._on_change(False)
                 self.lost.set()
                 return

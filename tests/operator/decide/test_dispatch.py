@@ -28,7 +28,7 @@ def load(arrivals, service, age=0.0, **shares):
 
 
 @pytest.mark.parametrize(
-    ("said", "per_hour"),
+    ("written", "per_hour"),
     [
         (None, 36),
         (load(0.0, 0.5), 180),
@@ -42,8 +42,8 @@ def load(arrivals, service, age=0.0, **shares):
     ],
     ids=["silent", "idle", "half", "full", "over", "cap", "old", "too old", "no capacity"],
 )
-def test_the_rate_is_a_share_of_the_spare_capacity_between_floor_and_cap(said, per_hour):
-    assert rate(probe(said), NOW) * 3600 == pytest.approx(per_hour)
+def test_the_rate_is_a_share_of_the_spare_capacity_between_floor_and_cap(written, per_hour):
+    assert rate(probe(written), NOW) * 3600 == pytest.approx(per_hour)
 
 
 def test_the_gaps_are_exponential_with_that_rate():
@@ -83,7 +83,7 @@ def test_a_class_without_a_reported_share_is_drawn_too():
     counts = drawn(1000, probe(load(4.0, 100.0, a=0.6)))
     assert {work for _, work in counts} == {"a", "b"}
     none = drawn(1000, probe(load(4.0, 100.0, a=0.6, b=0.0)))
-    assert {work for _, work in none} == {"a"}, "of which it says that none comes, none is measured"
+    assert {work for _, work in none} == {"a"}, "a class whose share is 0 is not measured"
 
 
 def test_a_node_rests_for_its_interval_after_the_last_run_began():

@@ -19,7 +19,7 @@ def counted(metrics):
 
 
 @pytest.mark.parametrize(
-    ("succeeded", "ended_by", "word"),
+    ("succeeded", "ended_by", "label"),
     [
         (True, "Pod", "succeeded"),
         (False, "Pod", "failed"),
@@ -27,11 +27,11 @@ def counted(metrics):
         (False, "Other", "lost"),
     ],
 )
-def test_an_outcome_has_one_label(succeeded, ended_by, word):
+def test_an_outcome_has_one_label(succeeded, ended_by, label):
     metrics = Metrics()
     metrics.ended(Outcome(succeeded, "Running", "Because", "it is so", ended_by, "2026-01-01T00:00:00Z"))
-    assert counted(metrics) == {(word, "Running"): 1}
-    assert f'eclectus_probes_total{{outcome="{word}",stage="Running"}} 1.0' in metrics.expose().decode()
+    assert counted(metrics) == {(label, "Running"): 1}
+    assert f'eclectus_probes_total{{outcome="{label}",stage="Running"}} 1.0' in metrics.expose().decode()
 
 
 def test_every_run_is_counted_once_as_in_status():

@@ -106,7 +106,7 @@ def test_an_overdue_stage_names_stage_node_and_cause(seen, reason, parts):
 
 
 @pytest.mark.parametrize(
-    ("said", "rate"),
+    ("message", "rate"),
     [
         ('{"unit": "cpu", "rate": 12.5}', 12.5),
         ('warming up\n{"rate": 3}\n', 3.0),
@@ -116,8 +116,8 @@ def test_an_overdue_stage_names_stage_node_and_cause(seen, reason, parts):
         ("", None),
     ],
 )
-def test_the_rate_is_in_the_last_line_of_the_benchmark(said, rate):
-    seen = pod(state=ended(message=said), phase="Succeeded")
+def test_the_rate_is_in_the_last_line_of_the_benchmark(message, rate):
+    seen = pod(state=ended(message=message), phase="Succeeded")
     outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.rate, outcome.seconds) == (True, rate, 30.0)
     assert ended_by_itself(seen, 2000, is_unit=False).rate is None, "other work may print anything"

@@ -32,7 +32,7 @@ WORKS = {
 }
 
 
-def made(work, **spec):
+def probe_and_pod(work, **spec):
     body = node_probe(classes=[{"name": "w", **WORKS[work]}], **spec)
     body["metadata"] |= {"uid": "1234-abcd", "generation": 1, "resourceVersion": "1"}
     probe = read(body, NodeProbe)
@@ -41,7 +41,7 @@ def made(work, **spec):
 
 @pytest.mark.parametrize("work", WORKS)
 def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
-    _, body = made(work)
+    _, body = probe_and_pod(work)
     kubernetes_validate.validate(body, "1.36", strict=True)
     spec = body["spec"]
     (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
@@ -62,7 +62,7 @@ def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
 
 @pytest.mark.parametrize("work", WORKS)
 def test_it_is_recognised_has_its_class_and_is_owned_by_its_node_probe(work):
-    probe, body = made(work)
+    probe, body = probe_and_pod(work)
     meta = body["metadata"]
     assert recognised(meta["name"], meta["labels"], INSTANCE) == identity(probe, RUN, INSTANCE)
     assert meta["labels"]["eclectus.dev/class"] == "w"
@@ -73,13 +73,13 @@ def test_it_is_recognised_has_its_class_and_is_owned_by_its_node_probe(work):
 
 
 def test_the_name_is_deterministic_and_differs_for_a_recreated_node_probe():
-    assert made("cpu")[1]["metadata"]["name"] == made("cpu")[1]["metadata"]["name"]
+    assert probe_and_pod("cpu")[1]["metadata"]["name"] == probe_and_pod("cpu")[1]["metadata"]["name"]
     assert run_id("one uid") != run_id("another uid")
-    assert made("cpu")[1]["metadata"]["name"].endswith("-7")
+    assert probe_and_pod("cpu")[1]["metadata"]["name"].endswith("-7")
 
 
 def test_a_template_keeps_its_own_fields():
-    _, body = made("template", tolerations=[{"key": "pool", "operator": "Exists"}])
+    _, body = probe_and_pod("template", tolerations=[{"key": "pool", "operator": "Exists"}])
     assert body["metadata"]["labels"]["team"] == "a"
     assert body["metadata"]["annotations"]["note"] == "x"
     assert [each["key"] for each in body["spec"]["tolerations"]] == ["own", "pool"]
@@ -88,7 +88,7 @@ def test_a_template_keeps_its_own_fields():
 
 
 def test_the_benchmark_gets_its_arguments_and_scratch_space():
-    _, body = made("disk")
+    _, body = probe_and_pod("disk")
     (container,) = body["spec"]["containers"]
     assert (container["image"], container["args"]) == (
         "eclectus-unit:1",
@@ -100,7 +100,7 @@ def test_the_benchmark_gets_its_arguments_and_scratch_space():
 
 
 def test_pull_secrets_are_the_operators_unless_a_template_has_its_own():
-    probe, _ = made("cpu")
+    probe, _ = probe_and_pod("cpu")
     settings = replace(SETTINGS, pull_secrets="one,two")
     body = pod(probe, RUN, probe.spec.classes[0], settings)
     assert body["spec"]["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]

@@ -88,11 +88,11 @@ def test_the_benchmark_has_zero_requests_unless_it_reserves_room(kind, reserve):
     body["metadata"] |= {"uid": "1234-abcd", "generation": 1, "resourceVersion": "1"}
     probe = read(body, NodeProbe)
     (work,) = probe.spec.classes
-    made = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
-    real_requests = dict(requested(typed(made["spec"])).amounts)
-    notional = said(made["metadata"]["annotations"])
+    created = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
+    real_requests = dict(requested(typed(created["spec"])).amounts)
+    notional = said(created["metadata"]["annotations"])
     assert notional == notional_requests(probe, work, SETTINGS)
-    assert (ROOM_ANNOTATION in made["metadata"]["annotations"], bool(real_requests), bool(notional)) == (
+    assert (ROOM_ANNOTATION in created["metadata"]["annotations"], bool(real_requests), bool(notional)) == (
         not reserve,
         reserve,
         not reserve,
