@@ -1,5 +1,6 @@
-"""Advancing the runs of a NodeProbe: the table of `decide.runs` names each run's next step, and the table of
-`step_handlers` carries it out.
+"""Advancing the runs of a NodeProbe.
+
+The table of `decide.runs` gives each run's next step; the table of `step_handlers` says how it is carried out.
 """
 
 from __future__ import annotations
