@@ -1,6 +1,6 @@
 """Advancing the runs of a NodeProbe.
 
-The table of `decide.runs` gives each run's next step; the table of `step_handlers` says how it is carried out.
+The table of `decide.runs` gives each run's next step; the table of `step_handlers` carries it out.
 """
 
 from __future__ import annotations
