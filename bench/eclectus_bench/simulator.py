@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from eclectus.api.names import API_VERSION
 from eclectus.sim.run import build
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.world.ledger import Ledger
@@ -43,7 +44,7 @@ PARTS = {  # the first key that a file's path contains decides
 }
 
 SCENARIO = {
-    "apiVersion": "eclectus.dev/v1alpha1",
+    "apiVersion": API_VERSION,
     "kind": "Scenario",
     "cluster": {
         "groups": [

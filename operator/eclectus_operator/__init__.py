@@ -1,1 +1,1 @@
-"""The job manager: pods of DagJobs and probes, from creation to clean-up."""
+"""The operator: runs benchmark pods as NodeProbe objects ask for, from creation to clean-up."""

@@ -1,4 +1,4 @@
-"""`python -m eclectus_operator`: the command line, made from the settings' own words."""
+"""`python -m eclectus_operator`: the command line, with one option for each setting."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ import click
 import kopf
 
 from eclectus.model.settings import Setting
-from eclectus_operator.lease import LeaseSettings
-from eclectus_operator.program import ServerSettings, run
-from eclectus_operator.settings import Settings
+from eclectus_operator.program import run
+from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
 PARTS: tuple[type[Any], ...] = (Settings, LeaseSettings, ServerSettings)
 
 
 def _options(command: Callable[..., None]) -> Callable[..., None]:
-    """One option for each setting."""
+    """Add one option for each setting."""
     for part in reversed(PARTS):
         hints = get_type_hints(part, include_extras=True)
         for field in reversed(dataclasses.fields(part)):
@@ -32,34 +31,38 @@ def _options(command: Callable[..., None]) -> Callable[..., None]:
 
 def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
     setting: Setting = hint.__metadata__[0]
-    words = f"{setting.means} ({setting.why})" if setting.why else setting.means
+    meaning = f"{setting.means} ({setting.why})" if setting.why else setting.means
     kind: Any = hint.__origin__
     if kind in (int, float):
         ranged = click.IntRange if kind is int else click.FloatRange
         kind = ranged(setting.least, setting.most)  # type: ignore[arg-type]
     required = field.default is dataclasses.MISSING
-    # A default of None would count as one.
-    usual: dict[str, Any] = {} if required else {"default": field.default, "show_default": True}
-    text = f"{words} [{setting.unit}]." if setting.unit else f"{words}."
-    return click.option("--" + field.name.replace("_", "-"), type=kind, required=required, help=text, **usual)
+    # click takes an explicit default of None for a default, so a required option gets none.
+    default: dict[str, Any] = {} if required else {"default": field.default, "show_default": True}
+    text = f"{meaning} [{setting.unit}]." if setting.unit else f"{meaning}."
+    return click.option(
+        "--" + field.name.replace("_", "-"), type=kind, required=required, help=text, **default
+    )
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @_options
 @click.option(
-    "--kubeconfig", type=click.Path(exists=True, dir_okay=False), help="Instead of a pod's account."
+    "--kubeconfig",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Kubeconfig to use instead of the pod's ServiceAccount.",
 )
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--verbose", is_flag=True, help="Log everything.")
+@click.option("--verbose", is_flag=True, help="Log at debug level, kopf's own messages included.")
 def main(kubeconfig: str | None, log_format: str, verbose: bool, **given: Any) -> None:
-    """Run benchmark pods as NodeProbe objects ask for, one working replica at a time."""
+    """Run benchmark pods as NodeProbe objects ask for. Of several replicas one leads at a time."""
     if kubeconfig:
-        os.environ["KUBECONFIG"] = kubeconfig  # where kopf's own login looks
-    form = kopf.LogFormat.JSON if log_format == "json" else kopf.LogFormat.FULL
-    kopf.configure(verbose=verbose, log_format=form)
-    if not verbose:  # it has a word for every event of every node
+        os.environ["KUBECONFIG"] = kubeconfig  # kopf's login reads it
+    log_format_of_kopf = kopf.LogFormat.JSON if log_format == "json" else kopf.LogFormat.FULL
+    kopf.configure(verbose=verbose, log_format=log_format_of_kopf)
+    if not verbose:  # kopf logs a line for every event
         logging.getLogger("kopf").setLevel(logging.WARNING)
-    # It warns that signals do not reach it, as if that were not meant.
+    # kopf warns that it receives no signals; program.py handles them.
     logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
     try:
         parts = [part(**_of(part, given)) for part in PARTS]

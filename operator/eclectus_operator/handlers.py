@@ -1,10 +1,9 @@
-"""The kopf operator: watches that wake the keeper, and the loop that lets it look.
+"""The kopf operator: watches that trigger a sync, and the loop that runs the controller's syncs.
 
-Thin on purpose: whatever is decided is decided by pure functions, from what the API server says. Only
-`on.event` handlers are used. They write nothing by themselves, no annotation and no finalizer, so that
-nothing of ours ever keeps an object from being deleted; and an event that is lost costs a minute, since the
-keeper looks anyway. Watched are NodeProbes and our own pods, dozens at most: kopf spends milliseconds on each
-event of an object as large as a node.
+Only `on.event` handlers are used. kopf writes nothing for them, no annotation and no finalizer, so nothing
+ever keeps an object from being deleted. A lost event costs at most `look_seconds`, since the controller syncs
+then anyway. Watched are NodeProbes and probe pods, dozens at most: kopf spends milliseconds on each event of
+an object as large as a node.
 """
 
 from __future__ import annotations
@@ -18,49 +17,52 @@ from typing import Any
 
 import kopf
 
-from eclectus_operator.api import ApiError, MissingError, NotLeadingError
-from eclectus_operator.control.context import Means
-from eclectus_operator.control.controller import AGAIN_SECONDS, Keeper
-from eclectus_operator.control.node_pool import Pool
+from eclectus.api.names import GROUP, NODE_PROBES, VERSION
+from eclectus.api.probe_names import selector
+from eclectus.kubeclient.client import ObjectClient, connected
+from eclectus.kubeclient.errors import ApiError, MissingError
+from eclectus_operator.control.context import Gated, NotLeadingError, OperatorContext
+from eclectus_operator.control.controller import RETRY_SECONDS, Controller
+from eclectus_operator.control.nodes import NodePool
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.http import connected, login
-from eclectus_operator.lease import REQUEST_SECONDS, Gated
-from eclectus_operator.objects.names import selector
-from eclectus_operator.objects.resources import GROUP, VERSION, ShapeError
-from eclectus_operator.settings import Settings
+from eclectus_operator.login import credentials, login
+from eclectus_operator.objects.convert import ShapeError
+from eclectus_operator.settings import REQUEST_SECONDS, Settings
 
-# The API server closes a watch after this, and a connection that is silent for longer than bookmarks take is
-# taken for dead: without either, an operator can be deaf for hours. Whole numbers: kopf puts the first into
-# the URL as it is, and the API server refuses a fraction.
+USER_AGENT = "eclectus-operator"
+# The API server closes a watch after WATCH_SECONDS, and a connection without even a bookmark for
+# SILENT_SECONDS counts as dead: without both, a watch can stay silent for hours. Whole numbers: kopf puts the
+# first into the URL as it is, and the API server refuses a fraction.
 WATCH_SECONDS, SILENT_SECONDS = 270, 70
-HUNG_SECONDS = 120.0  # beyond the time between looks, until a keeper that does not look counts as hung
-GATHER_SECONDS = 0.2  # events that come together are looked at together
+HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sync counts as hung
+BATCH_SECONDS = 0.2  # events that arrive together cause one sync
 _log = logging.getLogger(__name__)
 
 
 class Work:
-    """What runs in kopf's loop: the keeper, woken by events.
+    """What runs in kopf's loop: the controller, triggered by events.
 
-    `leads`: whether anything may be written. `failed` is told when the keeper cannot go on.
+    `holds_lease`: whether anything may be written. `on_failure` is called when the controller cannot go on.
     """
 
     def __init__(
         self,
         settings: Settings,
-        leads: Callable[[], bool],
-        failed: Callable[[BaseException], None],
+        holds_lease: Callable[[], bool],
+        on_failure: Callable[[BaseException], None],
         metrics: Metrics,
     ) -> None:
-        self._settings, self._leads, self._failed, self._metrics = settings, leads, failed, metrics
-        self._wake = asyncio.Event()
+        self._settings, self._metrics = settings, metrics
+        self._holds_lease, self._on_failure = holds_lease, on_failure
+        self._trigger = asyncio.Event()
         self._generations: dict[str, int] = {}  # of NodeProbes by uid
         self._task: asyncio.Task[None] | None = None
-        self._looked_at = time.monotonic()
+        self._synced_at = time.monotonic()
 
     def trouble(self) -> str:
-        """What is wrong; empty when looks come as they should. May be asked from any thread."""
-        silent = time.monotonic() - self._looked_at
-        return f"no look for {silent:.0f} s" if silent > self._settings.look_seconds + HUNG_SECONDS else ""
+        """What is wrong; empty if syncs come as they should. May be called from any thread."""
+        silent = time.monotonic() - self._synced_at
+        return f"no sync for {silent:.0f} s" if silent > self._settings.look_seconds + HUNG_SECONDS else ""
 
     def registry(self) -> kopf.OperatorRegistry:
         """The handlers."""
@@ -68,13 +70,13 @@ class Work:
         kopf.on.login(registry=registry)(_log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
-        kopf.on.event(GROUP, VERSION, "nodeprobes", registry=registry)(self._probe_seen)
-        kopf.on.event("", "v1", "pods", registry=registry)(self._woken)
+        kopf.on.event(GROUP, VERSION, NODE_PROBES, registry=registry)(self._on_node_probe)
+        kopf.on.event("", "v1", "pods", registry=registry)(self._on_pod)
         return registry
 
     async def _start(self, settings: kopf.OperatorSettings, **_: Any) -> None:
         configure(settings, self._settings)
-        self._task = asyncio.create_task(self._work(), name="keeper")
+        self._task = asyncio.create_task(self._work(), name="controller")
         self._task.add_done_callback(self._ended)
 
     async def _end(self, **_: Any) -> None:
@@ -84,66 +86,68 @@ class Work:
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._failed(error)
+            self._on_failure(error)
 
-    async def _probe_seen(self, event: Any, **_: Any) -> None:
-        """A status is our own doing, or can wait for the next look; a spec is news."""
-        meta, gone = event["object"]["metadata"], event["type"] == "DELETED"
+    async def _on_node_probe(self, event: Any, **_: Any) -> None:
+        """A new generation triggers a sync. A changed status does not: it is our own write, or can wait."""
+        meta, is_gone = event["object"]["metadata"], event["type"] == "DELETED"
         before = self._generations.pop(meta["uid"], None)
-        if not gone:
+        if not is_gone:
             self._generations[meta["uid"]] = meta["generation"]
-        if gone or before != meta["generation"]:
-            self._wake.set()
+        if is_gone or before != meta["generation"]:
+            self._trigger.set()
 
-    async def _woken(self, **_: Any) -> None:
-        self._wake.set()
+    async def _on_pod(self, **_: Any) -> None:
+        self._trigger.set()
 
     async def _work(self) -> None:
-        """Look, rest, look again. Raises MissingError where NodeProbe is not defined."""
-        async with connected(login, REQUEST_SECONDS) as api:
-            gated = Gated(api, self._leads)
-            pool = Pool(gated, time.time)
-            keeper = Keeper(Means(gated, pool, self._settings, time.time, Random(), self._metrics))
+        """Sync, rest, sync again. Raises MissingError where NodeProbe is not defined."""
+        async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT) as client:
+            api = Gated(ObjectClient(client), self._holds_lease)
+            pool = NodePool(api, time.time)
+            controller = Controller(
+                OperatorContext(api, pool, self._settings, time.time, Random(), self._metrics)
+            )
             while True:
-                seconds = await _looked(keeper)
-                self._looked_at = time.monotonic()
+                seconds = await _sync(controller)
+                self._synced_at = time.monotonic()
                 await self._rest(seconds)
 
     async def _rest(self, seconds: float) -> None:
-        """Until something happens, or for so long."""
+        """Wait for an event, at most for so long."""
         try:
             async with asyncio.timeout(seconds):
-                await self._wake.wait()
+                await self._trigger.wait()
         except TimeoutError:
             return
-        await asyncio.sleep(GATHER_SECONDS)
-        self._wake.clear()
+        await asyncio.sleep(BATCH_SECONDS)
+        self._trigger.clear()
 
 
 def configure(settings: kopf.OperatorSettings, ours: Settings) -> None:
-    """kopf's own settings."""
+    """Set kopf's own settings."""
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.client_timeout = WATCH_SECONDS + SILENT_SECONDS
     settings.watching.connect_timeout = REQUEST_SECONDS
     settings.watching.inactivity_timeout = SILENT_SECONDS
     settings.watching.label_selectors["", "v1", "pods"] = selector(ours.instance)
     settings.networking.request_timeout = 60.0
-    settings.scanning.disabled = True  # needs rights to namespaces and definitions
-    settings.peering.standalone = True
-    settings.posting.enabled = False  # events are the keeper's
+    settings.scanning.disabled = True  # it needs rights to namespaces and definitions
+    settings.peering.standalone = True  # of two operators with one priority, kopf's peering stops both
+    settings.posting.enabled = False  # the controller writes the events
 
 
-async def _looked(keeper: Keeper) -> float:
-    """Seconds until the next look."""
+async def _sync(controller: Controller) -> float:
+    """Seconds until the next sync."""
     try:
-        return await keeper.look()
+        return await controller.sync()
     except MissingError:
         raise
     except NotLeadingError as error:
         _log.info("%s", error)
     except (ApiError, ShapeError) as error:
-        _log.warning("nothing could be seen: %s", error)
-    return AGAIN_SECONDS
+        _log.warning("sync failed: %s", error)
+    return RETRY_SECONDS
 
 
 async def _log_in(**_: Any) -> kopf.ConnectionInfo:

@@ -1,20 +1,24 @@
-"""What one operator is told at its start."""
+"""The settings of one operator process. The chart passes every one as a command-line option."""
 
 from dataclasses import dataclass
 from typing import Annotated
 
+from eclectus.api.probe_names import ProbeId
+from eclectus.kubeclient.election import ElectionSettings
+from eclectus.kubeclient.elector import JITTER
 from eclectus.model.settings import Setting
-from eclectus_operator.objects.names import ProbeId
+
+REQUEST_SECONDS = 4.0  # time limit of a leader's request
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How an operator runs; the chart gives every field."""
+    """How the operator works."""
 
     instance: Annotated[
         str, Setting("name of this installation: 1 to 16 lower-case letters and digits, in every pod's name")
     ]
-    namespace: Annotated[str, Setting("where probe pods are made")]
+    namespace: Annotated[str, Setting("namespace of the probe pods")]
     unit_image: Annotated[
         str, Setting("image of the built-in benchmark", why="none by default: there is no public one")
     ] = ""
@@ -27,8 +31,8 @@ class Settings:
     most_running: Annotated[
         int,
         Setting(
-            "most probes at a time, of all NodeProbes together",
-            why="a net below the limits of each; the chart sets a ResourceQuota of the same number",
+            "most probe pods at a time, of all NodeProbes together",
+            why="on top of each NodeProbe's own limits; the chart's ResourceQuota has the same number",
             unit="pods",
             least=1,
             most=500,
@@ -37,8 +41,8 @@ class Settings:
     orphan_seconds: Annotated[
         float,
         Setting(
-            "how long a pod of ours that nobody knows of is left alone",
-            why="longer than any write can be under way",
+            "age at which a probe pod that belongs to no NodeProbe is deleted",
+            why="longer than any write can be in flight",
             unit="s",
             least=0,
         ),
@@ -46,8 +50,8 @@ class Settings:
     look_seconds: Annotated[
         float,
         Setting(
-            "longest time between two looks at everything",
-            why="what no watch has told is found then; a look costs two lists",
+            "longest time between two syncs",
+            why="finds what no watch has reported; a sync without runs costs two lists",
             unit="s",
             least=1,
         ),
@@ -55,3 +59,49 @@ class Settings:
 
     def __post_init__(self) -> None:
         ProbeId(self.instance, "run", 0)  # raises NamingError, which says what an instance may be
+
+
+@dataclass(frozen=True)
+class LeaseSettings:
+    """The Lease by which one replica leads, and its times."""
+
+    lease_namespace: Annotated[
+        str, Setting("namespace of the Lease by which one replica of the operator leads")
+    ]
+    lease_name: Annotated[str, Setting("name of that Lease")] = "eclectus-operator"
+    lease_duration: Annotated[
+        float, Setting("how long a silent leader keeps the Lease", unit="s", least=2, most=3600)
+    ] = 15.0
+    renew_deadline: Annotated[
+        float, Setting("a leader that could not renew for this long stops", unit="s", least=1, most=3600)
+    ] = 10.0
+    retry_period: Annotated[
+        float, Setting("pause between two tries to acquire or renew it", unit="s", least=0.1, most=600)
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.retry_period * JITTER < self.renew_deadline < self.lease_duration:
+            raise ValueError(
+                "lease times: retry-period times 1.2 < renew-deadline < lease-duration must hold"
+            )
+        if self.lease_duration - self.renew_deadline < REQUEST_SECONDS:
+            raise ValueError(
+                f"lease times: lease-duration must be {REQUEST_SECONDS:g} s above renew-deadline, so that "
+                "a leader's last request has ended before another replica leads"
+            )
+
+    @property
+    def election(self) -> ElectionSettings:
+        """As the election takes them."""
+        times = self.lease_duration, self.renew_deadline, self.retry_period
+        return ElectionSettings(self.lease_namespace, self.lease_name, *times)
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """Where the process serves its health checks and metrics."""
+
+    address: Annotated[str, Setting("address of /livez, /readyz and /metrics")] = "127.0.0.1"
+    port: Annotated[
+        int, Setting("their port; 0 takes a free one, which the log names", least=0, most=65535)
+    ] = 10279

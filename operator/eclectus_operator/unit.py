@@ -3,13 +3,12 @@
     unit.py cpu --units 1
     {"unit": "cpu", "units": 1, "seconds": 0.100973, "rate": 9.903638, "proof": "ce8eefe99cd3cc41"}
 
-One JSON line on standard output, and the same where Kubernetes looks for a container's last words. The work
-is the same on every machine and every time, and `proof` shows that it was done. Standard library alone: it
-is copied into a small image by itself and needs no privilege, no network and no account. Told to stop, it
-does so at once.
+It prints one JSON line, and writes the same as the container's termination message. The work is the same on
+every machine and every time, and `proof` shows that it was done. It needs only the standard
+library, since its image holds this one file, and no privilege, network or account. It ends on SIGTERM.
 
-cpu     1,000,000 steps of a 64-bit linear congruential generator (Knuth's MMIX constants), interpreted: whole
-        numbers and branches, one core, nothing but the caches
+cpu     1,000,000 steps of a 64-bit linear congruential generator (Knuth's MMIX constants), interpreted:
+        integers and branches on one core, within its caches
 memory  1 GiB copied, 128 MiB at a time, from one buffer to another
 disk    16 MiB written to a new file, synced to the device, dropped from the page cache, and read back
 """
@@ -24,7 +23,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-LAST_WORDS = Path("/dev/termination-log")
+TERMINATION_LOG = Path("/dev/termination-log")
 STEPS = 1_000_000
 MULTIPLIER, INCREMENT, MASK = 6364136223846793005, 1442695040888963407, 2**64 - 1
 COPY_BYTES, COPIES = 128 * 2**20, 8
@@ -33,7 +32,7 @@ FILE_BYTES, BLOCK_BYTES = 16 * 2**20, 2**20
 
 
 def cpu(units: int) -> int:
-    """The generator's state after that many units, from state 1."""
+    """The generator's state after that many units, starting from state 1."""
     state = 1
     for _ in range(units * STEPS):
         state = (state * MULTIPLIER + INCREMENT) & MASK
@@ -42,7 +41,7 @@ def cpu(units: int) -> int:
 
 def memory(units: int, size: int = COPY_BYTES) -> int:
     """The checksum of a sample of the last copy. `size`: bytes of each of the two buffers."""
-    # Written once before: untouched pages of zeros would not be read from memory at all.
+    # Both buffers are written first: untouched pages of zeros would not be read from memory at all.
     source, target = bytearray(range(256)) * (size // 256), bytearray(range(256)) * (size // 256)
     one, other = memoryview(source), memoryview(target)
     for turn in range(units * COPIES):
@@ -71,8 +70,8 @@ def disk(units: int, folder: Path, size: int = FILE_BYTES) -> int:
     return proof
 
 
-def measured(kind: str, units: int, work: Callable[[], int]) -> dict[str, str | int | float]:
-    """Do the work; what is to be said of it."""
+def measure(kind: str, units: int, work: Callable[[], int]) -> dict[str, str | int | float]:
+    """Do the work; the report on it."""
     began = time.perf_counter()
     proof = work()
     seconds = time.perf_counter() - began
@@ -86,21 +85,21 @@ def measured(kind: str, units: int, work: Callable[[], int]) -> dict[str, str | 
     }
 
 
-def say(line: str, last_words: Path = LAST_WORDS) -> None:
-    """Print the line, and leave it for Kubernetes where there is a place for it."""
+def report(line: str, termination_log: Path = TERMINATION_LOG) -> None:
+    """Print the line, and write it to the termination log if there is one."""
     sys.stdout.write(line + "\n")
-    if last_words.exists():
-        last_words.write_text(line + "\n")
+    if termination_log.exists():
+        termination_log.write_text(line + "\n")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Measure and say; 1 where the work could not be done."""
+    """Measure and report. The exit code: 1 if the work could not be done."""
     parser = argparse.ArgumentParser(
         "unit.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("kind", choices=["cpu", "memory", "disk"], help="what to measure")
-    parser.add_argument("--units", type=_positive, default=50, help="how much of it (default: 50)")
-    parser.add_argument("--folder", type=Path, default=Path("."), help="where disk writes (default: here)")
+    parser.add_argument("--units", type=_positive, default=50, help="amount of work (default: 50)")
+    parser.add_argument("--folder", type=Path, default=Path("."), help="where `disk` writes (default: here)")
     given = parser.parse_args(arguments)
     works: dict[str, Callable[[], int]] = {
         "cpu": lambda: cpu(given.units),
@@ -108,16 +107,16 @@ def main(arguments: list[str] | None = None) -> int:
         "disk": lambda: disk(given.units, given.folder),
     }
     try:
-        said = measured(given.kind, given.units, works[given.kind])
+        result = measure(given.kind, given.units, works[given.kind])
     except (OSError, MemoryError) as error:
         sys.stderr.write(f"unit.py {given.kind}: {error or 'out of memory'}\n")
         return 1
-    say(json.dumps(said))
+    report(json.dumps(result))
     return 0
 
 
-def stop_when_told() -> None:
-    """End on SIGTERM: the first process of a container is not ended by it unless it says so."""
+def end_on_sigterm() -> None:
+    """End on SIGTERM: process 1 of a container ignores signals for which it has no handler."""
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
@@ -129,5 +128,5 @@ def _positive(text: str) -> int:
 
 
 if __name__ == "__main__":
-    stop_when_told()
+    end_on_sigterm()
     sys.exit(main())

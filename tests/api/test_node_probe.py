@@ -1,16 +1,16 @@
-"""What the scheduler says on a NodeProbe: as the definition has it, and only when it is news."""
+"""The load that the scheduler writes on a NodeProbe: valid by the definition, and only if changed."""
 
 import jsonschema
 import msgspec
 import pytest
 import yaml
 
-from eclectus.api.node_probe import FRESH_SECONDS, decode_page, differs, load_of
+from eclectus.api.node_probe import FRESH_SECONDS, NodeProbe, decode_page, differs, load_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
 from eclectus_e2e.paths import CHART
 from eclectus_operator.decide.dispatch import rate
-from eclectus_operator.objects.resources import NodeProbe, read
+from eclectus_operator.objects.convert import read
 
 NOW = 1_800_000_000.0
 KNOWN = LearnedLoad(2.0, 10.0, (("web", 0.75), ("default/busybox", 0.25)))
@@ -22,7 +22,7 @@ def probe(known=KNOWN, at=NOW):
     return decode_page(msgspec.json.encode(body)).items[0]
 
 
-def test_it_is_what_the_definition_asks_for():
+def test_it_is_valid_by_the_definition():
     definition = yaml.safe_load((CHART / "files" / "crds" / "nodeprobes.yaml").read_text())
     status = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
     jsonschema.validate({"load": load_of(KNOWN, NOW)}, status)
@@ -30,7 +30,7 @@ def test_it_is_what_the_definition_asks_for():
     jsonschema.validate({"load": load_of(many, NOW)}, status)
 
 
-def test_the_operator_reckons_its_rate_by_it():
+def test_the_operator_computes_its_rate_from_it():
     spec = {"nodeSelector": {}, "classes": [{"name": "web", "unit": {"kind": "cpu"}}]}
     limits = {"perHour": 3600, "leastPerHour": 1, "spareShare": 0.1}
     status = {"load": load_of(KNOWN, NOW)}
@@ -39,7 +39,7 @@ def test_the_operator_reckons_its_rate_by_it():
 
 
 @pytest.mark.parametrize(
-    ("said", "known", "age", "news"),
+    ("written", "known", "age", "expected"),
     [
         (None, KNOWN, 0, True),
         (KNOWN, KNOWN, 0, False),
@@ -55,10 +55,10 @@ def test_the_operator_reckons_its_rate_by_it():
         (LearnedLoad(0.0, 0.0, ()), LearnedLoad(0.1, 0.0, KNOWN.shares), 0, True),
     ],
 )
-def test_it_is_written_when_it_has_changed_or_grown_old(said, known, age, news):
-    assert differs(probe(said), known, NOW + age) is news
+def test_it_is_written_when_it_has_changed_or_is_old(written, known, age, expected):
+    assert differs(probe(written), known, NOW + age) is expected
 
 
-def test_what_is_no_list_is_malformed():
+def test_anything_but_a_list_is_malformed():
     with pytest.raises(MalformedError, match="NodeProbeList"):
         decode_page(b'{"items": 1}')

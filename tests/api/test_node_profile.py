@@ -1,4 +1,4 @@
-"""What is known of a node goes into an object and comes back the same."""
+"""What is learned of a node is written into an object and read back the same."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from eclectus.api.node_profile import WORK_MOST, decode_page, differs, known_from, new_object, status_of
+from eclectus.api.node_profile import MAX_CLASSES, decode_page, differs, known_from, new_object, status_of
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedNode, LearnedWork
 
@@ -24,42 +24,42 @@ def test_what_is_written_is_read_back() -> None:
     assert read(status_of(KNOWN)) == KNOWN
 
 
-def test_numbers_are_written_as_people_read_them() -> None:
+def test_numbers_are_rounded_to_four_digits() -> None:
     status = status_of(replace(KNOWN, speed=1.23456789, work=(LearnedWork("web", 0.000123456, 3, 1 / 3),)))
     assert (status["speed"], status["classes"][0]["rate"]) == (1.235, 0.0001235)
     assert status["classes"][0]["confidence"] == 0.3333
 
 
-def test_the_kinds_of_work_with_most_samples_are_kept() -> None:
+def test_the_classes_with_most_samples_are_kept() -> None:
     many = tuple(LearnedWork(f"w{at:03}", 1.0, at, 0.5) for at in range(100))
     names = [each["name"] for each in status_of(replace(KNOWN, work=many))["classes"]]
-    assert names == [f"w{at:03}" for at in range(99, 99 - WORK_MOST, -1)]
+    assert names == [f"w{at:03}" for at in range(99, 99 - MAX_CLASSES, -1)]
 
 
-def test_an_object_nobody_has_written_says_nothing() -> None:
+def test_an_object_without_a_written_status_gives_nothing() -> None:
     assert read({}) is None
     assert read({"lastProbe": {"probe": "p"}}) is None
 
 
 @pytest.mark.parametrize("bad", [{"classes": [{"name": "a"}]}, {"epoch": "soon"}, {"speed": "fast"}])
-def test_an_object_that_cannot_be_is_named(bad: object) -> None:
+def test_a_malformed_object_is_named(bad: object) -> None:
     with pytest.raises(MalformedError, match="NodeProfile"):
         read({**status_of(KNOWN), **bad})  # type: ignore[dict-item]
 
 
-def test_a_state_nobody_knows_is_named() -> None:
+def test_an_unknown_state_is_named() -> None:
     with pytest.raises(MalformedError, match="n1"):
         read({**status_of(KNOWN), "state": "Tired"})
 
 
-def test_ready_says_on_how_much_it_rests() -> None:
+def test_the_ready_condition_has_the_number_of_samples() -> None:
     (ready,) = status_of(KNOWN)["conditions"]
-    assert (ready["status"], ready["message"]) == ("True", "rests on 48 samples")
+    assert (ready["status"], ready["message"]) == ("True", "based on 48 samples")
     (ready,) = status_of(replace(KNOWN, state="unknown", work=()))["conditions"]
     assert (ready["status"], ready["reason"]) == ("False", "NoSamples")
 
 
-def test_the_object_goes_with_its_node() -> None:
+def test_the_object_is_owned_by_its_node() -> None:
     assert new_object("n1", "uid-1")["metadata"]["ownerReferences"][0]["uid"] == "uid-1"
 
 
@@ -82,5 +82,5 @@ def work(**fields: object) -> LearnedNode:
         (replace(KNOWN, work=(*WORK, LearnedWork("new", 1.0, 1, 0.1))), True),
     ],
 )
-def test_only_what_somebody_would_notice_is_worth_a_write(now: LearnedNode, notable: bool) -> None:
+def test_only_a_notable_change_is_written(now: LearnedNode, notable: bool) -> None:
     assert differs(KNOWN, now) is notable

@@ -5,13 +5,14 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from eclectus.api.node_probe import NodeProbeSpec
 from eclectus.config.configuration import parse
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import configuration, render
 from eclectus_hack import manifests
 from eclectus_hack.values_table import Value, described_values, with_table
-from eclectus_operator.objects import resources
+from eclectus_operator.objects import convert
 from eclectus_operator.objects.validation import problems
 from eclectus_operator.settings import Settings
 
@@ -66,7 +67,7 @@ def test_examples_are_valid(path):
             parse(path.read_text())
         elif each["kind"] == "NodeProbe":
             jsonschema.validate(each, _schema("nodeprobes"))
-            assert problems(resources.read(each["spec"], resources.ProbeSpec), OPERATOR) == []
+            assert problems(convert.read(each["spec"], NodeProbeSpec), OPERATOR) == []
         else:
             kubernetes_validate.validate(each, "1.36", strict=True)
 

@@ -10,8 +10,7 @@ from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
-from eclectus_operator.lease import LeaseSettings
-from eclectus_operator.settings import Settings
+from eclectus_operator.settings import LeaseSettings, Settings
 
 ON = {"operator": {"enabled": True}}
 CI = yaml.safe_load((CHART / "ci" / "operator-values.yaml").read_text())

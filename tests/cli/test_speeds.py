@@ -10,7 +10,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from eclectus.api.node_profile import Profile, decode_page, status_of
+from eclectus.api.node_profile import NodeProfile, decode_page, status_of
 from eclectus.cli import speeds as command
 from eclectus.cli import speeds_table as view
 from eclectus.cli.main import program
@@ -25,7 +25,7 @@ def known(name: str, speed: float, state: str = "live", **rates: float) -> dict[
     return {"metadata": {"name": name}, "status": status_of(node)}
 
 
-def page(*items: dict[str, Any]) -> list[Profile]:
+def page(*items: dict[str, Any]) -> list[NodeProfile]:
     return list(decode_page(msgspec.json.encode({"items": list(items)})).items)
 
 
@@ -81,7 +81,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A cluster with three profiles, or whatever is put into `profiles`."""
     found = SimpleNamespace(profiles=THREE)
 
-    async def listed(client: object) -> list[Profile]:
+    async def listed(client: object) -> list[NodeProfile]:
         return found.profiles
 
     monkeypatch.setattr(command, "_listed", listed)

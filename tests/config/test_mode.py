@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from eclectus.config.configuration import API_VERSION, KIND, Configuration, parse
+from eclectus.api.names import API_VERSION
+from eclectus.config.configuration import KIND, Configuration, parse
 from eclectus.model.errors import SettingsError
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.rosella import Rosella, RosellaLearn

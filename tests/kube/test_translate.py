@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
-from eclectus.kube.probe_room import ROOM, written
-from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, JOB_WORK, PATH, PROBE_LABEL
+from eclectus.api.names import (
+    CLASS_LABEL,
+    ESTIMATED_SECONDS,
+    JOB_WORK_SECONDS,
+    PATH_SECONDS,
+    ROOM_ANNOTATION,
+    RUN_ID_LABEL,
+)
+from eclectus.kube.probe_room import written
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
 from pod_objects import task
@@ -25,11 +32,11 @@ def test_a_plain_pod() -> None:
 
 def test_what_is_said_of_a_pod_s_time_and_of_its_job_is_believed() -> None:
     assert (task().estimate, task().path, task().job_work) == (None, None, None)
-    got = task(annotations={ESTIMATE: "90.5", PATH: "1e3", JOB_WORK: "1e12"})
+    got = task(annotations={ESTIMATED_SECONDS: "90.5", PATH_SECONDS: "1e3", JOB_WORK_SECONDS: "1e12"})
     assert (got.estimate, got.path, got.job_work) == (90.5, 1000.0, 1e12)
 
 
-@pytest.mark.parametrize("annotation", [ESTIMATE, PATH, JOB_WORK])
+@pytest.mark.parametrize("annotation", [ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS])
 @pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e14"])
 def test_what_is_no_time_is_named(annotation: str, text: str) -> None:
     with pytest.raises(MalformedError, match=annotation.partition("/")[2]):
@@ -38,20 +45,20 @@ def test_what_is_no_time_is_named(annotation: str, text: str) -> None:
 
 def test_a_path_of_more_than_thirty_years_is_a_slip() -> None:
     with pytest.raises(MalformedError, match=r"path-seconds\].*at most 1e\+09"):
-        task(annotations={PATH: "1e10"})
+        task(annotations={PATH_SECONDS: "1e10"})
 
 
 def test_a_probe_stands_for_the_room_that_is_written_on_it() -> None:
     room = (("cpu", 1500), ("memory", 64 * 2**20))
-    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: written(room)}).notional_requests == room
-    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: '{"cpu": 2}'}).notional_requests == (
+    assert task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: written(room)}).stands_for == room
+    assert task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: '{"cpu": 2}'}).stands_for == (
         ("cpu", 2000),
     )
-    assert task(labels={PROBE_LABEL: "7"}).notional_requests == ()
+    assert task(labels={RUN_ID_LABEL: "7"}).stands_for == ()
 
 
 def test_what_any_other_pod_says_of_its_room_is_not_looked_at() -> None:
-    assert task(annotations={ROOM: "much"}).notional_requests == ()
+    assert task(annotations={ROOM_ANNOTATION: "much"}).stands_for == ()
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ def test_what_any_other_pod_says_of_its_room_is_not_looked_at() -> None:
 )
 def test_what_is_no_room_is_named(text: str) -> None:
     with pytest.raises(MalformedError, match=r"eclectus.dev/room"):
-        task(labels={PROBE_LABEL: "7"}, annotations={ROOM: text})
+        task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: text})
 
 
 def test_what_stands_in_the_way_of_scheduling_is_carried() -> None:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from eclectus.kubeclient.credentials import Credentials, Endpoint, load
+from eclectus.kubeclient.credentials import Endpoint, from_configuration, load
 from eclectus.kubeclient.errors import CredentialsError
 
 
@@ -23,7 +23,7 @@ def kubeconfig(path, cluster, user=None):
 
 def test_a_token_becomes_a_bearer_header(tmp_path):
     file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1"}, {"token": "abc"})
-    assert load(file).headers() == {"Authorization": "Bearer abc"}
+    assert load(file).headers == {"Authorization": "Bearer abc"}
 
 
 def test_a_proxy_of_the_environment_is_not_used(tmp_path, monkeypatch):
@@ -37,7 +37,7 @@ def test_the_kubeconfigs_proxy_is_used_but_not_for_loopback(tmp_path, host, used
     assert (load(file).endpoint.proxy is not None) == used
 
 
-def test_a_server_that_nobody_verifies_is_refused_with_advice(tmp_path):
+def test_an_unverified_server_is_rejected_with_advice(tmp_path):
     file = kubeconfig(tmp_path / "k", {"server": "https://10.0.0.1", "insecure-skip-tls-verify": True})
     with pytest.raises(CredentialsError, match="certificate-authority-data"):
         load(file)
@@ -50,7 +50,7 @@ def test_tls_is_verified_and_the_context_can_be_chosen(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "kind: Config\n", "{"])
-def test_what_is_no_kubeconfig_is_named(tmp_path, content):
+def test_a_malformed_kubeconfig_is_named(tmp_path, content):
     (tmp_path / "k").write_text(content)
     with pytest.raises(CredentialsError, match=str(tmp_path)):
         load(tmp_path / "k")
@@ -69,7 +69,7 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
 
     async def work():
         async with server.means() as means:
-            means.client._credentials = Credentials(Endpoint(""), configuration)
+            means.client._credentials = from_configuration(Endpoint(""), configuration)
             await means.client.get("/x")
 
     asyncio.run(work())

@@ -1,21 +1,23 @@
-"""The elector's talk with a server that fails in every way."""
+"""The elector against an API server that fails in every way."""
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
 
-from eclectus.config.shell import LeaderElection
+from eclectus.kubeclient.client import ObjectClient
+from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import Elector
 
-TIMES = LeaderElection(lease_duration=2, renew_deadline=1.0, retry_period=0.2)
+TIMES = ElectionSettings("kube-system", "eclectus", lease_duration=2, renew_deadline=1.0, retry_period=0.2)
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 ONE = f"{LEASES}/eclectus"
 
 
 class LeaseServer:
-    """Keeps one Lease as an API server does; `fault` is played instead while it is set."""
+    """Stores one Lease as an API server does; while `fault` is set, that is the answer."""
 
     def __init__(self, server):
         self.stored, self.version, self.fault = None, 0, None
@@ -44,7 +46,7 @@ class LeaseServer:
 @asynccontextmanager
 async def electing(server, identity="me"):
     async with server.means() as means:
-        elector = Elector(means, identity, TIMES)
+        elector = Elector(ObjectClient(means.client), identity, TIMES, means.rng)
         task = asyncio.create_task(elector.run())
         try:
             yield elector
@@ -60,14 +62,14 @@ def test_a_free_lease_is_created_and_renewed(server, until):
         async with electing(server) as elector:
             await elector.leading.wait()
             await until(lambda: api.version >= 3)
-            return elector.surely_leads()
+            return elector.holds_lease()
 
     assert asyncio.run(work())
     assert api.holder == "me"
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500", "429", "403"])
-def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(server, answers, until, fault):
+def test_a_leader_that_cannot_renew_stops_before_its_lease_expires(server, answers, until, fault):
     api = LeaseServer(server)
     play = answers.says({}, int(fault)) if fault.isdigit() else getattr(answers, fault)
 
@@ -76,12 +78,12 @@ def test_a_leader_that_cannot_renew_stops_before_its_lease_is_over(server, answe
             await elector.leading.wait()
             loop = asyncio.get_running_loop()
             api.fault, began = play, loop.time()
-            await until(lambda: not elector.surely_leads())
+            await until(lambda: not elector.holds_lease())
             took = loop.time() - began
             await elector.lost.wait()
             return took
 
-    # At once if somebody had taken it; here by its own clock, and before a standby may take over.
+    # By its own clock, before a standby may take over.
     assert asyncio.run(work()) < TIMES.lease_duration
 
 
@@ -95,7 +97,7 @@ def test_a_short_outage_costs_no_leadership(server, answers, until):
             await until(lambda: server.count(f"GET {ONE}") >= 2)
             api.fault, version = None, api.version
             await until(lambda: api.version > version)
-            return elector.surely_leads(), elector.lost.is_set()
+            return elector.holds_lease(), elector.lost.is_set()
 
     assert asyncio.run(work()) == (True, False)
 
@@ -110,7 +112,7 @@ def test_a_lease_taken_by_another_is_lost(server, until):
             api.stored["metadata"]["resourceVersion"] = str(api.version)
             api.stored["spec"]["holderIdentity"] = "usurper"
             await elector.lost.wait()
-            return elector.surely_leads()
+            return elector.holds_lease()
 
     assert asyncio.run(work()) is False
     assert api.holder == "usurper"
@@ -127,7 +129,7 @@ def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):
             async with electing(server, "next") as standby:
                 async with asyncio.timeout(TIMES.lease_duration / 2):
                     await standby.leading.wait()
-            return freed, elector.surely_leads(), elector.lost.is_set()
+            return freed, elector.holds_lease(), elector.lost.is_set()
 
     assert asyncio.run(work()) == ("", False, False)
 
@@ -135,9 +137,9 @@ def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):
 def test_without_election_one_always_leads(server):
     async def work():
         async with server.means() as means:
-            elector = Elector(means, "me", LeaderElection(leader_elect=False))
+            elector = Elector(ObjectClient(means.client), "me", replace(TIMES, enabled=False), means.rng)
             await elector.resign()
-            return elector.surely_leads(), elector.leading.is_set()
+            return elector.holds_lease(), elector.leading.is_set()
 
     assert asyncio.run(work()) == (True, True)
     assert not server.asked

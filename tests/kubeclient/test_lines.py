@@ -18,7 +18,7 @@ def test_however_a_stream_is_cut_into_reads_its_lines_come_out_whole(lines, cuts
     assert found == [line for line in lines if line]
 
 
-def test_a_line_without_end_is_refused_before_it_fills_the_memory():
+def test_an_endless_line_is_rejected_before_it_fills_the_memory():
     cutter = LineCutter(longest=10)
     cutter.feed(b"123456789")
     with pytest.raises(LineTooLongError):

@@ -7,14 +7,15 @@ from functools import wraps
 import pytest
 from msgspec.structs import replace
 
-from eclectus.api.node_profile import PATH, status_of
+from eclectus.api.names import NODE_PROFILES_PATH
+from eclectus.api.node_profile import status_of
 from eclectus.config.shell import NodeProfiles as Settings
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned.node_profiles import NodeProfiles
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedNode, LearnedWork
 
-LIST = f"GET {PATH}"
+LIST = f"GET {NODE_PROFILES_PATH}"
 KNOWN = LearnedNode("n1", 5, 1000.0, "live", 1.0, 0.9, (LearnedWork("web", 0.5, 5, 0.9),))
 GONE, LATER = ({"message": "not found"}, 404), ({"message": "a later epoch is there already"}, 422)
 
@@ -39,7 +40,7 @@ def page(*nodes, more=""):
 
 
 def patch(name):
-    return f"PATCH {PATH}/{name}/status"
+    return f"PATCH {NODE_PROFILES_PATH}/{name}/status"
 
 
 @asynccontextmanager
@@ -113,10 +114,10 @@ async def test_an_object_that_is_not_there_is_made_and_owned_by_its_node(server,
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
-    server.on(f"POST {PATH}", answers.says({}, 201))
+    server.on(f"POST {NODE_PROFILES_PATH}", answers.says({}, 201))
     async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
         await until(lambda: written(means) == 1)
-    (made_of,) = [body for what, _, body in server.asked if what == f"POST {PATH}"]
+    (made_of,) = [body for what, _, body in server.asked if what == f"POST {NODE_PROFILES_PATH}"]
     assert made_of["metadata"]["ownerReferences"][0]["uid"] == "u1"
 
 
@@ -125,7 +126,7 @@ async def test_an_object_that_another_makes_at_the_same_time_is_written_all_the_
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
-    server.on(f"POST {PATH}", answers.says({"message": "already exists"}, 409))
+    server.on(f"POST {NODE_PROFILES_PATH}", answers.says({"message": "already exists"}, 409))
     async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
         await until(lambda: written(means) == 1)
     assert written(means, "failed") == 0
@@ -203,7 +204,7 @@ async def test_who_knows_less_than_what_stands_there_writes_nothing(server, answ
         async with writing(made):
             (told,) = await inbox.gather(10.0)
             await asyncio.sleep(0.1)
-    assert told.learned.epoch == 6
+    assert told.known.epoch == 6
     assert server.count(patch("n1")) == 0
 
 

@@ -6,13 +6,14 @@ from functools import wraps
 
 import pytest
 
-from eclectus.api.node_probe import PATH, load_of
+from eclectus.api.names import NODE_PROBES_PATH
+from eclectus.api.node_probe import load_of
 from eclectus.live.learned.probe_load import ProbeLoad
 from eclectus.model.learned import LearnedLoad
 
 NOW = 1_800_000_000.0
 KNOWN = LearnedLoad(2.0, 10.0, (("web", 1.0),))
-LIST, PATCH = f"GET {PATH}", f"PATCH {PATH}/p/status"
+LIST, PATCH = f"GET {NODE_PROBES_PATH}", f"PATCH {NODE_PROBES_PATH}/p/status"
 
 
 def alone(story):
@@ -48,9 +49,9 @@ async def telling(server, known=KNOWN, leads=True):
 async def test_every_node_probe_is_told_page_by_page(server, answers, until):
     server.on(LIST, answers.says(page("p", more="next")), answers.says(page("q")))
     server.on(PATCH, answers.says({}))
-    server.on(f"PATCH {PATH}/q/status", answers.says({}))
+    server.on(f"PATCH {NODE_PROBES_PATH}/q/status", answers.says({}))
     async with telling(server):
-        await until(lambda: server.count(f"PATCH {PATH}/q/status"))
+        await until(lambda: server.count(f"PATCH {NODE_PROBES_PATH}/q/status"))
     body = next(body for what, _, body in server.asked if what == PATCH)
     assert body == {"status": {"load": load_of(KNOWN, NOW)}}
 

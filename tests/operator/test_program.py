@@ -6,7 +6,7 @@ import kopf
 
 from eclectus_operator import handlers
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.program import Operator
+from eclectus_operator.program import KopfThread
 from eclectus_operator.settings import Settings
 
 
@@ -17,14 +17,14 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog):
         raise KeyError("getpwuid(): uid not found: 65532")
 
     def log_in():
-        operator._stop_flag.set()
+        thread._stop_flag.set()
         return kopf.ConnectionInfo(server="http://127.0.0.1:1")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
     monkeypatch.setattr(handlers, "login", log_in)
-    operator = Operator(Settings(instance="a", namespace="ns"), lambda: False, lambda: None, Metrics())
-    operator.start()
-    operator.join(60)
-    operator.stop()
-    assert not operator.is_alive()
+    thread = KopfThread(Settings(instance="a", namespace="ns"), lambda: False, lambda: None, Metrics())
+    thread.start()
+    thread.join(60)
+    thread.stop()
+    assert not thread.is_alive()
     assert "ended: " not in caplog.text

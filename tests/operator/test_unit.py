@@ -1,4 +1,4 @@
-"""The built-in benchmark: the same work everywhere, said in one line."""
+"""The built-in benchmark: the same work everywhere, reported in one line."""
 
 import json
 import signal
@@ -11,8 +11,8 @@ import pytest
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_operator import unit
 from eclectus_operator.decide.stages import _rate
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.observed import Ended
-from eclectus_operator.objects.resources import read
 
 PROGRAM = unit.__file__
 
@@ -22,13 +22,13 @@ def ran(*arguments, folder):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-def test_it_says_one_line_that_the_operator_understands(tmp_path):
+def test_it_reports_one_line_that_the_operator_understands(tmp_path):
     done = ran("disk", "--units", "1", "--folder", str(tmp_path), folder=tmp_path)
     (line,) = done.stdout.splitlines()
-    said = json.loads(line)
-    assert (done.returncode, said["unit"], said["units"]) == (0, "disk", 1)
-    assert said["rate"] == pytest.approx(said["units"] / said["seconds"], rel=0.01)
-    assert _rate([read({"message": done.stdout}, Ended)]) == said["rate"]
+    report = json.loads(line)
+    assert (done.returncode, report["unit"], report["units"]) == (0, "disk", 1)
+    assert report["rate"] == pytest.approx(report["units"] / report["seconds"], rel=0.01)
+    assert _rate([read({"message": done.stdout}, Ended)]) == report["rate"]
     assert list(tmp_path.iterdir()) == [], "it leaves no file"
 
 
@@ -38,7 +38,7 @@ def test_the_work_is_the_same_every_time():
     assert unit.memory(1, size=2**18) != unit.memory(2, size=2**18)
 
 
-def test_the_generator_is_the_one_it_says(monkeypatch):
+def test_the_generator_is_the_documented_one(monkeypatch):
     monkeypatch.setattr(unit, "STEPS", 3)
     state = 1
     for _ in range(6):
@@ -51,14 +51,14 @@ def test_what_was_written_is_what_is_read(tmp_path):
     assert unit.disk(3, tmp_path, size=2 * unit.BLOCK_BYTES) == zlib.crc32(whole * 3)
 
 
-def test_its_last_words_are_left_where_there_is_a_place_for_them(tmp_path, capsys):
-    place = tmp_path / "termination-log"
-    unit.say("nowhere", place)
-    assert not place.exists()
-    place.touch()
-    unit.say("said", place)
-    assert place.read_text() == "said\n"
-    assert capsys.readouterr().out == "nowhere\nsaid\n"
+def test_the_report_is_written_to_the_termination_log_if_there_is_one(tmp_path, capsys):
+    log = tmp_path / "termination-log"
+    unit.report("first", log)
+    assert not log.exists()
+    log.touch()
+    unit.report("second", log)
+    assert log.read_text() == "second\n"
+    assert capsys.readouterr().out == "first\nsecond\n"
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -68,14 +68,14 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     assert done.stdout == ""
 
 
-def test_told_to_stop_it_does_and_leaves_no_file(tmp_path):
-    """With an exit of its own, not by the signal: a container's first process would live through that."""
+def test_on_sigterm_it_ends_and_leaves_no_file(tmp_path):
+    """With an exit of its own, not killed by the signal: process 1 of a container would ignore it."""
     command = [sys.executable, "-I", PROGRAM, "disk", "--units", "1000000"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
-        assert wait_for(lambda: list(tmp_path.iterdir()), 30), "it never began"
+        assert wait_for(lambda: list(tmp_path.iterdir()), 30), "it did not start"
         process.terminate()
-        said, _ = process.communicate(timeout=30)
-    assert (process.returncode, said) == (128 + signal.SIGTERM, b"")
+        output, _ = process.communicate(timeout=30)
+    assert (process.returncode, output) == (128 + signal.SIGTERM, b"")
     assert list(tmp_path.iterdir()) == []
 
 

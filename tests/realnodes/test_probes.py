@@ -161,7 +161,7 @@ def test_a_pod_is_bound_next_to_a_probe_and_then_the_probe_ends(probing, kubectl
     cores = kubectl.get("node", node)["status"]["allocatable"]["cpu"]
     selector = {"kubernetes.io/hostname": node}
     kubectl("create", "-f", "-", given=pod("whole", "sleep", "1", cpu=cores, nodeSelector=selector))
-    wait("the probe has ended", lambda: last_reason(kubectl, node) == "MadeWay", LEARN_SECONDS)
+    wait("the probe has ended", lambda: last_reason(kubectl, node) == "Yielded", LEARN_SECONDS)
     wait("the pod has run", lambda: finished(kubectl) == 1, LEARN_SECONDS)
     (bound,) = (
         one["lastTransitionTime"]

@@ -1,8 +1,8 @@
-"""An API server in memory for the operator, which can die at any request, and a cluster around it.
+"""An API server in memory for the operator, with crashes at any request.
 
-It keeps what the operator relies on: versions and uids as preconditions, 409 for a name that is taken, the
-status subresource, selectors, a grace period for pods that run. `Crash` is raised before or after the effect
-of the request that was chosen, and is caught by nobody.
+It implements what the operator relies on: versions and uids as preconditions, 409 for a name that is taken,
+the status subresource, selectors, a grace period for running pods. `Crash` is raised before or after the
+effect of a chosen request; nothing catches it.
 """
 
 from __future__ import annotations
@@ -13,30 +13,35 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from eclectus_operator.api import ConflictError, MissingError
-from eclectus_operator.objects import times
+from eclectus.api.common import time_text
+from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH
+from eclectus.kubeclient.errors import ConflictError, MissingError
 
 Object = dict[str, Any]
 PODS = "/api/v1/namespaces/probes/pods"
 NODES = "/api/v1/nodes"
-PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
-PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
+PROBES = NODE_PROBES_PATH
+PROFILES = NODE_PROFILES_PATH
 
 
 class Crash(BaseException):
-    """The process is no more."""
+    """The operator process is killed."""
 
 
 class FakeApi:
-    """Objects by path. `now` is the cluster's clock, moved by the test."""
+    """Objects by path. `now` is the cluster's clock, which the test advances."""
 
     def __init__(self, now: float = 1_000_000.0) -> None:
         self.now = now
         self.objects: dict[str, Object] = {}
         self.calls: list[tuple[str, str]] = []
         self.created: Counter[str] = Counter()  # by path, of all time
-        self.watchers: list[Callable[[str, str, Object], None]] = []  # told of every write, before it is done
-        self.before: Callable[[str, str], None] = lambda method, path: None  # of every request; may raise
+        self.watchers: list[
+            Callable[[str, str, Object], None]
+        ] = []  # called with every write, before its effect
+        self.before: Callable[[str, str], None] = lambda method, path: (
+            None
+        )  # called with every request; may raise
         self.crash_at: tuple[int, bool] | None = None  # number of the call; after its effect or before
         self._numbers = itertools.count(1)
 
@@ -49,7 +54,8 @@ class FakeApi:
         body: Object | None = None,
         query: dict[str, str] | None = None,
         *,
-        brief: bool = False,
+        metadata_only: bool = False,
+        seconds: float | None = None,
     ) -> Object:
         """One request."""
         number = len(self.calls)
@@ -58,7 +64,7 @@ class FakeApi:
             raise Crash
         self.before(method, path)
         answer = self._handled(method, path, copy.deepcopy(body), query or {})
-        if brief:
+        if metadata_only:
             answer = {"items": [{"metadata": each["metadata"]} for each in answer["items"]]}
         if self.crash_at == (number, True):
             raise Crash
@@ -78,12 +84,12 @@ class FakeApi:
                 return self._patched(path, body or {})
             case "DELETE":
                 return self._deleted(path, body or {})
-        raise MissingError(f"{method} {path}: 404")
+        raise MissingError(f"{method} {path}", 404)
 
     # -- what tests call -------------------------------------------------------------------------
 
     def put(self, path: str, body: Object) -> Object:
-        """An object is there, made by somebody else."""
+        """Somebody else creates an object."""
         return self._post(path, copy.deepcopy(body))
 
     def pods(self) -> dict[str, Object]:
@@ -95,20 +101,20 @@ class FakeApi:
         }
 
     def probe(self, name: str) -> Object:
-        """A NodeProbe as it is."""
+        """A NodeProbe as stored."""
         return self.objects[f"{PROBES}/{name}"]
 
     def touch(self, path: str) -> Object:
-        """An object to be changed in place by somebody else; it gets a new version."""
+        """A stored object with a new version, for somebody else to change in place."""
         found = self.objects[path]
         found["metadata"]["resourceVersion"] = str(next(self._numbers))
         return found
 
     def remove(self, path: str) -> None:
-        """An object is gone, at once."""
+        """Remove an object at once."""
         del self.objects[path]
 
-    # -- how it keeps things ---------------------------------------------------------------------
+    # -- how objects are stored ---------------------------------------------------------------------
 
     def _post(self, path: str, body: Object) -> Object:
         number = next(self._numbers)
@@ -116,18 +122,18 @@ class FakeApi:
         name = meta.setdefault("name", f"{meta.get('generateName', '')}{number}")
         where = f"{path}/{name}"
         if where in self.objects:
-            raise ConflictError(f"POST {where}: 409 AlreadyExists")
+            raise ConflictError(f"POST {where}", 409, "AlreadyExists")
         meta |= {"resourceVersion": str(number), "generation": 1}
         meta.setdefault("uid", f"uid-{number}")
-        meta.setdefault("creationTimestamp", times.text(self.now))
-        self._tell("POST", where, body)
+        meta.setdefault("creationTimestamp", time_text(self.now))
+        self._notify("POST", where, body)
         self.objects[where] = body
         self.created[where] += 1
         return body
 
     def _put(self, path: str, body: Object) -> Object:
         if body["metadata"]["resourceVersion"] != self.objects[path]["metadata"]["resourceVersion"]:
-            raise ConflictError(f"PUT {path}: 409 Conflict")
+            raise ConflictError(f"PUT {path}", 409, "Conflict")
         self.objects[path] = body
         return self.touch(path)
 
@@ -135,12 +141,12 @@ class FakeApi:
         where = path.removesuffix("/status")
         found = self.objects.get(where)
         if found is None:
-            raise MissingError(f"PATCH {path}: 404")
+            raise MissingError(f"PATCH {path}", 404)
         version = body.get("metadata", {}).pop("resourceVersion", None)
-        assert version or PROBES not in path, "what is written down is written over what was read"
+        assert version or PROBES not in path, "a status is written with the version that was read"
         if version not in (None, found["metadata"]["resourceVersion"]):
-            raise ConflictError(f"PATCH {path}: 409 Conflict")
-        self._tell("PATCH", path, body)
+            raise ConflictError(f"PATCH {path}", 409, "Conflict")
+        self._notify("PATCH", path, body)
         part = {"status": body.get("status", {})} if path.endswith("/status") else body
         _merge(self.touch(where), part)
         return found
@@ -148,13 +154,13 @@ class FakeApi:
     def _deleted(self, path: str, body: Object) -> Object:
         found = self.objects.get(path)
         if found is None:
-            raise MissingError(f"DELETE {path}: 404")
-        if body["preconditions"]["uid"] != found["metadata"]["uid"]:  # none is deleted by its name alone
-            raise ConflictError(f"DELETE {path}: 409 Conflict")
-        self._tell("DELETE", path, found)
+            raise MissingError(f"DELETE {path}", 404)
+        if body["preconditions"]["uid"] != found["metadata"]["uid"]:  # never by name alone
+            raise ConflictError(f"DELETE {path}", 409, "Conflict")
+        self._notify("DELETE", path, found)
         grace = body.get("gracePeriodSeconds", 30)
         if found.get("spec", {}).get("nodeName") and grace > 0:
-            self.touch(path)["metadata"].setdefault("deletionTimestamp", times.text(self.now + grace))
+            self.touch(path)["metadata"].setdefault("deletionTimestamp", time_text(self.now + grace))
         else:
             del self.objects[path]
         return found
@@ -164,7 +170,7 @@ class FakeApi:
         found = [each for each in found if _labels_match(each, query.get("labelSelector", ""))]
         return [each for each in found if _fields_match(each, query.get("fieldSelector", ""))]
 
-    def _tell(self, method: str, path: str, body: Object) -> None:
+    def _notify(self, method: str, path: str, body: Object) -> None:
         for each in self.watchers:
             each(method, path, body)
 

@@ -1,4 +1,4 @@
-"""A small API server that misbehaves on request, for faults a real one cannot be made to show: fixtures."""
+"""Fixtures: a fake API server with answers of a test's choice, for faults that a real one never shows."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -40,7 +40,7 @@ class FakeServer:
 
     @asynccontextmanager
     async def means(self, seconds: float = 0.3):
-        """A client of this server, its metrics, and dice that always fall the same way."""
+        """A client of this server, its metrics, and a seeded random source."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -104,7 +104,7 @@ def answers():
 
 @pytest.fixture
 def until():
-    """Wait until something is so, or fail at a deadline."""
+    """Wait until a condition holds; fail after `seconds`."""
 
     async def wait(condition: Callable[[], object], seconds: float = 10.0) -> None:
         async with asyncio.timeout(seconds):

@@ -17,6 +17,7 @@ import orjson
 import requests
 import yaml
 
+from eclectus.api.names import API_VERSION, WORK_SECONDS
 from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
@@ -37,7 +38,7 @@ def pod(name: str, *, cpu: str = "100m", work: float = 0.3, scheduler: str = "ec
     """A pod that works for `work` seconds at speed 1 and then succeeds."""
     container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
     return {
-        "metadata": {"name": name, "annotations": {"e2e.eclectus.dev/work-seconds": str(work)}},
+        "metadata": {"name": name, "annotations": {WORK_SECONDS: str(work)}},
         "spec": {"schedulerName": scheduler, "restartPolicy": "Never", "containers": [container], **spec},
     }
 
@@ -159,7 +160,7 @@ class Scheduler:
         election = {"resourceName": directory.name.lower().replace("_", "-"), **(lease or {})}
         timeout = {"requestTimeout": "2s"} if lease is QUICK_LEASE else {}
         document = {
-            "apiVersion": "eclectus.dev/v1alpha1",
+            "apiVersion": API_VERSION,
             "kind": "SchedulerConfiguration",
             "profiles": [{"schedulerName": "eclectus", "place": {"policy": "least-allocated"}}],
             "clientConnection": timeout,

@@ -1,4 +1,4 @@
-"""An operator process under the chart's own ServiceAccount: to start, kill and replace."""
+"""An operator process under the chart's own ServiceAccount, to start, kill and replace."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any, Self
 
+from eclectus.api.names import API_VERSION, NODE_PROBE, WORK_SECONDS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed
 from live_cluster import wait
 
 QUICK = ["--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5"]
-WORK = "e2e.eclectus.dev/work-seconds"
 
 
 class Operator:
@@ -32,25 +32,25 @@ class Operator:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
-        """Start it; its log goes on where an earlier run's ended."""
+        """Start it; its log is appended to that of an earlier run."""
         bare = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stderr=log, stdin=subprocess.DEVNULL, env=bare)
         return self
 
-    def said(self, words: str) -> int:
-        """How often its log has these words."""
-        return self.log.read_text().count(words)
+    def count_in_log(self, text: str) -> int:
+        """How often its log contains this text."""
+        return self.log.read_text().count(text)
 
     def wait_leading(self, times: int = 1) -> Self:
-        """Wait until it has taken the Lease for the so-many-th time."""
-        wait(f"{self.log.name} leads", lambda: self.said("leading") >= times)
+        """Wait until it has acquired the Lease for the `times`-th time."""
+        wait(f"{self.log.name} leads", lambda: self.count_in_log("leading") >= times)
         return self
 
     @property
     def address(self) -> str:
-        """Where its probes are."""
-        return self.log.read_text().rpartition("serving probes on ")[2].split()[0]
+        """The address of its health checks."""
+        return self.log.read_text().rpartition("serving health checks and metrics on ")[2].split()[0]
 
     @property
     def code(self) -> int | None:
@@ -77,17 +77,17 @@ class Operator:
 
 
 def node_probe(name: str, selector: dict[str, str], work: float = 0.5, **spec: Any) -> Any:
-    """A NodeProbe whose pods the fake kubelet runs for so many seconds of work, as often as may be."""
+    """A NodeProbe whose pods the fake kubelet runs for `work` seconds each, as often as the limits allow."""
     template = {
-        "metadata": {"annotations": {WORK: str(work)}},
+        "metadata": {"annotations": {WORK_SECONDS: str(work)}},
         "spec": {
             "containers": [{"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}]
         },
     }
     limits = {"perHour": 3600, "leastPerHour": 3600, "running": 3, "nodeIntervalSeconds": 0}
     return {
-        "apiVersion": "eclectus.dev/v1alpha1",
-        "kind": "NodeProbe",
+        "apiVersion": API_VERSION,
+        "kind": NODE_PROBE,
         "metadata": {"name": name},
         "spec": {
             "nodeSelector": selector,

@@ -1,4 +1,4 @@
-"""A small cluster for the operator: nodes, a scheduler and kubelets that play along, operators to kill."""
+"""A small simulated cluster for the operator: nodes, a scheduler, kubelets, and one operator at a time."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any, TypeVar
 
-from eclectus_operator.control.context import Means
-from eclectus_operator.control.controller import Keeper
-from eclectus_operator.control.node_pool import Pool
-from eclectus_operator.objects import times
+from eclectus.api.common import time_seconds, time_text
+from eclectus_operator.control.context import OperatorContext
+from eclectus_operator.control.controller import Controller
+from eclectus_operator.control.nodes import NodePool
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PODS, PROBES, FakeApi, Object
 
@@ -34,8 +34,8 @@ def node(name: str, **fields: Any) -> Object:
     }
 
 
-def real(name: str, cpu: str, *, on: str = "", told: bool = True, **spec: Any) -> Object:
-    """A real pod: one that runs on a node, or one that waits for room; `told`: it has been told so."""
+def real(name: str, cpu: str, *, on: str = "", is_reported: bool = True, **spec: Any) -> Object:
+    """A real pod that runs on a node, or waits for room; `is_reported`: a scheduler has said so."""
     requests = {"cpu": cpu}
     conditions = [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": NO_ROOM}]
     return {
@@ -47,7 +47,7 @@ def real(name: str, cpu: str, *, on: str = "", told: bool = True, **spec: Any) -
         },
         "status": {
             "phase": "Running" if on else "Pending",
-            "conditions": conditions if told and not on else [],
+            "conditions": conditions if is_reported and not on else [],
         },
     }
 
@@ -68,7 +68,7 @@ def node_probe(name: str = "batch", **spec: Any) -> Object:
 
 
 def driven(work: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine that never has to wait, because its API server is in memory."""
+    """The result of a coroutine that never waits, because its API server is in memory."""
     try:
         work.send(None)
     except StopIteration as ended:
@@ -87,26 +87,28 @@ class ProbeWorld:
         self.start()
 
     def start(self) -> None:
-        """A new operator process, which knows nothing yet."""
+        """Start a new operator process, without memory of the one before."""
         self._seed += 1
-        pool = Pool(self.api, lambda: self.api.now)
-        self.keeper = Keeper(Means(self.api, pool, self.settings, lambda: self.api.now, Random(self._seed)))
+        pool = NodePool(self.api, lambda: self.api.now)
+        self.controller = Controller(
+            OperatorContext(self.api, pool, self.settings, lambda: self.api.now, Random(self._seed))
+        )
 
-    def look(self) -> float:
-        """One look of the operator."""
-        return driven(self.keeper.look())
+    def sync(self) -> float:
+        """One sync of the operator."""
+        return driven(self.controller.sync())
 
     def play(self, seconds: float, step: float = 5.0, each: Callable[[], None] = lambda: None) -> None:
-        """Let time pass: the cluster plays along, and the operator looks."""
+        """Let time pass, with a step of the cluster and a sync of the operator every `step` seconds."""
         end = self.api.now + seconds
         while self.api.now < end:
             self.cluster_step()
-            self.look()
+            self.sync()
             each()
             self.api.now += step
 
     def cluster_step(self) -> None:
-        """Every pod goes one step on: bound, started, ended, gone."""
+        """Every pod advances one step: bound, started, ended, removed."""
         for name, pod in list(self.api.pods().items()):
             path = f"{PODS}/{name}"
             if pod["metadata"].get("deletionTimestamp"):
@@ -123,28 +125,28 @@ class ProbeWorld:
         pod = self.api.touch(f"{PODS}/{name}")
         required = pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         (pod["spec"]["nodeName"],) = required["nodeSelectorTerms"][0]["matchFields"][0]["values"]
-        bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": times.text(self.api.now)}
+        bound = {"type": "PodScheduled", "status": "True", "lastTransitionTime": time_text(self.api.now)}
         pod["status"] = {"phase": "Pending", "conditions": [bound]}
 
     def waits(self, name: str, reason: str, message: str = "") -> None:
-        """The kubelet says why a bound pod's container does not run."""
+        """The kubelet reports why a bound pod's container does not run."""
         pod = self.api.touch(f"{PODS}/{name}")
         state = {"waiting": {"reason": reason, "message": message}}
         pod["status"]["containerStatuses"] = [{"name": pod["spec"]["containers"][0]["name"], "state": state}]
 
     def run(self, name: str) -> None:
-        """The kubelet starts it."""
-        self._state(name, "Running", {"running": {"startedAt": times.text(self.api.now)}})
+        """The kubelet starts a pod."""
+        self._state(name, "Running", {"running": {"startedAt": time_text(self.api.now)}})
 
-    def end(self, name: str, said: str = "", code: int = 0, reason: str = "Completed") -> None:
-        """Its container ends."""
+    def end(self, name: str, message: str = "", code: int = 0, reason: str = "Completed") -> None:
+        """A pod's container ends with this termination message."""
         statuses = self.api.pods()[name]["status"]["containerStatuses"]
         started = statuses[0]["state"]["running"]["startedAt"]
-        finished = times.text(self.api.now)
+        finished = time_text(self.api.now)
         ended = {
             "exitCode": code,
             "reason": reason,
-            "message": said,
+            "message": message,
             "startedAt": started,
             "finishedAt": finished,
         }
@@ -160,7 +162,7 @@ class ProbeWorld:
         return next(each for each in self.status(name)["conditions"] if each["type"] == kind)
 
     def suspend(self, name: str = "batch") -> None:
-        """Its author wants no more probes."""
+        """The NodeProbe's author suspends it."""
         probe = self.api.touch(f"{PROBES}/{name}")
         probe["spec"]["suspend"] = True
         probe["metadata"]["generation"] += 1
@@ -172,26 +174,26 @@ class ProbeWorld:
 
     def _ran(self, pod: Object) -> float:
         started = pod["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
-        return self.api.now - times.seconds(started)
+        return self.api.now - time_seconds(started)
 
 
 def world_with(probe: Object | None = None, **options: Any) -> ProbeWorld:
-    """A world with one NodeProbe."""
+    """A ProbeWorld with one NodeProbe."""
     world = ProbeWorld(**options)
     world.api.put(PROBES, probe or node_probe())
     return world
 
 
 def running_pod(world: ProbeWorld) -> str:
-    """Play until a probe runs; its pod's name."""
+    """Play until a probe pod runs; its name."""
     while not any(pod.get("status", {}).get("phase") == "Running" for pod in world.api.pods().values()):
         world.cluster_step()
-        world.look()
+        world.sync()
         world.api.now += 1
     (name,) = world.api.pods()
     return name
 
 
-def made(world: ProbeWorld) -> list[str]:
+def created(world: ProbeWorld) -> list[str]:
     """Paths of all probe pods that were ever created."""
     return [path for path in world.api.created if path.startswith(PODS)]

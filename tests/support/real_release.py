@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from eclectus.api.names import CLASS_LABEL
 from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.release import Release
@@ -42,7 +43,7 @@ def pod(name: str, *command: str, cpu: str = "50m", klass: str = "", **spec: Any
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": {"eclectus.dev/class": klass} if klass else {}},
+        "metadata": {"name": name, "labels": {CLASS_LABEL: klass} if klass else {}},
         "spec": {
             "schedulerName": "eclectus",
             "restartPolicy": "Never",

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from eclectus.api.names import API_VERSION
 from eclectus.maths.student import half_width
 from eclectus.sim.base.results import Run
 from eclectus.sim.run import run
@@ -16,7 +17,7 @@ from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 
 PLAIN: dict[str, Any] = {
-    "apiVersion": "eclectus.dev/v1alpha1",
+    "apiVersion": API_VERSION,
     "kind": "Scenario",
     "cluster": {"groups": [{"count": 1}]},
     "workload": {"poisson": {"load": 0.5}},

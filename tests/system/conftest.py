@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.api.node_profile import PATH
+from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus_e2e.testbed.chart import render
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane
 from eclectus_e2e.testbed.kubelet import handle
@@ -72,7 +72,7 @@ def defined(admin: Admin) -> Iterator[None]:
     ]
     where = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     admin.send("POST", where, definition)
-    wait("NodeProfile is served", lambda: admin.get(PATH) is not None)
+    wait("NodeProfile is served", lambda: admin.get(NODE_PROFILES_PATH) is not None)
     yield
     admin.send("DELETE", f"{where}/{definition['metadata']['name']}")
-    wait("NodeProfile is gone", lambda: admin.get(PATH) is None)
+    wait("NodeProfile is gone", lambda: admin.get(NODE_PROFILES_PATH) is None)

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.kubeclient.errors import ApiError
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.controlplane.components import audit_log
@@ -21,8 +22,8 @@ from refused_templates import REFUSED
 pytestmark = pytest.mark.live
 
 VALUES = {"operator": {"enabled": True}}
-PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
-PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
+PROBES = NODE_PROBES_PATH
+PROFILES = NODE_PROFILES_PATH
 PODS = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
 NODES = [
     NodeSpec(name=f"n{i}", group="all", speed=(1.0, 2.0)[i % 2], labels={"pool": "batch"}) for i in range(4)
@@ -148,7 +149,7 @@ def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     standby = operator("b")
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("the leader probes", kubelets.pod_times)
-    assert not standby.said("leading")
+    assert not standby.count_in_log("leading")
     leader.signal(signal.SIGSTOP)
     standby.wait_leading()
     before = status(admin)["succeeded"]
@@ -176,8 +177,8 @@ def test_never_on_a_cordoned_node_nor_while_a_real_pod_waits_for_room(admin, ope
     admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/too-big")
     wait("it goes on", lambda: status(admin)["succeeded"] >= 3)
     suspended(admin)
-    assert running.said("on node n3")
-    assert not any(running.said(f"on node {name}") for name in ("n0", "n1", "n2"))
+    assert running.count_in_log("on node n3")
+    assert not any(running.count_in_log(f"on node {name}") for name in ("n0", "n1", "n2"))
     for name in ("n0", "n1", "n2"):
         admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
 
@@ -197,7 +198,7 @@ def test_what_may_not_be_is_refused_at_once_or_gets_a_condition(admin, operator,
     assert "give exactly one of unit, run and template" in refusal(PROBES, two)
     (instance,) = [each[11:] for each in installed.operator_arguments if each.startswith("--instance=")]
     fake = {
-        "metadata": {"name": "p", "labels": {"eclectus.dev/instance": instance}},
+        "metadata": {"name": "p", "labels": {INSTANCE_LABEL: instance}},
         "spec": pod("p")["spec"],
     }
     assert "only the operator makes pods with this label" in refusal(PODS, fake)
@@ -218,7 +219,7 @@ def test_it_may_do_what_it_does_and_no_more(admin, operator, plane, installed, k
     kubelets.freeze("n0", "n1", "n2", "n3")  # pods stay bound and unstarted: the operator reads their events
     slow = {"schedulingSeconds": 5, "pullingSeconds": 5, "startingSeconds": 5}
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}, deadlines=slow))
-    wait("a stage is overdue", lambda: running.said("still not started"))
+    wait("a stage is overdue", lambda: running.count_in_log("still not started"))
     kubelets.thaw("n0", "n1", "n2", "n3")
     suspended(admin)
     used = requests(audit_log(plane.directory), installed.operator_user)

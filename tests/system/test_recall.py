@@ -6,14 +6,16 @@ import sys
 
 import pytest
 
-from eclectus.api.node_profile import PATH
+from eclectus.api.names import NODE_PROFILES_PATH
 from live_cluster import QUICK_LEASE, pod, wait
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 
 def profiles(admin):
-    return {item["metadata"]["name"]: item.get("status", {}) for item in admin.get(PATH)["items"]}
+    return {
+        item["metadata"]["name"]: item.get("status", {}) for item in admin.get(NODE_PROFILES_PATH)["items"]
+    }
 
 
 def shown(control_plane):

@@ -7,7 +7,7 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from eclectus.api.node_profile import PATH
+from eclectus.api.names import NODE_PROFILES_PATH
 from live_cluster import pod, wait
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
@@ -66,7 +66,9 @@ def stream(admin, turns, first=0):
 
 def profiles(admin):
     """What stands in NodeProfiles: node to rate of the one kind of work."""
-    statuses = {item["metadata"]["name"]: item.get("status", {}) for item in admin.get(PATH)["items"]}
+    statuses = {
+        item["metadata"]["name"]: item.get("status", {}) for item in admin.get(NODE_PROFILES_PATH)["items"]
+    }
     return {node: status["classes"][0]["rate"] for node, status in statuses.items() if status.get("classes")}
 
 

@@ -1,1 +1,1 @@
-"""The control loop: reads the cluster, carries out the steps that `decide` names."""
+"""The control loop: reads the cluster, and carries out the steps that `decide` returns."""

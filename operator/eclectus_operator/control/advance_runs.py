@@ -1,40 +1,47 @@
-"""Taking the steps of a NodeProbe's runs: what is written down is written first, and then done."""
+"""Advancing the runs of a NodeProbe.
+
+The table of `decide.runs` gives each run's next step; the table of `step_handlers` carries it out.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import Any
 
-from eclectus_operator.api import ApiError, MissingError, NotLeadingError, RefusedError, listed
-from eclectus_operator.control.context import Means, Scene, intents, observed, pods_of, write
-from eclectus_operator.decide import adoption, probe_status, runs, stages
-from eclectus_operator.decide.runs import Create, Delete, End, Forget, Note, Step, Wait
-from eclectus_operator.decide.stages import Sight, Stage
-from eclectus_operator.objects import events, pods, resources
-from eclectus_operator.objects.observed import Node, Pod, PodEvent
-from eclectus_operator.objects.resources import NodeProbe, ProbeStatus, Run
+from eclectus.api.node_probe import NodeProbe, Run
+from eclectus.kubeclient.client import list_objects
+from eclectus.kubeclient.errors import ApiError
+from eclectus_operator.control.context import NotLeadingError, OperatorContext, Snapshot, write_status
+from eclectus_operator.control.step_handlers import HANDLERS, Action
+from eclectus_operator.decide import adoption, runs, stages
+from eclectus_operator.decide.runs import Delete, Step, Wait
+from eclectus_operator.decide.stages import StageSince
+from eclectus_operator.objects import convert, pods
+from eclectus_operator.objects.observed import Pod, PodEvent
 
-PASSES = 8  # more than a run has steps: a server that forgets what it is told is not told for ever
+MAX_PASSES = 8  # more than a run has steps: ends the loop if the API server loses what was written
 _log = logging.getLogger(__name__)
 Steps = list[tuple[Run, Step]]
 
 
-async def settle(means: Means, scene: Scene, uid: str) -> None:
-    """Take the next steps of a NodeProbe's runs, until there is nothing to do but wait. Raises ApiError.
+async def advance_runs(context: OperatorContext, snapshot: Snapshot, uid: str) -> None:
+    """Carry out the next steps of a NodeProbe's runs until each of them waits. Raises ApiError.
 
-    A run whose step fails is left for a later look, and keeps no other run back.
+    A run whose step fails is left for a later sync, and delays no other run; its error is raised at the end.
     """
-    left: set[int] = set()  # runs for a later look: of these a step failed, or their pods were told to go
+    left: set[int] = set()  # numbers of the runs for a later sync: a step failed, or the pod is terminating
     failed: list[ApiError] = []
-    for _ in range(PASSES):
-        probe = scene.probes[uid]
-        steps = [(run, step) for run, step in await _steps(means, scene, probe) if run.number not in left]
+    for _ in range(MAX_PASSES):
+        steps = await _next_steps(context, snapshot, snapshot.probes[uid])
+        steps = [(run, step) for run, step in steps if run.number not in left]
+        for _, step in steps:
+            if isinstance(step, Wait):
+                snapshot.wake_by(step.until)
         if all(isinstance(step, Wait) for _, step in steps):
             break
-        await write(means, scene, probe, _noted(probe.status, steps))
+        await _record(context, snapshot, uid, steps)
         for run, step in steps:
             try:
-                await _act(means, scene, uid, run, step)
+                await HANDLERS[type(step)].act(Action(context, snapshot, uid, run, step))
             except NotLeadingError:
                 raise
             except ApiError as error:
@@ -42,144 +49,67 @@ async def settle(means: Means, scene: Scene, uid: str) -> None:
                 left.add(run.number)
             if isinstance(step, Delete) and not step.at_once:
                 left.add(run.number)
-    for _, step in steps:
-        if isinstance(step, Wait):
-            scene.wake_by(step.until)
     if failed:
         raise failed[0]
 
 
-async def _steps(means: Means, scene: Scene, probe: NodeProbe) -> Steps:
-    """The next step of each run, by the tables."""
-    now, deadlines = means.now(), probe.spec.deadlines
-    mine = {pod.metadata.name: pod for pod in pods_of(scene, probe)}
-    found = adoption.join(
-        intents(probe, means.settings), map(observed, mine.values()), means.settings.instance, now, 0.0
-    )
+async def _record(context: OperatorContext, snapshot: Snapshot, uid: str, steps: Steps) -> None:
+    """Write what the steps change in the status, in one request."""
+    probe = snapshot.probes[uid]
+    status = probe.status
+    for run, step in steps:
+        status = HANDLERS[type(step)].record(status, run, step)
+    await write_status(context, snapshot, probe, status)
+
+
+async def _next_steps(context: OperatorContext, snapshot: Snapshot, probe: NodeProbe) -> Steps:
+    """The next step of each run."""
+    now, deadlines, instance = context.now(), probe.spec.deadlines, context.settings.instance
+    own = {pod.metadata.name: pod for pod in pods.of_probe(snapshot.pods.values(), probe)}
+    intents = adoption.intents_of(probe, context.settings)
+    found = adoption.join(intents, map(adoption.observed, own.values()), instance, now, 0.0)
     by_number = {run.number: run for run in probe.status.runs}
+    is_active = not probe.spec.suspend and probe.metadata.uid not in snapshot.invalid
     steps: Steps = []
-    for lost in found.lost:
-        run = by_number[lost.probe.seq]
-        wanted = probe.work(run.class_name) is not None and not probe.spec.suspend
-        wanted = wanted and probe.metadata.uid not in scene.invalid
-        steps.append((run, runs.without_pod(run, deadlines, now, wanted=wanted)))
+    for intent in found.lost:
+        run = by_number[intent.probe.seq]
+        is_wanted = is_active and probe.find_class(run.class_name) is not None
+        steps.append((run, runs.without_pod(run, deadlines, now, is_wanted=is_wanted)))
     for taken in found.taken:
         run = by_number[taken.intent.probe.seq]
-        steps.append((run, runs.taken(run, taken.reason, now)))
+        steps.append((run, runs.name_taken(run, taken.reason, now)))
     for adopted in found.adopted:
-        run, pod = by_number[adopted.intent.probe.seq], mine[adopted.pod.name]
-        work = probe.work(run.class_name)
-        measured = work is not None and work.unit is not None
-        seen = await _sight(means, pod, probe)
-        hinders = pod.metadata.name in scene.in_the_way
-        steps.append((run, runs.with_pod(run, pod, seen, deadlines, now, measured=measured, hinders=hinders)))
+        run, pod = by_number[adopted.intent.probe.seq], own[adopted.pod.name]
+        stage = await _stage_of(context, pod, probe)
+        step = runs.with_pod(
+            run,
+            pod,
+            stage,
+            deadlines,
+            now,
+            is_unit=_is_unit(probe, run),
+            must_yield=pod.metadata.name in snapshot.yielding,
+        )
+        steps.append((run, step))
     return steps
 
 
-async def _sight(means: Means, pod: Pod, probe: NodeProbe) -> Sight:
-    """The stage of a pod; its events are asked for only when pulling or starting takes long."""
-    seen, deadlines = stages.sight(pod), probe.spec.deadlines
-    soonest = min(deadlines.pulling_seconds, deadlines.starting_seconds)
-    if seen.stage not in (Stage.PULLING, Stage.STARTING) or means.now() - seen.since < soonest:
-        return seen
-    path = f"/api/v1/namespaces/{means.settings.namespace}/events"
+async def _stage_of(context: OperatorContext, pod: Pod, probe: NodeProbe) -> StageSince:
+    """The stage of a pod. Its events are read only when pulling or starting takes long."""
+    stage = stages.current_stage(pod)
+    if not stages.needs_events(stage, probe.spec.deadlines, context.now()):
+        return stage
+    path = f"/api/v1/namespaces/{context.settings.namespace}/events"
+    query = {"fieldSelector": f"involvedObject.uid={pod.metadata.uid}"}
     try:
-        found = await listed(means.api, path, {"fieldSelector": f"involvedObject.uid={pod.metadata.uid}"})
+        found = await list_objects(context.api, path, query)
     except ApiError as error:
-        _log.warning("judging %s without its events: %s", pod.metadata.name, error)
-        return seen
-    return stages.sight(pod, [resources.read(each, PodEvent) for each in found])
+        _log.warning("the stage of %s is decided without its events: %s", pod.metadata.name, error)
+        return stage
+    return stages.current_stage(pod, [convert.read(each, PodEvent) for each in found])
 
 
-def _noted(status: ProbeStatus, steps: Steps) -> ProbeStatus:
-    """The status after the steps that are a matter of writing down."""
-    for run, step in steps:
-        match step:
-            case Note(uid):
-                status = probe_status.noted(status, run, uid)
-            case End(outcome):
-                status = probe_status.ended(status, run, outcome)
-                _log.info(
-                    "run %d on node %s ended: %s %s", run.number, run.node, outcome.reason, outcome.message
-                )
-    return status
-
-
-async def _act(means: Means, scene: Scene, uid: str, run: Run, step: Step) -> None:
-    """What a step does beyond what `_noted` has written down. Raises ApiError."""
-    probe = scene.probes[uid]
-    match step:
-        case Create():
-            await create(means, scene, probe, run)
-        case Forget():  # the profile first: what is forgotten nobody tells it any more
-            await _tell_profile(means, probe, run)
-            await write(means, scene, probe, probe_status.forgotten(probe.status, run))
-            if run.outcome is not None:
-                means.metrics.ended(run.outcome)
-        case Delete(pod_uid, at_once):
-            name = pods.identity(probe, run, means.settings.instance).name
-            await delete(means, scene, name, pod_uid, at_once)
-        case End(outcome) if not outcome.succeeded and outcome.reason != stages.MADE_WAY:
-            await announce(means, events.run_failed(probe, run, outcome))
-
-
-async def create(means: Means, scene: Scene, probe: NodeProbe, run: Run) -> None:
-    """Create the pod of a run, which is written down already. Raises ApiError.
-
-    A pod of the name that is there by then is a ConflictError, and the next look's to judge.
-    """
-    work = probe.work(run.class_name)
-    if work is None:
-        raise ValueError(f"NodeProbe {probe.metadata.name} has no class {run.class_name}")
-    try:
-        made = await means.api.send("POST", means.pods_path, pods.pod(probe, run, work, means.settings))
-    except RefusedError as error:
-        end = runs.refused(str(error), means.now())
-        await write(means, scene, probe, _noted(probe.status, [(run, end)]))
-        await announce(means, events.run_failed(probe, run, end.outcome))
-        return
-    pod = resources.read(made, Pod)
-    scene.pods[pod.metadata.name] = pod
-    _log.info("created %s on node %s", pod.metadata.name, run.node)
-
-
-async def delete(means: Means, scene: Scene, name: str, uid: str, at_once: bool) -> None:
-    """Delete a pod, that one and no namesake. It is no error when it is gone. Raises ApiError."""
-    body = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}}
-    grace = {"gracePeriodSeconds": 0} if at_once else {}
-    try:
-        await means.api.send("DELETE", f"{means.pods_path}/{name}", {**body, **grace})
-    except MissingError:
-        at_once = True
-    if at_once:
-        scene.pods.pop(name, None)
-    _log.info("deleted %s", name)
-
-
-async def announce(means: Means, event: dict[str, Any]) -> None:
-    """Write an event; one that cannot be written is logged and lost, like any other event."""
-    stamped = events.stamped(event, means.settings.instance, means.now())
-    try:
-        await means.api.send("POST", events.PATH, stamped)
-    except ApiError as error:
-        _log.warning("event not written: %s", error)
-
-
-async def _tell_profile(means: Means, probe: NodeProbe, run: Run) -> None:
-    """Write the outcome into the profile of the node, if there is one. Raises ApiError.
-
-    A profile that must not be written is no reason to keep a run for ever.
-    """
-    patch = probe_status.profile_patch(probe.metadata.name, run)
-    path = f"{resources.PROFILES_PATH}/{run.node}/status"
-    try:
-        try:
-            await means.api.send("PATCH", path, patch)
-        except MissingError:
-            node = resources.read(await means.api.send("GET", f"/api/v1/nodes/{run.node}"), Node)
-            await means.api.send("POST", resources.PROFILES_PATH, probe_status.new_profile(node))
-            await means.api.send("PATCH", path, patch)
-    except MissingError:
-        _log.info("node %s is gone, and its profile with it", run.node)
-    except RefusedError as error:
-        _log.warning("the profile of node %s is not told: %s", run.node, error)
+def _is_unit(probe: NodeProbe, run: Run) -> bool:
+    """Whether the run is one of the built-in benchmark."""
+    work = probe.find_class(run.class_name)
+    return work is not None and work.unit is not None

@@ -1,117 +1,123 @@
-"""Beginning a new run: only where the limits allow it, the node may be probed and no real pod waits.
+"""Starting a new run: only where the limits allow it, the node may be probed and no real pod waits for room.
 
-The order is: ask whether pods wait, draw a node, ask about it, write the run down, create its pod. A node
-that may not be probed is put aside and another drawn, so the draw is uniform over those that may: while pods
-wait, over the dead. One that may, but is taken just now, is not: the probe is dropped.
+In this order: is any real pod waiting, draw a node, read it, write the run into the status, create its pod. A
+node that may not be probed is excluded and another is drawn, so the draw is uniform over those that may;
+while real pods wait, over those believed dead. If the drawn node may be probed but lacks room now, no other
+is drawn: the run is dropped.
 """
 
 from __future__ import annotations
 
+from eclectus.api.node_probe import NodeProbe
+from eclectus.api.node_profile import DEAD
 from eclectus.kube.requests import FieldError
-from eclectus_operator.api import MissingError, listed
-from eclectus_operator.control import node_pods
-from eclectus_operator.control.advance_runs import create
-from eclectus_operator.control.context import Means, Scene, write
-from eclectus_operator.decide import dispatch, probe_status, waiting
-from eclectus_operator.decide.dispatch import Cell, Held
-from eclectus_operator.decide.room import lacking, left
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.observed import Node, Pod, Profile
-from eclectus_operator.objects.pods import stands_for
-from eclectus_operator.objects.resources import NodeProbe
+from eclectus.kubeclient.client import list_objects
+from eclectus.kubeclient.errors import MissingError
+from eclectus_operator.control.context import OperatorContext, Snapshot, write_status
+from eclectus_operator.control.nodes import read_node, read_profile
+from eclectus_operator.control.step_handlers import create_pod
+from eclectus_operator.decide import dispatch, probe_status, room
+from eclectus_operator.decide.dispatch import Blocked, Target
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import ALL_PODS_PATH, Node, Pod
+from eclectus_operator.objects.pods import notional_requests
 
-TRIES = 20  # nodes asked about for one probe: where none of so many may be probed, hardly any may
+MAX_DRAWS = 20  # nodes read for one run: if none of so many may be probed, hardly any may
 
 
-async def begin(means: Means, scene: Scene, probe: NodeProbe) -> None:
-    """Begin one run of a NodeProbe now that it is due, or say in its status why not. Raises ApiError."""
-    held = _at_limit(means, scene, probe)
-    chosen = held or await _drawn(means, scene, probe, await _crowded(means))
-    if isinstance(chosen, Cell):
-        chosen = await _occupied(means, probe, chosen) or chosen
-    now = means.now()
-    if isinstance(chosen, Held):
-        await write(means, scene, probe, probe_status.probing(probe, probe.status, chosen, now))
+async def start_run(context: OperatorContext, snapshot: Snapshot, probe: NodeProbe) -> None:
+    """Start the run of a NodeProbe that is due, or set its Probing condition to the reason why not.
+
+    Raises ApiError.
+    """
+    chosen = _find_limit(context, snapshot, probe) or await _draw(
+        context, snapshot, probe, await _find_waiting(context)
+    )
+    if isinstance(chosen, Target):
+        chosen = await _find_shortage(context, probe, chosen) or chosen
+    now = context.now()
+    if isinstance(chosen, Blocked):
+        status = probe_status.probing(probe, probe.status, chosen, now)
+        await write_status(context, snapshot, probe, status)
         return
     status = probe_status.probing(probe, probe.status, None, now)
     status, run = probe_status.begun(status, chosen.node, chosen.work.name, now)
-    written = await write(means, scene, probe, status)
-    await create(means, scene, written, run)
+    written = await write_status(context, snapshot, probe, status)
+    await create_pod(context, snapshot, written, run)
 
 
-def _at_limit(means: Means, scene: Scene, probe: NodeProbe) -> Held | None:
+def _find_limit(context: OperatorContext, snapshot: Snapshot, probe: NodeProbe) -> Blocked | None:
     if len(probe.status.runs) >= probe.spec.limits.running:
-        return Held("AtLimit", "as many probes run as limits.running allows")
-    if scene.runs_under_way() >= means.settings.most_running:
-        return Held("OperatorAtLimit", "as many probes run as the operator allows of all NodeProbes together")
-    return None
-
-
-async def _drawn(means: Means, scene: Scene, probe: NodeProbe, crowded: Held | None) -> Cell | Held:
-    """A node that may be probed now, and with which work; while real pods wait (`crowded`), a dead one.
-
-    To a dead node none of them would go, and it is missed most when they wait.
-    """
-    names = await means.pool.names(probe.spec.node_selector)
-    if not names:
-        return Held("NoNode", "no node matches, or all that do are cordoned or excluded")
-    busy, why = scene.busy_nodes(), ""
-    left = [name for name in names if name not in busy]
-    for _ in range(TRIES):
-        cell = dispatch.cell(probe, left, means.now(), means.rng)
-        if cell is None:
-            break
-        unfit = await _unfit(means, probe, cell.node, is_crowded=crowded is not None)
-        if not unfit:
-            return cell
-        why = f"; {cell.node}: {unfit}"
-        left.remove(cell.node)
-    return crowded or Held("NoNodeNow", f"no node that matches may be probed now{why}")
-
-
-async def _unfit(means: Means, probe: NodeProbe, name: str, *, is_crowded: bool) -> str:
-    """Why a node may not be probed, by the API server's own word; empty if it may."""
-    spec, now = probe.spec, means.now()
-    try:
-        node = resources.read(await means.api.send("GET", f"/api/v1/nodes/{name}"), Node)
-    except MissingError:
-        return "it is gone"
-    if unfit := node.unfit(spec.node_selector, spec.tolerations):
-        return unfit
-    try:
-        profile = resources.read(await means.api.send("GET", f"{resources.PROFILES_PATH}/{name}"), Profile)
-    except MissingError:
-        profile = Profile()
-    if is_crowded and profile.status.state != "Dead":
-        return "real pods wait, and might go there"
-    resting = dispatch.rests(profile, spec.limits.node_interval_seconds, now)
-    return "it was probed within nodeIntervalSeconds" if resting else ""
-
-
-async def _crowded(means: Means) -> Held | None:
-    found = await listed(means.api, waiting.PODS, waiting.pending())
-    pod = waiting.first_waiting(resources.read(each, Pod) for each in found)
-    return Held("RealPodsWait", f"real pods wait for room, such as {_named(pod)}") if pod else None
-
-
-async def _occupied(means: Means, probe: NodeProbe, cell: Cell) -> Held | None:
-    """What on the node that was drawn is against the probe: it is dropped, or idle nodes got more."""
-    try:
-        there = await node_pods.on(means, cell.node)
-        short = lacking(stands_for(probe, cell.work, means.settings), left(there.node, there.pods))
-    except MissingError:
-        return Held("NoNodeNow", f"the node that was drawn, {cell.node}, is gone")
-    except FieldError as error:
-        return Held("RoomUnknown", f"the room of the node that was drawn, {cell.node}, is not known: {error}")
-    if there.starting is not None:
-        found = _named(there.starting)
-        return Held("RealPodStarts", f"a real pod is about to start on the node that was drawn: {found}")
-    if short:
-        return Held(
-            "NoRoom", f"the node that was drawn, {cell.node}, has not enough left of {', '.join(short)}"
+        return Blocked("AtLimit", "as many probes run as limits.running allows")
+    if snapshot.count_runs() >= context.settings.most_running:
+        return Blocked(
+            "OperatorAtLimit", "as many probes run as the operator allows of all NodeProbes together"
         )
     return None
 
 
-def _named(pod: Pod) -> str:
-    return f"{pod.metadata.namespace}/{pod.metadata.name}"
+async def _draw(
+    context: OperatorContext, snapshot: Snapshot, probe: NodeProbe, waiting: Blocked | None
+) -> Target | Blocked:
+    """A node that may be probed now, and with which class; while real pods wait (`waiting`), a dead one.
+
+    No scheduler sends them to a dead node, and they need it back most when they wait.
+    """
+    names = await context.pool.names(probe.spec.node_selector)
+    if not names:
+        return Blocked("NoNode", "no node matches, or all that do are cordoned or excluded")
+    busy, last_reason = snapshot.busy_nodes(), ""
+    candidates = [name for name in names if name not in busy]
+    for _ in range(MAX_DRAWS):
+        target = dispatch.draw(probe, candidates, context.now(), context.rng)
+        if target is None:
+            break
+        reason = await _why_unfit(context, probe, target.node, only_dead=waiting is not None)
+        if not reason:
+            return target
+        last_reason = f"; {target.node}: {reason}"
+        candidates.remove(target.node)
+    return waiting or Blocked("NoNodeNow", f"no node that matches may be probed now{last_reason}")
+
+
+async def _why_unfit(context: OperatorContext, probe: NodeProbe, name: str, *, only_dead: bool) -> str:
+    """Why a node may not be probed, as the API server says now; empty if it may."""
+    spec, now = probe.spec, context.now()
+    try:
+        node = convert.read(await context.api.send("GET", f"/api/v1/nodes/{name}"), Node)
+    except MissingError:
+        return "it is gone"
+    if reason := node.why_unfit(spec.node_selector, spec.tolerations):
+        return reason
+    profile = await read_profile(context.api, name)
+    if only_dead and profile.status.state != DEAD:
+        return "real pods wait, and might go there"
+    is_resting = dispatch.is_resting(profile, spec.limits.node_interval_seconds, now)
+    return "it was probed within nodeIntervalSeconds" if is_resting else ""
+
+
+async def _find_waiting(context: OperatorContext) -> Blocked | None:
+    found = await list_objects(context.api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS)
+    pod = room.first_waiting(convert.read(each, Pod) for each in found)
+    return Blocked("RealPodsWait", f"real pods wait for room, such as {pod.full_name}") if pod else None
+
+
+async def _find_shortage(context: OperatorContext, probe: NodeProbe, target: Target) -> Blocked | None:
+    """What on the drawn node forbids the probe. No other is drawn: that would favour idle nodes."""
+    name = target.node
+    try:
+        there = await read_node(context.api, name)
+        wanted = notional_requests(probe, target.work, context.settings)
+        lacking = room.lacking(wanted, room.left(there.node, there.pods))
+    except MissingError:
+        return Blocked("NoNodeNow", f"the node that was drawn, {name}, is gone")
+    except FieldError as error:
+        return Blocked("RoomUnknown", f"the room of the node that was drawn, {name}, is not known: {error}")
+    if there.starting is not None:
+        pod = there.starting.full_name
+        return Blocked("RealPodStarts", f"a real pod is about to start on the node that was drawn: {pod}")
+    if lacking:
+        return Blocked(
+            "NoRoom", f"the node that was drawn, {name}, has not enough left of {', '.join(lacking)}"
+        )
+    return None

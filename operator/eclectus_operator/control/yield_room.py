@@ -1,10 +1,10 @@
-"""Which probes make way: those that are in a real pod's way, or have lost the room that they stand for.
+"""Which probe pods yield: those that block a real pod, or whose notional requests are no longer free.
 
-A probe pushes nobody out and begins only while nobody waits for room; but pods come while it runs. So as long
-as probes run, everything is looked at every second. A probe holds no room as a rule (borrowing.py), so a real
-pod starts beside it at once; the probe is ended, since its time tells of nothing any more. One that does hold
-room is ended when a pod waits for that: rather a probe ends in vain than a pod waits. But on a node that is
-believed dead no probe is in anybody's way: it gets no real work, and only a probe can tell that it lives.
+A probe starts only while no real pod waits for room, but pods arrive while it runs. So while probes run,
+there is a sync every second. A probe has zero requests as a rule (objects/zero_requests.py), so a real pod
+starts beside it at once; the probe is ended, because its run time means nothing any more. A probe that does
+reserve room is ended when a real pod waits for that room. On a node that is believed dead no probe yields:
+the node gets no real work, and only a probe can find out that it works again.
 """
 
 from __future__ import annotations
@@ -12,63 +12,55 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
+from eclectus.api.names import ROOM_ANNOTATION
+from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube import probe_room
 from eclectus.kube.requests import FieldError
-from eclectus_operator.api import MissingError, listed
-from eclectus_operator.control import node_pods
-from eclectus_operator.control.context import Means, Scene
-from eclectus_operator.decide import waiting
-from eclectus_operator.decide.room import hinders, lacking, left
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.observed import Pod, Profile
+from eclectus.kubeclient.client import list_objects
+from eclectus.kubeclient.errors import MissingError
+from eclectus_operator.control.context import OperatorContext, Snapshot
+from eclectus_operator.control.nodes import read_node, read_profile
+from eclectus_operator.decide import room
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
 
-LOOK_SECONDS = 1.0  # between two looks while probes run
+RECHECK_SECONDS = 1.0  # between two syncs while probes run
 _log = logging.getLogger(__name__)
 
 
-async def in_the_way(means: Means, scene: Scene) -> set[str]:
-    """Names of the probe pods that are to make way now. Raises ApiError."""
-    running = [pod for pod in scene.pods.values() if _runs(pod)]
+async def find_yielding(context: OperatorContext, snapshot: Snapshot) -> set[str]:
+    """Names of the probe pods that must yield now. Raises ApiError."""
+    running = [pod for pod in snapshot.pods.values() if _is_running(pod)]
     if not running:
         return set()
-    scene.wake_by(means.now() + LOOK_SECONDS)
-    pending = await listed(means.api, waiting.PODS, waiting.pending())
-    wanting = [
-        resources.read(each, kube.Pod) for each in pending if waiting.lacks_room(resources.read(each, Pod))
+    snapshot.wake_by(context.now() + RECHECK_SECONDS)
+    unbound = await list_objects(context.api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS)
+    waiting = [
+        convert.read(each, kube.Pod) for each in unbound if room.is_short_of_room(convert.read(each, Pod))
     ]
-    return {pod.metadata.name for pod in running if await _is_in_the_way(means, pod, wanting)}
+    return {pod.metadata.name for pod in running if await _must_yield(context, pod, waiting)}
 
 
-async def _is_in_the_way(means: Means, probe: Pod, wanting: Sequence[kube.Pod]) -> bool:
+async def _must_yield(context: OperatorContext, probe: Pod, waiting: Sequence[kube.Pod]) -> bool:
     name, annotations = probe.spec.node_name, probe.metadata.annotations or {}
-    if not wanting and probe_room.ROOM not in annotations:
+    if not waiting and ROOM_ANNOTATION not in annotations:
         return False
     try:
-        there = await node_pods.on(means, name)
+        there = await read_node(context.api, name)
     except MissingError:
         return False
-    if await _believed_dead(means, name):
+    if (await read_profile(context.api, name)).status.state == DEAD:
         return False
     try:
         pods = there.pods
-        if lacking(probe_room.said(annotations), left(there.node, pods)):
+        if room.lacking(probe_room.said(annotations), room.left(there.node, pods)):
             return True
-        return bool(wanting) and hinders(probe.metadata.uid, there.node, pods, wanting)
+        return bool(waiting) and room.blocks_any(probe.metadata.uid, there.node, pods, waiting)
     except FieldError as error:
-        _log.warning(
-            "the room of node %s is not known, and probes there make way for nobody: %s", name, error
-        )
+        _log.warning("the room of node %s is not known, so no probe yields there: %s", name, error)
         return False
 
 
-async def _believed_dead(means: Means, node: str) -> bool:
-    try:
-        found = await means.api.send("GET", f"{resources.PROFILES_PATH}/{node}")
-    except MissingError:
-        return False
-    return resources.read(found, Profile).status.state == "Dead"
-
-
-def _runs(pod: Pod) -> bool:
+def _is_running(pod: Pod) -> bool:
     return bool(pod.spec.node_name) and pod.status.phase == "Running" and not pod.metadata.deletion_timestamp

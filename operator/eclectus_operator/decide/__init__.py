@@ -1,1 +1,1 @@
-"""Pure decisions: observed state in, next steps and status out."""
+"""Pure decisions: observed objects in; next steps, outcomes and status out."""

@@ -1,26 +1,33 @@
-"""What a restart finds: the pods in the cluster joined with the intents written down before each create.
+"""Which pods belong to which recorded runs: after a restart, and in every sync.
 
-    in cluster   intended
-    yes          yes       adopt
-    yes          no        orphan: delete after a grace period, and only if it is this instance's own
-    no           yes       lost: create it again under the same name (409: adopt), or give it up
-    not ours     yes       taken: the name belongs to somebody else, so a create would meet 409 for ever
-    not ours     no        left alone
+    in cluster   recorded
+    yes          yes       adopted
+    yes          no        orphan: delete it after a grace period, and only if it is this instance's own
+    no           yes       lost: create it again under the same name (409: adopt it), or give the run up
+    foreign      yes       taken: a pod that is not ours has the name, so a create would always meet 409
+    foreign      no        left alone
 
-The order of a create is: write the intent, create the pod, record the result. Wherever a crash falls, one
-line of the table settles it. List the pods first and read the intents afterwards: the other way round, a
-pod created in between would look like an orphan, while this way it merely looks lost and meets a 409.
+A pod is created in this order: record the run, create the pod, record the pod. Wherever a crash falls, one
+line of the table applies. Pods must be listed before the records are read: otherwise a pod created in between
+would look like an orphan; this way it looks lost, and its creation meets 409.
 """
+
+from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from eclectus_operator.objects.names import NotOurs, ProbeId, recognised
+from eclectus.api.common import time_seconds
+from eclectus.api.node_probe import NodeProbe
+from eclectus.api.probe_names import NotOurs, ProbeId, recognised
+from eclectus_operator.objects import pods
+from eclectus_operator.objects.observed import Pod
+from eclectus_operator.settings import Settings
 
 
 @dataclass(frozen=True)
 class Intent:
-    """A pod that was to be created, as written down before."""
+    """The pod of a recorded run."""
 
     namespace: str
     probe: ProbeId
@@ -40,7 +47,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Adopted:
-    """An intent and the pod that fulfils it."""
+    """A recorded run's pod that exists."""
 
     intent: Intent
     pod: Observed
@@ -48,7 +55,7 @@ class Adopted:
 
 @dataclass(frozen=True)
 class Taken:
-    """An intent whose name a pod bears that is not ours."""
+    """A recorded run whose pod's name a foreign pod has."""
 
     intent: Intent
     pod: Observed
@@ -57,10 +64,10 @@ class Taken:
 
 @dataclass(frozen=True)
 class Join:
-    """The answer, each part in the order of what it was made from.
+    """The result, each part in the order of the input.
 
-    `orphans` are to be deleted now, with their uid as precondition. `young` are orphans still within
-    their grace period: ask again later.
+    `orphans` are to be deleted now, with their uid as precondition. `young` are orphans still within the
+    grace period: check them again later.
     """
 
     adopted: tuple[Adopted, ...]
@@ -72,27 +79,44 @@ class Join:
 
 def join(
     intents: Iterable[Intent],
-    observed: Iterable[Observed],
+    listed: Iterable[Observed],
     instance: str,
     now_seconds: float,
     grace_seconds: float,
 ) -> Join:
-    """Settle what a predecessor left, for one instance."""
-    pods = {(pod.namespace, pod.name): pod for pod in observed}
+    """Join the recorded runs with the pods of one instance."""
+    by_name = {(pod.namespace, pod.name): pod for pod in listed}
     adopted, lost, taken = [], [], []
     for intent in intents:
-        pod = pods.pop((intent.namespace, intent.probe.name), None)
+        pod = by_name.pop((intent.namespace, intent.probe.name), None)
         if pod is None:
             lost.append(intent)
         elif (found := recognised(pod.name, pod.labels, instance)) == intent.probe:
             adopted.append(Adopted(intent, pod))
         else:
             taken.append(Taken(intent, pod, _difference(found)))
-    ours = [pod for pod in pods.values() if isinstance(recognised(pod.name, pod.labels, instance), ProbeId)]
-    orphans = [pod for pod in ours if not pod.deleting]  # one on its way out needs no second delete
+    ours = [
+        pod for pod in by_name.values() if isinstance(recognised(pod.name, pod.labels, instance), ProbeId)
+    ]
+    orphans = [pod for pod in ours if not pod.deleting]  # a terminating pod needs no second delete
     old = [pod for pod in orphans if now_seconds - pod.created_seconds >= grace_seconds]
     young = [pod for pod in orphans if now_seconds - pod.created_seconds < grace_seconds]
     return Join(tuple(adopted), tuple(old), tuple(young), tuple(lost), tuple(taken))
+
+
+def intents_of(probe: NodeProbe, settings: Settings) -> list[Intent]:
+    """The recorded runs of a NodeProbe, as the pods that should exist."""
+    return [
+        Intent(settings.namespace, pods.identity(probe, run, settings.instance)) for run in probe.status.runs
+    ]
+
+
+def observed(pod: Pod) -> Observed:
+    """A pod, as `join` takes it."""
+    meta = pod.metadata
+    created = time_seconds(meta.creation_timestamp) if meta.creation_timestamp else 0.0
+    is_deleting = meta.deletion_timestamp is not None
+    return Observed(meta.namespace, meta.name, meta.uid, meta.labels or {}, created, is_deleting)
 
 
 def _difference(found: ProbeId | NotOurs) -> str:

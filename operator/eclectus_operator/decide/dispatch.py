@@ -1,10 +1,10 @@
-"""When the next probe of a NodeProbe is due, and where it may run.
+"""When the next run of a NodeProbe is due, and on which node.
 
-Rosella's dispatcher, by the formulas of `eclectus.maths.probing`: a Poisson stream, each probe to a node
-drawn uniformly. A probe that finds its node or the cluster busy is not put off but dropped: the next is due
-soon enough.
+Rosella's benchmark dispatcher, by the formulas of `eclectus.maths.probing`: runs form
+a Poisson process, each on a node drawn uniformly. A run that finds its node or the cluster busy is dropped,
+not postponed: the next one is due soon enough.
 
-The times are memoryless, so nothing of them need survive a crash.
+The times are memoryless, so none of them has to survive a crash.
 """
 
 from __future__ import annotations
@@ -16,42 +16,41 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.api.node_probe import Load, NodeProbe, ProbeClass
+from eclectus.api.node_profile import NodeProfile
 from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
-from eclectus_operator.objects import times
-from eclectus_operator.objects.observed import Profile
-from eclectus_operator.objects.resources import Load, NodeProbe, Work
 
-LOAD_SECONDS = 600.0  # what the scheduler said longer ago is not used
+LOAD_SECONDS = 600.0  # an older `status.load` is ignored
 HOUR = 3600.0
 
 
 @dataclass(frozen=True)
-class Held:
-    """Why no probe is started now, as a condition says it."""
+class Blocked:
+    """Why no run is started now: reason and message of a condition."""
 
     reason: str
     message: str
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Which node to measure, by name, and with which work."""
+class Target:
+    """What to measure: a node, by name, and a class of work."""
 
     node: str
-    work: Work
+    work: ProbeClass
 
 
 @dataclass(frozen=True)
 class Due:
-    """When the next probe is due (seconds since the epoch), and the rate (1/s) at which that was drawn."""
+    """When the next run is due (seconds since the epoch), and the rate (1/s) for which that was drawn."""
 
     at: float
     rate: float
 
 
 def rate(probe: NodeProbe, now: float) -> float:
-    """Probes a second: a share of the spare capacity, or the floor where the scheduler has said nothing."""
-    limits, load = probe.spec.limits, _load(probe, now)
+    """Runs per second: a share of the spare capacity; `leastPerHour` while the load is unknown."""
+    limits, load = probe.spec.limits, _fresh_load(probe, now)
     least, most = limits.least_per_hour / HOUR, limits.per_hour / HOUR
     if load is None:
         return least
@@ -59,10 +58,10 @@ def rate(probe: NodeProbe, now: float) -> float:
 
 
 def due(old: Due | None, rate_now: float, now: float, rng: Random) -> Due | None:
-    """When the next one is due, now that the rate is this; None if never.
+    """When the next run is due at the present rate; None if never.
 
-    A time that was drawn at another rate is stretched from now on, which for an exponential time gives
-    exactly the law of the new rate.
+    A time that was drawn for another rate is rescaled from now on, which for exponential times gives exactly
+    the distribution of the new rate.
     """
     if rate_now <= 0:
         return None
@@ -73,30 +72,29 @@ def due(old: Due | None, rate_now: float, now: float, rng: Random) -> Due | None
     return Due(now + (old.at - now) * old.rate / rate_now, rate_now)
 
 
-def cell(probe: NodeProbe, names: Sequence[str], now: float, rng: Random) -> Cell | None:
-    """One of the nodes, drawn uniformly, and a class by its share of what comes; None without nodes."""
+def draw(probe: NodeProbe, names: Sequence[str], now: float, rng: Random) -> Target | None:
+    """A node, uniformly, and a class in proportion to its share of the arriving work; None without nodes."""
     drawn = draw_cell(rng, np.arange(len(names)), _shares(probe, now))
-    return None if drawn is None else Cell(names[drawn[0]], probe.spec.classes[drawn[1]])
+    return None if drawn is None else Target(names[drawn[0]], probe.spec.classes[drawn[1]])
 
 
-def rests(profile: Profile, interval: float, now: float) -> bool:
-    """Whether a node was probed less than `interval` seconds ago."""
+def is_resting(profile: NodeProfile, interval: float, now: float) -> bool:
+    """Whether the last run on the node began less than `interval` seconds ago."""
     last = profile.status.last_probe
-    return last is not None and now - times.seconds(last.begun_time) < interval
+    return last is not None and last.begun_time is not None and now - last.begun_time.timestamp() < interval
 
 
 def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
-    """The share of each class in the work that comes; one nothing was said of counts like the mean."""
-    load, names = _load(probe, now), [work.name for work in probe.spec.classes]
-    said = {each.name: each.share for each in (load.classes if load else ()) if each.name in names}
-    if sum(said.values()) == 0:
+    """The share of each class in the arriving work; a class without one counts as the mean of the others."""
+    load, names = _fresh_load(probe, now), [work.name for work in probe.spec.classes]
+    known = {each.name: each.share for each in (load.classes if load else ()) if each.name in names}
+    if sum(known.values()) == 0:
         return np.ones(len(names))
-    usual = sum(said.values()) / len(said)
-    return np.array([said.get(name, usual) for name in names])
+    mean = sum(known.values()) / len(known)
+    return np.array([known.get(name, mean) for name in names])
 
 
-def _load(probe: NodeProbe, now: float) -> Load | None:
-    """What the scheduler has lately said."""
+def _fresh_load(probe: NodeProbe, now: float) -> Load | None:
     load = probe.status.load
-    fresh = load is not None and now - times.seconds(load.observed_time) <= LOAD_SECONDS
-    return load if fresh else None
+    is_fresh = load is not None and now - load.observed_time.timestamp() <= LOAD_SECONDS
+    return load if is_fresh else None

@@ -1,20 +1,20 @@
-"""What is counted of probes: how each ended, and in which stage. docs/metrics.md lists it."""
+"""The operator's metrics: runs by how and in which stage they ended. docs/metrics.md lists them."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
 
-from eclectus_operator.decide.stages import MADE_WAY
-from eclectus_operator.objects.resources import EndedBy, Outcome
+from eclectus.api.node_probe import EndedBy, Outcome
+from eclectus_operator.decide.stages import YIELDED
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
 
-# A `_created` series beside each other one doubles the page and tells nobody anything.
+# A `_created` series for each other one would double the page.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
 class Metrics:
-    """Counted where kopf runs, read where /metrics is asked for: prometheus_client locks both."""
+    """Counted in kopf's thread, read in the health server's: prometheus_client locks both."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -23,15 +23,15 @@ class Metrics:
         )
 
     def ended(self, outcome: Outcome) -> None:
-        """A run has ended, and is counted in its NodeProbe's status too."""
-        self._probes.labels(_word(outcome), outcome.stage).inc()
+        """Count a run that has ended; its NodeProbe's status counts it too."""
+        self._probes.labels(_label(outcome), outcome.stage).inc()
 
     def expose(self) -> bytes:
-        """The text of /metrics."""
+        """The page /metrics."""
         return generate_latest(self.registry)
 
 
-def _word(outcome: Outcome) -> str:
-    if outcome.reason == MADE_WAY:
-        return "made_way"
+def _label(outcome: Outcome) -> str:
+    if outcome.reason == YIELDED:
+        return "yielded"
     return "succeeded" if outcome.succeeded else _FAILURES[outcome.ended_by]

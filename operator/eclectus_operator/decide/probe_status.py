@@ -1,4 +1,4 @@
-"""What stands in a NodeProbe's status and in a NodeProfile after each step. Pure: values in, values out."""
+"""The status of a NodeProbe, and the patch of a NodeProfile, after each step. Pure."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eclectus_operator.decide.dispatch import Held
-from eclectus_operator.objects import resources, times
-from eclectus_operator.objects.observed import Node
-from eclectus_operator.objects.resources import Condition, NodeProbe, Outcome, ProbeStatus, Run
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import Condition, NodeProbe, NodeProbeStatus, Outcome, Run
+from eclectus_operator.decide.dispatch import Blocked
+from eclectus_operator.objects import convert
 
 READY, PROBING = "Ready", "Probing"
-_MESSAGE = 2000  # characters of a condition's message: an author reads no more
+_MESSAGE_CHARACTERS = 2000  # of a condition's message: enough for a reader
 
 
-def begun(status: ProbeStatus, node: str, class_name: str, now: float) -> tuple[ProbeStatus, Run]:
-    """A new run is written down, under the next number."""
-    run = Run(status.next_number, node, class_name, times.text(now))
+def begun(status: NodeProbeStatus, node: str, class_name: str, now: float) -> tuple[NodeProbeStatus, Run]:
+    """A new run has begun, under the next number."""
+    run = Run(status.next_number, node, class_name, time_text(now))
     after = replace(
         status,
         next_number=run.number + 1,
@@ -29,18 +29,18 @@ def begun(status: ProbeStatus, node: str, class_name: str, now: float) -> tuple[
     return after, run
 
 
-def noted(status: ProbeStatus, run: Run, uid: str) -> ProbeStatus:
+def pod_seen(status: NodeProbeStatus, run: Run, uid: str) -> NodeProbeStatus:
     """The pod of a run was seen."""
     return _with_run(status, replace(run, pod_uid=uid))
 
 
-def ended(status: ProbeStatus, run: Run, outcome: Outcome) -> ProbeStatus:
+def ended(status: NodeProbeStatus, run: Run, outcome: Outcome) -> NodeProbeStatus:
     """A run has ended."""
     return _with_run(status, replace(run, outcome=outcome))
 
 
-def forgotten(status: ProbeStatus, run: Run) -> ProbeStatus:
-    """A run that has ended, and whose pod is gone, is counted and taken out."""
+def finished(status: NodeProbeStatus, run: Run) -> NodeProbeStatus:
+    """A run has ended and its pod is gone: it is counted and removed."""
     left = tuple(each for each in status.runs if each.number != run.number)
     succeeded = run.outcome is not None and run.outcome.succeeded
     return replace(
@@ -52,31 +52,42 @@ def forgotten(status: ProbeStatus, run: Run) -> ProbeStatus:
     )
 
 
-def accepted(probe: NodeProbe, now: float) -> ProbeStatus:
-    """The spec is understood and obeyed."""
-    words = "no more probes are started" if probe.spec.suspend else "probes are started as the limits allow"
+def accepted(probe: NodeProbe, now: float) -> NodeProbeStatus:
+    """The spec is valid."""
+    message = "no more probes are started" if probe.spec.suspend else "probes are started as the limits allow"
     reason = "Suspended" if probe.spec.suspend else "Accepted"
-    ready = Condition(READY, "True", reason, times.text(now), words, probe.metadata.generation)
-    return replace(told(probe.status, ready), observed_generation=probe.metadata.generation)
+    ready = Condition(READY, "True", reason, time_text(now), message, probe.metadata.generation)
+    return replace(with_condition(probe.status, ready), observed_generation=probe.metadata.generation)
 
 
-def rejected(status: ProbeStatus, generation: int, problems: Iterable[str], now: float) -> ProbeStatus:
-    """The spec cannot be obeyed."""
-    words = "; ".join(problems)[:_MESSAGE]
-    ready = Condition(READY, "False", "InvalidSpec", times.text(now), words, generation)
-    return replace(told(status, ready), observed_generation=generation)
+def rejected(
+    status: NodeProbeStatus, generation: int, problems: Iterable[str], now: float
+) -> NodeProbeStatus:
+    """The spec is invalid."""
+    message = "; ".join(problems)[:_MESSAGE_CHARACTERS]
+    ready = Condition(READY, "False", "InvalidSpec", time_text(now), message, generation)
+    return replace(with_condition(status, ready), observed_generation=generation)
 
 
-def probing(probe: NodeProbe, status: ProbeStatus, held: Held | None, now: float) -> ProbeStatus:
-    """Whether the probe that was due was started."""
-    generation, moment = probe.metadata.generation, times.text(now)
-    if held is None:
-        return told(status, Condition(PROBING, "True", "Started", moment, "the last one due was", generation))
-    return told(status, Condition(PROBING, "False", held.reason, moment, held.message, generation))
+def probing(
+    probe: NodeProbe, status: NodeProbeStatus, blocked: Blocked | None, now: float
+) -> NodeProbeStatus:
+    """The run that was due was started, or blocked."""
+    generation, moment = probe.metadata.generation, time_text(now)
+    if blocked is None:
+        return with_condition(
+            status,
+            Condition(
+                PROBING, "True", "Started", moment, "the last run that was due was started", generation
+            ),
+        )
+    return with_condition(
+        status, Condition(PROBING, "False", blocked.reason, moment, blocked.message, generation)
+    )
 
 
-def told(status: ProbeStatus, new: Condition) -> ProbeStatus:
-    """A condition is as given. Other words for the same reason and generation are not worth a write."""
+def with_condition(status: NodeProbeStatus, new: Condition) -> NodeProbeStatus:
+    """The status with this condition. Only its message changing is not worth a write."""
     old = next((each for each in status.conditions if each.type == new.type), None)
     if old and old.status == new.status:
         if (old.reason, old.observed_generation) == (new.reason, new.observed_generation):
@@ -86,21 +97,13 @@ def told(status: ProbeStatus, new: Condition) -> ProbeStatus:
     return replace(status, conditions=tuple(sorted((*others, new), key=lambda each: each.type)))
 
 
-def new_profile(node: Node) -> dict[str, Any]:
-    """A NodeProfile without content, owned by its node so that it goes with it."""
-    name, uid = node.metadata.name, node.metadata.uid
-    owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
-    metadata = {"name": name, "ownerReferences": [owner]}
-    return {"apiVersion": resources.API_VERSION, "kind": "NodeProfile", "metadata": metadata}
-
-
 def profile_patch(probe: str, run: Run) -> dict[str, Any]:
     """A merge patch of a NodeProfile's status: how the last run on its node ended."""
-    outcome = resources.written(run.outcome) if run.outcome else {}
+    outcome = convert.written(run.outcome) if run.outcome else {}
     head = {"probe": probe, "number": run.number, "class": run.class_name, "begunTime": run.begun_time}
-    empty = {"seconds": None, "rate": None}  # of the run before, which a merge would leave
+    empty = {"seconds": None, "rate": None}  # a merge patch would keep those of the run before
     return {"status": {"lastProbe": {**empty, **head, **outcome}}}
 
 
-def _with_run(status: ProbeStatus, run: Run) -> ProbeStatus:
+def _with_run(status: NodeProbeStatus, run: Run) -> NodeProbeStatus:
     return replace(status, runs=tuple(run if each.number == run.number else each for each in status.runs))

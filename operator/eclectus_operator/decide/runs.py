@@ -1,30 +1,29 @@
-"""What is to be done for one run: a table of what is written down and what is in the cluster.
+"""The next step of a run: a table of what its NodeProbe's status records and what is in the cluster.
 
-    written down      its pod                what to do
-    begun             none                   create it, under the same name; too late for that: lost
-    begun             there                  write down that it was seen
-    begun             another's by the name  end it: the name is taken
-    seen              none                   end it: somebody deleted it
-    seen              under way              wait; when its stage is overdue, end it
-    seen              in a real pod's way    end it
-    seen              has ended              end it
-    ended             there                  delete it
-    ended             none                   tell the node's profile, and forget the run
+    recorded          its pod                  next step
+    begun             none                     create it under the same name; after schedulingSeconds: lost
+    begun             exists                   record its uid
+    begun             another's of that name   end: the name is taken
+    seen              none                     end: somebody deleted it
+    seen              in progress              wait; when its stage is overdue, end
+    seen              blocks a real pod        end: it yields
+    seen              has ended                end
+    ended             exists                   delete it
+    ended             none                     write the node's profile, and remove the run
 
-Every line leaves what a crash after it needs: a pod is created only for a run that is written down, and
-deleted only when its outcome is. A run whose pod was ever seen is never created again, so that no probe
-runs twice.
+Whatever a crash after a step needs is recorded: a pod is created only for a run that is recorded, and deleted
+only when the outcome is. A run whose pod was ever seen is not created again, so no probe runs twice.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from eclectus.api.common import time_seconds, time_text
+from eclectus.api.node_probe import Deadlines, Outcome, Run
 from eclectus_operator.decide import stages
-from eclectus_operator.decide.stages import Sight, Stage
-from eclectus_operator.objects import times
+from eclectus_operator.decide.stages import Stage, StageSince
 from eclectus_operator.objects.observed import Pod
-from eclectus_operator.objects.resources import Deadlines, Outcome, Run
 
 
 @dataclass(frozen=True)
@@ -33,98 +32,105 @@ class Create:
 
 
 @dataclass(frozen=True)
-class Note:
-    """Write down that the pod is there."""
+class RecordPod:
+    """Record that the pod exists."""
 
     uid: str
 
 
 @dataclass(frozen=True)
 class End:
-    """Write down how it ended."""
+    """Record the outcome."""
 
     outcome: Outcome
 
 
 @dataclass(frozen=True)
 class Delete:
-    """Delete the pod; `at_once`: without waiting for its node to say that it is gone."""
+    """Delete the pod; `at_once`: without waiting for its node to confirm."""
 
     uid: str
     at_once: bool
 
 
 @dataclass(frozen=True)
-class Forget:
-    """Tell the node's profile the outcome, and take the run out of status."""
+class Finish:
+    """Write the outcome into the node's profile, and remove the run from the status."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Nothing to do before `until`, seconds since the epoch, unless something happens."""
+    """Nothing to do before `until`, seconds since the epoch, unless an event arrives."""
 
     until: float
 
 
-Step = Create | Note | End | Delete | Forget | Wait
+Step = Create | RecordPod | End | Delete | Finish | Wait
 
 
-def without_pod(run: Run, deadlines: Deadlines, now: float, *, wanted: bool) -> Step:
-    """The step for a run that has no pod; `wanted`: its class is still asked for."""
+def without_pod(run: Run, deadlines: Deadlines, now: float, *, is_wanted: bool) -> Step:
+    """The step of a run without a pod. `is_wanted`: the NodeProbe still asks for its class."""
     if run.outcome is not None:
-        return Forget()
-    age = now - times.seconds(run.begun_time)
+        return Finish()
+    age = now - time_seconds(run.begun_time)
     if run.pod_uid:
         return End(_lost("its pod is gone: somebody deleted it", "PodDeleted", Stage.RUNNING, now))
-    if not wanted:
+    if not is_wanted:
         return End(_lost("it is not asked for any more", "Withdrawn", Stage.CREATING, now))
     if age >= deadlines.scheduling_seconds:
         return End(_lost(f"no pod was created for {age:.0f} s", "Lost", Stage.CREATING, now))
     return Create()
 
 
-def taken(run: Run, reason: str, now: float) -> Step:
-    """The step for a run whose name a pod bears that is not ours: it is left alone."""
+def name_taken(run: Run, reason: str, now: float) -> Step:
+    """The step of a run whose pod's name a foreign pod has; that pod is left alone."""
     if run.outcome is not None:
-        return Forget()
+        return Finish()
     return End(_lost(f"the name of its pod is taken: {reason}", "NameTaken", Stage.CREATING, now))
 
 
 def with_pod(
-    run: Run, pod: Pod, seen: Sight, deadlines: Deadlines, now: float, *, measured: bool, hinders: bool
+    run: Run,
+    pod: Pod,
+    stage: StageSince,
+    deadlines: Deadlines,
+    now: float,
+    *,
+    is_unit: bool,
+    must_yield: bool,
 ) -> Step:
-    """The step for a run and its pod.
+    """The step of a run with a pod.
 
-    `measured`: it is the built-in benchmark; `hinders`: real pods need its room.
+    `is_unit`: it is the built-in benchmark; `must_yield`: real pods need its room.
     """
-    late = stages.overdue(seen, deadlines, now)
+    is_late = stages.is_overdue(stage, deadlines, now)
     if run.outcome is not None:
-        if seen.stage is Stage.DELETING and not late:
-            return Wait(seen.since + deadlines.deleting_seconds)
-        # Nothing runs of a pod that has ended; of one that should be gone its node does not speak.
-        at_once = seen.stage in (Stage.DELETING, Stage.SUCCEEDED, Stage.FAILED)
+        if stage.stage is Stage.DELETING and not is_late:
+            return Wait(stage.since + deadlines.deleting_seconds)
+        # Nothing of an ended pod runs any more; of one that should be gone, its node does not answer.
+        at_once = stage.stage in (Stage.DELETING, Stage.SUCCEEDED, Stage.FAILED)
         return Delete(pod.metadata.uid, at_once)
     if not run.pod_uid:
-        return Note(pod.metadata.uid)
-    if hinders and seen.stage is Stage.RUNNING:
-        return End(stages.made_way(pod, now))
-    return _under_way(pod, seen, deadlines, now, measured=measured)
+        return RecordPod(pod.metadata.uid)
+    if must_yield and stage.stage is Stage.RUNNING:
+        return End(stages.yielded(pod, now))
+    return _in_progress(pod, stage, deadlines, now, is_unit=is_unit)
 
 
-def _under_way(pod: Pod, seen: Sight, deadlines: Deadlines, now: float, *, measured: bool) -> Step:
-    if pod.status.phase == "Succeeded" or seen.stage is Stage.FAILED:
-        return End(stages.ended_by_itself(pod, now, measured=measured))
-    if seen.stage is Stage.DELETING:  # and so it failed, or will
+def _in_progress(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float, *, is_unit: bool) -> Step:
+    if pod.status.phase == "Succeeded" or stage.stage is Stage.FAILED:
+        return End(stages.ended_by_itself(pod, now, is_unit=is_unit))
+    if stage.stage is Stage.DELETING:  # a terminating pod has failed, or will
         return End(_lost("somebody deleted its pod", "PodDeleted", Stage.DELETING, now))
-    if stages.overdue(seen, deadlines, now):
-        return End(stages.ended_by_us(pod, seen, deadlines, now))
-    return Wait(seen.since + (stages.deadline(seen.stage, deadlines) or 0.0))
+    if stages.is_overdue(stage, deadlines, now):
+        return End(stages.ended_by_operator(pod, stage, deadlines, now))
+    return Wait(stage.since + (stages.deadline(stage.stage, deadlines) or 0.0))
 
 
 def refused(message: str, now: float) -> End:
-    """The step for a run whose pod the API server does not accept."""
+    """The step of a run whose pod the API server does not accept."""
     return End(_lost(message, "Refused", Stage.CREATING, now))
 
 
 def _lost(message: str, reason: str, stage: Stage, now: float) -> Outcome:
-    return Outcome(False, stage, reason, message, "Other", times.text(now))
+    return Outcome(False, stage, reason, message, "Other", time_text(now))

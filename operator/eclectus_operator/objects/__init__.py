@@ -1,1 +1,1 @@
-"""The Kubernetes objects that the operator reads and writes."""
+"""The Kubernetes objects that the operator reads and writes, and what is valid in a NodeProbe."""

@@ -1,7 +1,7 @@
 """Image references: `registry:5000/a/b:1@sha256:…`, parsed as the distribution specification says.
 
 The first component is a registry if it has a dot, a colon or a capital letter, or is `localhost`;
-otherwise it belongs to the path. So a colon may be a port or begin a tag, and only the slash after it tells.
+otherwise it belongs to the path. A colon precedes a port if a slash follows it, else a tag.
 """
 
 import re
@@ -20,12 +20,12 @@ _DIGEST = re.compile(r"([a-z0-9]+(?:[.+_-][a-z0-9]+)*):([a-f0-9]{32,})")
 
 
 class ImageError(ValueError):
-    """The reference cannot be understood; the message says which part, and what it may be."""
+    """The reference is invalid; the message says which part, and what it may be."""
 
 
 @dataclass(frozen=True)
 class Image:
-    """The parts as written; empty where the reference leaves one away."""
+    """The parts as written; empty where the reference omits one."""
 
     registry: str
     path: str
@@ -33,7 +33,7 @@ class Image:
     digest: str
 
     def __str__(self) -> str:
-        """The reference again."""
+        """The reference."""
         registry = f"{self.registry}/" if self.registry else ""
         tag = f":{self.tag}" if self.tag else ""
         digest = f"@{self.digest}" if self.digest else ""
@@ -41,7 +41,7 @@ class Image:
 
     @property
     def pulled(self) -> str:
-        """What a node pulls: the default registry filled in, and `latest` where there is no tag or digest."""
+        """What a node pulls: with the default registry, and `latest` where there is no tag or digest."""
         registry = self.registry or DEFAULT_REGISTRY
         official = registry == DEFAULT_REGISTRY and "/" not in self.path
         path = f"library/{self.path}" if official else self.path
@@ -77,7 +77,7 @@ def _check(reference: str, path: str) -> None:
         if not _COMPONENT.fullmatch(component):
             raise ImageError(
                 f"image {reference!r}: {component!r} in the path must be lower-case letters and digits, "
-                "parted by single dots, one or two underscores, or dashes"
+                "separated by single dots, one or two underscores, or dashes"
             )
     if len(reference.partition("@")[0]) > NAME_CHARACTERS:
         raise ImageError(f"image {reference!r}: the name is longer than {NAME_CHARACTERS} characters")

@@ -1,4 +1,4 @@
-"""Pods, nodes and profiles as the operator sees them: only the fields it asks about, as frozen values."""
+"""Pods, events and nodes as typed values, with only the fields that the operator reads."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 
-from eclectus_operator.objects.names import RUN
-from eclectus_operator.objects.resources import LastProbe, Toleration
+from eclectus.api.names import NO_PROBES_LABEL, RUN_ID_LABEL
+from eclectus.api.node_probe import Toleration
 
-NO_PROBES = "eclectus.dev/no-probes"
+ALL_PODS_PATH = "/api/v1/pods"
 
 
-class PodMeta(Struct, frozen=True, rename="camel"):
-    """Of a pod's metadata."""
+class Metadata(Struct, frozen=True, rename="camel"):
+    """Metadata of a pod or a node."""
 
     name: str
     namespace: str = ""
@@ -25,20 +25,20 @@ class PodMeta(Struct, frozen=True, rename="camel"):
 
 
 class Waiting(Struct, frozen=True):
-    """Why a container does not run yet."""
+    """The state of a container that does not run yet."""
 
     reason: str = ""
     message: str = ""
 
 
 class Started(Struct, frozen=True, rename="camel"):
-    """A container that runs."""
+    """The state of a container that runs."""
 
     started_at: str | None = None
 
 
 class Ended(Struct, frozen=True, rename="camel"):
-    """A container that has run. `message` is what it said at its end."""
+    """The state of a container that has ended. `message` is its termination message."""
 
     exit_code: int = 0
     reason: str = ""
@@ -48,7 +48,7 @@ class Ended(Struct, frozen=True, rename="camel"):
 
 
 class ContainerState(Struct, frozen=True):
-    """One of the three, or none."""
+    """At most one of the three is set."""
 
     waiting: Waiting | None = None
     running: Started | None = None
@@ -56,7 +56,7 @@ class ContainerState(Struct, frozen=True):
 
 
 class ContainerStatus(Struct, frozen=True):
-    """One container."""
+    """The status of a container."""
 
     name: str
     image: str = ""
@@ -81,7 +81,7 @@ class PodCondition(Struct, frozen=True, rename="camel"):
 
 
 class PodSpec(Struct, frozen=True, rename="camel"):
-    """Of a pod's spec."""
+    """The spec of a pod."""
 
     node_name: str = ""
     containers: tuple[Container, ...] = ()
@@ -89,7 +89,7 @@ class PodSpec(Struct, frozen=True, rename="camel"):
 
 
 class PodStatus(Struct, frozen=True, rename="camel"):
-    """Of a pod's status."""
+    """The status of a pod."""
 
     phase: str = "Pending"
     reason: str = ""
@@ -101,22 +101,32 @@ class PodStatus(Struct, frozen=True, rename="camel"):
 class Pod(Struct, frozen=True):
     """A pod."""
 
-    metadata: PodMeta
+    metadata: Metadata
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
     @property
     def is_probe(self) -> bool:
-        """Whether it bears the label of a probe, whoever's."""
-        return RUN in (self.metadata.labels or {})
+        """Whether it has the label of a probe pod, of whatever operator."""
+        return RUN_ID_LABEL in (self.metadata.labels or {})
+
+    @property
+    def is_real(self) -> bool:
+        """Whether it is neither a probe nor terminating."""
+        return not self.is_probe and not self.metadata.deletion_timestamp
+
+    @property
+    def full_name(self) -> str:
+        """`namespace/name`."""
+        return f"{self.metadata.namespace}/{self.metadata.name}"
 
     def condition(self, kind: str) -> PodCondition | None:
-        """Its condition of a type."""
+        """Its condition of this type."""
         return _of_type(self.status.conditions, kind)
 
 
 class PodEvent(Struct, frozen=True, rename="camel"):
-    """A Kubernetes event about a pod. Times stand in different fields, by who wrote it."""
+    """A Kubernetes event about a pod. Which field has the time depends on the API that wrote it."""
 
     reason: str = ""
     message: str = ""
@@ -126,41 +136,27 @@ class PodEvent(Struct, frozen=True, rename="camel"):
 
     @property
     def moment(self) -> str:
-        """When it was seen last."""
+        """When it happened last; empty if no field says so."""
         return self.last_timestamp or self.event_time or self.first_timestamp or ""
 
 
 class Taint(Struct, frozen=True):
-    """A node's reason to keep pods away."""
+    """A taint of a node."""
 
     key: str
     effect: str
     value: str = ""
 
 
-class NodeMeta(Struct, frozen=True):
-    """Of a node's metadata."""
-
-    name: str
-    uid: str = ""
-    labels: Mapping[str, str] | None = None
-
-
-class NodeHead(Struct, frozen=True):
-    """A node without spec and status."""
-
-    metadata: NodeMeta
-
-
 class NodeSpec(Struct, frozen=True):
-    """Of a node's spec."""
+    """The spec of a node."""
 
     unschedulable: bool = False
     taints: tuple[Taint, ...] | None = None
 
 
 class NodeStatus(Struct, frozen=True):
-    """Of a node's status."""
+    """The status of a node."""
 
     conditions: tuple[PodCondition, ...] | None = None
 
@@ -168,47 +164,34 @@ class NodeStatus(Struct, frozen=True):
 class Node(Struct, frozen=True):
     """A node."""
 
-    metadata: NodeMeta
+    metadata: Metadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
-    def unfit(self, selector: Mapping[str, str], tolerations: Iterable[Toleration]) -> str:
-        """Why no probe may run here; empty when one may."""
+    def why_unfit(self, selector: Mapping[str, str], tolerations: Iterable[Toleration]) -> str:
+        """Why no probe may run here; empty if one may."""
         labels = self.metadata.labels or {}
         ready = _of_type(self.status.conditions, "Ready")
         if any(labels.get(key) != value for key, value in selector.items()):
             return "the node selector does not match"
-        if NO_PROBES in labels:
-            return f"it has the label {NO_PROBES}"
+        if NO_PROBES_LABEL in labels:
+            return f"it has the label {NO_PROBES_LABEL}"
         if self.spec.unschedulable:
             return "it is cordoned"
         if ready is None or ready.status != "True":
             return "it is not ready"
-        kept_away = [taint for taint in self.spec.taints or () if not _tolerated(taint, tolerations)]
-        return f"it has the taint {kept_away[0].key}" if kept_away else ""
-
-
-class ProfileStatus(Struct, frozen=True, rename="camel"):
-    """Of a profile's status."""
-
-    state: str = "Unknown"
-    last_probe: LastProbe | None = None
-
-
-class Profile(Struct, frozen=True):
-    """A NodeProfile, as far as it says how its node is and when it was probed."""
-
-    status: ProfileStatus = ProfileStatus()
+        untolerated = [taint for taint in self.spec.taints or () if not _is_tolerated(taint, tolerations)]
+        return f"it has the taint {untolerated[0].key}" if untolerated else ""
 
 
 def _of_type(conditions: Iterable[PodCondition] | None, kind: str) -> PodCondition | None:
     return next((each for each in conditions or () if each.type == kind), None)
 
 
-def _tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether a taint keeps no pod with these tolerations away.
+def _is_tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
+    """Whether pods with these tolerations may run on a node with the taint.
 
-    `Lt` and `Gt` are taken as not tolerating: then a probe less is made, and never one too many.
+    `Lt` and `Gt` count as not tolerating: better no probe than one on a forbidden node.
     """
     if taint.effect == "PreferNoSchedule":
         return True

@@ -1,38 +1,45 @@
 """From a run to its pod.
 
-The pod goes through the scheduler, pinned to its node by a required affinity, instead of being bound here:
-so taints are respected, and what it holds is accounted for. As a rule that is nothing but a place among the
-node's pods (borrowing.py). It meets the `restricted` Pod Security standard, has no ServiceAccount token, and
-is owned by its NodeProbe, so that Kubernetes removes it with it.
+The pod is not bound here but by the scheduler, with a required node affinity to its node: so taints are
+respected, and what it requests is accounted for. As a rule that is nothing but one of the node's `pods`
+(zero_requests.py). The pod meets the `restricted` Pod Security standard, has no ServiceAccount token, and is
+owned by its NodeProbe, so that Kubernetes deletes it together with that.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from eclectus.api.names import (
+    API_VERSION,
+    CLASS_LABEL,
+    NODE_ANNOTATION,
+    NODE_PROBE,
+    PROBE_LABEL,
+    ROOM_ANNOTATION,
+    RUN_ID_LABEL,
+)
+from eclectus.api.node_probe import Deadlines, NodeProbe, ProbeClass, Run, SingleContainer, Unit
+from eclectus.api.probe_names import ProbeId
 from eclectus.kube import probe_room
 from eclectus.model.objects import Amounts
-from eclectus_operator.objects import resources
-from eclectus_operator.objects.names import ProbeId
-from eclectus_operator.objects.resources import Deadlines, NodeProbe, OneContainer, Run, Unit, Work
-from eclectus_operator.objects.zero_requests import borrowed, room
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import Pod
+from eclectus_operator.objects.zero_requests import shareable_requests, with_zero_requests
 from eclectus_operator.settings import Settings
 
-CLASS = "eclectus.dev/class"
-PROBE = "eclectus.dev/probe"
-NODE = "eclectus.dev/node"
 Object = dict[str, Any]
 
-# What it stands for: a core to itself, since a share of one would measure the share.
+# Notional requests of the built-in benchmark: a whole core, since a share of one would measure the share.
 UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
     "cpu": {"cpu": "1", "memory": "64Mi"},
     "memory": {"cpu": "1", "memory": "320Mi"},
     "disk": {"cpu": "500m", "memory": "128Mi", "ephemeral-storage": "256Mi"},
 }
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
-GRACE_SECONDS = 1  # a benchmark has nothing to save, and is ended when real pods need its room
+GRACE_SECONDS = 1  # a benchmark has nothing to save, and has to yield quickly
 UNPRIVILEGED: Object = {
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
@@ -40,73 +47,89 @@ UNPRIVILEGED: Object = {
 
 
 def run_id(probe_uid: str) -> str:
-    """The part of a pod's name that stands for its NodeProbe.
+    """The part of a pod's name that identifies its NodeProbe: a hash of the uid.
 
-    By uid: a NodeProbe made anew under its old name counts from 0 again, and must not meet its old pods.
+    A NodeProbe that is deleted and created again counts from 0, and must not take over its old pods.
     """
     return hashlib.sha256(probe_uid.encode()).hexdigest()[:12]
 
 
 def identity(probe: NodeProbe, run: Run, instance: str) -> ProbeId:
-    """Which pod a run has."""
+    """The identity of a run's pod."""
     return ProbeId(instance, run_id(probe.metadata.uid), run.number)
 
 
-def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
+def of_probe(pods: Iterable[Pod], probe: NodeProbe) -> list[Pod]:
+    """The pods whose label or name could be that of a run of this NodeProbe."""
+    run = run_id(probe.metadata.uid)
+    return [
+        pod
+        for pod in pods
+        if (pod.metadata.labels or {}).get(RUN_ID_LABEL) == run or f"-{run}-" in pod.metadata.name
+    ]
+
+
+def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Object:
     """The pod of a run, ready to be created."""
-    template = given(work, settings)
+    template = template_of(work, settings)
     metadata, spec = template.get("metadata", {}), template["spec"]
-    annotations = {**metadata.get("annotations", {}), NODE: run.node}
+    annotations = {**metadata.get("annotations", {}), NODE_ANNOTATION: run.node}
     if not probe.spec.reserve_room:
-        annotations[probe_room.ROOM] = probe_room.written(room(spec))
-        spec = borrowed(spec)
+        annotations[ROOM_ANNOTATION] = probe_room.written(shareable_requests(spec))
+        spec = with_zero_requests(spec)
     one = identity(probe, run, settings.instance)
-    labels = {**metadata.get("labels", {}), **one.labels, CLASS: work.name, PROBE: probe.metadata.name}
-    body: Object = {
+    own_labels = {**one.labels, CLASS_LABEL: work.name, PROBE_LABEL: probe.metadata.name}
+    return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {
             "name": one.name,
             "namespace": settings.namespace,
-            "labels": labels,
+            "labels": {**metadata.get("labels", {}), **own_labels},
             "annotations": annotations,
             "ownerReferences": [_owner(probe)],
         },
-        "spec": {
-            **spec,
-            "schedulerName": probe.spec.scheduler_name,
-            "affinity": _pinned(run.node),
-            "tolerations": [*spec.get("tolerations", []), *map(resources.written, probe.spec.tolerations)],
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": GRACE_SECONDS,
-            "activeDeadlineSeconds": last_net_seconds(probe.spec.deadlines),
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "securityContext": _pod_security(spec),
-            "containers": [_closed(each) for each in spec["containers"]],
-        },
+        "spec": _spec(spec, probe, run.node, settings),
+    }
+
+
+def _spec(spec: Object, probe: NodeProbe, node: str, settings: Settings) -> Object:
+    """The template's spec with everything that the operator sets."""
+    tolerations = [*spec.get("tolerations", []), *map(convert.written, probe.spec.tolerations)]
+    body: Object = {
+        **spec,
+        "schedulerName": probe.spec.scheduler_name,
+        "affinity": _pinned(node),
+        "tolerations": tolerations,
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": GRACE_SECONDS,
+        "activeDeadlineSeconds": active_deadline_seconds(probe.spec.deadlines),
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "securityContext": _pod_security(spec),
+        "containers": [_restricted(each) for each in spec["containers"]],
     }
     if "initContainers" in spec:
-        body["spec"]["initContainers"] = [_closed(each) for each in spec["initContainers"]]
+        body["initContainers"] = [_restricted(each) for each in spec["initContainers"]]
     if settings.priority_class:
-        body["spec"]["priorityClassName"] = settings.priority_class
+        body["priorityClassName"] = settings.priority_class
     if settings.pull_secrets and "imagePullSecrets" not in spec:
-        body["spec"]["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets.split(",")]
+        body["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets.split(",")]
     return body
 
 
-def stands_for(probe: NodeProbe, work: Work, settings: Settings) -> Amounts:
-    """What must be left on a node for a probe that holds no room; nothing for one that reserves it."""
-    return () if probe.spec.reserve_room else room(given(work, settings)["spec"])
+def notional_requests(probe: NodeProbe, work: ProbeClass, settings: Settings) -> Amounts:
+    """What must be left on a node for a probe with zero requests; empty for one that reserves its room."""
+    return () if probe.spec.reserve_room else shareable_requests(template_of(work, settings)["spec"])
 
 
-def last_net_seconds(deadlines: Deadlines) -> int:
-    """For the kubelet, should the operator be away: all that a pod may take on its node."""
+def active_deadline_seconds(deadlines: Deadlines) -> int:
+    """All that a pod may take on its node: the kubelet ends it then, even while no operator runs."""
     return int(deadlines.pulling_seconds + deadlines.starting_seconds + deadlines.running_seconds)
 
 
-def given(work: Work, settings: Settings) -> Object:
-    """What a class asks for, as a pod template."""
+def template_of(work: ProbeClass, settings: Settings) -> Object:
+    """The pod template of a class."""
     if work.unit is not None:
         return {"spec": _unit(work.unit, settings.unit_image)}
     if work.run is not None:
@@ -115,8 +138,8 @@ def given(work: Work, settings: Settings) -> Object:
     return template
 
 
-def container(run: OneContainer) -> Object:
-    """One container. An absent command or args is the image's own; `shell` wraps, and nothing else does."""
+def container(run: SingleContainer) -> Object:
+    """One container. Without command or args the image's own are used; only `shell` wraps the command."""
     body: Object = {"name": "main", "image": run.image}
     if run.command is not None:
         body["command"] = ["/bin/sh", "-c", *run.command] if run.shell else list(run.command)
@@ -145,8 +168,8 @@ def _unit(unit: Unit, image: str) -> Object:
     return spec
 
 
-def _closed(one: Object) -> Object:
-    """A container without privileges, whose last words are kept: its own, or the end of its log."""
+def _restricted(one: Object) -> Object:
+    """A container without privileges, with a termination message: its own, or the end of its log."""
     return {
         "terminationMessagePolicy": "FallbackToLogsOnError",
         **one,
@@ -168,8 +191,8 @@ def _pinned(node: str) -> Object:
 
 def _owner(probe: NodeProbe) -> Object:
     return {
-        "apiVersion": resources.API_VERSION,
-        "kind": "NodeProbe",
+        "apiVersion": API_VERSION,
+        "kind": NODE_PROBE,
         "name": probe.metadata.name,
         "uid": probe.metadata.uid,
         "controller": True,

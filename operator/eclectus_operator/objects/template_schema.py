@@ -1,7 +1,8 @@
-"""The shape a pod template must have, as far as the operator looks into it or adds to it.
+"""The shape of a pod template, as far as the operator reads or extends it.
 
-The definition leaves templates open, so that they may hold whatever a pod may. What is of another shape
-than a pod's is refused before anything else is asked of it; the rest is judged when the pod is created.
+The definition of NodeProbe does not restrict templates, so that they may hold any field of a pod. A template
+of another shape than a pod's is rejected before anything else is checked; the API server validates the rest
+when the pod is created.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from eclectus_operator.objects import resources
+from eclectus_operator.objects import convert
 
 Open = dict[str, Any]
 Quantities = dict[str, str | int | float]
@@ -63,10 +64,10 @@ class _Template(Struct, frozen=True):
     metadata: _Metadata = _Metadata()
 
 
-def misshapen(template: Open) -> str:
-    """What is not of a pod template's shape, and where; empty if nothing is."""
+def shape_problem(template: Open) -> str:
+    """The first field that is not of a pod template's shape, and why; empty if there is none."""
     try:
-        resources.read(template, _Template)
-    except resources.ShapeError as error:
+        convert.read(template, _Template)
+    except convert.ShapeError as error:
         return str(error)
     return ""

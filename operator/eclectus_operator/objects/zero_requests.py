@@ -1,11 +1,11 @@
-"""A probe borrows its room: it asks for nothing, and runs in what nobody uses. Pure.
+"""Zero requests: a probe pod requests nothing, and runs on what nobody uses. Pure.
 
-A pod that asks for nothing takes nothing from what a real pod may be given, under any scheduler. Where a real
-pod comes to run beside it, the kernel prefers that: a container that asks for no processor weighs 2, one that
-asks for a core 1024. What the probe would have asked for is written on it instead, as the room that it stands
-for: it begins only where so much is left, and its time counts only while it is.
+A pod without requests takes nothing from what a scheduler may give to real pods. If a real pod comes to run
+beside it, the kernel prefers that one: the CPU weight of a container that requests no CPU is 2, of one that
+requests a core 1024. What the probe would have requested are its notional requests, in an annotation: the
+probe starts only where so much is left, and its run time counts only while it is.
 
-What cannot be had without asking, such as devices and huge pages, a probe holds like any other pod.
+What cannot be used without a request, such as devices and huge pages, a probe requests like any other pod.
 """
 
 from __future__ import annotations
@@ -17,43 +17,45 @@ from eclectus.kube import objects as kube
 from eclectus.kube.probe_room import SHARED
 from eclectus.kube.requests import requested
 from eclectus.model.objects import Amounts
-from eclectus_operator.objects import resources
+from eclectus_operator.objects import convert
 
 Object = dict[str, Any]
 Change = Callable[[Object], Object]
-"""From the resources of a container or a pod to the requests that it is to have."""
+"""From the `resources` of a container or a pod to its new requests."""
 _CONTAINERS = ("initContainers", "containers")
 
 
-def room(spec: Object) -> Amounts:
-    """What a pod of this spec asks for of what can be borrowed. Raises FieldError, ShapeError."""
-    asking = resources.read({"metadata": {}, "spec": _each(spec, _asked)}, kube.Pod)
-    return tuple((name, amount) for name, amount in requested(asking).amounts if name in SHARED)
+def shareable_requests(spec: Object) -> Amounts:
+    """The requests for resources that could be used without one. Raises FieldError, ShapeError."""
+    pod = convert.read({"metadata": {}, "spec": _change_requests(spec, _effective)}, kube.Pod)
+    return tuple((name, amount) for name, amount in requested(pod).amounts if name in SHARED)
 
 
-def borrowed(spec: Object) -> Object:
-    """The spec, asking for nothing that can be borrowed."""
-    return _each(spec, _nothing)
+def with_zero_requests(spec: Object) -> Object:
+    """The spec with requests of 0 for the resources that need no request."""
+    return _change_requests(spec, _zero)
 
 
-def _each(spec: Object, change: Change) -> Object:
+def _change_requests(spec: Object, change: Change) -> Object:
     """A pod's spec with the requests of each container, and of the pod if it has any, changed."""
-    changed = {field: [_with(one, change) for one in spec[field]] for field in _CONTAINERS if field in spec}
-    return {**(_with(spec, change) if "resources" in spec else spec), **changed}
+    changed = {
+        field: [_changed(one, change) for one in spec[field]] for field in _CONTAINERS if field in spec
+    }
+    return {**(_changed(spec, change) if "resources" in spec else spec), **changed}
 
 
-def _with(one: Object, change: Change) -> Object:
+def _changed(one: Object, change: Change) -> Object:
     resources = one.get("resources") or {}
     return {**one, "resources": {**resources, "requests": change(resources)}}
 
 
-def _asked(resources: Object) -> Object:
-    """As the API server fills it in: who gives a limit alone asks for as much."""
+def _effective(resources: Object) -> Object:
+    """As the API server defaults them: a limit without a request is also the request."""
     return {**resources.get("limits", {}), **resources.get("requests", {})}
 
 
-def _nothing(resources: Object) -> Object:
-    """Nothing, in so many words: what is left out, a limit or the namespace's default would fill in."""
-    asked = _asked(resources)
-    named = {name for name in asked if name in SHARED} | {"cpu", "memory"}
-    return {**asked, **dict.fromkeys(sorted(named), "0")}
+def _zero(resources: Object) -> Object:
+    """Explicit zeros: an absent request would be filled from a limit or from the namespace's LimitRange."""
+    requests = _effective(resources)
+    zeroed = {name for name in requests if name in SHARED} | {"cpu", "memory"}
+    return {**requests, **dict.fromkeys(sorted(zeroed), "0")}

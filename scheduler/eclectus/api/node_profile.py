@@ -1,148 +1,146 @@
-"""NodeProfile objects: what is learned of a node, as it stands in the API so that it outlives the process."""
+"""NodeProfile: what has been learned of one node, kept in the API so that it outlives the scheduler.
+
+The scheduler writes the status but for `lastProbe`, which the operator writes.
+"""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from msgspec import DecodeError, Struct, field, json
+from msgspec import DecodeError, Struct, json
 
+from eclectus.api.common import NOTABLE, ListMeta, ObjectMeta, has_changed, node_owner, rounded, time_text
+from eclectus.api.names import API_VERSION, NODE_PROFILE
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedNode, LearnedWork, NodeState
 
-PATH = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
-API_VERSION = "eclectus.dev/v1alpha1"
-KIND = "NodeProfile"
-WORK_MOST = 64  # kinds of work an object holds: those with most samples
-NOTABLE = 0.1  # relative change of a rate, absolute change of a confidence, that is worth a write
-DIGITS = 4  # of numbers that people read
+MAX_CLASSES = 64  # classes of work in one object: those with most samples
+DEAD = "Dead"
 
-_STATES: dict[str, NodeState] = {"Unknown": "unknown", "Live": "live", "Suspect": "suspect", "Dead": "dead"}
-_NAMES = {state: name for name, state in _STATES.items()}
+_STATES: dict[str, NodeState] = {"Unknown": "unknown", "Live": "live", "Suspect": "suspect", DEAD: "dead"}
+_STATE_NAMES = {state: name for name, state in _STATES.items()}
 
 
-class _Work(Struct, frozen=True):
+class ClassRate(Struct, frozen=True):
+    """What is learned of the node at one class of work; `rate` in tasks per second."""
+
     name: str
     rate: float
     samples: int
     confidence: float = 0.0
 
 
-class Probe(Struct, frozen=True, rename="camel"):
-    """How the last run of a NodeProbe there ended."""
+class LastProbe(Struct, frozen=True, rename="camel"):
+    """The last benchmark run on the node."""
 
+    probe: str = ""
+    number: int = 0
+    begun_time: datetime | None = None
     ended_time: datetime | None = None
     reason: str = ""
 
 
-class _Status(Struct, frozen=True, rename="camel"):
+class NodeProfileStatus(Struct, frozen=True, rename="camel"):
+    """`epoch` 0: no scheduler has written it yet."""
+
     epoch: int = 0
     observed_time: datetime | None = None
     state: str = "Unknown"
     speed: float = 1.0
     confidence: float = 0.0
-    classes: tuple[_Work, ...] = ()
-    last_probe: Probe | None = None
+    classes: tuple[ClassRate, ...] = ()
+    last_probe: LastProbe | None = None
 
 
-class _Metadata(Struct, frozen=True, rename="camel"):
-    name: str = ""
-    resource_version: str = ""
-    continue_: str = field(default="", name="continue")
+class NodeProfile(Struct, frozen=True):
+    """A NodeProfile; its name is the node's."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    status: NodeProfileStatus = NodeProfileStatus()
 
 
-class Profile(Struct, frozen=True):
-    """One object, as far as a scheduler reads it."""
-
-    metadata: _Metadata = _Metadata()
-    status: _Status = _Status()
-
-
-class Page(Struct, frozen=True):
+class NodeProfileList(Struct, frozen=True):
     """One page of a list."""
 
-    metadata: _Metadata = _Metadata()
-    items: tuple[Profile, ...] = ()
+    metadata: ListMeta = ListMeta()
+    items: tuple[NodeProfile, ...] = ()
 
 
-def decode_page(raw: bytes) -> Page:
-    """A page of a list. Raises MalformedError: one bad object spoils its page; the schema lets none in."""
+def decode_page(raw: bytes) -> NodeProfileList:
+    """A page of a list from its JSON.
+
+    Raises MalformedError: one malformed object makes its whole page unreadable. The definition's schema
+    admits none.
+    """
     try:
-        return json.decode(raw, type=Page)
+        return json.decode(raw, type=NodeProfileList)
     except DecodeError as error:
-        raise MalformedError("NodeProfileList", "?", "items", str(error)) from error
+        raise MalformedError(f"{NODE_PROFILE}List", "?", "items", str(error)) from error
 
 
-def known_from(profile: Profile) -> LearnedNode | None:
-    """What it says; None where nothing was ever written. Raises MalformedError."""
+def known_from(profile: NodeProfile) -> LearnedNode | None:
+    """What is learned of the node; None where no scheduler has written it yet. Raises MalformedError."""
     status, name = profile.status, profile.metadata.name
     if not status.epoch or status.observed_time is None:
         return None
     if status.state not in _STATES:
-        raise MalformedError(KIND, name, "status.state", f"{status.state!r} is none of {', '.join(_STATES)}")
+        problem = f"{status.state!r} is none of {', '.join(_STATES)}"
+        raise MalformedError(NODE_PROFILE, name, "status.state", problem)
     work = tuple(LearnedWork(each.name, each.rate, each.samples, each.confidence) for each in status.classes)
     at = status.observed_time.timestamp()
     return LearnedNode(name, status.epoch, at, _STATES[status.state], status.speed, status.confidence, work)
 
 
 def status_of(known: LearnedNode) -> dict[str, Any]:
-    """The object's status, but for `lastProbe`, which is the operator's."""
-    work = sorted(known.work, key=lambda each: (-each.samples, each.workload))[:WORK_MOST]
+    """The JSON of the status without `lastProbe`."""
+    work = sorted(known.work, key=lambda each: (-each.samples, each.workload))[:MAX_CLASSES]
     samples = sum(each.samples for each in known.work)
-    moment = datetime.fromtimestamp(known.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    observed_time = time_text(known.at)
     return {
         "epoch": known.epoch,
-        "observedTime": moment,
-        "state": _NAMES[known.state],
-        "speed": _short(known.speed),
-        "confidence": _short(known.confidence),
+        "observedTime": observed_time,
+        "state": _STATE_NAMES[known.state],
+        "speed": rounded(known.speed),
+        "confidence": rounded(known.confidence),
         "samples": samples,
         "classes": [
             {
                 "name": each.workload,
-                "rate": _short(each.rate),
+                "rate": rounded(each.rate),
                 "samples": each.samples,
-                "confidence": _short(each.confidence),
+                "confidence": rounded(each.confidence),
             }
             for each in work
         ],
-        "conditions": [_ready(known, samples, moment)],
+        "conditions": [_ready_condition(known, samples, observed_time)],
     }
 
 
 def new_object(node: str, uid: str) -> dict[str, Any]:
-    """The object without a status; it goes with its Node."""
-    owner = {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
-    metadata = {"name": node, "ownerReferences": [owner]}
-    return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
+    """The JSON of a NodeProfile without a status, owned by the Node with this uid."""
+    metadata = {"name": node, "ownerReferences": [node_owner(node, uid)]}
+    return {"apiVersion": API_VERSION, "kind": NODE_PROFILE, "metadata": metadata}
 
 
-def differs(one: LearnedNode, other: LearnedNode) -> bool:
-    """Whether people or another process would notice: a state, a tenth of a rate, twice the samples."""
-    if one.state != other.state or abs(one.confidence - other.confidence) > NOTABLE:
+def differs(old: LearnedNode, new: LearnedNode) -> bool:
+    """Whether the change is worth a write: another state, a tenth of a rate, twice the samples."""
+    if old.state != new.state or abs(old.confidence - new.confidence) > NOTABLE:
         return True
-    before = {each.workload: each for each in one.work}
-    for each in other.work:
+    before = {each.workload: each for each in old.work}
+    for each in new.work:
         was = before.get(each.workload)
-        if was is None or each.samples >= 2 * max(was.samples, 1) or _far(was.rate, each.rate):
+        if was is None or each.samples >= 2 * max(was.samples, 1) or has_changed(was.rate, each.rate):
             return True
-    return _far(one.speed, other.speed)
+    return has_changed(old.speed, new.speed)
 
 
-def _far(one: float, other: float) -> bool:
-    return abs(one - other) > NOTABLE * max(abs(one), abs(other))
-
-
-def _ready(known: LearnedNode, samples: int, moment: str) -> dict[str, Any]:
-    measured = known.state != "unknown"
+def _ready_condition(known: LearnedNode, samples: int, moment: str) -> dict[str, Any]:
+    is_measured = known.state != "unknown"
     return {
         "type": "Ready",
-        "status": "True" if measured else "False",
-        "reason": "Measured" if measured else "NoSamples",
-        "message": f"rests on {samples} samples" if measured else "nothing has run there to its end yet",
+        "status": "True" if is_measured else "False",
+        "reason": "Measured" if is_measured else "NoSamples",
+        "message": f"based on {samples} samples" if is_measured else "no task has ended on this node yet",
         "lastTransitionTime": moment,
     }
-
-
-def _short(number: float) -> float:
-    return float(f"{number:.{DIGITS}g}")

@@ -15,7 +15,7 @@ from eclectus.cli import speeds_table as view
 from eclectus.config.reading import nearest
 
 if TYPE_CHECKING:
-    from eclectus.api.node_profile import Profile
+    from eclectus.api.node_profile import NodeProfile
     from eclectus.kubeclient.client import ApiClient
     from eclectus.kubeclient.credentials import Credentials
 
@@ -67,15 +67,16 @@ async def _show(access: Credentials, output: Output, only_class: str, watch: boo
             await asyncio.sleep(WATCH_SECONDS)
 
 
-async def _listed(client: ApiClient) -> list[Profile]:
-    from eclectus.api.node_profile import PATH, decode_page
+async def _listed(client: ApiClient) -> list[NodeProfile]:
+    from eclectus.api.names import NODE_PROFILES_PATH
+    from eclectus.api.node_profile import decode_page
     from eclectus.kubeclient.errors import MissingError
 
     query = {"limit": "500"}
-    found: list[Profile] = []
+    found: list[NodeProfile] = []
     try:
         while True:
-            page = decode_page(await client.get(PATH, query))
+            page = decode_page(await client.get(NODE_PROFILES_PATH, query))
             found += page.items
             if not page.metadata.continue_:
                 return found
@@ -86,7 +87,7 @@ async def _listed(client: ApiClient) -> list[Profile]:
         ) from None
 
 
-def _spelled(profiles: list[Profile], output: Output, only_class: str) -> str:
+def _spelled(profiles: list[NodeProfile], output: Output, only_class: str) -> str:
     found = view.rows(profiles, only_class)
     if only_class and not found:
         known = sorted({each.name for profile in profiles for each in profile.status.classes})

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from statistics import median
 from typing import Any
 
-from eclectus.api.node_profile import Probe, Profile
+from eclectus.api.node_profile import LastProbe, NodeProfile
 
 NOTHING = "-"
 CLASSES_SHOWN = 4  # columns of a plain table; the others with -o wide
@@ -15,7 +15,7 @@ CLASSES_SHOWN = 4  # columns of a plain table; the others with -o wide
 Row = dict[str, Any]
 
 
-def rows(profiles: Sequence[Profile], only_class: str = "") -> list[Row]:
+def rows(profiles: Sequence[NodeProfile], only_class: str = "") -> list[Row]:
     """One mapping a node, the slowest first; `relative` is to the median node of the class, 1.0 = typical."""
     middle = _medians(profiles)
     found = [_row(profile, middle, only_class) for profile in profiles if profile.status.epoch]
@@ -37,7 +37,7 @@ def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterato
         yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
 
 
-def _row(profile: Profile, middle: dict[str, float], only_class: str) -> Row:
+def _row(profile: NodeProfile, middle: dict[str, float], only_class: str) -> Row:
     status = profile.status
     return {
         "node": profile.metadata.name,
@@ -60,11 +60,11 @@ def _row(profile: Profile, middle: dict[str, float], only_class: str) -> Row:
     }
 
 
-def _probe(last: Probe | None) -> Row | None:
+def _probe(last: LastProbe | None) -> Row | None:
     return None if last is None else {"endedTime": _moment(last.ended_time), "reason": last.reason}
 
 
-def _medians(profiles: Sequence[Profile]) -> dict[str, float]:
+def _medians(profiles: Sequence[NodeProfile]) -> dict[str, float]:
     rates: dict[str, list[float]] = {}
     for profile in profiles:
         for each in profile.status.classes:

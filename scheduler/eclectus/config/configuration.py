@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from eclectus.api.names import API_VERSION
 from eclectus.config.document import read_yaml
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
 from eclectus.config.reading import join, nearest, read, read_mapping, show
@@ -13,7 +14,6 @@ from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile
 from eclectus.model.errors import SettingsError
 
-API_VERSION = "eclectus.dev/v1alpha1"
 KIND = "SchedulerConfiguration"
 BYTES_MOST = 1 << 20
 

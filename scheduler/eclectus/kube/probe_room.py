@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 import msgspec
 
+from eclectus.api.names import ROOM_ANNOTATION
 from eclectus.kube.requests import FieldError, amounts, parsed
 from eclectus.model.objects import Amounts
 
-ROOM = "eclectus.dev/room"
 SHARED = ("cpu", "memory", "ephemeral-storage")
 """What a container can use without having asked for it; anything else it gets only if it asks."""
-_FIELD = f"metadata.annotations[{ROOM}]"
+_FIELD = f"metadata.annotations[{ROOM_ANNOTATION}]"
 
 
 def written(room: Amounts) -> str:
@@ -27,7 +27,7 @@ def written(room: Amounts) -> str:
 
 def said(annotations: Mapping[str, str]) -> Amounts:
     """What stands there; nothing where there is no such annotation. Raises FieldError."""
-    text = annotations.get(ROOM)
+    text = annotations.get(ROOM_ANNOTATION)
     if text is None:
         return ()
     try:

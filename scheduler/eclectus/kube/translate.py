@@ -12,6 +12,7 @@ from datetime import datetime
 from math import nan
 from typing import Any, cast
 
+from eclectus.api.names import CLASS_LABEL, ESTIMATED_SECONDS, JOB_WORK_SECONDS, PATH_SECONDS, RUN_ID_LABEL
 from eclectus.kube import constraints, objects, probe_room
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
@@ -20,15 +21,6 @@ from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Spec, Task
 
-CLASS_LABEL = "eclectus.dev/class"
-PROBE_LABEL = "eclectus.dev/run-id"  # the operator's, on the pods of its probes
-"""A pod's label that names its kind of work, where the images do not tell."""
-ESTIMATE = "eclectus.dev/estimated-seconds"
-"""A pod's annotation: how long it is believed to run on an average node."""
-PATH = "eclectus.dev/path-seconds"
-"""A pod's annotation: the longest chain of work from its start to the end of its job, itself included."""
-JOB_WORK = "eclectus.dev/job-work-seconds"
-"""A pod's annotation: its job's work not begun when the pod was submitted, the pod's own included."""
 _SECONDS_MOST = 1e9  # thirty years: a longer estimate is a slip
 _WORK_MOST = 1e13  # ten thousand pods at a time for as long
 
@@ -98,9 +90,9 @@ def _task(pod: Pod, asked: Spec) -> Task:
         started=started,
         finished=finished,
         reported=_reported(status),
-        estimate=_seconds_said(meta, ESTIMATE),
-        path=_seconds_said(meta, PATH),
-        job_work=_seconds_said(meta, JOB_WORK, _WORK_MOST),
+        estimate=_seconds_said(meta, ESTIMATED_SECONDS),
+        path=_seconds_said(meta, PATH_SECONDS),
+        job_work=_seconds_said(meta, JOB_WORK_SECONDS, _WORK_MOST),
         notional_requests=probe_room.said(meta.annotations) if asked.probe else (),
     )
 
@@ -118,7 +110,7 @@ def _spec(pod: Pod) -> Spec:
         tolerations=constraints.tolerations(spec),
         host_ports=constraints.host_ports(spec),
         long_running=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
-        probe=PROBE_LABEL in pod.metadata.labels,
+        probe=RUN_ID_LABEL in pod.metadata.labels,
         unsupported=unsupported(spec),
     )
 

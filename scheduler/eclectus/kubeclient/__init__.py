@@ -1,1 +1,1 @@
-"""The client of the API server: HTTP, watch lines, credentials, errors, leader election, health server."""
+"""The client of the API server: HTTP, credentials, errors, back-off, leader election, health server."""

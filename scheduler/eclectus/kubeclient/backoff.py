@@ -1,4 +1,4 @@
-"""Waiting ever longer, and never in step with others."""
+"""Exponential back-off with jitter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from random import Random
 
 
 class Backoff:
-    """Waits that double from `least` to `most` seconds, each drawn between half of it and all of it."""
+    """Waits that double from `least` to `most` seconds; each is drawn uniformly from its upper half."""
 
     def __init__(self, least: float, most: float, rng: Random) -> None:
         self._least, self._most, self._rng = least, most, rng
@@ -18,5 +18,5 @@ class Backoff:
         return ceiling * (0.5 + 0.5 * self._rng.random())
 
     def reset(self) -> None:
-        """All is well again: start from the shortest wait."""
+        """Start from the shortest wait again, after a success."""
         self._next = self._least

@@ -1,4 +1,8 @@
-"""A thin client: one keep-alive pool, a time limit on every request, errors by what the caller does next."""
+"""HTTP requests to the API server: one keep-alive pool, a time limit on every request.
+
+`ApiClient` exchanges bytes, for callers that decode into their own types; `ObjectClient` exchanges JSON
+objects.
+"""
 
 from __future__ import annotations
 
@@ -6,45 +10,43 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
-import orjson
+import msgspec
 
-from eclectus.kubeclient.credentials import TOKEN_SECONDS, Credentials
-from eclectus.kubeclient.errors import (
-    ApiError,
-    ConflictError,
-    MissingError,
-    NotDoneError,
-    RejectedError,
-    StaleError,
-    UnsureError,
-)
+from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
+from eclectus.kubeclient.errors import NotDoneError, UnsureError, error_from
 
 JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
-CONNECT_SECONDS = 5.0  # an API server that takes no connection in this time is as good as down
+METADATA_LIST = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
+CONNECT_SECONDS = 5.0  # an API server that accepts no connection for this long counts as down
+PAGE_ITEMS = 500
 Query = Mapping[str, str]
+Object = dict[str, Any]
 
 _log = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def connected(credentials: Credentials, seconds: float) -> AsyncIterator[ApiClient]:
+async def connected(
+    credentials: Credentials, seconds: float, user_agent: str = "eclectus"
+) -> AsyncIterator[ApiClient]:
     """A client for the length of an `async with` block; `seconds` is the time limit of a request."""
     endpoint = credentials.endpoint
     session = aiohttp.ClientSession(
         endpoint.url + "/",
-        # limit=0: callers bound what is in flight, and a bind must never queue behind a watch.
+        # limit=0: callers bound what is in flight, and a bind must not wait for a connection behind a watch.
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=75, ssl=endpoint.tls or True),
         cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"User-Agent": "eclectus", "Accept": JSON, "Accept-Encoding": "identity"},
+        headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
         trust_env=False,
         proxy=endpoint.proxy,
     )
     async with session:
-        renewal = asyncio.create_task(_keep_fresh(credentials), name="token")
+        renewal = asyncio.create_task(_renew_forever(credentials), name="token")
         try:
             yield ApiClient(session, credentials, seconds)
         finally:
@@ -59,7 +61,7 @@ class ApiClient:
         self._session, self._credentials, self._seconds = session, credentials, seconds
 
     async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
-        """GET; the body. Raises ApiError."""
+        """The body of a GET's answer. Raises ApiError."""
         return await self.send("GET", path, query=query, seconds=seconds)
 
     async def send(
@@ -70,102 +72,137 @@ class ApiClient:
         *,
         query: Query | None = None,
         content_type: str = JSON,
+        accept: str = JSON,
         seconds: float | None = None,
     ) -> bytes:
-        """One request; the body of its answer. `seconds` until its answer counts as lost. Raises ApiError."""
+        """The body of one request's answer; `seconds` overrides the time limit. Raises ApiError."""
         limit = aiohttp.ClientTimeout(total=seconds or self._seconds, connect=CONNECT_SECONDS)
+        headers = {"Content-Type": content_type, "Accept": accept}
         options: dict[str, Any] = {"params": query, "timeout": limit}
         if body is not None:
-            options["data"] = orjson.dumps(body)
-        status, headers, answer = await self._exchange(method, path, content_type, options)
-        if status == 401:  # refused before it was handled, so asking again is safe
-            await self._credentials.refresh()
-            status, headers, answer = await self._exchange(method, path, content_type, options)
+            options["data"] = msgspec.json.encode(body)
+        status, answered, answer = await self._exchange(method, path, headers, options)
+        if status == 401:  # refused before it was handled, so it is safe to repeat
+            await _renew(self._credentials)
+            status, answered, answer = await self._exchange(method, path, headers, options)
         if status >= 400:
-            raise failure(f"{method} {path}", status, answer, headers)
+            raise error_from(f"{method} {path}", status, answer, answered)
         return answer
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, *, silence: float) -> AsyncIterator[aiohttp.StreamReader]:
-        """A watch: its body as it comes; UnsureError when nothing comes for `silence` seconds."""
+        """A watch's body as it arrives. Raises ApiError; UnsureError after `silence` seconds of nothing."""
         limit = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=silence)
-        what = f"WATCH {path}"
-        with translated(what):
+        what, headers = f"WATCH {path}", {"Content-Type": JSON, "Accept": JSON}
+        with _translated_errors(what):
             async with self._request(
-                "GET", path, JSON, params=query, timeout=limit, read_bufsize=2**20
+                "GET", path, headers, params=query, timeout=limit, read_bufsize=2**20
             ) as response:
                 if response.status >= 400:
                     if response.status == 401:
-                        await self._credentials.refresh()
-                    raise failure(what, response.status, await response.read(), response.headers)
+                        await _renew(self._credentials)
+                    raise error_from(what, response.status, await response.read(), response.headers)
                 yield response.content
 
     async def _exchange(
-        self, method: str, path: str, content_type: str, options: dict[str, Any]
+        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        with translated(f"{method} {path}"):
-            async with self._request(method, path, content_type, **options) as response:
+        with _translated_errors(f"{method} {path}"):
+            async with self._request(method, path, headers, **options) as response:
                 return response.status, response.headers, await response.read()
 
-    def _request(self, method: str, path: str, content_type: str, **options: Any) -> Any:
+    def _request(self, method: str, path: str, headers: dict[str, str], **options: Any) -> Any:
         return self._session.request(
             method,
             path.lstrip("/"),
-            headers={**self._credentials.headers(), "Content-Type": content_type},
+            headers={**self._credentials.headers, **headers},
             server_hostname=self._credentials.endpoint.server_name,
-            allow_redirects=False,  # a token goes to the address it was given for, and nowhere else
+            allow_redirects=False,  # a token is sent to no other address than the one it was given for
             **options,
         )
 
 
-async def _keep_fresh(credentials: Credentials) -> None:
-    while True:
-        await asyncio.sleep(TOKEN_SECONDS)
+class ObjectApi(Protocol):
+    """Requests that exchange JSON objects."""
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Query | None = None,
+        *,
+        metadata_only: bool = False,
+        seconds: float | None = None,
+    ) -> Object:
+        """One request; a PATCH is a merge patch. `metadata_only`: a list without specs. Raises ApiError."""
+
+
+class ObjectClient:
+    """An ObjectApi over an ApiClient."""
+
+    def __init__(self, client: ApiClient) -> None:
+        self._client = client
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Query | None = None,
+        *,
+        metadata_only: bool = False,
+        seconds: float | None = None,
+    ) -> Object:
+        """See ObjectApi. An answer that is no JSON object is an UnsureError."""
+        answer = await self._client.send(
+            method,
+            path,
+            body,
+            query=query,
+            content_type=MERGE_PATCH if method == "PATCH" else JSON,
+            accept=METADATA_LIST if metadata_only else JSON,
+            seconds=seconds,
+        )
         try:
-            await credentials.refresh()
-        except Exception:  # a plugin may fail in any way; the token we hold may still be good
-            _log.exception("the token could not be renewed; the old one stays in use")
+            return msgspec.json.decode(answer, type=dict[str, Any])
+        except msgspec.DecodeError as error:
+            message = f"the answer is no JSON object: {error}"
+            raise UnsureError(f"{method} {path}", message=message) from error
+
+
+async def list_objects(api: ObjectApi, path: str, query: Query | None = None) -> list[Object]:
+    """All items of a list, read page by page. Raises ApiError."""
+    items: list[Object] = []
+    page_query = {**(query or {}), "limit": str(PAGE_ITEMS)}
+    while True:
+        page = await api.send("GET", path, query=page_query)
+        items += page.get("items") or []
+        token = page.get("metadata", {}).get("continue")
+        if not token:
+            return items
+        page_query["continue"] = token
+
+
+async def _renew_forever(credentials: Credentials) -> None:
+    while True:
+        await asyncio.sleep(RENEWAL_SECONDS)
+        await _renew(credentials)
+
+
+async def _renew(credentials: Credentials) -> None:
+    try:
+        await credentials.refresh()
+    except Exception:  # a plugin may fail in any way; the present token may still be valid
+        _log.exception("the token could not be renewed; the old one stays in use")
 
 
 @contextmanager
-def translated(what: str) -> Iterator[None]:
-    """The transport's exceptions in our words: was it never sent, or do we not know?"""
+def _translated_errors(what: str) -> Iterator[None]:
+    """The transport's exceptions as ApiError: a request without a connection was never sent."""
     try:
         yield
     except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
         raise NotDoneError(what, message=f"no connection: {error}") from error
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise UnsureError(what, message=f"no answer: {error or type(error).__name__}") from error
-
-
-def failure(what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
-    """The error for an answer of 400 and above."""
-    message = _message(body)
-    match status:
-        case 429:
-            return NotDoneError(what, status, message, retry_after(headers))
-        case 404:
-            return MissingError(what, status, message)
-        case 409:
-            return ConflictError(what, status, message)
-        case 410:
-            return StaleError(what, status, message)
-        case _ if status >= 500 or status == 408:
-            return UnsureError(what, status, message)
-        case _:
-            return RejectedError(what, status, message)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks us to wait. It may also be a date, which the API server never sends."""
-    value = headers.get("Retry-After", "")
-    return float(value) if value.isdigit() else None
-
-
-def _message(body: bytes) -> str:
-    """The words of a Status object, or the start of whatever a proxy in between has said."""
-    try:
-        answer = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return body[:200].decode(errors="replace")
-    return str(answer.get("message") or answer.get("reason") or "") if isinstance(answer, dict) else ""

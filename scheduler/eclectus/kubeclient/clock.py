@@ -1,4 +1,4 @@
-"""Time that never runs backwards."""
+"""Monotonic time."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import time
 
 
 def elapsed() -> float:
-    """Seconds since some fixed moment, counting the time a machine was suspended.
+    """Seconds since some fixed moment, including the time for which the machine was suspended.
 
-    CLOCK_MONOTONIC stands still while a laptop or a virtual machine sleeps; a leader that woke up
-    would believe that its lease had only just been renewed.
+    CLOCK_MONOTONIC stops while a laptop or a virtual machine sleeps: a leader that wakes up would believe
+    that it had only just renewed its lease.
     """
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 class Clock:
-    """Seconds since the epoch as they were at the start, moved on by a clock nobody can set."""
+    """Seconds since the epoch: the wall clock at the start, advanced by the monotonic clock."""
 
     def __init__(self) -> None:
         self._offset = time.time() - elapsed()
 
     def now(self) -> float:
-        """Seconds since the epoch, monotone."""
+        """Seconds since the epoch; never decreases."""
         return elapsed() + self._offset

@@ -1,8 +1,8 @@
-"""Who we are to the API server, and how we know that it is the API server.
+"""The address of the API server, how to trust it, and how the client authenticates.
 
-The `kubernetes` package reads kubeconfigs (exec plugins, OIDC and merging included) and in-cluster
-ServiceAccounts; nothing else of it is used. It is imported when asked for, because that costs a fifth
-of a second and 20 MB.
+`load` uses the `kubernetes` package, but only to read kubeconfigs (exec plugins, OIDC and merging included)
+and in-cluster ServiceAccounts. It is imported when it is called, because the import takes a fifth of a second
+and 20 MB; the operator, which has its own source of credentials, does without it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import ssl
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -17,11 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
-from yaml import YAMLError
-
 from eclectus.kubeclient.errors import CredentialsError
 
-TOKEN_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often at most
+RENEWAL_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often
 
 
 @dataclass(frozen=True)
@@ -35,26 +34,28 @@ class Endpoint:
 
 
 class Credentials:
-    """The endpoint, and the header that says who we are, renewed as tokens rotate."""
+    """The endpoint and the authentication headers of every request.
 
-    def __init__(self, endpoint: Endpoint, configuration: Any = None) -> None:
+    `headers` are empty where a client certificate authenticates. `renew` reads them again from their source;
+    it runs in a thread, since a plugin may be slow.
+    """
+
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        headers: Mapping[str, str] | None = None,
+        renew: Callable[[], Mapping[str, str]] | None = None,
+    ) -> None:
         self.endpoint = endpoint
-        self._configuration = configuration
-        self._refreshing = asyncio.Lock()
-
-    def headers(self) -> dict[str, str]:
-        """What every request carries; empty where a client certificate speaks for us."""
-        token = self._configuration.api_key.get("BearerToken") if self._configuration else None
-        # The package writes the scheme in lower case, which some proxies do not take.
-        return {"Authorization": "Bearer " + token.split(" ", 1)[-1]} if token else {}
+        self.headers = headers or {}
+        self._renew = renew
+        self._renewing = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Read the token again where its source says it is time; off the loop, since a plugin may be slow."""
-        hook = getattr(self._configuration, "refresh_api_key_hook", None)
-        if hook is None:
-            return
-        async with self._refreshing:
-            await asyncio.to_thread(hook, self._configuration)
+        """Renew the headers. Raises whatever their source raises; the old ones stay in use then."""
+        if self._renew is not None:
+            async with self._renewing:
+                self.headers = await asyncio.to_thread(self._renew)
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> Credentials:
@@ -64,9 +65,10 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Credenti
     """
     from kubernetes.client import Configuration
     from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
+    from yaml import YAMLError
 
     configuration = Configuration()
-    configuration.proxy = None  # only the kubeconfig's proxy-url counts, not a stray variable
+    configuration.proxy = None  # only the kubeconfig's proxy-url counts, not an environment variable
     try:
         if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
             load_incluster_config(configuration)  # type: ignore[no-untyped-call]
@@ -75,13 +77,31 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Credenti
             load_kube_config(file, context, configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, YAMLError) as error:
         raise CredentialsError(f"{kubeconfig or 'default credentials'}: {error}") from error
-    return Credentials(_endpoint(configuration), configuration)
+    return from_configuration(_endpoint(configuration), configuration)
+
+
+def from_configuration(endpoint: Endpoint, configuration: Any) -> Credentials:
+    """Credentials with the token of a `kubernetes.client.Configuration`, renewed by its own hook."""
+    hook = getattr(configuration, "refresh_api_key_hook", None)
+
+    def renew() -> Mapping[str, str]:
+        if hook is not None:
+            hook(configuration)
+        return _headers(configuration)
+
+    return Credentials(endpoint, _headers(configuration), renew)
+
+
+def _headers(configuration: Any) -> dict[str, str]:
+    token = configuration.api_key.get("BearerToken")
+    # The package writes the scheme in lower case, which some proxies do not accept.
+    return {"Authorization": "Bearer " + token.split(" ", 1)[-1]} if token else {}
 
 
 def _endpoint(configuration: Any) -> Endpoint:
     url = configuration.host.rstrip("/")
     proxy = configuration.proxy
-    if proxy and _needs_no_proxy(urlsplit(url).hostname or ""):
+    if proxy and _bypasses_proxy(urlsplit(url).hostname or ""):
         proxy = None
     return Endpoint(url, _tls(configuration), configuration.tls_server_name or None, proxy)
 
@@ -103,9 +123,9 @@ def _tls(configuration: Any) -> ssl.SSLContext | None:
     return context
 
 
-def _needs_no_proxy(host: str) -> bool:
+def _bypasses_proxy(host: str) -> bool:
     try:
-        local = ip_address(host).is_loopback
+        is_local = ip_address(host).is_loopback
     except ValueError:
-        local = host == "localhost"
-    return local or bool(proxy_bypass(host))
+        is_local = host == "localhost"
+    return is_local or bool(proxy_bypass(host))

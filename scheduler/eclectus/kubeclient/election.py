@@ -1,105 +1,108 @@
-"""Who leads, as arithmetic on one clock. Pure: Leases and times in, decisions out.
+"""Leader election by a Lease, as arithmetic on one clock. Pure: Leases and times in, decisions out.
 
-Why two replicas never lead at once. A holder counts from the moment it **sent** its last good renewal
-and stops by itself after `renew_deadline`. Another takes over no earlier than `lease_duration` after it
-**saw** that renewal, which was later than its sending. Since renew_deadline < lease_duration, the old
-leader has stopped before. Each measures its own elapsed time only: no two clocks are ever compared, and
-a process that was frozen finds, at its first look at the clock, that its time is over. Two that grab at
-once are told apart by the resourceVersion: one write succeeds. What was sent while leading ends within
-the gap, because no request may last longer than it (settings).
-
-It is here, and not with the scheduler's other talk with the API server, because the operator elects too.
+Why two replicas never lead at once. A leader counts from the moment it **sent** its last successful renewal
+and stops by itself after `renew_deadline`. A standby takes over no earlier than `lease_duration` after it
+**observed** that renewal, which was later than its sending. Since renew_deadline < lease_duration, the old
+leader has stopped before. Each measures elapsed time on its own clock only: no two clocks are ever compared,
+and a process that was suspended finds, at its first look at the clock, that its time is over. If two replicas
+try at once, the resourceVersion lets one write succeed. A request that the leader sent ends within the gap
+between the two times, because no request may last longer than it (the settings ensure that).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from msgspec import Struct
 
 
-class Terms(Protocol):
-    """The times of an election, seconds: `renew_deadline` is less than `lease_duration`."""
+@dataclass(frozen=True)
+class ElectionSettings:
+    """Which Lease, and the times in seconds: `renew_deadline` is less than `lease_duration`."""
 
-    @property
-    def lease_duration(self) -> float: ...  # noqa: D102 - the class says it
-    @property
-    def renew_deadline(self) -> float: ...  # noqa: D102
+    namespace: str
+    name: str
+    lease_duration: float
+    renew_deadline: float
+    retry_period: float
+    enabled: bool = True  # False: this process always leads
 
 
 class Lease(Struct, frozen=True):
-    """A coordination.k8s.io/v1 Lease, as far as electing needs it."""
+    """A coordination.k8s.io/v1 Lease, as far as the election reads it."""
 
     holder: str = ""
     duration: float = 0.0  # seconds, as its holder promised
-    acquired: str = ""  # MicroTime text, carried along and never computed with
+    acquired: str = ""  # a MicroTime, copied and never computed with
     renewed: str = ""
     transitions: int = 0
     version: str = ""  # resourceVersion
 
 
 class Election:
-    """One replica's view of the election."""
+    """One replica's view of the election. Times are seconds of a clock that counts suspended time too."""
 
-    def __init__(self, identity: str, terms: Terms) -> None:
-        self.identity, self._terms = identity, terms
-        self._seen: Lease | None = None  # as last seen; None: there is none
+    def __init__(self, identity: str, settings: ElectionSettings) -> None:
+        self.identity, self._settings = identity, settings
+        self._lease: Lease | None = None  # as last observed; None: there is none
         self._changed_at = 0.0  # when it last changed, on our clock
-        self._sent_at: float | None = None  # when our last good renewal was sent; None: we do not lead
+        self._sent_at: float | None = None  # when our last successful renewal was sent; None: we do not lead
 
     def leads(self, now: float) -> bool:
-        """Whether we surely lead at `now`, seconds of a clock that counts suspended time too."""
-        return self.left(now) > 0
+        """Whether this replica certainly leads at `now`."""
+        return self.seconds_left(now) > 0
 
-    def left(self, now: float) -> float:
-        """Seconds for which we surely lead on."""
-        return 0.0 if self._sent_at is None else max(self._sent_at + self._terms.renew_deadline - now, 0.0)
+    def seconds_left(self, now: float) -> float:
+        """For how long this replica certainly leads on. May be called from any thread."""
+        sent_at = self._sent_at
+        return 0.0 if sent_at is None else max(sent_at + self._settings.renew_deadline - now, 0.0)
 
     @property
     def holder(self) -> str:
-        """Who held the Lease when it was last seen."""
-        return self._seen.holder if self._seen else ""
+        """Who held the Lease when it was last observed."""
+        return self._lease.holder if self._lease else ""
 
-    def saw(self, lease: Lease | None, now: float) -> None:
-        """What a GET has shown; None: no such Lease."""
-        if lease != self._seen:
-            self._seen, self._changed_at = lease, now
+    def observed(self, lease: Lease | None, now: float) -> None:
+        """A GET has returned this Lease; None: there is no such Lease."""
+        if lease != self._lease:
+            self._lease, self._changed_at = lease, now
         if lease is None or lease.holder != self.identity:
-            self._sent_at = None  # somebody took it or removed it: whatever we thought, it is over
+            self._sent_at = None  # somebody took it or removed it: leadership is over at once
 
-    def wish(self, now: float, wall: datetime) -> Lease | None:
-        """The Lease we should write now; None: it is another's, and not over."""
-        seen = self._seen
+    def desired(self, now: float, wall: datetime) -> Lease | None:
+        """The Lease to write now; None: another replica holds it and its time is not over."""
+        lease = self._lease
         stamp = micro_time(wall)
-        duration = self._terms.lease_duration
-        if seen is None:
+        duration = self._settings.lease_duration
+        if lease is None:
             return Lease(self.identity, duration, stamp, stamp, 0)
-        if seen.holder == self.identity and self._sent_at is not None:
-            return Lease(self.identity, duration, seen.acquired, stamp, seen.transitions, seen.version)
-        free = not seen.holder or now >= self._changed_at + max(seen.duration, duration)
-        # Our own name on a Lease whose writing we never saw succeed: it counts from now, as a new term.
-        if not free and seen.holder != self.identity:
+        if lease.holder == self.identity and self._sent_at is not None:
+            return Lease(self.identity, duration, lease.acquired, stamp, lease.transitions, lease.version)
+        is_free = not lease.holder or now >= self._changed_at + max(lease.duration, duration)
+        # A Lease that names us, but whose write we never saw succeed, is acquired anew, as a new term.
+        if not is_free and lease.holder != self.identity:
             return None
-        return Lease(self.identity, duration, stamp, stamp, seen.transitions + 1, seen.version)
+        return Lease(self.identity, duration, stamp, stamp, lease.transitions + 1, lease.version)
 
-    def wrote(self, lease: Lease, sent_at: float, now: float) -> None:
-        """Our write was accepted. It counts from its sending, not from its answer."""
-        self._seen, self._changed_at = lease, now
+    def committed(self, lease: Lease, sent_at: float, now: float) -> None:
+        """The API server accepted our write. The term counts from its sending, not from its answer."""
+        self._lease, self._changed_at = lease, now
         self._sent_at = sent_at
 
     def resign(self) -> Lease | None:
-        """Stop leading at once; the Lease to write so that another need not wait, None if it is not ours."""
-        ours = self._sent_at is not None
+        """Stop leading at once. The Lease to write for a standby to take at once; None if we did not lead."""
+        is_ours = self._sent_at is not None
         self._sent_at = None
-        seen = self._seen
-        if not ours or seen is None:
+        lease = self._lease
+        if not is_ours or lease is None:
             return None
-        return Lease("", 1, seen.acquired, seen.renewed, seen.transitions, seen.version)
+        return Lease("", 1, lease.acquired, lease.renewed, lease.transitions, lease.version)
 
 
 def micro_time(wall: datetime) -> str:
-    """A MicroTime: six digits and a Z, which the API server insists on."""
+    """A MicroTime: six digits and a Z, as the API server requires."""
     return wall.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
@@ -117,7 +120,7 @@ def lease_from(found: dict[str, Any]) -> Lease:
 
 
 def lease_body(lease: Lease, namespace: str, name: str) -> dict[str, Any]:
-    """The JSON object to write; its version is a precondition where there is one."""
+    """The JSON object to write; its resourceVersion, if it has one, is a precondition."""
     metadata = {"namespace": namespace, "name": name}
     if lease.version:
         metadata["resourceVersion"] = lease.version

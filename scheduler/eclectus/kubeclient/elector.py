@@ -1,71 +1,88 @@
-"""The election's talk with the API server: read or write the Lease every retry period, whatever happens."""
+"""The election against the API server: every retry period the Lease is read or written."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from datetime import UTC, datetime
+from random import Random
 
-import orjson
-
-from eclectus.config.shell import LeaderElection
+from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.clock import elapsed
-from eclectus.kubeclient.election import Election, Lease, lease_body, lease_from
+from eclectus.kubeclient.election import Election, ElectionSettings, Lease, lease_body, lease_from
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError
-from eclectus.live.context import Means
 
-HUNG_SECONDS = 20.0  # kube-scheduler's watchdog allows as much beyond the lease's own time
-JITTER = 1.2  # standbys wait up to this many retry periods, so that they do not grab in step
+HUNG_SECONDS = 20.0  # beyond the lease duration: as long as kube-scheduler's watchdog allows
+JITTER = 1.2  # standbys wait up to this many retry periods, so that they do not try at the same moment
+REQUEST_SHARE = 0.9  # of a retry period that a request may take: so every period has its try
 
 _log = logging.getLogger(__name__)
 
 
-class Elector:
-    """Keeps trying until cancelled. `leading` is set from the first good write on; `lost` when it is over."""
+def _ignore(is_leading: bool) -> None: ...
 
-    def __init__(self, means: Means, identity: str, settings: LeaderElection) -> None:
-        self._means, self._settings = means, settings
+
+class Elector:
+    """Tries to lead until it is cancelled or has lost the Lease.
+
+    `leading` is set by the first successful write, `lost` when leadership is over. `on_change` is called with
+    True and False when leading begins and ends.
+    """
+
+    def __init__(
+        self,
+        api: ObjectApi,
+        identity: str,
+        settings: ElectionSettings,
+        rng: Random,
+        on_change: Callable[[bool], object] = _ignore,
+    ) -> None:
+        self._api, self._settings, self._rng, self._on_change = api, settings, rng, on_change
         self._election = Election(identity, settings)
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.resource_namespace}/leases"
-        self._known = False  # whether the picture is fresh enough to write without a look
-        self._talking = asyncio.Lock()
-        self._resigned = False
+        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
+        self._is_current = False  # whether the Lease is known well enough to write without a read
+        self._requests = asyncio.Lock()
+        self._has_resigned = False
         self._tried_at = elapsed()
-        self.tried = asyncio.Event()  # set when the first try is over, whoever leads now
+        self._answered_at: float | None = None
+        self.tried = asyncio.Event()  # set after the first try, whoever leads now
         self.leading = asyncio.Event()
         self.lost = asyncio.Event()
-        if not settings.leader_elect:
+        if not settings.enabled:
             self.tried.set()
             self._lead()
 
-    def surely_leads(self) -> bool:
-        """Whether anything may be written now. Asked before every bind; costs a look at the clock."""
-        return not self._settings.leader_elect or self._election.leads(elapsed())
+    def holds_lease(self) -> bool:
+        """Whether anything may be written now. Cheap, and may be called from any thread."""
+        return not self._settings.enabled or self._election.leads(elapsed())
 
     async def run(self) -> None:
-        """Acquire, then renew until it fails for too long. Returns when the Lease is lost or given back."""
-        while not self._resigned:
-            async with self._talking:
+        """Acquire the Lease and renew it. Returns when it is lost or given back."""
+        while not self._has_resigned:
+            async with self._requests:
                 await self._try()
             self.tried.set()
             if self._election.leads(elapsed()):
                 if not self.leading.is_set():
                     self._lead()
-                # No longer than we lead: the loss is told when it happens, not at the next try.
-                await asyncio.sleep(min(self._settings.retry_period, self._election.left(elapsed())))
-            elif self.leading.is_set() and not self._resigned:
-                _log.error("lost the lease", extra={"holder": self._election.holder})
-                self._means.metrics.leader.set(0)
+                # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
+                await asyncio.sleep(min(self._settings.retry_period, self._election.seconds_left(elapsed())))
+            elif self.leading.is_set() and not self._has_resigned:
+                _log.error(
+                    "lost the lease to %r", self._election.holder, extra={"holder": self._election.holder}
+                )
+                self._on_change(False)
                 self.lost.set()
                 return
             else:
-                await asyncio.sleep(self._settings.retry_period * self._means.rng.uniform(1.0, JITTER))
+                await asyncio.sleep(self._settings.retry_period * self._rng.uniform(1.0, JITTER))
 
     async def resign(self) -> None:
-        """Give the Lease back, so that the next leader need not wait for it to run out."""
-        self._resigned = True
-        self._means.metrics.leader.set(0)
-        async with self._talking:  # a renewal under way would make our last word a conflict
+        """Give the Lease back, so that the next leader need not wait until it expires."""
+        self._has_resigned = True
+        self._on_change(False)
+        async with self._requests:  # a renewal in flight would make this write a conflict
             lease = self._election.resign()
             if lease is None:
                 return
@@ -73,54 +90,63 @@ class Elector:
                 await self._write(lease)
                 _log.info("released the lease")
             except ApiError as error:
-                _log.warning("could not release the lease, it runs out by itself: %s", error)
+                _log.warning("could not release the lease, so it has to expire: %s", error)
 
     def trouble(self) -> str:
-        """What is wrong with the election; empty when it goes on."""
+        """What is wrong with the election; empty if it proceeds."""
         silent = elapsed() - self._tried_at
-        hung = self._settings.leader_elect and silent > self._settings.lease_duration + HUNG_SECONDS
-        return f"no try for {silent:.0f} s" if hung else ""
+        is_hung = self._settings.enabled and silent > self._settings.lease_duration + HUNG_SECONDS
+        return f"no try for {silent:.0f} s" if is_hung else ""
+
+    def unanswered(self) -> str:
+        """For how long the API server has not answered; empty if it has within the lease duration."""
+        if self._answered_at is None:
+            return "no answer from the API server yet"
+        silent = elapsed() - self._answered_at
+        is_silent = silent > self._settings.lease_duration
+        return f"no answer from the API server for {silent:.0f} s" if is_silent else ""
 
     async def _try(self) -> None:
-        """One look where needed, one write where due; a failure of any kind is logged and tried again."""
+        """One read where needed, one write where due. A failure is logged; the next try repeats it."""
         self._tried_at = elapsed()
         try:
-            if not self._known:
-                self._election.saw(await self._read(), elapsed())
-            self._known = False
-            wish = self._election.wish(elapsed(), datetime.now(UTC))
-            if wish is not None:
+            if not self._is_current:
+                self._election.observed(await self._read(), elapsed())
+                self._answered_at = elapsed()
+            self._is_current = False
+            lease = self._election.desired(elapsed(), datetime.now(UTC))
+            if lease is not None:
                 sent_at = elapsed()
-                self._election.wrote(await self._write(wish), sent_at, elapsed())
-                self._known = True
+                self._election.committed(await self._write(lease), sent_at, elapsed())
+                self._answered_at = elapsed()
+                self._is_current = True
         except ConflictError as error:
-            _log.info("another was faster: %s", error)
+            self._answered_at = elapsed()
+            _log.info("another replica was faster: %s", error)
         except (ApiError, ValueError) as error:
             _log.warning("lease: %s", error)
 
     async def _read(self) -> Lease | None:
         try:
-            found = await self._means.client.get(
-                f"{self._path}/{self._settings.resource_name}", seconds=self._limit
-            )
+            found = await self._api.send("GET", self._lease_path, seconds=self._request_seconds)
         except MissingError:
             return None
-        return lease_from(orjson.loads(found))
+        return lease_from(found)
 
     async def _write(self, lease: Lease) -> Lease:
-        body = lease_body(lease, self._settings.resource_namespace, self._settings.resource_name)
-        method, path = (
-            ("PUT", f"{self._path}/{self._settings.resource_name}") if lease.version else ("POST", self._path)
-        )
-        written = await self._means.client.send(method, path, body, seconds=self._limit)
-        return lease_from(orjson.loads(written))
+        body = lease_body(lease, self._settings.namespace, self._settings.name)
+        method, path = ("PUT", self._lease_path) if lease.version else ("POST", self._path)
+        return lease_from(await self._api.send(method, path, body, seconds=self._request_seconds))
 
     @property
-    def _limit(self) -> float:
-        """Seconds: less than a retry period, so that there are as many tries as the deadline has periods."""
-        return self._settings.retry_period * 0.9
+    def _lease_path(self) -> str:
+        return f"{self._path}/{self._settings.name}"
+
+    @property
+    def _request_seconds(self) -> float:
+        return self._settings.retry_period * REQUEST_SHARE
 
     def _lead(self) -> None:
         _log.info("leading", extra={"holder": self._election.identity})
-        self._means.metrics.leader.set(1)
+        self._on_change(True)
         self.leading.set()

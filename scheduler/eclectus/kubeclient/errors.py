@@ -1,59 +1,102 @@
-"""What can go wrong between us and the API server, by what the caller does next.
+"""What can go wrong with the API server, by what the caller does next.
 
 EclectusError
-├── CredentialsError     mend the kubeconfig or the ServiceAccount; nothing was started
-└── ApiError             an HTTP request did not end well
-    ├── NotDoneError     surely not done: wait `retry_after` or back off, then ask again
-    ├── UnsureError      done or not, nobody knows: look before anything else
-    ├── StaleError       410: what we know is too old to go on from: list again
-    ├── ConflictError    409: the object is not as we thought: look, then decide
-    ├── MissingError     404: it is gone
-    └── RejectedError    any other refusal: the same request will never pass; mend it or the RBAC rule
+├── CredentialsError           correct the kubeconfig or the ServiceAccount; nothing was started
+└── ApiError                   an HTTP request failed
+    ├── NotDoneError           certainly not done: wait `retry_after` or back off, then repeat the request
+    ├── UnauthenticatedError   401 even with a renewed token: not done; repeat it once the token is accepted
+    ├── UnsureError            perhaps done: read the object before anything else
+    ├── StaleError             410: the resourceVersion or continue token has expired: list again
+    ├── ConflictError          409: the object is not as the request assumed: read it, then decide
+    ├── MissingError           404: it does not exist
+    └── RejectedError          any other refusal: the same request never passes; correct it, or the RBAC rule
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
 
 from eclectus.model.errors import EclectusError
 
 
 class CredentialsError(EclectusError):
-    """No way to reach and trust the API server can be made from what was given."""
+    """The credentials name no API server that can be reached and trusted."""
 
 
 class ApiError(EclectusError):
-    """An HTTP request that did not end well; `status` is 0 when there was no answer."""
+    """A failed HTTP request; `what` is its method and path, `status` is 0 when there was no answer."""
 
     def __init__(self, what: str, status: int = 0, message: str = "") -> None:
-        super().__init__(f"{what}: {status} {message}" if status else f"{what}: {message}")
+        reason = f"{status} {message}" if status else message
+        super().__init__(f"{what}: {reason}" if reason else what)
         self.status = status
         self.message = message
 
 
 class NotDoneError(ApiError):
-    """Surely not done: throttled before it was handled, or never sent."""
+    """Throttled before it was handled, or never sent."""
 
     def __init__(
         self, what: str, status: int = 0, message: str = "", retry_after: float | None = None
     ) -> None:
         super().__init__(what, status, message)
-        self.retry_after = retry_after  # seconds the server asked us to wait
+        self.retry_after = retry_after  # seconds that the server asks the caller to wait
+
+
+class UnauthenticatedError(ApiError):
+    """The API server does not accept the token, nor the one it was renewed to."""
 
 
 class UnsureError(ApiError):
-    """Sent, and the answer was lost, late or a server's fault: it may have been done."""
+    """Sent, but the answer was lost, late, unreadable or a server error."""
 
 
 class StaleError(ApiError):
-    """The resourceVersion or the continue token is too old."""
+    """The resourceVersion or the continue token has expired."""
 
 
 class ConflictError(ApiError):
-    """The object is not as the request assumed."""
+    """The object is not as the request assumed, or its name is taken."""
 
 
 class MissingError(ApiError):
-    """The object, or its namespace, is not there."""
+    """The object, its namespace or its definition does not exist."""
 
 
 class RejectedError(ApiError):
-    """Refused for good: malformed, forbidden, or not understood."""
+    """Malformed, forbidden or not understood."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    401: UnauthenticatedError,
+    404: MissingError,
+    408: UnsureError,
+    409: ConflictError,
+    410: StaleError,
+}
+
+
+def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
+    """The error for an answer with a status of 400 or above."""
+    message = _message(body)
+    if status == 429:
+        return NotDoneError(what, status, message, retry_after(headers))
+    kind = _BY_STATUS.get(status, UnsureError if status >= 500 else RejectedError)
+    return kind(what, status, message)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that the server asks the caller to wait. HTTP also allows a date; the API server sends none."""
+    value = headers.get("Retry-After", "")
+    return float(value) if value.isdigit() else None
+
+
+def _message(body: bytes) -> str:
+    """The message of a Status object, or the start of what a proxy in between answered."""
+    try:
+        answer = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        return body[:200].decode(errors="replace")
+    return str(answer.get("message") or answer.get("reason") or "") if isinstance(answer, dict) else ""

@@ -1,37 +1,40 @@
-"""Cutting a stream of bytes into lines, however it was cut into reads."""
+"""Splitting a stream of bytes into lines."""
 
 from __future__ import annotations
 
-LONGEST_BYTES = 16 * 2**20  # etcd refuses objects beyond 1.5 MiB; what is longer is no watch event
+MAX_LINE_BYTES = 16 * 2**20  # etcd refuses objects above 1.5 MiB, so no watch event is longer
 
 
 class LineTooLongError(ValueError):
-    """More bytes without a line end than any watch event has."""
+    """The line is longer than any watch event."""
 
 
 class LineCutter:
-    """Feed it reads, get whole lines. A line that spans many reads is joined once, not once a read."""
+    """Takes reads of any size and returns whole lines; the parts of a line are joined once, at its end."""
 
-    def __init__(self, longest: int = LONGEST_BYTES) -> None:
+    def __init__(self, longest: int = MAX_LINE_BYTES) -> None:
         self._parts: list[bytes] = []
-        self._held = 0
+        self._held_bytes = 0
         self._longest = longest
 
     def feed(self, read: bytes) -> list[bytes]:
-        """The lines that are whole now, without their ends; empty lines left out."""
+        """The lines that this read completes, without their ends and without empty ones.
+
+        Raises LineTooLongError.
+        """
         head, end, rest = read.partition(b"\n")
         self._hold(head)
         if not end:
             return []
         *lines, tail = rest.split(b"\n")
         lines.insert(0, b"".join(self._parts))
-        self._parts, self._held = [], 0
+        self._parts, self._held_bytes = [], 0
         self._hold(tail)
         return [line for line in lines if line]
 
     def _hold(self, part: bytes) -> None:
-        self._held += len(part)
-        if self._held > self._longest:
+        self._held_bytes += len(part)
+        if self._held_bytes > self._longest:
             raise LineTooLongError(f"a line of more than {self._longest} bytes")
         if part:
             self._parts.append(part)

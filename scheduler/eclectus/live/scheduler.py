@@ -11,13 +11,17 @@ import uuid
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, Protocol
 
+import msgspec
+
+from eclectus.config.shell import LeaderElection
 from eclectus.config.shell import Shell as Settings
 from eclectus.engine.counters import QueueCounts
 from eclectus.framework import LearnedCell
 from eclectus.kubeclient import health
-from eclectus.kubeclient.client import ApiClient, connected
+from eclectus.kubeclient.client import ApiClient, ObjectClient, connected
 from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.credentials import Credentials
+from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import Elector
 from eclectus.live.context import Means
 from eclectus.live.inbox import Inbox
@@ -80,8 +84,14 @@ class Shell:
         self._inbox = Inbox()
         pods = Pods(ours)
         self._reflectors = [Reflector(kind, means, self._inbox, clock.now) for kind in (Nodes(), pods)]
-        self._elector = Elector(means, f"{host}_{uuid.uuid4()}", settings.leader_election)
-        leads = self._elector.surely_leads
+        self._elector = Elector(
+            ObjectClient(client),
+            f"{host}_{uuid.uuid4()}",
+            _election_settings(settings.leader_election),
+            means.rng,
+            self._metrics.leader.set,
+        )
+        leads = self._elector.holds_lease
         self._outbox = Outbox(
             Binder(means, leads, connection.request_timeout),
             Conditions(means, pods.standing.get, leads, connection),
@@ -203,7 +213,9 @@ class Shell:
     def _probes(self) -> Any:
         live = {"ping": lambda: "", "loop": self._loop.trouble, "leader-election": self._elector.trouble}
         ready = {"sync": self._unsynced, "shutdown": lambda: "shutting down" if self._stopping else ""}
-        return health.application(live, ready, self._metrics, self._learned)
+        return health.application(
+            live, ready, self._metrics.expose, {"/speeds": lambda: msgspec.json.encode(self._learned())}
+        )
 
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._reflectors)
@@ -220,6 +232,17 @@ async def run(
     """Run a scheduler; its exit code."""
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         return await Shell(engine, ours, settings, client, witnesses).run()
+
+
+def _election_settings(settings: LeaderElection) -> ElectionSettings:
+    return ElectionSettings(
+        settings.resource_namespace,
+        settings.resource_name,
+        settings.lease_duration,
+        settings.renew_deadline,
+        settings.retry_period,
+        settings.leader_elect,
+    )
 
 
 def _spare_the_collector() -> None:

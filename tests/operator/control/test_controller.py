@@ -1,12 +1,12 @@
-"""What the operator does look by look, and what it costs."""
+"""What the controller does sync by sync, and how many requests that takes."""
 
 import pytest
 
 from fake_api import NODES, PROFILES
-from probe_world import ProbeWorld, made, node_probe, running_pod, world_with
+from probe_world import ProbeWorld, created, node_probe, running_pod, world_with
 
 
-def test_probes_run_on_the_nodes_of_the_pool_and_their_profiles_say_so():
+def test_probes_run_on_the_selected_nodes_and_their_profiles_record_it():
     world = world_with()
     world.play(120)
     profiles = {path.rpartition("/")[2]: each for path, each in world.api.objects.items() if PROFILES in path}
@@ -18,22 +18,22 @@ def test_probes_run_on_the_nodes_of_the_pool_and_their_profiles_say_so():
     assert world.condition("Ready")["status"] == "True"
 
 
-def test_no_node_probe_no_probe():
+def test_without_a_node_probe_no_probe_runs():
     world = ProbeWorld()
     world.play(120)
-    assert made(world) == []
+    assert created(world) == []
     assert {method for method, _ in world.api.calls} == {"GET"}
 
 
-def test_a_calm_look_writes_nothing():
+def test_a_sync_without_changes_writes_nothing():
     world = world_with(node_probe(limits={"leastPerHour": 0, "perHour": 1}))
-    world.look()
+    world.sync()
     before = len(world.api.calls)
-    world.look()
+    world.sync()
     assert {method for method, _ in world.api.calls[before:]} == {"GET"}
 
 
-def test_a_profile_of_the_scheduler_keeps_what_it_says():
+def test_what_the_scheduler_wrote_into_a_profile_is_kept():
     world = world_with(nodes=1)
     world.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"speed": 2.0, "epoch": 7}})
     world.play(60)
@@ -41,11 +41,11 @@ def test_a_profile_of_the_scheduler_keeps_what_it_says():
     assert (status["speed"], status["epoch"], status["lastProbe"]["reason"]) == (2.0, 7, "Completed")
 
 
-def test_a_failed_benchmark_says_why_on_profile_and_in_an_event():
+def test_the_reason_of_a_failed_benchmark_is_in_the_profile_and_an_event():
     world = world_with(nodes=1)
     name = running_pod(world)
     world.end(name, "out of paper\n", code=3, reason="Error")
-    world.look()
+    world.sync()
     last = world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]
     assert (last["succeeded"], last["stage"], last["reason"], last["endedBy"]) == (
         False,
@@ -59,20 +59,20 @@ def test_a_failed_benchmark_says_why_on_profile_and_in_an_event():
     assert "out of paper" in event["note"]
 
 
-def test_a_suspended_one_starts_nothing_and_lets_what_runs_end():
+def test_a_suspended_node_probe_starts_nothing_and_lets_its_runs_end():
     world = world_with()
-    while not made(world):
-        world.look()
+    while not created(world):
+        world.sync()
         world.api.now += 1
     world.suspend()
-    count = len(made(world))
+    count = len(created(world))
     world.play(100)
-    assert len(made(world)) == count
+    assert len(created(world)) == count
     assert world.status()["succeeded"] == count
     assert world.condition("Ready")["reason"] == "Suspended"
 
 
-def test_a_probe_costs_seven_writes_however_many_nodes_there_are():
+def test_a_run_takes_seven_writes_however_many_nodes_there_are():
     counts = []
     for nodes in (3, 300):
         world = world_with(node_probe(limits={"running": 1, "nodeIntervalSeconds": 0}), nodes=nodes)
@@ -83,8 +83,8 @@ def test_a_probe_costs_seven_writes_however_many_nodes_there_are():
         world.play(60)
         before = len(world.api.calls)
         world.play(60)
-        assert {method for method, _ in world.api.calls[before:]} == {"GET"}, "at rest it writes nothing"
-        # Two words about the spec (obeyed, suspended), and one whenever a due probe is held back or no more.
+        assert {method for method, _ in world.api.calls[before:]} == {"GET"}, "suspended, it writes nothing"
+        # Two writes of the Ready condition (accepted, suspended), and one whenever Probing changes.
         flips = 2 * world.status()["nextNumber"]
         writes = sum(method != "GET" for method, _ in world.api.calls) - 2
         assert 7 * world.status()["nextNumber"] <= writes <= 7 * world.status()["nextNumber"] + flips

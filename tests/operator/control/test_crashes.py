@@ -1,4 +1,4 @@
-"""The operator dies at every request it makes, before or after its effect: nothing lost, nothing doubled."""
+"""The operator crashes at each of its requests, before or after the effect: nothing is lost or doubled."""
 
 from collections import Counter
 
@@ -14,7 +14,7 @@ NODE_NAMES = ("n0", "n1", "n2")
 
 
 class Watchdog:
-    """What must hold at every write, whoever dies when."""
+    """The invariants of every write."""
 
     def __init__(self, world: ProbeWorld) -> None:
         self._api = world.api
@@ -28,32 +28,32 @@ class Watchdog:
         run = self._run(int(name.rpartition("-")[2]))
         if method == "POST":
             self.pods_ever[name] += 1
-            assert "outcome" not in run, "a pod is created only for a run that is written down and not over"
+            assert "outcome" not in run, "a pod is created only for a recorded run that has not ended"
             pods = self._api.pods().values()
             nodes = [each["metadata"]["annotations"]["eclectus.dev/node"] for each in pods]
             assert run["node"] not in nodes
             assert len(pods) < LIMIT
         if method == "DELETE":
-            assert "outcome" in run, "a pod is deleted only when its outcome is written down"
+            assert "outcome" in run, "a pod is deleted only when its outcome is recorded"
 
     def _run(self, number: int) -> dict:
         (run,) = [each for each in self._api.probe("batch")["status"]["runs"] if each["number"] == number]
         return run
 
 
-def life(crash_at: tuple[int, bool] | None, crowded: str = "") -> tuple[ProbeWorld, Watchdog]:
-    """Probes for a while, then none; an operator that dies is followed by a new one at the next look.
+def simulate(crash_at: tuple[int, bool] | None, crowded: str = "") -> tuple[ProbeWorld, Watchdog]:
+    """Probes for a while, then none; a new operator replaces a crashed one at the next step.
 
-    `crowded`: in between a real pod waits for the room of any probe that holds some ("held"), or real pods
-    run on all nodes in the room that probes stand for ("borrowed").
+    `crowded`: in between a real pod waits for room that any probe has reserved ("reserved"), or real pods
+    run on all nodes and use what the probes notionally request ("notional").
     """
     world = ProbeWorld()
     for name in NODE_NAMES:
         world.api.touch(f"{NODES}/{name}")["status"]["allocatable"]["cpu"] = "1"
     watchdog = Watchdog(world)
-    world.api.put(PROBES, node_probe(limits={"running": LIMIT}, reserveRoom=crowded == "held"))
+    world.api.put(PROBES, node_probe(limits={"running": LIMIT}, reserveRoom=crowded == "reserved"))
     crowd = [real(f"late-{name}", "1", on=name) for name in NODE_NAMES]
-    crowd = crowd if crowded == "borrowed" else [real("late", "1")]
+    crowd = crowd if crowded == "notional" else [real("late", "1")]
     world.api.crash_at = crash_at
     suspended = False
     begin = world.api.now
@@ -70,35 +70,35 @@ def life(crash_at: tuple[int, bool] | None, crowded: str = "") -> tuple[ProbeWor
                 world.api.remove(f"{REAL}/{pod['metadata']['name']}")
         world.cluster_step()
         try:
-            world.look()
+            world.sync()
         except Crash:
             world.start()
         world.api.now += 5.0
     return world, watchdog
 
 
-def calls_of_a_life(crowded: str = "") -> int:
-    world, _ = life(None, crowded)
+def count_calls(crowded: str = "") -> int:
+    world, _ = simulate(None, crowded)
     return len(world.api.calls)
 
 
-CALLS = calls_of_a_life()
+CALLS = count_calls()
 
 
-def test_a_quiet_life_is_long_enough_to_die_in():
-    world, _ = life(None)
+def test_the_simulation_covers_every_kind_of_request():
+    world, _ = simulate(None)
     methods = {(method, path.rpartition("/")[2][:8]) for method, path in world.api.calls}
     assert {("POST", "pods"), ("PATCH", "status"), ("POST", "nodeprof")} <= methods
     assert world.status()["succeeded"] >= 3
-    for crowded in ("held", "borrowed"):
-        world, _ = life(None, crowded)
-        assert world.status()["failed"] >= 1, "in a crowded life probes make way"
+    for crowded in ("reserved", "notional"):
+        world, _ = simulate(None, crowded)
+        assert world.status()["failed"] >= 1, "probes yield when it is crowded"
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_whatever_request_it_dies_at_nothing_leaks_and_no_probe_runs_twice(after):
+def test_whatever_request_it_crashes_at_nothing_leaks_and_no_probe_runs_twice(after):
     for call in range(CALLS):
-        world, watchdog = life((call, after))
+        world, watchdog = simulate((call, after))
         status = world.status()
         assert set(watchdog.pods_ever.values()) <= {1}, f"call {call}: a probe ran twice"
         assert world.api.pods() == {}, f"call {call}: a pod is left"
@@ -107,18 +107,18 @@ def test_whatever_request_it_dies_at_nothing_leaks_and_no_probe_runs_twice(after
         assert status["succeeded"] + status["failed"] == status["nextNumber"], (
             f"call {call}: a run is not counted"
         )
-        # A run whose pod was not created yet when the author withdrew is the only one that may fail.
+        # Only a run whose pod was not created yet when its NodeProbe was suspended may fail.
         assert status["failed"] <= 1
         assert len(watchdog.pods_ever) >= status["succeeded"] >= 2
         profiles = [path for path in world.api.objects if path.startswith(PROFILES)]
-        assert len(profiles) >= 2, f"call {call}: the nodes' profiles were not told"
+        assert len(profiles) >= 2, f"call {call}: the nodes' profiles were not written"
 
 
-@pytest.mark.parametrize("crowded", ["held", "borrowed"])
+@pytest.mark.parametrize("crowded", ["reserved", "notional"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_the_same_holds_when_probes_make_way(after, crowded):
-    for call in range(calls_of_a_life(crowded)):
-        world, watchdog = life((call, after), crowded)
+def test_the_same_holds_when_probes_yield(after, crowded):
+    for call in range(count_calls(crowded)):
+        world, watchdog = simulate((call, after), crowded)
         status = world.status()
         assert set(watchdog.pods_ever.values()) <= {1}, f"call {call}: a probe ran twice"
         assert world.api.pods() == {}, f"call {call}: a pod is left"
@@ -126,7 +126,7 @@ def test_the_same_holds_when_probes_make_way(after, crowded):
         assert status["succeeded"] + status["failed"] == status["nextNumber"]
 
 
-def test_the_same_holds_when_it_it_dies_again_and_again():
+def test_the_same_holds_when_it_crashes_again_and_again():
     for first in range(0, CALLS, 7):
         world = ProbeWorld()
         watchdog = Watchdog(world)
@@ -137,7 +137,7 @@ def test_the_same_holds_when_it_it_dies_again_and_again():
                 world.suspend()
             world.cluster_step()
             try:
-                world.look()
+                world.sync()
             except Crash:
                 world.start()
                 world.api.crash_at = (len(world.api.calls) + 3, bool(step % 2)) if step < 40 else None

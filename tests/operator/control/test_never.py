@@ -1,12 +1,12 @@
-"""What the operator never does."""
+"""What the operator never does: runs in the wrong place, at the wrong time, too many, or twice."""
 
 import pytest
 
-from eclectus_operator.objects.pods import CLASS, PROBE
+from eclectus.api.names import CLASS_LABEL, PROBE_LABEL
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PROBES, PROFILES
-from probe_world import SETTINGS, ProbeWorld, driven, made, node, node_probe, world_with
-from probe_world import real as resident
+from probe_world import SETTINGS, ProbeWorld, created, driven, node, node_probe, world_with
+from probe_world import real as placed_pod
 
 REAL = "/api/v1/namespaces/default/pods"
 
@@ -19,7 +19,7 @@ def real(name="real", **fields):
     }
 
 
-def told(reason, message=""):
+def unschedulable(reason, message=""):
     return [{"type": "PodScheduled", "status": "False", "reason": reason, "message": message}]
 
 
@@ -39,12 +39,12 @@ def test_never_on_a_node_that_may_not_be_probed(fields, listed):
     world = ProbeWorld(nodes=0)
     world.api.put(NODES, node("n0", **(fields if listed else {})))
     if not listed:
-        driven(world.keeper._means.pool.names({"pool": "batch"}))
+        driven(world.controller._context.pool.names({"pool": "batch"}))
         world.api.remove(f"{NODES}/n0")
         world.api.put(NODES, node("n0", **fields))
     world.api.put(PROBES, node_probe())
     world.play(40)
-    assert made(world) == []
+    assert created(world) == []
     assert world.condition("Probing")["reason"] in ("NoNode", "NoNodeNow")
 
 
@@ -54,51 +54,58 @@ def test_a_tainted_pool_is_probed_with_the_toleration():
     toleration = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
     world.api.put(PROBES, node_probe(tolerations=[toleration]))
     world.play(20)
-    (path,) = made(world)
+    (path,) = created(world)
     assert toleration in world.api.objects[path]["spec"]["tolerations"]
 
 
 @pytest.mark.parametrize(
-    ("waiting", "held"),
+    ("waiting", "reason"),
     [
         (real(), "RealPodsWait"),
         (
-            real(conditions=told("Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")),
+            real(conditions=unschedulable("Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")),
             "RealPodsWait",
         ),
-        (real(conditions=told("WaitingForNode")), "RealPodsWait"),
-        (real(node="n0", labels={CLASS: "cpu"}), "RealPodStarts"),
-        (real(conditions=told("Unschedulable", "0/3 nodes: 3 node(s) didn't match Pod's node affinity")), ""),
+        (real(conditions=unschedulable("WaitingForNode")), "RealPodsWait"),
+        (real(node="n0", labels={CLASS_LABEL: "cpu"}), "RealPodStarts"),
+        (
+            real(
+                conditions=unschedulable(
+                    "Unschedulable", "0/3 nodes: 3 node(s) didn't match Pod's node affinity"
+                )
+            ),
+            "",
+        ),
         (real(spec={"schedulingGates": [{"name": "quota"}]}), ""),
         (real(node="n9"), ""),
     ],
-    ids=["new", "no room", "for a faster node", "about to start there", "fits nowhere", "gated", "elsewhere"],
+    ids=["new", "no room", "for a faster node", "starts there", "fits nowhere", "gated", "elsewhere"],
 )
-def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, held):
+def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, reason):
     world = world_with(nodes=1)
     world.api.put(REAL, waiting)
     world.play(20)
-    assert len(made(world)) == (0 if held else 1)
-    if held:
-        assert world.condition("Probing")["reason"] == held
+    assert len(created(world)) == (0 if reason else 1)
+    if reason:
+        assert world.condition("Probing")["reason"] == reason
         assert "default/real" in world.condition("Probing")["message"]
         world.api.remove(f"{REAL}/real")
         world.play(20)
-        assert len(made(world)) == 1, "and goes on when it waits no more"
+        assert len(created(world)) == 1, "and it continues when no pod waits"
 
 
 @pytest.mark.parametrize(
-    ("taken", "reserve", "held"),
+    ("taken", "reserve", "reason"),
     [("3001m", False, "NoRoom"), ("3", False, ""), ("4", True, ""), ("much", False, "RoomUnknown")],
-    ids=["too much", "just enough", "it waits for its room", "nobody knows"],
+    ids=["too much", "just enough", "reserved room is the scheduler's to find", "unreadable"],
 )
-def test_never_where_the_room_that_it_stands_for_is_taken(taken, reserve, held):
+def test_never_where_its_notional_requests_do_not_fit(taken, reserve, reason):
     world = world_with(node_probe(reserveRoom=reserve), nodes=1)
-    world.api.put(REAL, resident("resident", taken, on="n0"))
+    world.api.put(REAL, placed_pod("placed", taken, on="n0"))
     world.play(20)
-    assert len(made(world)) == (0 if held else 1)
-    if held:
-        assert world.condition("Probing")["reason"] == held
+    assert len(created(world)) == (0 if reason else 1)
+    if reason:
+        assert world.condition("Probing")["reason"] == reason
         assert "n0" in world.condition("Probing")["message"]
 
 
@@ -119,10 +126,10 @@ def test_never_more_than_the_limits_of_its_own_and_of_all():
     seen = []
 
     def count():
-        labels = [pod["metadata"]["labels"][PROBE] for pod in world.api.pods().values()]
+        labels = [pod["metadata"]["labels"][PROBE_LABEL] for pod in world.api.pods().values()]
         seen.append((labels.count("one"), labels.count("two")))
         nodes = [pod["metadata"]["annotations"]["eclectus.dev/node"] for pod in world.api.pods().values()]
-        assert len(set(nodes)) == len(nodes), "one probe a node"
+        assert len(set(nodes)) == len(nodes), "one probe per node"
 
     world.play(150, each=count)
     assert max(one for one, _ in seen) == 2
@@ -135,17 +142,17 @@ def test_a_node_rests_between_two_probes_over_restarts():
     for _ in range(5):
         world.play(60)
         world.start()
-    assert len(made(world)) == 2
+    assert len(created(world)) == 2
     world.play(400)
-    assert len(made(world)) > 2
+    assert len(created(world)) > 2
 
 
-def test_a_pod_that_somebody_deleted_is_lost_and_not_made_again():
+def test_a_deleted_pod_is_lost_and_not_created_again():
     world = world_with(node_probe(limits={"nodeIntervalSeconds": 86400}), nodes=1)
-    while not made(world):
-        world.look()
+    while not created(world):
+        world.sync()
         world.api.now += 1
-    (path,) = made(world)
+    (path,) = created(world)
     world.api.remove(path)
     world.play(60)
     assert world.api.created[path] == 1

@@ -1,14 +1,14 @@
-"""Bad objects, lost answers, refusals: what the operator makes of trouble, and that it stays where it is."""
+"""Invalid objects, lost answers and rejections: each is reported, and affects nothing else."""
 
 import pytest
 
-from eclectus_operator.api import RefusedError, UnsureError
+from eclectus.kubeclient.errors import RejectedError, UnsureError
 from eclectus_operator.objects.pods import run_id
 from fake_api import PODS, PROBES, PROFILES, fails_once
-from probe_world import INSTANCE, ProbeWorld, made, node_probe, running_pod, world_with
+from probe_world import INSTANCE, ProbeWorld, created, node_probe, running_pod, world_with
 
 
-def test_a_bad_node_probe_says_so_once_and_stops_nobody():
+def test_an_invalid_node_probe_is_reported_once_and_stops_no_other():
     world = ProbeWorld()
     bad = [{"name": "cpu", "run": {"image": "Not An Image"}}]
     world.api.put(PROBES, node_probe("bad", classes=bad))
@@ -45,7 +45,7 @@ ONE = {"name": "c", "image": "i"}
         ),
     ],
 )
-def test_a_template_that_is_no_pod_s_says_where_and_stops_nobody(spec, where):
+def test_a_template_of_another_shape_is_reported_with_its_field_and_stops_no_other(spec, where):
     world = ProbeWorld()
     world.api.put(PROBES, node_probe("bad", classes=[{"name": "w", "template": {"spec": spec}}]))
     world.api.put(PROBES, node_probe("good"))
@@ -55,16 +55,16 @@ def test_a_template_that_is_no_pod_s_says_where_and_stops_nobody(spec, where):
     assert world.status("good")["nextNumber"] >= 1
 
 
-def test_runs_of_one_that_has_become_bad_still_end_and_of_one_unreadable_are_left_alone():
+def test_runs_of_an_invalid_node_probe_still_end_and_those_of_an_unreadable_one_are_left_alone():
     world = world_with(node_probe(limits={"running": 1}), nodes=1)
     while not world.api.pods():
-        world.look()
+        world.sync()
         world.api.now += 1
     spec = world.api.touch(f"{PROBES}/batch")["spec"]
     good, spec["classes"] = spec["classes"], "none"
     world.api.now += 1000
-    world.look()
-    assert world.api.pods(), "its runs cannot be read, so nobody knows that this is no run"
+    world.sync()
+    assert world.api.pods(), "its runs cannot be read, so the pod may belong to one"
     spec["classes"] = good
     world.play(60)
     assert world.status()["running"] <= 1
@@ -74,7 +74,7 @@ def test_runs_of_one_that_has_become_bad_still_end_and_of_one_unreadable_are_lef
     )
 
 
-def test_one_that_was_written_meanwhile_is_read_again():
+def test_a_node_probe_written_meanwhile_is_read_again():
     world = world_with()
     loads = []
 
@@ -98,7 +98,7 @@ def test_one_that_was_written_meanwhile_is_read_again():
         ("GET", "/nodes/"),
     ],
 )
-def test_an_answer_that_never_came_costs_time_and_nothing_else(method, part):
+def test_a_lost_answer_costs_only_time(method, part):
     world = world_with()
     world.api.before = fails_once(method, part, UnsureError("no answer"))
     world.play(120)
@@ -107,31 +107,31 @@ def test_an_answer_that_never_came_costs_time_and_nothing_else(method, part):
     assert world.api.pods() == {}
     assert world.status()["failed"] == 0
     assert world.status()["succeeded"] == world.status()["nextNumber"] >= 2
-    assert {world.api.created[path] for path in made(world)} == {1}
+    assert {world.api.created[path] for path in created(world)} == {1}
 
 
-def test_a_pod_the_api_server_refuses_ends_its_run_with_the_servers_words():
+def test_a_pod_that_the_api_server_rejects_ends_its_run_with_the_servers_message():
     world = world_with(nodes=1)
-    world.api.before = fails_once("POST", PODS, RefusedError("403 exceeded quota: probes"))
+    world.api.before = fails_once("POST", PODS, RejectedError("403 exceeded quota: probes"))
     world.play(20)
     assert world.status()["failed"] == 1
     (event,) = [each for path, each in world.api.objects.items() if "/events/" in path]
     assert "exceeded quota" in event["note"]
 
 
-def test_a_name_that_somebody_else_bears_is_left_alone():
+def test_a_foreign_pod_with_the_name_of_a_run_is_left_alone():
     world = world_with(node_probe(limits={"nodeIntervalSeconds": 86400}), nodes=1)
 
-    def squat(method, path):
+    def take_name(method, path):
         if (method, path) == ("POST", PODS) and not world.api.pods():
             run = run_id(world.api.probe("batch")["metadata"]["uid"])
-            # Labels by which it is listed, but which are not those of a run.
+            # Labels by which it is listed, but not those of a run.
             labels = {"app.kubernetes.io/managed-by": "eclectus", "eclectus.dev/instance": INSTANCE}
             meta = {"name": f"eclectus-probe-{INSTANCE}-{run}-0", "namespace": "probes", "uid": "theirs"}
             theirs = {"metadata": {**meta, "labels": labels}, "spec": {"nodeName": "n9"}}
             world.api.put(PODS, {**theirs, "status": {"phase": "Unknown"}})
 
-    world.api.before = squat
+    world.api.before = take_name
     world.play(60)
     (pod,) = world.api.pods().values()
     assert pod["metadata"]["uid"] == "theirs"
@@ -139,31 +139,31 @@ def test_a_name_that_somebody_else_bears_is_left_alone():
     assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "NameTaken"
 
 
-def test_a_pod_that_will_not_go_is_deleted_without_its_node():
+def test_a_pod_whose_node_does_not_confirm_is_deleted_without_it():
     world = world_with(
         node_probe(limits={"nodeIntervalSeconds": 86400}, deadlines={"runningSeconds": 30}), nodes=1
     )
     name = running_pod(world)
     for _ in range(20):
-        world.look()
+        world.sync()
         world.api.now += 5
-    assert world.api.pods()[name]["metadata"]["deletionTimestamp"], "told to go, and its node is silent"
+    assert world.api.pods()[name]["metadata"]["deletionTimestamp"], "deleted, but not confirmed by its node"
     world.api.now += 200
-    world.look()
+    world.sync()
     assert world.api.pods() == {}
     last = world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]
     assert (last["stage"], last["reason"], last["endedBy"]) == ("Running", "DeadlineExceeded", "Operator")
 
 
-def test_a_list_that_fails_fails_the_look():
+def test_a_list_that_fails_fails_the_sync():
     world = world_with()
     world.api.before = fails_once("GET", PODS, UnsureError("no answer"))
     with pytest.raises(UnsureError):
-        world.look()
-    world.look()
+        world.sync()
+    world.sync()
 
 
-def test_a_run_that_cannot_go_on_keeps_no_other_back():
+def test_a_run_that_cannot_advance_delays_no_other():
     world = world_with(node_probe(limits={"running": 2, "nodeIntervalSeconds": 86400}), nodes=2)
     blocked = []
 
@@ -174,19 +174,19 @@ def test_a_run_that_cannot_go_on_keeps_no_other_back():
 
     world.api.before = never_created
     world.play(90)
-    assert len(blocked) > 2, "the first is tried at every look"
+    assert len(blocked) > 2, "the first is tried in every sync"
     last = [
         each["status"]["lastProbe"]["reason"] for path, each in world.api.objects.items() if PROFILES in path
     ]
     assert "Completed" in last, "and the second runs to its end beside it"
 
 
-def test_a_profile_that_must_not_be_written_keeps_no_run():
+def test_a_profile_that_may_not_be_written_keeps_no_run():
     world = world_with(nodes=1)
 
     def forbidden(method, path):
         if method == "PATCH" and "nodeprofiles" in path:
-            raise RefusedError("403 forbidden")
+            raise RejectedError("403 forbidden")
 
     world.api.before = forbidden
     world.play(60)

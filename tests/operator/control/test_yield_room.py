@@ -1,7 +1,7 @@
-"""Probes make way for real pods: at once, for those that it helps, and never on a node believed dead.
+"""Probes yield to real pods: at once, only where that helps, and never on a node believed dead.
 
-Most hold no room, and make way for who has come into the room that they stand for; some do, and make way for
-who waits for it.
+A probe with zero requests yields when real pods use what it notionally requests; one that reserves room
+yields when a real pod waits for that room.
 """
 
 from __future__ import annotations
@@ -9,53 +9,53 @@ from __future__ import annotations
 import pytest
 
 from eclectus.kube import objects as kube
-from eclectus_operator.decide.room import hinders
-from eclectus_operator.objects.resources import read
+from eclectus_operator.decide.room import blocks_any
+from eclectus_operator.objects.convert import read
 from fake_api import NODES, PODS, PROFILES
 from probe_world import REAL, ProbeWorld, node, node_probe, real, running_pod, world_with
 
 
 def probed(reserve_room: bool) -> ProbeWorld:
-    """One node of four cores, two of them used by a real pod, and a probe that stands for one runs there."""
+    """One node of four cores: a real pod uses two, and a probe of one core runs."""
     world = world_with(node_probe(reserveRoom=reserve_room), nodes=0)
     world.api.put(NODES, node("n0"))
-    world.api.put(REAL, real("resident", "2", on="n0"))
+    world.api.put(REAL, real("placed", "2", on="n0"))
     running_pod(world)
     return world
 
 
 @pytest.fixture
 def world() -> ProbeWorld:
-    """The probe holds its room."""
+    """The probe reserves its room."""
     return probed(reserve_room=True)
 
 
 @pytest.fixture
-def borrowing() -> ProbeWorld:
-    """It holds none."""
+def zero_requests() -> ProbeWorld:
+    """The probe has zero requests."""
     return probed(reserve_room=False)
 
 
-def ends(world: ProbeWorld) -> bool:
-    """Whether the probe is told to go by the next look."""
-    world.look()
+def yields(world: ProbeWorld) -> bool:
+    """Whether the next sync deletes the probe pod."""
+    world.sync()
     (probe,) = world.api.pods().values()
     return "deletionTimestamp" in probe["metadata"]
 
 
-def test_the_room_that_a_real_pod_waits_for_is_given_up_at_once(world):
+def test_reserved_room_is_yielded_at_once_to_a_waiting_pod(world):
     world.api.put(REAL, real("late", "2"))
-    assert ends(world)
+    assert yields(world)
     (name,) = world.api.pods()
     assert world.api.pods()[name]["spec"]["terminationGracePeriodSeconds"] == 1
     outcome = world.status()["runs"][0]["outcome"]
-    assert (outcome["succeeded"], outcome["reason"], outcome["endedBy"]) == (False, "MadeWay", "Operator")
+    assert (outcome["succeeded"], outcome["reason"], outcome["endedBy"]) == (False, "Yielded", "Operator")
     assert "real pods need its room on n0" in outcome["message"]
     world.api.remove(f"{PODS}/{name}")
-    world.look()
+    world.sync()
     assert world.status()["running"] == 0
-    assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "MadeWay"
-    assert not [path for path in world.api.objects if "/events/" in path], "it is no failure"
+    assert world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"] == "Yielded"
+    assert not [path for path in world.api.objects if "/events/" in path], "yielding is no failure"
 
 
 @pytest.mark.parametrize(
@@ -64,80 +64,80 @@ def test_the_room_that_a_real_pod_waits_for_is_given_up_at_once(world):
         real("small", "1"),
         real("large", "3"),
         real("elsewhere", "2", nodeSelector={"pool": "other"}),
-        real("new", "2", told=False),
+        real("new", "2", is_reported=False),
         real("gated", "2", schedulingGates=[{"name": "quota"}]),
         real("unreadable", "1e99"),
     ],
     ids=lambda each: each["metadata"]["name"],
 )
-def test_nobody_gives_way_in_vain(world, waiting):
+def test_a_probe_does_not_yield_in_vain(world, waiting):
     world.api.put(REAL, waiting)
-    assert not ends(world)
+    assert not yields(world)
 
 
-def test_for_room_that_a_probe_does_not_hold_nobody_waits(borrowing):
-    borrowing.api.put(REAL, real("late", "2"))
-    assert not ends(borrowing)
+def test_a_probe_with_zero_requests_blocks_no_waiting_pod(zero_requests):
+    zero_requests.api.put(REAL, real("late", "2"))
+    assert not yields(zero_requests)
 
 
-@pytest.mark.parametrize(("cpu", "makes_way"), [("1", False), ("1001m", True)])
-def test_a_probe_ends_once_a_real_pod_has_come_into_the_room_that_it_stands_for(borrowing, cpu, makes_way):
-    borrowing.api.put(REAL, real("late", cpu, on="n0"))
-    assert ends(borrowing) is makes_way
+@pytest.mark.parametrize(("cpu", "expected"), [("1", False), ("1001m", True)])
+def test_a_probe_yields_once_a_real_pod_uses_its_notional_requests(zero_requests, cpu, expected):
+    zero_requests.api.put(REAL, real("late", cpu, on="n0"))
+    assert yields(zero_requests) is expected
 
 
-def test_on_a_node_believed_dead_it_stays(borrowing):
-    borrowing.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": "Dead"}})
-    borrowing.api.put(REAL, real("late", "2", on="n0"))
-    assert not ends(borrowing)
+def test_with_zero_requests_it_stays_on_a_node_believed_dead(zero_requests):
+    zero_requests.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": "Dead"}})
+    zero_requests.api.put(REAL, real("late", "2", on="n0"))
+    assert not yields(zero_requests)
 
 
-def test_a_place_among_the_pods_is_held_by_every_probe(borrowing):
-    borrowing.api.touch(f"{NODES}/n0")["status"]["allocatable"]["pods"] = "2"
-    borrowing.api.put(REAL, real("late", "500m"))
-    assert ends(borrowing)
+def test_every_probe_takes_one_of_the_nodes_pods(zero_requests):
+    zero_requests.api.touch(f"{NODES}/n0")["status"]["allocatable"]["pods"] = "2"
+    zero_requests.api.put(REAL, real("late", "500m"))
+    assert yields(zero_requests)
 
 
-def test_the_places_of_pods_are_room_too(world):
+def test_a_nodes_pods_count_as_room(world):
     world.api.touch(f"{NODES}/n0")["status"]["allocatable"]["pods"] = "2"
     world.api.put(REAL, real("late", "500m"))
-    assert ends(world)
+    assert yields(world)
 
 
-def test_what_has_ended_holds_no_room(world):
+def test_an_ended_pod_takes_no_room(world):
     over = real("over", "2", on="n0")
     over["status"]["phase"] = "Succeeded"
     world.api.put(REAL, over)
     world.api.put(REAL, real("late", "2"))
-    assert ends(world)
+    assert yields(world)
 
 
-@pytest.mark.parametrize(("state", "given_up"), [("Dead", False), ("Suspect", True), ("Live", True)])
-def test_a_node_believed_dead_goes_on_being_probed(world, state, given_up):
+@pytest.mark.parametrize(("state", "expected"), [("Dead", False), ("Suspect", True), ("Live", True)])
+def test_a_reserving_probe_stays_on_a_node_believed_dead(world, state, expected):
     world.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": state}})
     world.api.put(REAL, real("late", "2"))
-    assert ends(world) is given_up
+    assert yields(world) is expected
 
 
-def test_a_probe_that_has_ended_meanwhile_is_in_nobodys_way():
+def test_an_ended_probe_blocks_nobody():
     asks = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}
     there = read(node("n0"), kube.Node)
     probe = read({"metadata": {"uid": "p"}, "spec": asks, "status": {"phase": "Succeeded"}}, kube.Pod)
     late = read(real("late", "5"), kube.Pod)
-    assert not hinders("p", there, [probe], [late]), "its room was given back already"
+    assert not blocks_any("p", there, [probe], [late]), "its room is free already"
 
 
 def test_a_node_that_is_gone_is_no_trouble(world):
     world.api.remove(f"{NODES}/n0")
     world.api.put(REAL, real("late", "2"))
-    assert not ends(world)
+    assert not yields(world)
 
 
-def test_who_waits_is_looked_at_every_second_while_a_probe_runs_and_not_otherwise(world):
-    assert world.look() <= 1.0
+def test_there_is_a_sync_every_second_while_a_probe_runs_and_not_otherwise(world):
+    assert world.sync() <= 1.0
     (name,) = world.api.pods()
     world.suspend()
     world.end(name)
     while world.api.pods():
-        world.look()
-    assert world.look() == world.settings.look_seconds
+        world.sync()
+    assert world.sync() == world.settings.look_seconds

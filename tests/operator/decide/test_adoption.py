@@ -2,8 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eclectus.api.names import ATTEMPT_LABEL
+from eclectus.api.probe_names import ProbeId
 from eclectus_operator.decide.adoption import Adopted, Intent, Observed, join
-from eclectus_operator.objects.names import ATTEMPT, ProbeId
 
 OURS, OTHER = "blue", "green"
 NOW, GRACE = 1000.0, 60.0
@@ -51,12 +52,12 @@ def test_an_orphan_is_deleted_after_its_grace_period(age, deleted):
     assert (answer.orphans, answer.young) == (((orphan,), ()) if deleted else ((), (orphan,)))
 
 
-def test_an_orphan_on_its_way_out_is_not_deleted_again():
+def test_a_terminating_orphan_is_not_deleted_again():
     answer = settle([], [pod(probe(1), deleting=True)])
     assert (answer.orphans, answer.young) == ((), ())
 
 
-def test_a_name_that_somebody_else_bears_is_neither_adopted_nor_deleted():
+def test_a_foreign_pod_with_the_name_is_neither_adopted_nor_deleted():
     answer = settle([intent(1)], [pod(probe(1), labels={"app": "theirs"})])
     (taken,) = answer.taken
     assert "a prefix alone proves nothing" in taken.reason
@@ -64,7 +65,7 @@ def test_a_name_that_somebody_else_bears_is_neither_adopted_nor_deleted():
 
 
 def test_another_attempt_under_the_name_is_not_adopted():
-    answer = settle([intent(1)], [pod(probe(1), labels={**probe(1).labels, ATTEMPT: "2"})])
+    answer = settle([intent(1)], [pod(probe(1), labels={**probe(1).labels, ATTEMPT_LABEL: "2"})])
     assert [taken.reason for taken in answer.taken] == ["it is attempt 2"]
 
 
@@ -78,7 +79,7 @@ NUMBERS = st.sets(st.integers(0, 20))
 
 
 @given(intended=NUMBERS, ours=NUMBERS, others=NUMBERS)
-def test_every_intent_and_every_pod_of_ours_is_settled_once(intended, ours, others):
+def test_every_intent_and_every_own_pod_is_in_one_part_of_the_result(intended, ours, others):
     pods = [pod(probe(seq)) for seq in sorted(ours)] + [pod(probe(seq, OTHER)) for seq in sorted(others)]
     answer = settle([intent(seq) for seq in sorted(intended)], pods)
     assert {each.intent.probe.seq for each in answer.adopted} == intended & ours

@@ -1,14 +1,15 @@
-"""When a probe is due and where it goes."""
+"""When a run is due, and on which node."""
 
 from collections import Counter
 from random import Random
 
 import pytest
 
-from eclectus_operator.decide.dispatch import Due, cell, due, rate, rests
-from eclectus_operator.objects import times
-from eclectus_operator.objects.observed import Profile
-from eclectus_operator.objects.resources import NodeProbe, read
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import NodeProbe
+from eclectus.api.node_profile import NodeProfile
+from eclectus_operator.decide.dispatch import Due, draw, due, is_resting, rate
+from eclectus_operator.objects.convert import read
 from probe_world import node_probe
 
 NOW = 1_000_000.0
@@ -22,12 +23,12 @@ def probe(load=None, **spec):
 
 def load(arrivals, service, age=0.0, **shares):
     classes = [{"name": name, "share": share} for name, share in shares.items()]
-    rates = {"arrivalRate": arrivals, "serviceRate": service, "observedTime": times.text(NOW - age)}
+    rates = {"arrivalRate": arrivals, "serviceRate": service, "observedTime": time_text(NOW - age)}
     return {**rates, "classes": classes}
 
 
 @pytest.mark.parametrize(
-    ("said", "per_hour"),
+    ("written", "per_hour"),
     [
         (None, 36),
         (load(0.0, 0.5), 180),
@@ -41,8 +42,8 @@ def load(arrivals, service, age=0.0, **shares):
     ],
     ids=["silent", "idle", "half", "full", "over", "cap", "old", "too old", "no capacity"],
 )
-def test_the_rate_is_a_share_of_what_is_spare_between_floor_and_cap(said, per_hour):
-    assert rate(probe(said), NOW) * 3600 == pytest.approx(per_hour)
+def test_the_rate_is_a_share_of_the_spare_capacity_between_floor_and_cap(written, per_hour):
+    assert rate(probe(written), NOW) * 3600 == pytest.approx(per_hour)
 
 
 def test_the_gaps_are_exponential_with_that_rate():
@@ -52,7 +53,7 @@ def test_the_gaps_are_exponential_with_that_rate():
     assert sum(gap > 10 for gap in gaps) / len(gaps) == pytest.approx(0.368, abs=0.03)
 
 
-def test_another_rate_stretches_what_is_left_and_none_takes_it_away():
+def test_another_rate_rescales_the_remaining_time_and_rate_zero_removes_it():
     old = Due(NOW + 100, 0.1)
     assert due(old, 0.2, NOW, Random(1)) == Due(NOW + 50, 0.2)
     assert due(old, 0.1, NOW, Random(1)) == old
@@ -62,35 +63,35 @@ def test_another_rate_stretches_what_is_left_and_none_takes_it_away():
 
 def drawn(count, of=None):
     rng, names = Random(3), ["x", "y", "z"]
-    found = [cell(of or probe(), names, NOW, rng) for _ in range(count)]
+    found = [draw(of or probe(), names, NOW, rng) for _ in range(count)]
     return Counter((each.node, each.work.name) for each in found)
 
 
-def test_nodes_and_classes_are_drawn_uniformly_when_nothing_is_known():
+def test_nodes_and_classes_are_drawn_uniformly_when_the_load_is_unknown():
     counts = drawn(6000)
     assert len(counts) == 6
     assert all(count == pytest.approx(1000, rel=0.15) for count in counts.values())
 
 
-def test_classes_are_drawn_by_their_share_of_the_work_that_comes():
+def test_classes_are_drawn_by_their_share_of_the_arriving_work():
     counts = drawn(4000, probe(load(4.0, 100.0, a=0.6, b=0.2, other=0.2)))
     share = sum(count for (_, work), count in counts.items() if work == "a") / 4000
     assert share == pytest.approx(0.75, abs=0.03)
 
 
-def test_a_class_the_scheduler_is_silent_about_is_drawn_too():
+def test_a_class_without_a_reported_share_is_drawn_too():
     counts = drawn(1000, probe(load(4.0, 100.0, a=0.6)))
     assert {work for _, work in counts} == {"a", "b"}
     none = drawn(1000, probe(load(4.0, 100.0, a=0.6, b=0.0)))
-    assert {work for _, work in none} == {"a"}, "of which it says that none comes, none is measured"
+    assert {work for _, work in none} == {"a"}, "a class whose share is 0 is not measured"
 
 
-def test_a_node_rests_for_its_interval_after_the_last_probe_began():
-    last = {"probe": "p", "number": 1, "begunTime": times.text(NOW - 30)}
-    profile = read({"status": {"lastProbe": last}}, Profile)
-    assert [rests(profile, seconds, NOW) for seconds in (0, 30, 31)] == [False, False, True]
-    assert not rests(read({}, Profile), 600, NOW)
+def test_a_node_rests_for_its_interval_after_the_last_run_began():
+    last = {"probe": "p", "number": 1, "begunTime": time_text(NOW - 30)}
+    profile = read({"status": {"lastProbe": last}}, NodeProfile)
+    assert [is_resting(profile, seconds, NOW) for seconds in (0, 30, 31)] == [False, False, True]
+    assert not is_resting(read({}, NodeProfile), 600, NOW)
 
 
-def test_without_nodes_there_is_none():
-    assert cell(probe(), [], NOW, Random(1)) is None
+def test_without_nodes_nothing_is_drawn():
+    assert draw(probe(), [], NOW, Random(1)) is None

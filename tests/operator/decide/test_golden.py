@@ -1,11 +1,11 @@
-"""The recovery cases that any job manager must settle in the same way, each as it is known in the field."""
+"""Recovery cases that every job manager must handle in the same way."""
 
 import pytest
 
-from eclectus_operator.objects import times
-from eclectus_operator.objects.names import PREFIX, ProbeId
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import SingleContainer
+from eclectus.api.probe_names import PREFIX, ProbeId
 from eclectus_operator.objects.pods import container, run_id
-from eclectus_operator.objects.resources import OneContainer
 from fake_api import PODS, PROBES, Crash
 from probe_world import INSTANCE, ProbeWorld, node_probe
 
@@ -13,7 +13,7 @@ LATE = 200.0  # older than any grace period
 
 
 def begun(world, *numbers):
-    """A NodeProbe whose status says that these runs were begun, and seen, long enough ago."""
+    """A NodeProbe whose status records these runs as begun and seen."""
     probe = world.api.put(PROBES, node_probe(limits={"running": 10, "leastPerHour": 0, "perHour": 1}))
     runs = [
         {"number": number, "node": "n0", "class": "cpu", "begunTime": stamp(world), "podUID": f"pod-{number}"}
@@ -24,7 +24,7 @@ def begun(world, *numbers):
 
 
 def stamp(world):
-    return times.text(world.api.now)
+    return time_text(world.api.now)
 
 
 def there(world, name, labels, uid):
@@ -51,7 +51,7 @@ def test_c1_what_a_restart_finds_is_adopted_lost_deleted_or_left_alone():
         there(world, one.name, one.labels, f"pod-{number}")
     there(world, f"{PREFIX}-{INSTANCE}-{run}-5", {}, "pod-5")  # e: the prefix alone
     world.api.now += LATE
-    world.look()
+    world.sync()
     left = world.api.pods()
     assert not left[a.name]["metadata"].get("deletionTimestamp")
     assert not left[b.name]["metadata"].get("deletionTimestamp")
@@ -60,47 +60,47 @@ def test_c1_what_a_restart_finds_is_adopted_lost_deleted_or_left_alone():
     assert not left[f.name]["metadata"].get("deletionTimestamp")
     status = world.status()
     assert [each["number"] for each in status["runs"]] == [1, 2]
-    assert status["failed"] == 1, "c is lost"
-    assert not world.api.created[f"{PODS}/{ProbeId(INSTANCE, run, 3).name}"], "and never made again"
+    assert status["failed"] == 1, "run 3 is lost"
+    assert not world.api.created[f"{PODS}/{ProbeId(INSTANCE, run, 3).name}"], "and is never created again"
 
 
 def test_c2_a_crash_between_create_and_record_gives_one_pod():
     world = ProbeWorld()
     world.api.put(PROBES, node_probe())
 
-    def dies_after_this(method, path, _):
+    def crash_after_create(method, path, _):
         if method == "POST" and path.startswith(PODS):
             world.api.crash_at = (len(world.api.calls) - 1, True)
 
-    world.api.watchers.append(dies_after_this)
+    world.api.watchers.append(crash_after_create)
     with pytest.raises(Crash):
         world.play(60)
     (run,) = world.status()["runs"]
-    assert run["podUID"] == "", "it died before it could write down that the pod is there"
+    assert run["podUID"] == "", "it crashed before it could record the pod"
     world.start()
-    world.look()
+    world.sync()
     (name,) = world.api.pods()
     assert world.api.created[f"{PODS}/{name}"] == 1
     assert world.status()["runs"][0]["podUID"] == world.api.pods()[name]["metadata"]["uid"]
 
 
-def test_c2_a_name_that_is_there_already_is_adopted():
+def test_c2_a_pod_that_exists_already_is_adopted():
     world = ProbeWorld()
     run = begun(world, 0)
     world.api.probe("batch")["status"]["runs"][0]["podUID"] = ""
     one = ProbeId(INSTANCE, run, 0)
     lists = []
 
-    def made_behind_our_back(method, path):
+    def created_concurrently(method, path):
         if (method, path) == ("GET", PODS):
             lists.append(path)
         if (method, path) == ("POST", PODS) and len(lists) == 1:
             there(world, one.name, one.labels, "pod-0")
 
-    world.api.before = made_behind_our_back
-    world.look()  # finds no pod, creates it, and is told 409
+    world.api.before = created_concurrently
+    world.sync()  # finds no pod, creates it, and gets a 409
     assert world.status()["runs"][0]["podUID"] == ""
-    world.look()
+    world.sync()
     assert world.status()["runs"][0]["podUID"] == "pod-0"
     assert world.api.created[f"{PODS}/{one.name}"] == 1
 
@@ -109,24 +109,24 @@ def one_probe(world, **deadlines):
     """A NodeProbe whose first pod is bound; its name."""
     world.api.put(PROBES, node_probe(limits={"running": 1}, deadlines=deadlines))
     while not world.api.pods():
-        world.look()
+        world.sync()
         world.api.now += 1
     world.suspend()
     (name,) = world.api.pods()
     return name
 
 
-def test_c3_an_image_that_never_comes_fails_in_the_stage_pulling():
+def test_c3_an_image_that_is_never_pulled_fails_in_the_stage_pulling():
     world = ProbeWorld()
     name = one_probe(world, pullingSeconds=30)
     world.bind(name)
     world.waits(name, "ImagePullBackOff", "Back-off pulling image")
     for _ in range(5):
-        world.look()
+        world.sync()
         assert world.status()["runs"][0].get("outcome") is None
         world.api.now += 5
     world.api.now += 5
-    world.look()
+    world.sync()
     outcome = world.status()["runs"][0]["outcome"]
     assert (outcome["succeeded"], outcome["stage"], outcome["reason"]) == (
         False,
@@ -138,28 +138,28 @@ def test_c3_an_image_that_never_comes_fails_in_the_stage_pulling():
     assert "after 30 s" in outcome["message"]
     for _ in range(2):
         world.cluster_step()
-        world.look()
+        world.sync()
     assert world.api.pods() == {}
     assert (world.status()["runs"], world.status()["failed"]) == ([], 1)
     (event,) = [each for path, each in world.api.objects.items() if "/events/" in path]
     assert "Pulling" in event["note"]
 
 
-def test_c4_an_unschedulable_pod_fails_with_the_schedulers_words():
+def test_c4_an_unschedulable_pod_fails_with_the_schedulers_message():
     world = ProbeWorld()
     name = one_probe(world, schedulingSeconds=60)
-    words = (
+    message = (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match Pod's node affinity/selector."
     )
-    told = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": words}
-    world.api.touch(f"{PODS}/{name}")["status"] = {"phase": "Pending", "conditions": [told]}
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    world.api.touch(f"{PODS}/{name}")["status"] = {"phase": "Pending", "conditions": [condition]}
     world.api.now += 60
-    world.look()
-    world.look()
+    world.sync()
+    world.sync()
     (profile,) = [each for path, each in world.api.objects.items() if "/nodeprofiles/" in path]
     last = profile["status"]["lastProbe"]
     assert (last["stage"], last["reason"], last["endedBy"]) == ("Scheduling", "Unschedulable", "Operator")
-    assert words in last["message"]
+    assert message in last["message"]
     assert world.api.pods() == {}
 
 
@@ -173,15 +173,15 @@ def test_c6_deleting_twice_is_no_error():
             world.api.objects.pop(f"{PODS}/{name}", None)
 
     world.api.before = gone_already
-    world.look()
-    world.look()
+    world.sync()
+    world.sync()
     assert [call for call in world.api.calls if call == ("DELETE", f"{PODS}/{name}")]
     assert world.status()["runs"] == []
 
 
 def test_c8_an_absent_command_is_the_images_and_only_shell_wraps():
-    assert container(OneContainer("i")) == {"name": "main", "image": "i"}
-    wrapped = container(OneContainer("i", command=("a | b",), shell=True))  # noqa: S604 - no shell of ours
+    assert container(SingleContainer("i")) == {"name": "main", "image": "i"}
+    wrapped = container(SingleContainer("i", command=("a | b",), shell=True))  # noqa: S604 - no shell of ours
     assert wrapped["command"] == ["/bin/sh", "-c", "a | b"]
-    assert container(OneContainer("i", command=("a", "b")))["command"] == ["a", "b"]
-    assert container(OneContainer("i", args=("x",))) == {"name": "main", "image": "i", "args": ["x"]}
+    assert container(SingleContainer("i", command=("a", "b")))["command"] == ["a", "b"]
+    assert container(SingleContainer("i", args=("x",))) == {"name": "main", "image": "i", "args": ["x"]}

@@ -1,10 +1,10 @@
-"""Probes are counted by how they ended: no more series than outcomes and stages, however many nodes."""
+"""Runs are counted by outcome and stage: the number of series does not grow with the nodes."""
 
 import pytest
 
-from eclectus_operator.api import RefusedError
+from eclectus.api.node_probe import Outcome
+from eclectus.kubeclient.errors import RejectedError
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.objects.resources import Outcome
 from fake_api import PODS
 from probe_world import world_with
 
@@ -19,7 +19,7 @@ def counted(metrics):
 
 
 @pytest.mark.parametrize(
-    ("succeeded", "ended_by", "word"),
+    ("succeeded", "ended_by", "label"),
     [
         (True, "Pod", "succeeded"),
         (False, "Pod", "failed"),
@@ -27,17 +27,17 @@ def counted(metrics):
         (False, "Other", "lost"),
     ],
 )
-def test_an_outcome_has_one_word(succeeded, ended_by, word):
+def test_an_outcome_has_one_label(succeeded, ended_by, label):
     metrics = Metrics()
     metrics.ended(Outcome(succeeded, "Running", "Because", "it is so", ended_by, "2026-01-01T00:00:00Z"))
-    assert counted(metrics) == {(word, "Running"): 1}
-    assert f'eclectus_probes_total{{outcome="{word}",stage="Running"}} 1.0' in metrics.expose().decode()
+    assert counted(metrics) == {(label, "Running"): 1}
+    assert f'eclectus_probes_total{{outcome="{label}",stage="Running"}} 1.0' in metrics.expose().decode()
 
 
 def test_every_run_is_counted_once_as_in_status():
     world = world_with(nodes=3)
     world.play(120)
-    status, found = world.status(), counted(world.keeper._means.metrics)
+    status, found = world.status(), counted(world.controller._context.metrics)
     assert status["succeeded"] >= 1
     assert found == {("succeeded", "Running"): status["succeeded"]}
 
@@ -47,8 +47,8 @@ def test_pods_that_were_refused_are_counted_too():
 
     def refused(method, path):
         if (method, path) == ("POST", PODS):
-            raise RefusedError("403 quota")
+            raise RejectedError("403 quota")
 
     world.api.before = refused
     world.play(60)
-    assert counted(world.keeper._means.metrics) == {("lost", "Creating"): world.status()["failed"]}
+    assert counted(world.controller._context.metrics) == {("lost", "Creating"): world.status()["failed"]}

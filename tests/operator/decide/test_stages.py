@@ -1,20 +1,28 @@
 import pytest
 
-from eclectus_operator.decide.stages import Sight, Stage, ended_by_itself, ended_by_us, overdue, sight
-from eclectus_operator.objects import times
+from eclectus.api.common import time_text
+from eclectus.api.node_probe import Deadlines
+from eclectus_operator.decide.stages import (
+    Stage,
+    StageSince,
+    current_stage,
+    ended_by_itself,
+    ended_by_operator,
+    is_overdue,
+)
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.observed import Pod, PodEvent
-from eclectus_operator.objects.resources import Deadlines, read
 
 BORN, BOUND = 1000.0, 1010.0
 
 
 def pod(node="n1", state=None, phase="Pending", **fields):
-    """A pod born at 1000 and bound, where it has a node, at 1010."""
-    conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": times.text(BOUND)}]
+    """A pod created at 1000 and, if it has a node, bound at 1010."""
+    conditions = [{"type": "PodScheduled", "status": "True", "lastTransitionTime": time_text(BOUND)}]
     statuses = [] if state is None else [{"name": "main", "state": state}]
     return read(
         {
-            "metadata": {"name": "p", "creationTimestamp": times.text(BORN), **fields.get("metadata", {})},
+            "metadata": {"name": "p", "creationTimestamp": time_text(BORN), **fields.get("metadata", {})},
             "spec": {"nodeName": node, "containers": [{"name": "main", "image": "reg:5000/i:1"}]},
             "status": {
                 "phase": phase,
@@ -28,7 +36,7 @@ def pod(node="n1", state=None, phase="Pending", **fields):
 
 
 def event(reason, at):
-    return read({"reason": reason, "message": f"{reason}!", "lastTimestamp": times.text(at)}, PodEvent)
+    return read({"reason": reason, "message": f"{reason}!", "lastTimestamp": time_text(at)}, PodEvent)
 
 
 def waiting(reason):
@@ -36,7 +44,7 @@ def waiting(reason):
 
 
 def ended(code=0, reason="Completed", message=""):
-    moments = {"startedAt": times.text(1020), "finishedAt": times.text(1050)}
+    moments = {"startedAt": time_text(1020), "finishedAt": time_text(1050)}
     return {"terminated": {"exitCode": code, "reason": reason, "message": message, **moments}}
 
 
@@ -55,23 +63,23 @@ def ended(code=0, reason="Completed", message=""):
         ),
         (pod(state=waiting("ErrImagePull")), [], Stage.PULLING, BOUND),
         (pod(state=waiting("CreateContainerConfigError")), [], Stage.STARTING, BOUND),
-        (pod(state={"running": {"startedAt": times.text(1040)}}), [], Stage.RUNNING, 1040),
+        (pod(state={"running": {"startedAt": time_text(1040)}}), [], Stage.RUNNING, 1040),
         (pod(state=ended(), phase="Succeeded"), [], Stage.SUCCEEDED, BORN),
         (pod(phase="Failed"), [], Stage.FAILED, BORN),
-        (pod(metadata={"deletionTimestamp": times.text(1060)}), [], Stage.DELETING, 1060),
+        (pod(metadata={"deletionTimestamp": time_text(1060)}), [], Stage.DELETING, 1060),
     ],
 )
 def test_the_stage_of_a_pod_and_since_when(seen, events, stage, since):
-    found = sight(seen, events)
+    found = current_stage(seen, events)
     assert (found.stage, found.since) == (stage, since)
 
 
 def test_a_stage_is_overdue_from_its_own_deadline_on():
     deadlines = Deadlines(scheduling_seconds=60, pulling_seconds=30, running_seconds=600)
-    assert overdue(Sight(Stage.PULLING, 1000), deadlines, 1030)
-    assert not overdue(Sight(Stage.PULLING, 1000), deadlines, 1029.9)
-    assert not overdue(Sight(Stage.SCHEDULING, 1000), deadlines, 1030)
-    assert not overdue(Sight(Stage.SUCCEEDED, 0), deadlines, 1e9)
+    assert is_overdue(StageSince(Stage.PULLING, 1000), deadlines, 1030)
+    assert not is_overdue(StageSince(Stage.PULLING, 1000), deadlines, 1029.9)
+    assert not is_overdue(StageSince(Stage.SCHEDULING, 1000), deadlines, 1030)
+    assert not is_overdue(StageSince(Stage.SUCCEEDED, 0), deadlines, 1e9)
 
 
 @pytest.mark.parametrize(
@@ -85,20 +93,20 @@ def test_a_stage_is_overdue_from_its_own_deadline_on():
         (pod(node=""), "DeadlineExceeded", ["pod p: still not on a node after 60 s"]),
         (pod(), "DeadlineExceeded", ["pod p: still not started after 60 s (node n1)"]),
         (
-            pod(state={"running": {"startedAt": times.text(1040)}}),
+            pod(state={"running": {"startedAt": time_text(1040)}}),
             "DeadlineExceeded",
             ["pod p: still running after 600 s (node n1)"],
         ),
     ],
 )
-def test_a_deadline_that_is_over_names_stage_node_and_cause(seen, reason, parts):
-    outcome = ended_by_us(seen, sight(seen), Deadlines(), 5000)
+def test_an_overdue_stage_names_stage_node_and_cause(seen, reason, parts):
+    outcome = ended_by_operator(seen, current_stage(seen), Deadlines(), 5000)
     assert (outcome.succeeded, outcome.ended_by, outcome.reason) == (False, "Operator", reason)
     assert [part for part in parts if part not in outcome.message] == []
 
 
 @pytest.mark.parametrize(
-    ("said", "rate"),
+    ("message", "rate"),
     [
         ('{"unit": "cpu", "rate": 12.5}', 12.5),
         ('warming up\n{"rate": 3}\n', 3.0),
@@ -108,11 +116,11 @@ def test_a_deadline_that_is_over_names_stage_node_and_cause(seen, reason, parts)
         ("", None),
     ],
 )
-def test_the_rate_is_what_the_benchmark_said_last(said, rate):
-    seen = pod(state=ended(message=said), phase="Succeeded")
-    outcome = ended_by_itself(seen, 2000, measured=True)
+def test_the_rate_is_in_the_last_line_of_the_benchmark(message, rate):
+    seen = pod(state=ended(message=message), phase="Succeeded")
+    outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.rate, outcome.seconds) == (True, rate, 30.0)
-    assert ended_by_itself(seen, 2000, measured=False).rate is None, "other work may say what it likes"
+    assert ended_by_itself(seen, 2000, is_unit=False).rate is None, "other work may print anything"
 
 
 @pytest.mark.parametrize(
@@ -134,8 +142,8 @@ def test_the_rate_is_what_the_benchmark_said_last(said, rate):
         (pod(state=ended(1, "Error", "x" * 5000), phase="Failed"), "Running", "Error", "x" * 1500),
     ],
 )
-def test_a_pod_that_died_says_where_and_why(seen, stage, reason, part):
-    outcome = ended_by_itself(seen, 2000, measured=True)
+def test_a_failed_pods_outcome_has_stage_and_reason(seen, stage, reason, part):
+    outcome = ended_by_itself(seen, 2000, is_unit=True)
     assert (outcome.succeeded, outcome.ended_by) == (False, "Pod")
     assert (outcome.stage, outcome.reason) == (stage, reason)
     assert part in outcome.message

@@ -71,6 +71,6 @@ def test_what_a_node_pulls(reference, pulled):
         ("a/" * 128 + "b", "longer than 255"),
     ],
 )
-def test_a_wrong_reference_is_told_which_part_is_wrong(reference, message):
+def test_an_invalid_reference_names_its_wrong_part(reference, message):
     with pytest.raises(ImageError, match=re.escape(message)):
         parsed(reference)

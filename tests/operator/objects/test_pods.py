@@ -1,13 +1,14 @@
-"""The pod of a run: pinned, unprivileged, of the lowest priority, and known again."""
+"""The pod of a run: pinned to its node, unprivileged, of the lowest priority, and recognised again."""
 
 from dataclasses import replace
 
 import kubernetes_validate
 import pytest
 
-from eclectus_operator.objects.names import recognised
+from eclectus.api.node_probe import NodeProbe, ProbeClass, Run
+from eclectus.api.probe_names import recognised
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.pods import identity, pod, run_id
-from eclectus_operator.objects.resources import NodeProbe, Run, Work, read
 from probe_world import INSTANCE, SETTINGS, node_probe
 
 RUN = Run(7, "node-a", "w", "2026-11-21T12:00:00Z")
@@ -31,7 +32,7 @@ WORKS = {
 }
 
 
-def made(work, **spec):
+def probe_and_pod(work, **spec):
     body = node_probe(classes=[{"name": "w", **WORKS[work]}], **spec)
     body["metadata"] |= {"uid": "1234-abcd", "generation": 1, "resourceVersion": "1"}
     probe = read(body, NodeProbe)
@@ -40,7 +41,7 @@ def made(work, **spec):
 
 @pytest.mark.parametrize("work", WORKS)
 def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
-    _, body = made(work)
+    _, body = probe_and_pod(work)
     kubernetes_validate.validate(body, "1.36", strict=True)
     spec = body["spec"]
     (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
@@ -60,8 +61,8 @@ def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
 
 
 @pytest.mark.parametrize("work", WORKS)
-def test_it_is_known_again_counts_for_its_class_and_goes_with_its_node_probe(work):
-    probe, body = made(work)
+def test_it_is_recognised_has_its_class_and_is_owned_by_its_node_probe(work):
+    probe, body = probe_and_pod(work)
     meta = body["metadata"]
     assert recognised(meta["name"], meta["labels"], INSTANCE) == identity(probe, RUN, INSTANCE)
     assert meta["labels"]["eclectus.dev/class"] == "w"
@@ -71,14 +72,14 @@ def test_it_is_known_again_counts_for_its_class_and_goes_with_its_node_probe(wor
     assert "blockOwnerDeletion" not in owner, "which would need a right to finalizers"
 
 
-def test_the_name_is_the_same_every_time_and_another_for_a_namesake():
-    assert made("cpu")[1]["metadata"]["name"] == made("cpu")[1]["metadata"]["name"]
+def test_the_name_is_deterministic_and_differs_for_a_recreated_node_probe():
+    assert probe_and_pod("cpu")[1]["metadata"]["name"] == probe_and_pod("cpu")[1]["metadata"]["name"]
     assert run_id("one uid") != run_id("another uid")
-    assert made("cpu")[1]["metadata"]["name"].endswith("-7")
+    assert probe_and_pod("cpu")[1]["metadata"]["name"].endswith("-7")
 
 
-def test_a_template_keeps_what_is_its_own():
-    _, body = made("template", tolerations=[{"key": "pool", "operator": "Exists"}])
+def test_a_template_keeps_its_own_fields():
+    _, body = probe_and_pod("template", tolerations=[{"key": "pool", "operator": "Exists"}])
     assert body["metadata"]["labels"]["team"] == "a"
     assert body["metadata"]["annotations"]["note"] == "x"
     assert [each["key"] for each in body["spec"]["tolerations"]] == ["own", "pool"]
@@ -86,8 +87,8 @@ def test_a_template_keeps_what_is_its_own():
     assert body["spec"]["containers"][0]["securityContext"]["runAsUser"] == 7
 
 
-def test_the_benchmark_is_told_what_to_do_and_where():
-    _, body = made("disk")
+def test_the_benchmark_gets_its_arguments_and_scratch_space():
+    _, body = probe_and_pod("disk")
     (container,) = body["spec"]["containers"]
     assert (container["image"], container["args"]) == (
         "eclectus-unit:1",
@@ -98,11 +99,11 @@ def test_the_benchmark_is_told_what_to_do_and_where():
     assert "cpu" not in container["resources"]["limits"], "a throttled benchmark measures its throttle"
 
 
-def test_secrets_to_pull_with_are_the_operators_unless_a_template_has_its_own():
-    probe, _ = made("cpu")
+def test_pull_secrets_are_the_operators_unless_a_template_has_its_own():
+    probe, _ = probe_and_pod("cpu")
     settings = replace(SETTINGS, pull_secrets="one,two")
     body = pod(probe, RUN, probe.spec.classes[0], settings)
     assert body["spec"]["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
     own = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "imagePullSecrets": []}}}
-    work = read({"name": "w", **own}, Work)
+    work = read({"name": "w", **own}, ProbeClass)
     assert pod(probe, RUN, work, settings)["spec"]["imagePullSecrets"] == []

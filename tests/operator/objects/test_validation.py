@@ -1,8 +1,9 @@
-"""What a NodeProbe may not ask for, though its schema lets it pass."""
+"""What is invalid in a NodeProbe that passes its schema."""
 
 import pytest
 
-from eclectus_operator.objects.resources import ProbeSpec, read
+from eclectus.api.node_probe import NodeProbeSpec
+from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.validation import problems
 from eclectus_operator.settings import Settings
 from probe_world import SETTINGS, node_probe
@@ -11,7 +12,7 @@ from refused_templates import REFUSED, template
 
 def wrong(work, settings=SETTINGS):
     spec = node_probe(classes=[{"name": "w", **work}])["spec"]
-    return problems(read(spec, ProbeSpec), settings)
+    return problems(read(spec, NodeProbeSpec), settings)
 
 
 @pytest.mark.parametrize(
@@ -25,12 +26,12 @@ def wrong(work, settings=SETTINGS):
         {"template": template(container={"env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]})},
     ],
 )
-def test_what_may_be_asked(work):
+def test_valid_classes(work):
     assert wrong(work) == []
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
-def test_what_may_not_be_in_a_template(case):
+def test_a_template_must_not_have(case):
     found = wrong({"template": case.template})
     assert len(found) == 1
     assert found[0].startswith(f"classes[w]: template.spec.{case.path}")
@@ -49,11 +50,11 @@ def test_what_may_not_be_in_a_template(case):
         ({"template": {"spec": {}}}, "template.spec.containers: give at least one"),
     ],
 )
-def test_what_else_may_not_be(work, message):
+def test_a_class_must_not_have(work, message):
     (found,) = wrong(work)
     assert message in found
 
 
-def test_a_unit_needs_an_operator_that_knows_its_image():
+def test_a_unit_needs_an_operator_with_its_image():
     (found,) = wrong({"unit": {"kind": "cpu"}}, Settings(instance="a", namespace="b"))
     assert "--unit-image" in found

@@ -1,15 +1,17 @@
-"""A probe's pod asks for nothing that real pods could want, and says what it stands for."""
+"""A probe pod requests nothing that real pods could want, and its annotation has the notional requests."""
 
 from copy import deepcopy
 
 import pytest
 
+from eclectus.api.names import ROOM_ANNOTATION
+from eclectus.api.node_probe import NodeProbe, Run
 from eclectus.kube.objects import Pod
-from eclectus.kube.probe_room import ROOM, said
+from eclectus.kube.probe_room import said
 from eclectus.kube.requests import FieldError, requested
-from eclectus_operator.objects.pods import pod, stands_for
-from eclectus_operator.objects.resources import NodeProbe, Run, read
-from eclectus_operator.objects.zero_requests import borrowed, room
+from eclectus_operator.objects.convert import read
+from eclectus_operator.objects.pods import notional_requests, pod
+from eclectus_operator.objects.zero_requests import shareable_requests, with_zero_requests
 from probe_world import SETTINGS, node_probe
 
 CORE, MI = 1000, 2**20
@@ -50,47 +52,49 @@ def amounts(found):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_it_asked_for_is_what_it_stands_for_and_then_it_asks_for_nothing(case):
+def test_requests_become_notional_requests_and_then_zero(case):
     spec, expected = CASES[case]
     before = deepcopy(spec)
-    assert amounts(room(spec)) == expected
-    assert requested(typed(borrowed(spec))).amounts == ()
-    assert room(borrowed(spec)) == (), "even where a limit would fill in a request that is left out"
+    assert amounts(shareable_requests(spec)) == expected
+    assert requested(typed(with_zero_requests(spec))).amounts == ()
+    assert shareable_requests(with_zero_requests(spec)) == (), (
+        "not even where a limit would default an absent request"
+    )
     assert spec == before
 
 
 def test_limits_stay():
-    (one,) = borrowed({"containers": [container(limits={"memory": "64Mi"})]})["containers"]
+    (one,) = with_zero_requests({"containers": [container(limits={"memory": "64Mi"})]})["containers"]
     assert one["resources"]["limits"] == {"memory": "64Mi"}
 
 
-def test_what_cannot_be_had_without_asking_is_still_asked_for():
+def test_resources_that_need_a_request_are_still_requested():
     asks = {"cpu": "1", "example.com/gpu": "1", "hugepages-2Mi": "4Mi"}
     spec = {"containers": [container(requests=asks, limits={"example.com/gpu": "1"})]}
-    assert room(spec) == (("cpu", CORE),)
-    held = requested(typed(borrowed(spec))).amounts
+    assert shareable_requests(spec) == (("cpu", CORE),)
+    held = requested(typed(with_zero_requests(spec))).amounts
     assert held == (("example.com/gpu", 1), ("hugepages-2Mi", 4 * MI))
 
 
-def test_what_is_no_quantity_is_named():
+def test_an_invalid_quantity_is_named():
     with pytest.raises(FieldError, match=r"containers\[c\].resources.requests.cpu"):
-        room({"containers": [container(requests={"cpu": "fast"})]})
+        shareable_requests({"containers": [container(requests={"cpu": "fast"})]})
 
 
 @pytest.mark.parametrize("kind", ["cpu", "memory", "disk"])
 @pytest.mark.parametrize("reserve", [False, True])
-def test_the_benchmark_borrows_unless_it_is_told_to_reserve(kind, reserve):
+def test_the_benchmark_has_zero_requests_unless_it_reserves_room(kind, reserve):
     body = node_probe(classes=[{"name": "w", "unit": {"kind": kind, "units": 1}}], reserveRoom=reserve)
     body["metadata"] |= {"uid": "1234-abcd", "generation": 1, "resourceVersion": "1"}
     probe = read(body, NodeProbe)
     (work,) = probe.spec.classes
-    made = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
-    holds = dict(requested(typed(made["spec"])).amounts)
-    stands = said(made["metadata"]["annotations"])
-    assert stands == stands_for(probe, work, SETTINGS)
-    assert (ROOM in made["metadata"]["annotations"], bool(holds), bool(stands)) == (
+    created = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
+    real_requests = dict(requested(typed(created["spec"])).amounts)
+    notional = said(created["metadata"]["annotations"])
+    assert notional == notional_requests(probe, work, SETTINGS)
+    assert (ROOM_ANNOTATION in created["metadata"]["annotations"], bool(real_requests), bool(notional)) == (
         not reserve,
         reserve,
         not reserve,
     )
-    assert dict(holds or stands)["cpu"] == (500 if kind == "disk" else CORE)
+    assert dict(real_requests or notional)["cpu"] == (500 if kind == "disk" else CORE)

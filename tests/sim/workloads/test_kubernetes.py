@@ -9,15 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
+from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import HostPort, Requirement, Term, Toleration
 from eclectus.sim.base.work import Arrival
 from eclectus.sim.run import build
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.workloads.manifest import ARRIVAL, arrivals
-from eclectus.sim.workloads.pod_work import WORK
-from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
+from eclectus.sim.workloads.manifest import arrivals
 from simulated import document, place
 
 GROUPS = [
@@ -27,7 +26,7 @@ GROUPS = [
 
 
 def pod(name: str = "p", work: Any = "30", at: str | None = None, **spec: Any) -> dict[str, Any]:
-    notes = {WORK: work} | ({} if at is None else {ARRIVAL: at})
+    notes = {WORK_SECONDS: work} | ({} if at is None else {ARRIVAL_SECONDS: at})
     container = {"name": "c", "image": "shop/render:1.2", "resources": {"requests": {"cpu": "1"}}}
     return {
         "apiVersion": "v1",
@@ -63,8 +62,8 @@ def asked(folder: Path, *things: Any) -> Scenario:
     return parse(yaml.safe_dump(fields), folder)
 
 
-def test_the_annotation_of_work_is_the_one_that_the_fake_kubelet_goes_by() -> None:
-    assert WORK == WORK_KEY
+def test_the_work_annotation_that_manifests_and_the_fake_kubelet_share_keeps_its_name() -> None:
+    assert WORK_SECONDS == "e2e.eclectus.dev/work-seconds"
 
 
 def test_a_pod_is_translated_as_the_live_scheduler_would() -> None:

@@ -18,8 +18,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 import orjson
 
-from eclectus.api.node_profile import PATH, Profile, decode_page, differs, known_from, new_object, status_of
+from eclectus.api.names import NODE_PROFILES_PATH
+from eclectus.api.node_profile import NodeProfile, decode_page, differs, known_from, new_object, status_of
 from eclectus.config.shell import NodeProfiles as Settings
+from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, RejectedError
 from eclectus.live.context import Means
 from eclectus.live.inbox import Inbox
@@ -30,7 +32,6 @@ from eclectus.model.learned import LearnedNode
 PAGE = "500"
 NODES_A_TURN = 50  # read from the engine at a time: 20 ms with 64 kinds of work
 FORBIDDEN = 403
-MERGE = "application/merge-patch+json"
 
 _log = logging.getLogger(__name__)
 
@@ -93,7 +94,7 @@ class NodeProfiles:
     async def _read_all(self) -> set[str]:
         query, standing = {"limit": PAGE}, dict[str, LearnedNode]()
         while True:
-            page = decode_page(await self._means.client.get(PATH, query))
+            page = decode_page(await self._means.client.get(NODE_PROFILES_PATH, query))
             read = {known.node: known for known in _read(page.items)}
             await self._inbox.offer([NodeRecalled(known) for known in read.values() if self._is_later(known)])
             standing |= read
@@ -122,19 +123,21 @@ class NodeProfiles:
                 return
 
     async def _write(self, known: LearnedNode) -> None:
-        status, path = {"status": status_of(known)}, f"{PATH}/{known.node}/status"
+        status, path = {"status": status_of(known)}, f"{NODE_PROFILES_PATH}/{known.node}/status"
         try:
-            await self._means.client.send("PATCH", path, status, content_type=MERGE)
+            await self._means.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         except MissingError:
             await self._make(known.node)
-            await self._means.client.send("PATCH", path, status, content_type=MERGE)
+            await self._means.client.send("PATCH", path, status, content_type=MERGE_PATCH)
         self._standing[known.node] = known
         self._count("written")
 
     async def _make(self, name: str) -> None:
         node = orjson.loads(await self._means.client.get(f"/api/v1/nodes/{name}"))
         try:
-            await self._means.client.send("POST", PATH, new_object(name, node["metadata"]["uid"]))
+            await self._means.client.send(
+                "POST", NODE_PROFILES_PATH, new_object(name, node["metadata"]["uid"])
+            )
         except ConflictError:
             _log.debug("NodeProfile %s: another has just made it", name)
 
@@ -157,7 +160,7 @@ def _is_same(read: LearnedNode, known: LearnedNode | None) -> bool:
     return known is not None and (read.epoch, int(read.at)) == (known.epoch, int(known.at))
 
 
-def _read(items: Iterable[Profile]) -> Iterator[LearnedNode]:
+def _read(items: Iterable[NodeProfile]) -> Iterator[LearnedNode]:
     for item in items:
         try:
             known = known_from(item)

@@ -11,14 +11,15 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from eclectus.api.node_probe import PATH, Probe, decode_page, differs, load_of
+from eclectus.api.names import NODE_PROBES_PATH
+from eclectus.api.node_probe import NodeProbeLoad, decode_page, differs, load_of
+from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.live.context import Means
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
 
 PAGE = "500"
-MERGE = "application/merge-patch+json"
 
 _log = logging.getLogger(__name__)
 
@@ -58,13 +59,13 @@ class ProbeLoad:
         for probe in await self._probes():
             if differs(probe, known, now):
                 body = {"status": {"load": load_of(known, now)}}
-                path = f"{PATH}/{probe.metadata.name}/status"
-                await self._means.client.send("PATCH", path, body, content_type=MERGE)
+                path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
+                await self._means.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
-    async def _probes(self) -> list[Probe]:
-        query, found = {"limit": PAGE}, list[Probe]()
+    async def _probes(self) -> list[NodeProbeLoad]:
+        query, found = {"limit": PAGE}, list[NodeProbeLoad]()
         while True:
-            page = decode_page(await self._means.client.get(PATH, query))
+            page = decode_page(await self._means.client.get(NODE_PROBES_PATH, query))
             found += page.items
             if not page.metadata.continue_:
                 return found

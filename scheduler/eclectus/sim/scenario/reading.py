@@ -12,7 +12,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
-from eclectus.config.configuration import API_VERSION, BYTES_MOST
+from eclectus.api.names import API_VERSION
+from eclectus.config.configuration import BYTES_MOST
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_yaml
 from eclectus.config.reading import join, nearest, read, read_list, read_mapping

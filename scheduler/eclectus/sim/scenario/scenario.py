@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import yaml
 
-from eclectus.config.configuration import API_VERSION, KIND
+from eclectus.api.names import API_VERSION
+from eclectus.config.configuration import KIND
 from eclectus.config.reading import nearest, read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting

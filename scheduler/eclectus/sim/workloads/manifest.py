@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import field
 
+from eclectus.api.names import ARRIVAL_SECONDS
 from eclectus.config.document import read_documents
 from eclectus.config.reading import show
 from eclectus.kube.objects import full_name
@@ -19,9 +20,6 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.sim.base.work import Arrival, Kind
 from eclectus.sim.workloads.pod_work import Json, convert, read_pod, seconds
-
-ARRIVAL = "e2e.eclectus.dev/arrival-seconds"
-"""A Pod's or a Job's annotation: when it is created, from the beginning of the run; 0 where none is said."""
 
 
 class _Metadata(ApiObject, frozen=True):
@@ -100,7 +98,7 @@ def _arrival(thing: Json, where: str) -> Arrival:
             raise FieldError("kind", f"{kind!r} is none that comes to an end: Pods and Jobs do")
         meta = convert(thing, _Any).metadata
         where = f"{where} ({kind} {full_name(meta.namespace, meta.called)})"
-        at = seconds(meta.annotations, ARRIVAL, least=0.0, default="0")
+        at = seconds(meta.annotations, ARRIVAL_SECONDS, least=0.0, default="0")
         return _of_pod(thing, meta, at) if kind == "Pod" else _of_job(convert(thing, _Job).spec, meta, at)
     except FieldError as error:
         raise SettingsError(where, str(error)) from error

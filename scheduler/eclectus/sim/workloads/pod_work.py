@@ -8,15 +8,13 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import field
 
+from eclectus.api.names import WORK_SECONDS
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.placement import ApiObject
 from eclectus.kube.requests import FieldError
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Task
-
-WORK = "e2e.eclectus.dev/work-seconds"
-"""A pod's annotation: how long it really runs at speed 1. The fake kubelet goes by the same."""
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -57,7 +55,7 @@ def read_pod(pod: Json, name: str, namespace: str) -> tuple[Task, float]:
     except MalformedError as error:
         raise FieldError(error.field, error.problem) from error
     _refuse_never(spec, task)
-    return task, seconds(checked.metadata.get("annotations", {}), WORK, least=1e-9)
+    return task, seconds(checked.metadata.get("annotations", {}), WORK_SECONDS, least=1e-9)
 
 
 def seconds(annotations: dict[str, str], name: str, *, least: float, default: str | None = None) -> float:

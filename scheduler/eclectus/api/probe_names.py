@@ -1,42 +1,42 @@
-"""What a probe pod is called, and how it is known again.
+"""How probe pods are named and recognised.
 
-    eclectus-probe-<instance>-<run>-<seq>
+    eclectus-probe-<instance>-<run id>-<seq>
 
-Names are deterministic: whoever restarts after a crash computes the same name, and the API server's
-409 AlreadyExists says that the pod is there. Everything in the name stands in labels too, so that state
-can be rebuilt from the API alone. A pod is ours only if name and labels agree: a prefix alone proves
-nothing, and a pod that merely looks like ours is never deleted.
+Names are deterministic: an operator that restarts after a crash computes the same name, and the API
+server's 409 AlreadyExists says that the pod exists. Labels repeat everything that is in the name, so that
+the state can be rebuilt from the API alone. A pod belongs to an operator only if name and labels agree: a
+pod that merely has the prefix is never deleted.
 
-The instance is part of the name from the first day, because two installations may share a namespace.
-A repeated attempt takes a new `seq`: the old pod of that name may still be on its way out.
+The instance is part of the name because two installations may share a namespace. A repeated attempt takes
+a new `seq`: the old pod of that name may still be terminating.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eclectus.api.names import ATTEMPT_LABEL, INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL
+
 PREFIX = "eclectus-probe"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "eclectus"
-INSTANCE = "eclectus.dev/instance"
-RUN = "eclectus.dev/run-id"
-SEQ = "eclectus.dev/seq"
-ATTEMPT = "eclectus.dev/attempt"
 
 ID_CHARACTERS = 16  # prefix, two ids, ten digits and dashes: 59 of a DNS label's 63
-SEQ_MAX = 2**31 - 1
+MAX_SEQ = 2**31 - 1
 _ID = re.compile(rf"[a-z0-9]{{1,{ID_CHARACTERS}}}")  # no dash: the name must split in one way only
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,9}")
 _NAME = re.compile(rf"{PREFIX}-({_ID.pattern})-({_ID.pattern})-({_NUMBER.pattern})")
 
 
 class NamingError(ValueError):
-    """An id that cannot stand in a name: correct the field that the message names."""
+    """An id that cannot be part of a name: correct the field that the message names."""
 
 
 @dataclass(frozen=True, order=True)
 class ProbeId:
-    """Which pod this is: the `seq`-th of a run of an instance, and which try of its measurement.
+    """The identity of a probe pod: number `seq` of a NodeProbe (`run`) of an instance, and which attempt.
 
     Raises NamingError.
     """
@@ -53,8 +53,8 @@ class ProbeId:
                     f"{field} {value!r}: use 1 to {ID_CHARACTERS} lower-case letters and digits, nothing else"
                 )
         for field, number, least in (("seq", self.seq, 0), ("attempt", self.attempt, 1)):
-            if not least <= number <= SEQ_MAX:
-                raise NamingError(f"{field} {number}: must be {least}..{SEQ_MAX}")
+            if not least <= number <= MAX_SEQ:
+                raise NamingError(f"{field} {number}: must be {least}..{MAX_SEQ}")
 
     @property
     def name(self) -> str:
@@ -63,38 +63,38 @@ class ProbeId:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The labels that make the pod ours."""
+        """The labels that identify the pod."""
         return {
             MANAGED_BY: MANAGER,
-            INSTANCE: self.instance,
-            RUN: self.run,
-            SEQ: str(self.seq),
-            ATTEMPT: str(self.attempt),
+            INSTANCE_LABEL: self.instance,
+            RUN_ID_LABEL: self.run,
+            SEQ_LABEL: str(self.seq),
+            ATTEMPT_LABEL: str(self.attempt),
         }
 
 
 @dataclass(frozen=True)
 class NotOurs:
-    """Why a pod is left alone."""
+    """Why a pod does not belong to the instance."""
 
     reason: str
 
 
 def selector(instance: str) -> str:
-    """The label selector that lists an instance's pods."""
-    return f"{MANAGED_BY}={MANAGER},{INSTANCE}={instance}"
+    """The label selector of an instance's pods."""
+    return f"{MANAGED_BY}={MANAGER},{INSTANCE_LABEL}={instance}"
 
 
 def recognised(name: str, labels: Mapping[str, str], instance: str) -> ProbeId | NotOurs:
-    """Which of the instance's pods this is, when name and labels agree about it."""
+    """Which of the instance's pods this is, if name and labels agree."""
     match = _NAME.fullmatch(name)
     if not match:
         return NotOurs(f"the name is not {PREFIX}-<instance>-<run>-<seq>")
-    foreign = _foreign(labels, instance)
+    foreign = _foreign_reason(labels, instance)
     if foreign:
         return NotOurs(foreign)
     try:
-        probe = ProbeId(match[1], match[2], int(match[3]), int(labels[ATTEMPT]))
+        probe = ProbeId(match[1], match[2], int(match[3]), int(labels[ATTEMPT_LABEL]))
     except NamingError as error:
         return NotOurs(str(error))
     for label, expected in probe.labels.items():
@@ -103,12 +103,12 @@ def recognised(name: str, labels: Mapping[str, str], instance: str) -> ProbeId |
     return probe
 
 
-def _foreign(labels: Mapping[str, str], instance: str) -> str:
-    """Why labels alone say that a pod is not this instance's; empty if they do not."""
+def _foreign_reason(labels: Mapping[str, str], instance: str) -> str:
+    """Why the labels alone show that a pod is not this instance's; empty if they do not."""
     if labels.get(MANAGED_BY) != MANAGER:
         return f"no label {MANAGED_BY}={MANAGER}: a prefix alone proves nothing"
-    if labels.get(INSTANCE) != instance:
-        return f"it belongs to instance {labels.get(INSTANCE, '')!r}"
-    if not _NUMBER.fullmatch(labels.get(ATTEMPT, "")):
-        return f"label {ATTEMPT} is {labels.get(ATTEMPT, '')!r} and no number"
+    if labels.get(INSTANCE_LABEL) != instance:
+        return f"it belongs to instance {labels.get(INSTANCE_LABEL, '')!r}"
+    if not _NUMBER.fullmatch(labels.get(ATTEMPT_LABEL, "")):
+        return f"label {ATTEMPT_LABEL} is {labels.get(ATTEMPT_LABEL, '')!r} and no number"
     return ""

@@ -1,4 +1,4 @@
-"""Requests as they go over the wire, and what their answers are taken for."""
+"""The operator's credentials, and how its own requests use them."""
 
 import asyncio
 
@@ -6,12 +6,21 @@ import kopf
 import pytest
 from aiohttp import web
 
-from eclectus_operator.api import ConflictError, MissingError, RefusedError, UnsureError, listed
-from eclectus_operator.http import connected, login
+from eclectus.kubeclient.client import ObjectClient, connected, list_objects
+from eclectus.kubeclient.errors import (
+    ConflictError,
+    MissingError,
+    NotDoneError,
+    RejectedError,
+    StaleError,
+    UnauthenticatedError,
+    UnsureError,
+)
+from eclectus_operator.login import credentials, login
 
 
 class Server:
-    """Answers with what it is told, and remembers what it was asked."""
+    """Gives the answers in order, and records the requests."""
 
     def __init__(self, *answers):
         self.answers, self.asked = list(answers), []
@@ -36,34 +45,38 @@ def talk(server, story, tokens=("t1",)):
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-        told = kopf.ConnectionInfo(server=url)
 
         def log_in():
-            return kopf.ConnectionInfo(server=url, token=left.pop(0)) if left else told
+            return (
+                kopf.ConnectionInfo(server=url, token=left.pop(0))
+                if left
+                else kopf.ConnectionInfo(server=url)
+            )
 
         try:
-            async with connected(log_in, 2.0) as api:
-                return await story(api)
+            async with connected(credentials(log_in), 2.0, "eclectus-operator") as client:
+                return await story(ObjectClient(client))
         finally:
             await runner.cleanup()
 
     return asyncio.run(run())
 
 
-def test_a_patch_is_a_merge_patch_and_a_brief_list_asks_for_metadata_alone():
+def test_a_patch_is_a_merge_patch_and_a_list_may_ask_for_metadata_alone():
     server = Server((200, "{}"), (200, '{"items": []}'))
 
     async def story(api):
         await api.send("PATCH", "/apis/x/status", {"a": 1})
-        await api.send("GET", "/api/v1/nodes", query={"labelSelector": "a=b"}, brief=True)
+        await api.send("GET", "/api/v1/nodes", query={"labelSelector": "a=b"}, metadata_only=True)
 
     talk(server, story, tokens=("first", "second"))
     (_, path, headers, body), (_, query, brief, _) = server.asked
     assert (path, body) == ("/apis/x/status", '{"a":1}')
     assert headers["Content-Type"] == "application/merge-patch+json"
+    assert headers["User-Agent"] == "eclectus-operator"
     assert "PartialObjectMetadataList" in brief["Accept"]
     assert query == "/api/v1/nodes?labelSelector=a%3Db"
-    assert headers["Authorization"] == "Bearer second", "the first was asked for the address alone"
+    assert headers["Authorization"] == "Bearer first", "one login gives the address and the token"
 
 
 @pytest.mark.parametrize(
@@ -71,46 +84,62 @@ def test_a_patch_is_a_merge_patch_and_a_brief_list_asks_for_metadata_alone():
     [
         (404, '{"message": "no such pod"}', MissingError),
         (409, '{"message": "AlreadyExists"}', ConflictError),
-        (422, '{"message": "invalid"}', RefusedError),
-        (403, '{"message": "exceeded quota"}', RefusedError),
-        (401, '{"message": "who?"}', UnsureError),
-        (410, '{"message": "too old"}', UnsureError),
-        (429, '{"message": "later"}', UnsureError),
+        (422, '{"message": "invalid"}', RejectedError),
+        (403, '{"message": "exceeded quota"}', RejectedError),
+        (410, '{"message": "too old"}', StaleError),
+        (429, '{"message": "later"}', NotDoneError),
+        (408, '{"message": "slow"}', UnsureError),
         (500, "<html>", UnsureError),
         (200, "not json", UnsureError),
         (200, "[]", UnsureError),
         (200, None, UnsureError),
     ],
 )
-def test_a_bad_answer_is_an_error_by_what_to_do_next(status, body, kind):
+def test_a_failed_request_is_an_error_by_what_to_do_next(status, body, kind):
     async def story(api):
         with pytest.raises(kind) as raised:
             await api.send("GET", "/api/v1/pods")
         return str(raised.value)
 
-    said = talk(Server((status, body)), story)
-    assert said.startswith("GET /api/v1/pods: ")
+    message = talk(Server((status, body)), story)
+    assert message.startswith("GET /api/v1/pods: ")
     if body and body.startswith('{"message"'):
-        assert body[13:-2] in said
+        assert body[13:-2] in message
 
 
-def test_a_token_that_was_refused_is_read_again():
-    server = Server((401, "{}"), (200, "{}"))
+def test_a_token_that_stays_refused_is_no_rejection_of_the_request():
+    """RejectedError would end a run whose pod could still be created with a new token."""
+    server = Server((401, '{"message": "who?"}'), (401, '{"message": "who?"}'))
 
     async def story(api):
-        with pytest.raises(UnsureError):
-            await api.send("GET", "/a")
+        with pytest.raises(UnauthenticatedError, match=r"who\?") as raised:
+            await api.send("POST", "/api/v1/pods", {})
+        assert not isinstance(raised.value, RejectedError)
+
+    talk(server, story)
+    assert len(server.asked) == 2
+
+
+def test_a_refused_token_is_read_again():
+    server = Server((401, "{}"), (200, "{}"), (200, "{}"))
+
+    async def story(api):
+        await api.send("GET", "/a")
         await api.send("GET", "/b")
 
-    talk(server, story, tokens=("for the address", "old", "new"))
-    assert [headers["Authorization"] for _, _, headers, _ in server.asked] == ["Bearer old", "Bearer new"]
+    talk(server, story, tokens=("old", "new"))
+    assert [(path, headers["Authorization"]) for _, path, headers, _ in server.asked] == [
+        ("/a", "Bearer old"),
+        ("/a", "Bearer new"),
+        ("/b", "Bearer new"),
+    ]
 
 
 def test_a_list_is_read_to_its_last_page():
     server = Server((200, '{"items": [1], "metadata": {"continue": "x y"}}'), (200, '{"items": [2]}'))
 
     async def story(api):
-        return await listed(api, "/api/v1/pods")
+        return await list_objects(api, "/api/v1/pods")
 
     assert talk(server, story) == [1, 2]
     assert [path for _, path, _, _ in server.asked] == [
@@ -119,7 +148,7 @@ def test_a_list_is_read_to_its_last_page():
     ]
 
 
-def test_without_any_credentials_it_says_where_they_would_be(monkeypatch, tmp_path):
+def test_without_any_credentials_the_error_says_where_to_put_them(monkeypatch, tmp_path):
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(kopf.LoginError, match="name one in KUBECONFIG"):
@@ -130,8 +159,8 @@ def test_without_any_credentials_it_says_where_they_would_be(monkeypatch, tmp_pa
     ("host", "server"), [("10.96.0.1", "https://10.96.0.1:443"), ("fd00::1", "https://[fd00::1]:443")]
 )
 def test_in_a_pod_the_service_is_found_by_its_address_so_that_no_dns_is_needed(monkeypatch, host, server):
-    told = kopf.ConnectionInfo(server="https://kubernetes.default.svc", default_namespace="ns")
-    monkeypatch.setattr(kopf, "login_with_service_account", lambda settings: told)
+    in_cluster = kopf.ConnectionInfo(server="https://kubernetes.default.svc", default_namespace="ns")
+    monkeypatch.setattr(kopf, "login_with_service_account", lambda settings: in_cluster)
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")

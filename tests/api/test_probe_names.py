@@ -4,22 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus_operator.objects.names import (
-    ATTEMPT,
-    INSTANCE,
-    MANAGED_BY,
-    RUN,
-    SEQ,
-    SEQ_MAX,
-    NamingError,
-    NotOurs,
-    ProbeId,
-    recognised,
-    selector,
-)
+from eclectus.api.names import ATTEMPT_LABEL, INSTANCE_LABEL, RUN_ID_LABEL, SEQ_LABEL
+from eclectus.api.probe_names import MANAGED_BY, MAX_SEQ, NamingError, NotOurs, ProbeId, recognised, selector
 
 IDS = st.text("abcdefghijklmnopqrstuvwxyz0123456789", min_size=1, max_size=16)
-PROBES = st.builds(ProbeId, IDS, IDS, st.integers(0, SEQ_MAX), st.integers(1, SEQ_MAX))
+PROBES = st.builds(ProbeId, IDS, IDS, st.integers(0, MAX_SEQ), st.integers(1, MAX_SEQ))
 DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 MINE = ProbeId("blue", "r1", 7)
@@ -36,12 +25,12 @@ def test_every_name_is_a_dns_label_and_every_label_a_label(probe):
 
 
 @given(PROBES)
-def test_a_pod_is_recognised_as_what_it_was_made_as(probe):
+def test_a_pod_is_recognised_as_the_probe_it_was_created_for(probe):
     assert recognised(probe.name, probe.labels, probe.instance) == probe
 
 
 @given(PROBES, PROBES)
-def test_two_pods_share_a_name_only_as_tries_of_the_same_one(one, other):
+def test_two_pods_share_a_name_only_as_attempts_of_the_same_run(one, other):
     same = (one.instance, one.run, one.seq) == (other.instance, other.run, other.seq)
     assert (one.name == other.name) == same
 
@@ -54,11 +43,11 @@ def test_two_pods_share_a_name_only_as_tries_of_the_same_one(one, other):
         (("a", "R", 1), "run 'R'"),
         (("a", "r" * 17, 1), "1 to 16 lower-case letters and digits"),
         (("a", "r", -1), "seq -1: must be 0"),
-        (("a", "r", SEQ_MAX + 1), "seq"),
+        (("a", "r", MAX_SEQ + 1), "seq"),
         (("a", "r", 1, 0), "attempt 0: must be 1"),
     ],
 )
-def test_an_id_that_cannot_stand_in_a_name_is_refused(fields, message):
+def test_an_id_that_cannot_be_part_of_a_name_is_rejected(fields, message):
     with pytest.raises(NamingError, match=re.escape(message)):
         ProbeId(*fields)
 
@@ -71,12 +60,16 @@ def test_an_id_that_cannot_stand_in_a_name_is_refused(fields, message):
         ("eclectus-probe-blue-r1-07", MINE.labels, "the name is not"),
         (MINE.name, {}, "a prefix alone proves nothing"),
         (MINE.name, {**MINE.labels, MANAGED_BY: "Helm"}, "a prefix alone proves nothing"),
-        (MINE.name, {**MINE.labels, INSTANCE: "green"}, "it belongs to instance 'green'"),
+        (MINE.name, {**MINE.labels, INSTANCE_LABEL: "green"}, "it belongs to instance 'green'"),
         ("eclectus-probe-green-r1-7", MINE.labels, "the name says 'green'"),
-        (MINE.name, {**MINE.labels, RUN: "r2"}, "label eclectus.dev/run-id is 'r2' and the name says 'r1'"),
-        (MINE.name, {**MINE.labels, SEQ: "8"}, "label eclectus.dev/seq is '8' and the name says '7'"),
-        (MINE.name, {**MINE.labels, ATTEMPT: "two"}, "is 'two' and no number"),
-        (MINE.name, {**MINE.labels, ATTEMPT: "0"}, "attempt 0"),
+        (
+            MINE.name,
+            {**MINE.labels, RUN_ID_LABEL: "r2"},
+            "label eclectus.dev/run-id is 'r2' and the name says 'r1'",
+        ),
+        (MINE.name, {**MINE.labels, SEQ_LABEL: "8"}, "label eclectus.dev/seq is '8' and the name says '7'"),
+        (MINE.name, {**MINE.labels, ATTEMPT_LABEL: "two"}, "is 'two' and no number"),
+        (MINE.name, {**MINE.labels, ATTEMPT_LABEL: "0"}, "attempt 0"),
         ("eclectus-probe-blue-r1-9999999999", MINE.labels, "seq 9999999999"),
     ],
 )
@@ -86,7 +79,7 @@ def test_a_pod_that_only_looks_like_ours_is_not(name, labels, reason):
     assert reason in found.reason
 
 
-def test_the_selector_asks_for_this_instances_pods():
+def test_the_selector_matches_this_instances_pods():
     terms = dict(term.split("=") for term in selector("blue").split(","))
     assert terms.items() <= MINE.labels.items()
     assert not terms.items() <= ProbeId("green", "r1", 7).labels.items()

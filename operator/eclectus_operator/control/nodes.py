@@ -1,0 +1,83 @@
+"""Nodes: the names that a NodeProbe's selector matches, and one node with the pods on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eclectus.api.common import ObjectMeta
+from eclectus.api.names import NO_PROBES_LABEL, NODE_PROFILES_PATH
+from eclectus.api.node_profile import NodeProfile
+from eclectus.kube import objects as kube
+from eclectus.kubeclient.client import ObjectApi, list_objects
+from eclectus.kubeclient.errors import MissingError
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
+
+FRESH_SECONDS = 60.0
+
+
+class NodePool:
+    """Names of nodes by selector, cached for a minute. `now`: seconds since the epoch.
+
+    Nodes are listed instead of watched: in a large cluster each is written every few minutes, mostly for
+    reasons that do not matter here. The cached list may be stale, because a node that was drawn is read
+    before anything is done there.
+    """
+
+    def __init__(self, api: ObjectApi, now: Callable[[], float]) -> None:
+        self._api, self._now = api, now
+        self._cache: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    async def names(self, selector: Mapping[str, str]) -> tuple[str, ...]:
+        """Nodes with these labels that are neither excluded nor cordoned. Raises ApiError."""
+        terms = [f"{key}={value}" for key, value in sorted(selector.items())]
+        labels = ",".join([*terms, f"!{NO_PROBES_LABEL}"])
+        listed_at, names = self._cache.get(labels, (float("-inf"), ()))
+        if self._now() - listed_at >= FRESH_SECONDS:
+            # Version 0 is answered from the API server's cache, without a read of etcd and in one page.
+            query = {
+                "labelSelector": labels,
+                "fieldSelector": "spec.unschedulable=false",
+                "resourceVersion": "0",
+            }
+            found = await self._api.send("GET", "/api/v1/nodes", query=query, metadata_only=True)
+            items = found.get("items") or []
+            names = tuple(convert.read(each["metadata"], ObjectMeta).name for each in items)
+            self._cache[labels] = self._now(), names
+        return names
+
+
+@dataclass(frozen=True)
+class NodeWithPods:
+    """A node and the pods bound to it, whatever their phase."""
+
+    node: kube.Node
+    found: list[dict[str, Any]]
+
+    @property
+    def pods(self) -> list[kube.Pod]:
+        """The pods as the accounting of room reads them."""
+        return [convert.read(each, kube.Pod) for each in self.found]
+
+    @property
+    def starting(self) -> Pod | None:
+        """A real pod that has not started; None if there is none."""
+        pods = (convert.read(each, Pod) for each in self.found)
+        return next((pod for pod in pods if pod.status.phase == "Pending" and pod.is_real), None)
+
+
+async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
+    """A node and its pods. Raises ApiError; MissingError when there is no such node."""
+    node = convert.read(await api.send("GET", f"/api/v1/nodes/{name}"), kube.Node)
+    found = await list_objects(api, ALL_PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"})
+    return NodeWithPods(node, found)
+
+
+async def read_profile(api: ObjectApi, node: str) -> NodeProfile:
+    """The node's NodeProfile; an empty one if there is none. Raises ApiError."""
+    try:
+        return convert.read(await api.send("GET", f"{NODE_PROFILES_PATH}/{node}"), NodeProfile)
+    except MissingError:
+        return NodeProfile()

@@ -1,0 +1,56 @@
+"""What the custom resources share: metadata, owners, and how numbers and times are written."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec import Struct, field
+
+NOTABLE = 0.1  # relative change of a rate, absolute change of a share, that is worth a write
+_DIGITS = 4  # significant digits of the numbers in a status: people read them
+
+
+class ObjectMeta(Struct, frozen=True, rename="camel"):
+    """The fields of an object's metadata that Eclectus reads."""
+
+    name: str = ""
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+
+
+class ListMeta(Struct, frozen=True):
+    """A list's metadata: the token of the next page, empty on the last one."""
+
+    continue_: str = field(default="", name="continue")
+
+
+def node_owner(name: str, uid: str) -> dict[str, Any]:
+    """The ownerReference by which an object is deleted together with its Node."""
+    return {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid}
+
+
+def rounded(number: float) -> float:
+    """The number to four significant digits."""
+    return float(f"{number:.{_DIGITS}g}")
+
+
+def has_changed(one: float, other: float) -> bool:
+    """Whether two rates differ by more than a tenth of the greater."""
+    return abs(one - other) > NOTABLE * max(abs(one), abs(other))
+
+
+def time_text(seconds: float) -> str:
+    """Seconds since the epoch as an RFC 3339 time in UTC, cut to whole seconds as Kubernetes does."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def micro_time_text(seconds: float) -> str:
+    """The same with six digits, which the API server requires of a MicroTime."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def time_seconds(text: str) -> float:
+    """Seconds since the epoch of an RFC 3339 time. Raises ValueError for any other text."""
+    return datetime.fromisoformat(text).timestamp()

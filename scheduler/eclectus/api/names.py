@@ -1,0 +1,45 @@
+"""Every name of the `eclectus.dev` API: group, kinds, resource paths, labels and annotations.
+
+Nothing else in the code spells the group's name; `tests/house/test_names.py` holds that.
+"""
+
+from __future__ import annotations
+
+GROUP = "eclectus.dev"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+NODE_PROBE, NODE_PROBES = "NodeProbe", "nodeprobes"  # kind and resource
+NODE_PROFILE, NODE_PROFILES = "NodeProfile", "nodeprofiles"
+NODE_PROBES_PATH = f"/apis/{API_VERSION}/{NODE_PROBES}"
+NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
+OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
+
+# On pods of users.
+CLASS_LABEL = f"{GROUP}/class"  # class of work, where the images do not tell
+ESTIMATED_SECONDS = f"{GROUP}/estimated-seconds"  # expected run time on an average node
+PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's start to the end of its job
+JOB_WORK_SECONDS = (
+    f"{GROUP}/job-work-seconds"  # work of its job not begun at its submission, its own included
+)
+
+# On the operator's probe pods.
+INSTANCE_LABEL = f"{GROUP}/instance"  # the installation of the operator
+RUN_ID_LABEL = f"{GROUP}/run-id"  # the NodeProbe, as a hash of its uid; marks any pod of a probe
+SEQ_LABEL = f"{GROUP}/seq"  # number of the benchmark run
+ATTEMPT_LABEL = f"{GROUP}/attempt"
+PROBE_LABEL = f"{GROUP}/probe"  # name of the NodeProbe
+NODE_ANNOTATION = f"{GROUP}/node"  # the node to be measured
+ROOM_ANNOTATION = f"{GROUP}/room"  # notional requests: what the probe would ask for if it reserved room
+
+# On nodes.
+NO_PROBES_LABEL = f"{GROUP}/no-probes"  # its presence excludes a node from benchmarks
+
+# Of the test bed, the simulator's manifests and the demo.
+WORK_SECONDS = f"e2e.{GROUP}/work-seconds"  # annotation of a pod: its true run time at speed 1
+ARRIVAL_SECONDS = f"e2e.{GROUP}/arrival-seconds"  # annotation of a pod or job: when it is created
+NIC_GBPS_LABEL = f"{GROUP}/nic-gbps"
+KERNEL_LABEL = f"{GROUP}/kernel"
+GPU_MODEL_LABEL = f"{GROUP}/gpu-model"
+PROBED_LABEL = f"demo.{GROUP}/probed"
+RESERVED_TAINT = f"demo.{GROUP}/reserved"
