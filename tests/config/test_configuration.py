@@ -71,7 +71,7 @@ def test_two_configurations_share_no_policy() -> None:
 )
 def test_seconds_may_be_numbers_or_durations(written: str, seconds: float) -> None:
     read = parse(f"{HEAD}{ONE}clientConnection: {{requestTimeout: {written}}}\n")
-    assert read.shell.client_connection.request_timeout == seconds
+    assert read.process.client_connection.request_timeout == seconds
 
 
 def test_every_policy_of_the_table_may_be_named() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.kube.probe_room import ROOM, written
+from eclectus.kube.probe_room import ROOM, to_annotation
 from eclectus.kube.translate import CLASS_LABEL, ESTIMATE, JOB_WORK, PATH, PROBE_LABEL
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
@@ -43,7 +43,7 @@ def test_a_path_of_more_than_thirty_years_is_a_slip() -> None:
 
 def test_a_probe_stands_for_the_room_that_is_written_on_it() -> None:
     room = (("cpu", 1500), ("memory", 64 * 2**20))
-    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: written(room)}).notional_requests == room
+    assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: to_annotation(room)}).notional_requests == room
     assert task(labels={PROBE_LABEL: "7"}, annotations={ROOM: '{"cpu": 2}'}).notional_requests == (
         ("cpu", 2000),
     )

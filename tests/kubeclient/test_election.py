@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as rewrite
 
-from eclectus.config.shell import LeaderElection
+from eclectus.config.process_settings import LeaderElection
 from eclectus.kubeclient.election import Election, Lease, lease_body, lease_from, micro_time
 
 TIMES = LeaderElection(lease_duration=15, renew_deadline=10, retry_period=2)

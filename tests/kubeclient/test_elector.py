@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 from aiohttp import web
 
-from eclectus.config.shell import LeaderElection
+from eclectus.config.process_settings import LeaderElection
 from eclectus.kubeclient.elector import Elector
 
 TIMES = LeaderElection(lease_duration=2, renew_deadline=1.0, retry_period=0.2)
@@ -43,8 +43,8 @@ class LeaseServer:
 
 @asynccontextmanager
 async def electing(server, identity="me"):
-    async with server.means() as means:
-        elector = Elector(means, identity, TIMES)
+    async with server.context() as context:
+        elector = Elector(context, identity, TIMES)
         task = asyncio.create_task(elector.run())
         try:
             yield elector
@@ -134,10 +134,10 @@ def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):
 
 def test_without_election_one_always_leads(server):
     async def work():
-        async with server.means() as means:
-            elector = Elector(means, "me", LeaderElection(leader_elect=False))
+        async with server.context() as context:
+            elector = Elector(context, "me", LeaderElection(leader_elect=False))
             await elector.resign()
             return elector.surely_leads(), elector.leading.is_set()
 
     assert asyncio.run(work()) == (True, True)
-    assert not server.asked
+    assert not server.requests

@@ -35,7 +35,7 @@ def test_a_killed_schedulers_knowledge_is_the_next_ones(admin, kubelet, schedule
     before = {node: status for node, status in profiles(admin).items() if status}
     assert set(shown(control_plane)) == set(before)
     again = scheduler(name="b", **settings).wait_deciding()
-    (line,) = again.lines("recalled what was known")
+    (line,) = again.lines("recalled what was learned")
     assert line["msg"].endswith(f"of {len(before)} nodes")
     learned = again.learned()
     for node, status in before.items():
@@ -47,5 +47,5 @@ def test_without_the_definition_it_schedules_and_says_so(admin, kubelet, schedul
     running = scheduler(nodeProfiles={"interval": "1s"}).wait_deciding()
     admin.create([pod("a")])
     admin.wait_succeeded(1)
-    assert running.lines("NodeProfile is not defined here")
+    assert running.lines("NodeProfile is not defined")
     assert running.stop() == 0

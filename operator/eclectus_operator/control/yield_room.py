@@ -52,7 +52,7 @@ async def _is_in_the_way(means: Means, probe: Pod, wanting: Sequence[kube.Pod]) 
         return False
     try:
         pods = there.pods
-        if lacking(probe_room.said(annotations), left(there.node, pods)):
+        if lacking(probe_room.from_annotations(annotations), left(there.node, pods)):
             return True
         return bool(wanting) and hinders(probe.metadata.uid, there.node, pods, wanting)
     except FieldError as error:

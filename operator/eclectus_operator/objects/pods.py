@@ -58,7 +58,7 @@ def pod(probe: NodeProbe, run: Run, work: Work, settings: Settings) -> Object:
     metadata, spec = template.get("metadata", {}), template["spec"]
     annotations = {**metadata.get("annotations", {}), NODE: run.node}
     if not probe.spec.reserve_room:
-        annotations[probe_room.ROOM] = probe_room.written(room(spec))
+        annotations[probe_room.ROOM] = probe_room.to_annotation(room(spec))
         spec = borrowed(spec)
     one = identity(probe, run, settings.instance)
     labels = {**metadata.get("labels", {}), **one.labels, CLASS: work.name, PROBE: probe.metadata.name}

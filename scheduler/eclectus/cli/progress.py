@@ -9,7 +9,7 @@ from types import TracebackType
 import click
 
 WIDE = 30  # cells of the bar
-TOLD_EVERY = 0.2  # seconds
+REDRAW_SECONDS = 0.2  # seconds
 ERASE = "\r\033[K"
 
 
@@ -19,7 +19,7 @@ class Bar:
     def __init__(self, expected: int) -> None:
         self._expected = max(expected, 1)
         self._began: tuple[float, int] | None = None  # when, and what had ended: rates count from there,
-        self._told = 0.0  # since processes take seconds to start
+        self._drawn_at = 0.0  # since processes take seconds to start
         self._shows = sys.stderr.isatty()
 
     def __enter__(self) -> Bar:
@@ -39,8 +39,8 @@ class Bar:
         if self._began is None:
             self._began = now, ended
         began, before = self._began
-        if ended > before and now - self._told >= TOLD_EVERY:
-            self._told = now
+        if ended > before and now - self._drawn_at >= REDRAW_SECONDS:
+            self._drawn_at = now
             rate = (ended - before) / (now - began)
             click.echo(ERASE + line(ended, self._expected, rate), err=True, nl=False)
 

@@ -15,7 +15,7 @@ from eclectus import __version__
 from eclectus.config import Configuration, load
 
 if TYPE_CHECKING:
-    from eclectus.live.loop import Witness
+    from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -62,16 +62,16 @@ def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
     access = credentials.load(kubeconfig, context)
     ours = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
-        witnesses = _witnesses(stack, configuration, record)
+        witnesses = _observers(stack, configuration, record)
         work = scheduler.run(
-            configuration.engine(), ours.__contains__, configuration.shell, access, witnesses
+            configuration.engine(), ours.__contains__, configuration.process, access, witnesses
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
     sys.exit(code)
 
 
-def _witnesses(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[Witness]:
+def _observers(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[StepObserver]:
     from eclectus.tape import Header, TapeWriter
 
     if record is None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eclectus.config.document import read_yaml
+from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.profiles import read_learner, read_mode, read_profiles
 from eclectus.config.reading import join, nearest, read, read_mapping, show
-from eclectus.config.shell import Shell
 from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile
 from eclectus.model.errors import SettingsError
@@ -17,8 +17,8 @@ API_VERSION = "eclectus.dev/v1alpha1"
 KIND = "SchedulerConfiguration"
 BYTES_MOST = 1 << 20
 
-_OF_ENGINE = ["apiVersion", "kind", "profiles", "learn", "seed"]
-_OF_SHELL = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles", "metrics"]
+_ENGINE_FIELDS = ["apiVersion", "kind", "profiles", "learn", "seed"]
+_PROCESS_FIELDS = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles", "metrics"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Configuration:
     profiles: tuple[Profile, ...]
     learn: Learn
     seed: int
-    shell: Shell
+    process: ProcessSettings
     text: str  # the file as read, for tapes
 
     def engine(self) -> Engine:
@@ -55,14 +55,14 @@ def parse(text: str) -> Configuration:
     mapping = read_mapping(read_yaml(text), "")
     _check_kind(mapping)
     for key in mapping:
-        if key not in _OF_ENGINE + _OF_SHELL:
-            raise SettingsError(key, f"unknown field; {nearest(key, _OF_ENGINE + _OF_SHELL)}")
+        if key not in _ENGINE_FIELDS + _PROCESS_FIELDS:
+            raise SettingsError(key, f"unknown field; {nearest(key, _ENGINE_FIELDS + _PROCESS_FIELDS)}")
     profiles = read_profiles(mapping.get("profiles"), "profiles")
     return Configuration(
         profiles=profiles,
         learn=read_learner(mapping.get("learn"), "learn", read_mode(profiles, "profiles")),
         seed=_read_seed(mapping.get("seed", 0)),
-        shell=read(Shell, {key: mapping[key] for key in _OF_SHELL if key in mapping}, ""),
+        process=read(ProcessSettings, {key: mapping[key] for key in _PROCESS_FIELDS if key in mapping}, ""),
         text=text,
     )
 

@@ -26,18 +26,18 @@ class _StrictLoader(yaml.SafeLoader):
 
 def read_yaml(text: str) -> object:
     """The values of one YAML document. Raises SettingsError with the line where that is known."""
-    with _said():
+    with _syntax_errors():
         return yaml.load(text, _StrictLoader)  # noqa: S506 — a SafeLoader that refuses more
 
 
 def read_documents(text: str) -> list[object]:
     """The values of every document of a stream, None for an empty one. Raises SettingsError as above."""
-    with _said():
+    with _syntax_errors():
         return list(yaml.load_all(text, _StrictLoader))
 
 
 @contextmanager
-def _said() -> Iterator[None]:
+def _syntax_errors() -> Iterator[None]:
     try:
         yield
     except (yaml.YAMLError, ValueError) as error:  # a date such as 2026-99-99 is a ValueError

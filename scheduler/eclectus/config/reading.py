@@ -112,15 +112,15 @@ def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> 
     if origin is Literal:
         return _choice(choices, value, path)
     if origin in (tuple, dict):
-        return _several(origin, choices, setting, value, path)
+        return _collection(origin, choices, setting, value, path)
     if is_dataclass(hint):
         return read(hint, value, path)  # type: ignore[arg-type]
     if hint in (int, float):
         return _number(hint, setting, value, path)
-    return _of_kind(value, hint, {bool: "true or false", str: "text", object: "anything"}[hint], path)
+    return _of_type(value, hint, {bool: "true or false", str: "text", object: "anything"}[hint], path)
 
 
-def _several(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
+def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
     """A tuple from a list, a dict from a mapping; each value of its own type and within the bounds."""
     if kind is tuple:
         items = enumerate(read_list(values, path))
@@ -164,7 +164,7 @@ def _seconds(text: str, path: str) -> float:
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-def _of_kind(value: object, kind: type[Any], called: str, path: str) -> Any:
+def _of_type(value: object, kind: type[Any], called: str, path: str) -> Any:
     if not isinstance(value, kind):
         raise SettingsError(path, f"must be {called}, not {show(value)}")
     return value

@@ -69,7 +69,7 @@ def taints(node: Node) -> tuple[model.Taint, ...]:
     )
 
 
-def guards(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
+def anti_affinity_terms(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
     """What the pod's required anti-affinity keeps away from it.
 
     Departs from kube-scheduler to the safe side: namespaces chosen by their labels count as every

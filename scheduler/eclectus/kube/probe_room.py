@@ -19,13 +19,13 @@ SHARED = ("cpu", "memory", "ephemeral-storage")
 _FIELD = f"metadata.annotations[{ROOM}]"
 
 
-def written(room: Amounts) -> str:
+def to_annotation(room: Amounts) -> str:
     """As the annotation's value: a resource list in JSON."""
     quantities = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in room}
     return msgspec.json.encode(quantities).decode()
 
 
-def said(annotations: Mapping[str, str]) -> Amounts:
+def from_annotations(annotations: Mapping[str, str]) -> Amounts:
     """What stands there; nothing where there is no such annotation. Raises FieldError."""
     text = annotations.get(ROOM)
     if text is None:

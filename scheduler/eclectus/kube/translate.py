@@ -29,8 +29,8 @@ PATH = "eclectus.dev/path-seconds"
 """A pod's annotation: the longest chain of work from its start to the end of its job, itself included."""
 JOB_WORK = "eclectus.dev/job-work-seconds"
 """A pod's annotation: its job's work not begun when the pod was submitted, the pod's own included."""
-_SECONDS_MOST = 1e9  # thirty years: a longer estimate is a slip
-_WORK_MOST = 1e13  # ten thousand pods at a time for as long
+_MAX_SECONDS = 1e9  # thirty years: a longer estimate is a slip
+_MAX_WORK = 1e13  # ten thousand pods at a time for as long
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -89,7 +89,7 @@ def _task(pod: Pod, asked: Spec) -> Task:
         job=_job(meta),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
-        anti_affinity_terms=constraints.guards(pod) if spec.affinity is not None else (),
+        anti_affinity_terms=constraints.anti_affinity_terms(pod) if spec.affinity is not None else (),
         node=spec.node_name,
         nominated=status.nominated_node_name,
         phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
@@ -98,10 +98,10 @@ def _task(pod: Pod, asked: Spec) -> Task:
         started=started,
         finished=finished,
         reported=_reported(status),
-        estimate=_seconds_said(meta, ESTIMATE),
-        path=_seconds_said(meta, PATH),
-        job_work=_seconds_said(meta, JOB_WORK, _WORK_MOST),
-        notional_requests=probe_room.said(meta.annotations) if asked.probe else (),
+        estimate=_annotated_seconds(meta, ESTIMATE),
+        path=_annotated_seconds(meta, PATH),
+        job_work=_annotated_seconds(meta, JOB_WORK, _MAX_WORK),
+        notional_requests=probe_room.from_annotations(meta.annotations) if asked.probe else (),
     )
 
 
@@ -140,7 +140,7 @@ def _workload(pod: Pod) -> str:
     return f"{pod.metadata.namespace}/{','.join(images)}"
 
 
-def _seconds_said(meta: Metadata, annotation: str, most: float = _SECONDS_MOST) -> float | None:
+def _annotated_seconds(meta: Metadata, annotation: str, most: float = _MAX_SECONDS) -> float | None:
     text = meta.annotations.get(annotation)
     if text is None:
         return None

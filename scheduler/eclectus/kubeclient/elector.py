@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import orjson
 
-from eclectus.config.shell import LeaderElection
+from eclectus.config.process_settings import LeaderElection
 from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.election import Election, Lease, lease_body, lease_from
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError
-from eclectus.live.context import Means
+from eclectus.live.context import Context
 
 HUNG_SECONDS = 20.0  # kube-scheduler's watchdog allows as much beyond the lease's own time
 JITTER = 1.2  # standbys wait up to this many retry periods, so that they do not grab in step
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 class Elector:
     """Keeps trying until cancelled. `leading` is set from the first good write on; `lost` when it is over."""
 
-    def __init__(self, means: Means, identity: str, settings: LeaderElection) -> None:
+    def __init__(self, means: Context, identity: str, settings: LeaderElection) -> None:
         self._means, self._settings = means, settings
         self._election = Election(identity, settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.resource_namespace}/leases"

@@ -5,7 +5,7 @@ from copy import deepcopy
 import pytest
 
 from eclectus.kube.objects import Pod
-from eclectus.kube.probe_room import ROOM, said
+from eclectus.kube.probe_room import ROOM, from_annotations
 from eclectus.kube.requests import FieldError, requested
 from eclectus_operator.objects.pods import pod, stands_for
 from eclectus_operator.objects.resources import NodeProbe, Run, read
@@ -86,7 +86,7 @@ def test_the_benchmark_borrows_unless_it_is_told_to_reserve(kind, reserve):
     (work,) = probe.spec.classes
     made = pod(probe, Run(7, "n0", "w", "2026-11-21T12:00:00Z"), work, SETTINGS)
     holds = dict(requested(typed(made["spec"])).amounts)
-    stands = said(made["metadata"]["annotations"])
+    stands = from_annotations(made["metadata"]["annotations"])
     assert stands == stands_for(probe, work, SETTINGS)
     assert (ROOM in made["metadata"]["annotations"], bool(holds), bool(stands)) == (
         not reserve,

@@ -11,7 +11,7 @@ from eclectus.model.settings import Setting
 
 
 @dataclass(frozen=True)
-class ClientConnection:
+class ClientConnectionSettings:
     """How hard we may lean on the API server."""
 
     requests_in_flight: Annotated[
@@ -96,7 +96,7 @@ class LeaderElection:
 
 
 @dataclass(frozen=True)
-class Server:
+class ServerSettings:
     """Where probes and metrics are answered, in plain HTTP: nothing secret is said there."""
 
     address: Annotated[
@@ -117,7 +117,7 @@ class Server:
 
 
 @dataclass(frozen=True)
-class LoadSignal:
+class LoadSignalSettings:
     """How busy nodes are by measurement, from a Prometheus. Off unless a url is given."""
 
     url: Annotated[
@@ -158,7 +158,7 @@ class LoadSignal:
 
 
 @dataclass(frozen=True)
-class NodeProfiles:
+class NodeProfilesSettings:
     """Learning that survives restarts, in NodeProfile objects."""
 
     enabled: Annotated[
@@ -175,7 +175,7 @@ class NodeProfiles:
 
 
 @dataclass(frozen=True)
-class Metrics:
+class MetricsSettings:
     """How finely /metrics tells what is learned: at most groups times classes, three series each."""
 
     node_group_label: Annotated[
@@ -210,15 +210,15 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class Shell:
+class ProcessSettings:
     """All settings of the shell."""
 
-    client_connection: ClientConnection = ClientConnection()
+    client_connection: ClientConnectionSettings = ClientConnectionSettings()
     leader_election: LeaderElection = LeaderElection()
-    server: Server = Server()
-    load_signal: LoadSignal = LoadSignal()
-    node_profiles: NodeProfiles = NodeProfiles()
-    metrics: Metrics = Metrics()
+    server: ServerSettings = ServerSettings()
+    load_signal: LoadSignalSettings = LoadSignalSettings()
+    node_profiles: NodeProfilesSettings = NodeProfilesSettings()
+    metrics: MetricsSettings = MetricsSettings()
 
     def __post_init__(self) -> None:
         election = self.leader_election
