@@ -1,4 +1,4 @@
-"""The SchedulerConfiguration file as a whole."""
+"""A SchedulerConfiguration file as a whole."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from eclectus.model.errors import SettingsError
 
 API_VERSION = "eclectus.dev/v1alpha1"
 KIND = "SchedulerConfiguration"
-BYTES_MOST = 1 << 20
+MAX_BYTES = 1 << 20
 
 _ENGINE_FIELDS = ["apiVersion", "kind", "profiles", "learn", "seed"]
 _PROCESS_FIELDS = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles", "metrics"]
@@ -23,24 +23,24 @@ _PROCESS_FIELDS = ["clientConnection", "leaderElection", "server", "loadSignal",
 
 @dataclass(frozen=True)
 class Configuration:
-    """All that a file says. Policies keep state, so each engine wants a Configuration of its own."""
+    """What a file configures. Policies keep state, so each engine needs a Configuration of its own."""
 
     profiles: tuple[Profile, ...]
     learn: Learn
     seed: int
     process: ProcessSettings
-    text: str  # the file as read, for tapes
+    text: str  # of the file, as recorded in tapes
 
     def engine(self) -> Engine:
-        """A fresh engine; to be called once."""
+        """A new engine with these policies. Call it once: the policies keep state."""
         return Engine(self.profiles, self.learn, self.seed)
 
 
 def load(path: Path) -> Configuration:
-    """Read and check a file. Raises SettingsError naming file, field, and what to write instead."""
+    """Read and validate a file. Raises SettingsError with the file, the field and the problem."""
     try:
-        if path.stat().st_size > BYTES_MOST:
-            raise SettingsError(str(path), f"is larger than {BYTES_MOST} bytes")
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingsError(str(path), f"is larger than {MAX_BYTES} bytes")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(str(path), f"cannot be read: {error}") from error
@@ -51,7 +51,7 @@ def load(path: Path) -> Configuration:
 
 
 def parse(text: str) -> Configuration:
-    """Check the text of a file. Raises SettingsError."""
+    """Validate the text of a file. Raises SettingsError with the field and the problem."""
     mapping = read_mapping(read_yaml(text), "")
     _check_kind(mapping)
     for key in mapping:

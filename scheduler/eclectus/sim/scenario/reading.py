@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
-from eclectus.config.configuration import API_VERSION, BYTES_MOST
+from eclectus.config.configuration import API_VERSION, MAX_BYTES
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_yaml
 from eclectus.config.reading import join, nearest, read, read_list, read_mapping
@@ -67,8 +67,8 @@ def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:
 def read_text(path: Path) -> str:
     """The text of a scenario file. Raises SettingsError."""
     try:
-        if path.stat().st_size > BYTES_MOST:
-            raise SettingsError("", f"is larger than {BYTES_MOST} bytes")
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingsError("", f"is larger than {MAX_BYTES} bytes")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError("", f"cannot be read: {error}") from error
