@@ -52,18 +52,18 @@ class Parts:
 
 def build(
     engine: Engine,
-    ours: Callable[[str], bool],
+    is_ours: Callable[[str], bool],
     settings: ProcessSettings,
     context: Context,
     observers: Sequence[StepObserver],
 ) -> Parts:
-    """The parts for one engine. `ours`: whether a schedulerName is one of ours."""
-    host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(ours)
+    """The parts for one engine. `is_ours`: whether a schedulerName is one of ours."""
+    host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(is_ours)
     _register_collectors(engine, settings, context, clock)
     elector = Elector(context, f"{host}_{uuid.uuid4()}", settings.leader_election)
     holds_lease, profiles = elector.surely_leads, settings.node_profiles
     outbox = _outbox(settings.client_connection, context, inbox, pods, holds_lease)
-    latency = PodLatency(ours, context.metrics.sli_seconds)
+    latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
         reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in (WatchedNodes(), pods)),

@@ -18,8 +18,8 @@ class PodLatency:
     `histogram` has one label, `attempts`. An attempt ends with a bind, a refused bind or a report.
     """
 
-    def __init__(self, ours: Callable[[str], bool], histogram: Histogram) -> None:
-        self._ours, self._histogram = ours, histogram
+    def __init__(self, is_ours: Callable[[str], bool], histogram: Histogram) -> None:
+        self._is_ours, self._histogram = is_ours, histogram
         self._since: dict[str, float] = {}  # uid -> when first seen without gates
         self._attempts: dict[str, int] = {}  # uid -> attempts, the current one included
 
@@ -27,7 +27,7 @@ class PodLatency:
         """Take in one step of the engine (a StepObserver)."""
         for event in events:
             match event:
-                case TaskSeen(task=task) if not (task.node or task.gates or task.ended) and self._ours(
+                case TaskSeen(task=task) if not (task.node or task.gates or task.ended) and self._is_ours(
                     task.profile
                 ):
                     self._since.setdefault(task.uid, now)

@@ -28,15 +28,15 @@ _log = logging.getLogger(__name__)
 
 async def run(
     engine: Engine,
-    ours: Callable[[str], bool],
+    is_ours: Callable[[str], bool],
     settings: ProcessSettings,
     credentials: Credentials,
     observers: Sequence[StepObserver] = (),
 ) -> int:
-    """Run a scheduler until it is stopped; returns the exit code. `ours`: whether a schedulerName is ours."""
+    """Run a scheduler; returns the exit code. `is_ours`: whether a schedulerName is one of ours."""
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         context = Context(client)
-        parts = build(engine, ours, settings, context, observers)
+        parts = build(engine, is_ours, settings, context, observers)
         return await SchedulerProcess(engine, settings, context, parts).run()
 
 

@@ -97,17 +97,17 @@ class NodeProfiles:
         return None
 
     async def _read_all(self) -> set[str]:
-        query, standing = {"limit": PAGE}, dict[str, LearnedNode]()
+        query, stored = {"limit": PAGE}, dict[str, LearnedNode]()
         while True:
             page = decode_page(await self._context.client.get(PATH, query))
             read = {known.node: known for known in _decoded(page.items)}
             await self._inbox.put_all(
                 [NodeRecalled(known) for known in read.values() if self._is_later(known)]
             )
-            standing |= read
+            stored |= read
             if not page.metadata.continue_:
-                before, self._stored = self._stored, standing
-                return {node for node, known in standing.items() if not _is_same(known, before.get(node))}
+                before, self._stored = self._stored, stored
+                return {node for node, known in stored.items() if not _is_same(known, before.get(node))}
             query["continue"] = page.metadata.continue_
 
     async def _write_changes(self, now: list[LearnedNode]) -> None:

@@ -87,8 +87,8 @@ class WatchedPods:
     path = "/api/v1/pods"
     list_query: Mapping[str, str] = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
-    def __init__(self, ours: Callable[[str], bool]) -> None:
-        self._ours = ours  # whether a schedulerName is one of ours
+    def __init__(self, is_ours: Callable[[str], bool]) -> None:
+        self._is_ours = is_ours  # whether a schedulerName is one of ours
         self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
         self._service_times = ServiceTimes()
@@ -129,7 +129,7 @@ class WatchedPods:
         return task
 
     def _track_condition(self, pod: Pod, task: Task) -> None:
-        if task.node or task.ended or not self._ours(task.profile):
+        if task.node or task.ended or not self._is_ours(task.profile):
             self.condition_states.pop(task.uid, None)
             return
         is_false = any(one.type == "PodScheduled" and one.status == "False" for one in pod.status.conditions)
