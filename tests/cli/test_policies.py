@@ -1,4 +1,4 @@
-"""`eclectus policies` tells what the table and the settings say."""
+"""`eclectus policies` prints the policies of the table and their settings."""
 
 import pytest
 from click.testing import CliRunner
@@ -8,14 +8,14 @@ from eclectus.config.reading import settings_of
 from eclectus.policies.table import ROLES
 
 
-def say(*words: str) -> str:
-    result = CliRunner().invoke(program, ["policies", *words])
+def output(*arguments: str) -> str:
+    result = CliRunner().invoke(program, ["policies", *arguments])
     assert result.exit_code == 0, result.output
     return result.output
 
 
-def test_every_policy_of_every_role_is_listed_with_its_idea() -> None:
-    lines = say().splitlines()
+def test_every_policy_of_every_role_is_listed_with_its_description() -> None:
+    lines = output().splitlines()
     assert [line.split()[:2] for line in lines] == [
         [role, name] for role, known in ROLES.items() for name in known
     ]
@@ -24,14 +24,14 @@ def test_every_policy_of_every_role_is_listed_with_its_idea() -> None:
 
 @pytest.mark.parametrize("name", sorted({name for known in ROLES.values() for name in known}))
 def test_every_setting_of_a_policy_is_explained(name: str) -> None:
-    told = say(name)
+    text = output(name)
     for known in ROLES.values():
         for key, (_, _, setting) in settings_of(known[name]).items() if name in known else ():
-            assert f"  {key}: " in told
-            assert setting is not None, f"{name}.{key} explains itself nowhere"
+            assert f"  {key}: " in text
+            assert setting is not None, f"{name}.{key} has no description"
 
 
-def test_an_unknown_policy_is_named_back_with_the_nearest_spelling() -> None:
+def test_the_error_of_an_unknown_policy_has_the_nearest_spelling() -> None:
     result = CliRunner().invoke(program, ["policies", "rosela"])
     assert result.exit_code == 2
     assert "did you mean 'rosella'?" in result.output

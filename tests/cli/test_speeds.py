@@ -1,4 +1,4 @@
-"""`eclectus speeds`: what is known of nodes, for people and for programs."""
+"""`eclectus speeds`: learned speeds of nodes, as a table and for programs."""
 
 import json
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ THREE = page(
 )
 
 
-def test_the_slowest_stands_first_and_speeds_are_relative_to_the_typical_node() -> None:
+def test_the_slowest_node_is_first_and_speeds_are_relative_to_the_typical_node() -> None:
     lines = list(view.table(view.rows(THREE), NOW))
     assert [line.split()[:2] for line in lines[1:]] == [
         ["slow", "0.50"],
@@ -47,14 +47,14 @@ def test_the_slowest_stands_first_and_speeds_are_relative_to_the_typical_node() 
     assert lines[1].split()[2:8] == ["Live", "90%", "20", "0.50", "0.50", "5m"]
 
 
-def test_one_class_alone() -> None:
+def test_only_one_class() -> None:
     profiles = [*THREE, *page(known("other", 9.0, batch=1.0))]
     found = view.rows(profiles, "web")
     assert [row["node"] for row in found] == ["slow", "typical", "fast"]
     assert all(set(row["classes"]) == {"web"} for row in found)
 
 
-def test_many_classes_are_counted_and_shown_when_asked_for() -> None:
+def test_many_classes_are_counted_and_shown_in_the_wide_table() -> None:
     profiles = page(known("n", 1.0, **{f"c{at}": 1.0 for at in range(7)}))
     narrow, wide = (list(view.table(view.rows(profiles), NOW, wide=wide)) for wide in (False, True))
     assert narrow[-1].startswith("(3 more classes")
@@ -62,14 +62,14 @@ def test_many_classes_are_counted_and_shown_when_asked_for() -> None:
     assert len(wide) == 2
 
 
-def test_the_last_probe_is_told_with_its_age() -> None:
+def test_the_last_probe_is_shown_with_its_age() -> None:
     item = known("n", 1.0, web=1.0)
     item["status"]["lastProbe"] = {"endedTime": "2026-03-01T09:00:00Z", "reason": "Completed"}
     (_, line) = view.table(view.rows(page(item)), NOW)
     assert line.endswith("3h Completed")
 
 
-def test_a_node_nothing_is_known_of_is_left_out() -> None:
+def test_a_node_without_learned_speeds_is_left_out() -> None:
     assert view.rows(page({"metadata": {"name": "new"}})) == []
 
 
@@ -78,7 +78,7 @@ def test_a_node_nothing_is_known_of_is_left_out() -> None:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A cluster with three profiles, or whatever is put into `profiles`."""
+    """A cluster with the three profiles, unless a test sets `profiles`."""
     found = SimpleNamespace(profiles=THREE)
 
     async def listed(client: object) -> list[NodeProfile]:
@@ -88,8 +88,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
     return found
 
 
-def say(*words: str, code: int = 0, tmp: Any = None) -> str:
-    result = CliRunner().invoke(program, ["speeds", "--kubeconfig", str(tmp), *words])
+def output(*arguments: str, code: int = 0, tmp: Any = None) -> str:
+    result = CliRunner().invoke(program, ["speeds", "--kubeconfig", str(tmp), *arguments])
     assert result.exit_code == code, result.output
     return result.output
 
@@ -105,25 +105,25 @@ def kubeconfig(tmp_path: Any) -> Any:
     return path
 
 
-def test_programs_get_every_number(cluster: Any, kubeconfig: Any) -> None:
-    told = json.loads(say("-o", "json", tmp=kubeconfig))
-    assert told == yaml.safe_load(say("-o", "yaml", tmp=kubeconfig))
-    assert told[0]["classes"]["web"] == {"rate": 0.5, "relative": 0.5, "samples": 10, "confidence": 0.9}
+def test_json_and_yaml_have_every_number(cluster: Any, kubeconfig: Any) -> None:
+    rows = json.loads(output("-o", "json", tmp=kubeconfig))
+    assert rows == yaml.safe_load(output("-o", "yaml", tmp=kubeconfig))
+    assert rows[0]["classes"]["web"] == {"rate": 0.5, "relative": 0.5, "samples": 10, "confidence": 0.9}
 
 
-def test_people_get_a_table(cluster: Any, kubeconfig: Any) -> None:
-    assert say(tmp=kubeconfig).splitlines()[1].startswith("slow")
+def test_the_default_output_is_a_table(cluster: Any, kubeconfig: Any) -> None:
+    assert output(tmp=kubeconfig).splitlines()[1].startswith("slow")
 
 
-def test_a_class_nobody_knows_is_named_back(cluster: Any, kubeconfig: Any) -> None:
-    assert "did you mean 'render'?" in say("--class", "rendr", code=2, tmp=kubeconfig)
+def test_the_error_of_an_unknown_class_has_the_nearest_spelling(cluster: Any, kubeconfig: Any) -> None:
+    assert "did you mean 'render'?" in output("--class", "rendr", code=2, tmp=kubeconfig)
 
 
-def test_nothing_known_yet_is_said(cluster: Any, kubeconfig: Any) -> None:
+def test_a_cluster_without_learned_speeds_is_reported(cluster: Any, kubeconfig: Any) -> None:
     cluster.profiles = []
-    assert say(tmp=kubeconfig) == "nothing is known of any node yet\n"
+    assert output(tmp=kubeconfig) == "no speeds have been learned yet\n"
 
 
-def test_a_server_that_is_not_there_is_an_error(kubeconfig: Any) -> None:
+def test_an_unreachable_server_is_an_error(kubeconfig: Any) -> None:
     result = CliRunner().invoke(program, ["speeds", "--kubeconfig", str(kubeconfig)])
     assert result.exit_code != 0

@@ -1,4 +1,4 @@
-"""A SchedulerConfiguration says what it means, or is sent back with where, what and what instead."""
+"""SchedulerConfiguration files: what they mean, and the errors of invalid ones."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ ONE = "profiles: [{schedulerName: eclectus}]\n"
 
 
 def profile(text: str) -> str:
-    """A file of one profile with these fields."""
+    """The text of a file with one profile that has these fields."""
     return f"{HEAD}profiles:\n- schedulerName: eclectus\n  {text}\n"
 
 
-def refusal(text: str) -> str:
-    """What parsing the text is refused with."""
+def error_of(text: str) -> str:
+    """The error message of parsing the text."""
     with pytest.raises(SettingsError) as caught:
         parse(text)
     return str(caught.value)
 
 
-# -- what is read ----------------------------------------------------------------------------------
+# -- valid files -----------------------------------------------------------------------------------
 
 
-def test_one_name_is_enough() -> None:
+def test_a_scheduler_name_is_enough() -> None:
     read = parse(HEAD + ONE)
     [only] = read.profiles
     assert (only.scheduler_name, type(only.place)) == ("eclectus", Rosella)
     assert (type(read.learn), read.seed, read.text) == (RosellaLearn, 0, HEAD + ONE)
 
 
-def test_profiles_stand_side_by_side_with_policies_of_their_own() -> None:
+def test_each_profile_has_policies_of_its_own() -> None:
     read = parse(
         f"{HEAD}seed: 7\nlearn: {{policy: none}}\nprofiles:\n"
         "- {schedulerName: a, place: {policy: rosella, theta: 3, softWeight: 0.5}}\n"
@@ -69,19 +69,19 @@ def test_two_configurations_share_no_policy() -> None:
     ("written", "seconds"),
     [("3", 3.0), ("3.5", 3.5), ("3s", 3.0), ("1500ms", 1.5), ("0.05m", 3.0), ("1s500ms", 1.5)],
 )
-def test_seconds_may_be_numbers_or_durations(written: str, seconds: float) -> None:
+def test_seconds_are_numbers_or_durations(written: str, seconds: float) -> None:
     read = parse(f"{HEAD}{ONE}clientConnection: {{requestTimeout: {written}}}\n")
-    assert read.shell.client_connection.request_timeout == seconds
+    assert read.process.client_connection.request_timeout == seconds
 
 
-def test_every_policy_of_the_table_may_be_named() -> None:
+def test_every_policy_of_the_table_is_accepted() -> None:
     for name in table.PLACE:
         assert type(parse(profile(f"place: {{policy: {name}}}")).profiles[0].place) is table.PLACE[name]
     for name in table.LEARN:
         assert type(parse(f"{HEAD}{ONE}learn: {{policy: {name}}}").learn) is table.LEARN[name]
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- invalid files ---------------------------------------------------------------------------------
 
 WRONG = {
     # the file
@@ -89,19 +89,19 @@ WRONG = {
     "[1, 2]": "must be a mapping of fields, not [1, 2]",
     "just words": "must be a mapping of fields, not 'just words'",
     "{1: 2}": "must be a mapping of fields",
-    "a: [": "is no YAML: ",
-    "a: b: c": "is no YAML: ",
-    "\x00": "is no YAML: ",
-    "--- 1\n--- 2": "is no YAML: ",
-    "a: 2026-99-99": "is no YAML: ",
-    "a: !!int x": "is no YAML: ",
-    "a: !!python/object:os.system x": "is no YAML: ",
+    "a: [": "is not valid YAML: ",
+    "a: b: c": "is not valid YAML: ",
+    "\x00": "is not valid YAML: ",
+    "--- 1\n--- 2": "is not valid YAML: ",
+    "a: 2026-99-99": "is not valid YAML: ",
+    "a: !!int x": "is not valid YAML: ",
+    "a: !!python/object:os.system x": "is not valid YAML: ",
     "apiVersion: v2": "apiVersion: must be eclectus.dev/v1alpha1, not 'v2'",
     "apiVersion: eclectus.dev/v1alpha1\nkind: Pod": "kind: must be SchedulerConfiguration, not 'Pod'",
     HEAD + ONE + "profils: []": "profils: unknown field; did you mean 'profiles'?",
     HEAD + ONE + "zzz: []": "zzz: unknown field; known are: apiVersion, clientConnection, kind, ",
-    HEAD + ONE + "learn: {policy: none}\nlearn: {policy: rosella}": "'learn' stands here twice",
-    HEAD + "profiles: [{schedulerName: a, schedulerName: b}]": "'schedulerName' stands here twice",
+    HEAD + ONE + "learn: {policy: none}\nlearn: {policy: rosella}": "duplicate key 'learn'",
+    HEAD + "profiles: [{schedulerName: a, schedulerName: b}]": "duplicate key 'schedulerName'",
     # profiles
     HEAD: "profiles: must be a list of at least one profile",
     HEAD + "profiles: []": "profiles: must be a list of at least one profile",
@@ -126,14 +126,14 @@ WRONG = {
     HEAD + ONE + "learn: {policy: rosella, window: 1}": "learn.window: 1 samples is too small; at least 4",
     HEAD + ONE + "seed: 1.5": "seed: must be a whole number, not 1.5",
     HEAD + ONE + "seed: true": "seed: must be a whole number, not True",
-    # the shell
+    # settings of the process
     HEAD + ONE + "clientConnection: 3": "clientConnection: must be a mapping of fields, not 3",
     HEAD + ONE + "clientConnection: {qps: 3}": "clientConnection.qps: unknown field; known are: ",
     HEAD + ONE + "clientConnection: {requestTimeout: 5 parsecs}": (
-        "clientConnection.requestTimeout: '5 parsecs' is no duration; write 15s, 250ms, 2m or 1h30m"
+        "clientConnection.requestTimeout: '5 parsecs' is not a duration; write 15s, 250ms, 2m or 1h30m"
     ),
-    HEAD + ONE + "clientConnection: {requestTimeout: 5sec}": "'5sec' is no duration",
-    HEAD + ONE + "clientConnection: {requestTimeout: ''}": "'' is no duration",
+    HEAD + ONE + "clientConnection: {requestTimeout: 5sec}": "'5sec' is not a duration",
+    HEAD + ONE + "clientConnection: {requestTimeout: ''}": "'' is not a duration",
     HEAD + ONE + "clientConnection: {requestTimeout: true}": "must be a duration such as 15s or 250ms",
     HEAD + ONE + "clientConnection: {requestTimeout: 0s}": "0 s is too small; at least 0.1 s",
     HEAD + ONE + "clientConnection: {requestTimeout: 2h}": "7200 s is too large; at most 60 s",
@@ -147,16 +147,16 @@ WRONG = {
 }
 
 
-# What may be written as the place policy of a profile, and what it is refused with.
-KNOWN = ", ".join(sorted(table.PLACE))
+# The place policy of a profile -> its error.
+PLACE_NAMES = ", ".join(sorted(table.PLACE))
 WRONG_PLACE = {
     "rosella": ": must be a mapping of fields, not 'rosella'",
     "[]": ": must be a mapping of fields, not []",
-    "{theta: 3}": f".policy: must name a policy; known are: {KNOWN}",
+    "{theta: 3}": f".policy: must name a policy; known are: {PLACE_NAMES}",
     "{policy: rosela}": ".policy: 'rosela' is unknown; did you mean 'rosella'?",
-    "{policy: zzz}": f".policy: 'zzz' is unknown; known are: {KNOWN}",
-    "{policy: [rosella]}": f".policy: ['rosella'] is unknown; known are: {KNOWN}",
-    "{policy: 3}": f".policy: 3 is unknown; known are: {KNOWN}",
+    "{policy: zzz}": f".policy: 'zzz' is unknown; known are: {PLACE_NAMES}",
+    "{policy: [rosella]}": f".policy: ['rosella'] is unknown; known are: {PLACE_NAMES}",
+    "{policy: 3}": f".policy: 3 is unknown; known are: {PLACE_NAMES}",
     "{policy: rosella, Theta: 3}": ".Theta: unknown field; did you mean 'theta'?",
     "{policy: rosella, soft_weight: 3}": ".soft_weight: unknown field; did you mean 'softWeight'?",
     "{policy: least-allocated, theta: 3}": ".theta: unknown field; known are: none",
@@ -175,7 +175,7 @@ WRONG_PLACE = {
     "{policy: rosella, view: [full]}": ".view: ['full'] is unknown; known are: full, sample",
     "{policy: rosella, view: sample, replan: true}": ".replan: re-planning needs the full view",
 }
-WRONG |= {profile(f"place: {text}"): f"profiles[0].place{words}" for text, words in WRONG_PLACE.items()}
+WRONG |= {profile(f"place: {text}"): f"profiles[0].place{message}" for text, message in WRONG_PLACE.items()}
 
 
 def _id(text: str) -> str:
@@ -183,22 +183,22 @@ def _id(text: str) -> str:
 
 
 @pytest.mark.parametrize("text", WRONG, ids=_id)
-def test_what_is_wrong_is_named_with_its_path_and_what_to_write(text: str) -> None:
-    assert WRONG[text] in refusal(text)
+def test_an_error_names_the_field_and_what_to_write(text: str) -> None:
+    assert WRONG[text] in error_of(text)
 
 
-def test_what_cannot_be_shown_in_full_is_shown_in_short() -> None:
+def test_a_value_that_aliases_expand_is_shortened_in_the_error() -> None:
     bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n"
     for one, other in zip("abcdefghij", "bcdefghijk", strict=True):
         bomb += f"{other}: &{other} [{', '.join([f'*{one}'] * 9)}]\n"
     text = f"{bomb}{HEAD}profiles: [{{schedulerName: a, place: {{policy: rosella, theta: *k}}}}]"
-    assert len(refusal(text)) < 500
+    assert len(error_of(text)) < 500
     text = f"apiVersion: eclectus.dev/v1alpha1\n{bomb}kind: *k"
-    assert len(refusal(text)) < 500
+    assert len(error_of(text)) < 500
 
 
-def test_a_file_nested_without_end_is_refused() -> None:
-    assert "is no YAML" in refusal("[" * 100_000)
+def test_a_file_that_is_nested_too_deeply_is_refused() -> None:
+    assert "is not valid YAML" in error_of("[" * 100_000)
 
 
 # -- files -----------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ def write(tmp_path: Path, text: str | bytes) -> Path:
     return path
 
 
-def test_a_file_is_read(tmp_path: Path) -> None:
+def test_a_file_is_loaded(tmp_path: Path) -> None:
     read = load(write(tmp_path, HEAD + ONE))
     assert isinstance(read, Configuration)
     assert read.engine().next_step_at() is None
@@ -224,7 +224,7 @@ def test_a_file_is_read(tmp_path: Path) -> None:
         (HEAD + "profiles: []", "profiles: must be a list of at least one profile"),
     ],
 )
-def test_a_bad_file_is_named(tmp_path: Path, content: str | bytes, problem: str) -> None:
+def test_the_error_of_an_invalid_file_names_it(tmp_path: Path, content: str | bytes, problem: str) -> None:
     path = write(tmp_path, content)
     with pytest.raises(SettingsError) as caught:
         load(path)
@@ -233,15 +233,15 @@ def test_a_bad_file_is_named(tmp_path: Path, content: str | bytes, problem: str)
 
 
 @pytest.mark.parametrize("missing", ["nowhere.yaml", ""])
-def test_no_file_is_said_so(tmp_path: Path, missing: str) -> None:
+def test_a_file_that_does_not_exist_cannot_be_read(tmp_path: Path, missing: str) -> None:
     with pytest.raises(SettingsError, match="cannot be read"):
         load(tmp_path / missing)
 
 
-# -- the settings themselves -----------------------------------------------------------------------
+# -- the texts of the settings ---------------------------------------------------------------------
 
 
-def test_every_setting_of_every_policy_says_what_it_means() -> None:
+def test_every_setting_of_every_policy_has_a_meaning_and_a_reason() -> None:
     for role, policies in ROLES.items():
         for name, kind in policies.items():
             for field, (_, _, setting) in settings_of(kind).items():

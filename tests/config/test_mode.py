@@ -1,4 +1,4 @@
-"""`mode: paper`, said once: what it sets, and what must not be said beside it."""
+"""`mode: paper`, given once: what it sets, and which other settings contradict it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def read(profiles: str = PAPER, learn: str = "") -> Configuration:
     return parse(f"{HEAD}profiles: [{profiles}]\n" + (f"learn: {learn}\n" if learn else ""))
 
 
-def test_one_setting_switches_place_and_learner_to_the_paper_s() -> None:
-    said = read()
-    place, learn = said.profiles[0].place, said.learn
+def test_one_setting_switches_place_and_learner_to_the_papers() -> None:
+    configuration = read()
+    place, learn = configuration.profiles[0].place, configuration.learn
     assert isinstance(place, Rosella)
     assert isinstance(learn, RosellaLearn)
     assert (place.view, place.query, place.choices, place.distinct) == ("sample", "proportional", 2, False)
@@ -30,20 +30,20 @@ def test_one_setting_switches_place_and_learner_to_the_paper_s() -> None:
     assert (learn.alarm_threshold, learn.half_life, learn.prior_samples) == (1000.0, 1e9, 0.1)
 
 
-def test_what_has_nothing_to_do_with_it_may_be_set_beside_it() -> None:
-    said = read(PAPER.replace("paper", "paper, softWeight: 0"), "{policy: rosella, capacity: 30}")
-    assert said.learn.capacity == 30.0  # type: ignore[attr-defined]
-    assert said.learn.mode == "paper"  # type: ignore[attr-defined]
+def test_unrelated_settings_are_allowed_beside_it() -> None:
+    configuration = read(PAPER.replace("paper", "paper, softWeight: 0"), "{policy: rosella, capacity: 30}")
+    assert configuration.learn.capacity == 30.0  # type: ignore[attr-defined]
+    assert configuration.learn.mode == "paper"  # type: ignore[attr-defined]
 
 
-def test_another_learner_stays_what_it_is() -> None:
+def test_another_learner_is_left_unchanged() -> None:
     assert isinstance(read(learn="{policy: none}").learn, Unlearned)
 
 
-def test_the_learner_alone_may_be_the_paper_s() -> None:
-    said = read("{schedulerName: a}", "{policy: rosella, mode: paper}")
-    assert said.learn.by == "node"  # type: ignore[attr-defined]
-    assert said.profiles[0].place.view == "full"  # type: ignore[attr-defined]
+def test_the_learner_alone_may_have_the_papers_mode() -> None:
+    configuration = read("{schedulerName: a}", "{policy: rosella, mode: paper}")
+    assert configuration.learn.by == "node"  # type: ignore[attr-defined]
+    assert configuration.profiles[0].place.view == "full"  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -69,10 +69,12 @@ def test_the_learner_alone_may_be_the_paper_s() -> None:
         ),
     ],
 )
-def test_whatever_is_said_against_it_is_refused_by_name(profiles: str, learn: str, problem: str) -> None:
-    asked = PAPER.replace("paper", f"paper, {profiles}") if profiles else PAPER
+def test_a_setting_that_contradicts_the_mode_is_refused_by_name(
+    profiles: str, learn: str, problem: str
+) -> None:
+    profile = PAPER.replace("paper", f"paper, {profiles}") if profiles else PAPER
     with pytest.raises(SettingsError) as caught:
-        read(asked, f"{{policy: rosella, {learn}}}" if learn else "")
+        read(profile, f"{{policy: rosella, {learn}}}" if learn else "")
     assert problem in str(caught.value)
 
 
@@ -81,6 +83,6 @@ def test_profiles_of_two_modes_cannot_share_a_learner() -> None:
         read("{schedulerName: b}, {schedulerName: c, place: {policy: uniform}}, " + PAPER)
 
 
-def test_lines_that_are_mended_are_not_the_paper_s() -> None:
+def test_the_papers_mode_has_first_come_first_served_node_queues() -> None:
     with pytest.raises(SettingsError, match=r"profiles\[0\].line: contradicts place's mode: paper"):
         read(PAPER.replace("}}", "}, line: {policy: rosella}}"))

@@ -1,4 +1,4 @@
-"""Quantities: the grammar of Kubernetes, exact to thousandths, clear about what is none."""
+"""Quantities: the grammar of Kubernetes, exact to thousandths, with errors for anything else."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_form_of_the_grammar(text: str, amount: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", " 1", "1 ", "1e", "abc", "1_000", "1e1000", "١", "1KI", "1Kib", "--1", "1..2", "9" * 65, "."]
 )
-def test_what_is_no_quantity_is_refused_with_its_text(text: str) -> None:
+def test_an_invalid_quantity_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity such as"):
         thousandths(text)
 

@@ -1,4 +1,4 @@
-"""The resource arithmetic of Kubernetes' API, by worked examples and against a dumb twin."""
+"""What pods request and hold: worked examples, and a comparison with a simple simulation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GI = 2**30
 
 
 def box(name: str, sidecar: bool = False, **requests: str) -> dict[str, Any]:
-    """A container; names of resources are written with _ for what Python forbids."""
+    """A container; in names of resources, _ replaces the characters that Python does not allow."""
     named = {key.replace("__", "/").replace("_", "-"): value for key, value in requests.items()}
     own: dict[str, Any] = {"name": name, "image": "pause", "resources": {"requests": named}}
     return {**own, "restartPolicy": "Always"} if sidecar else own
@@ -39,7 +39,7 @@ def ask(*args: Any, **kwargs: Any) -> dict[str, int]:
     return dict(requested(pod(*args, **kwargs)).amounts)
 
 
-# -- what a pod asks for ---------------------------------------------------------------------------
+# -- requests --------------------------------------------------------------------------------------
 
 
 def test_app_containers_add_up() -> None:
@@ -47,7 +47,7 @@ def test_app_containers_add_up() -> None:
     assert ask(apps) == {"cpu": 1100, "memory": GI + 512 * MI}
 
 
-def test_the_largest_init_container_counts_where_it_exceeds_the_apps() -> None:
+def test_the_largest_init_container_counts_if_it_exceeds_the_app_containers() -> None:
     inits = [box("i", cpu="2", memory="1G"), box("j", cpu="2", memory="3G")]
     apps = [box("a", cpu="2", memory="1G"), box("b", cpu="1", memory="1G")]
     assert ask(apps, inits) == {"cpu": 3000, "memory": 3 * 10**9}
@@ -57,10 +57,10 @@ def test_a_sidecar_runs_beside_the_apps() -> None:
     assert ask([box("a", cpu="1")], [box("s", sidecar=True, cpu="2")]) == {"cpu": 3000}
 
 
-def test_an_init_container_stands_beside_the_sidecars_before_it_only() -> None:
+def test_an_init_container_runs_beside_the_sidecars_before_it_only() -> None:
     early = [box("s", sidecar=True, cpu="2"), box("i", cpu="5")]
     late = [box("i", cpu="5"), box("s", sidecar=True, cpu="2")]
-    assert ask([box("a", cpu="1")], early) == {"cpu": 7000}  # 5 + the sidecar already up
+    assert ask([box("a", cpu="1")], early) == {"cpu": 7000}  # 5 + the sidecar, which runs already
     assert ask([box("a", cpu="1")], late) == {"cpu": 5000}  # against 1 + 2 once all is running
 
 
@@ -77,7 +77,7 @@ def test_sidecars_between_init_containers() -> None:
     assert ask([box("a", cpu="500m")], inits) == {"cpu": 5000}
 
 
-def test_resources_peak_each_at_its_own_moment() -> None:
+def test_each_resource_has_its_own_peak() -> None:
     inits = [box("i", cpu="3", memory="1Mi"), box("s", sidecar=True, memory="4Mi")]
     assert ask([box("a", cpu="1", memory="1Mi")], inits) == {"cpu": 3000, "memory": 5 * MI}
 
@@ -160,14 +160,14 @@ def test_pod_level_requests_leave_the_default_to_what_nothing_asks_for() -> None
     assert requested(pod([box("a", memory="1Mi"), box("b")], resources=level)).scored == (2000, MI)
 
 
-# -- what residents hold ---------------------------------------------------------------------------
+# -- what bound pods hold --------------------------------------------------------------------------
 
 
 def status(name: str, actuated: dict[str, str], allocated: dict[str, str]) -> dict[str, Any]:
     return {"name": name, "resources": {"requests": actuated}, "allocatedResources": allocated}
 
 
-def test_a_resident_holds_the_most_of_wish_allocation_and_actuation() -> None:
+def test_a_bound_pod_holds_the_maximum_of_spec_allocation_and_actuation() -> None:
     seen = {"containerStatuses": [status("a", {"cpu": "2", "memory": "1Mi"}, {"cpu": "1", "memory": "3Mi"})]}
     assert held(pod([box("a", cpu="1500m", memory="2Mi")], status=seen)) == (
         ("cpu", 2000),
@@ -175,7 +175,7 @@ def test_a_resident_holds_the_most_of_wish_allocation_and_actuation() -> None:
     )
 
 
-def test_an_infeasible_resize_is_no_claim() -> None:
+def test_the_spec_of_an_infeasible_resize_does_not_count() -> None:
     seen = {
         "containerStatuses": [status("a", {"cpu": "1"}, {"cpu": "1"})],
         "conditions": [{"type": "PodResizePending", "status": "True", "reason": "Infeasible"}],
@@ -195,7 +195,7 @@ def test_resized_sidecars_count_and_plain_init_containers_keep_their_spec() -> N
     assert held(pod([box("a", cpu="1")], inits, status=seen)) == (("cpu", 4000),)
 
 
-def test_pod_level_resize_counts_the_most_of_all_three() -> None:
+def test_a_pod_level_resize_counts_the_maximum_of_all_three() -> None:
     seen = {"resources": {"requests": {"cpu": "3"}}, "allocatedResources": {"cpu": "2", "memory": "1Gi"}}
     level = {"requests": {"cpu": "1"}}
     assert held(pod([box("a", memory="1Mi")], resources=level, status=seen)) == (
@@ -204,19 +204,19 @@ def test_pod_level_resize_counts_the_most_of_all_three() -> None:
     )
 
 
-def test_only_a_resident_that_differs_from_its_spec_says_so() -> None:
+def test_held_is_set_only_if_it_differs_from_the_requests() -> None:
     same = {"containerStatuses": [status("a", {"cpu": "1"}, {"cpu": "1"})]}
     more = {"containerStatuses": [status("a", {"cpu": "2"}, {"cpu": "1"})]}
     assert task_from(pod([box("a", cpu="1")], nodeName="x", status=same)).held is None
     assert task_from(pod([box("a", cpu="1")], nodeName="x", status=more)).held == (("cpu", 2000),)
-    assert task_from(pod([box("a", cpu="1")], status=more)).held is None  # nowhere yet
+    assert task_from(pod([box("a", cpu="1")], status=more)).held is None  # not bound
 
 
-# -- what cannot be understood ---------------------------------------------------------------------
+# -- invalid values --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "message"),
     [
         (
             {"apps": [box("web", cpu="much")]},
@@ -225,29 +225,31 @@ def test_only_a_resident_that_differs_from_its_spec_says_so() -> None:
         ({"apps": [box("web", cpu="-1")]}, "containers[web].resources.requests.cpu: '-1' is negative"),
         (
             {"apps": [box("web", memory="16Ei")]},
-            "spec.containers: memory is 18446744073709551616; amounts are exact",
+            "spec.containers: memory is 18446744073709551616; it must be at most",
         ),
         ({"apps": [box("web")], "overhead": {"cpu": "x"}}, "spec.overhead.cpu: 'x' is not a quantity"),
     ],
 )
-def test_a_bad_amount_names_pod_field_and_text(spec: dict[str, Any], words: str) -> None:
+def test_the_error_of_an_invalid_amount_names_pod_field_and_text(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(MalformedError) as caught:
         task_from(pod(**spec))
-    assert str(caught.value).startswith(f"Pod n/p: {words}")
+    assert str(caught.value).startswith(f"Pod n/p: {message}")
 
 
-def test_hand_made_objects_may_hold_numbers() -> None:
+def test_hand_written_objects_may_have_numbers() -> None:
     apps = [{"name": "a", "resources": {"requests": {"cpu": 2, "memory": 0.5}}}]
     assert ask(apps) == {"cpu": 2000, "memory": 1}
 
 
-# -- clever against dumb ---------------------------------------------------------------------------
+# -- comparison with a simple simulation -----------------------------------------------------------
 
 CONTAINERS = st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers(0, 5)), max_size=4)
 
 
-def walk_through(apps: list[tuple[bool, int, int]], inits: list[tuple[bool, int, int]], resource: int) -> int:
-    """The pod's life, step by step: what runs at each moment, and the most of all moments."""
+def simulated_peak(
+    apps: list[tuple[bool, int, int]], inits: list[tuple[bool, int, int]], resource: int
+) -> int:
+    """The pod's life step by step: the maximum over time of what runs at the same moment."""
     running_sidecars, moments = 0, []
     for init in inits:
         moments.append(running_sidecars + init[resource])
@@ -258,15 +260,15 @@ def walk_through(apps: list[tuple[bool, int, int]], inits: list[tuple[bool, int,
 
 
 @given(CONTAINERS, CONTAINERS)
-def test_the_sum_is_the_busiest_moment_of_the_pods_life(apps: Any, inits: Any) -> None:
-    made = [
+def test_the_requests_are_the_maximum_over_the_pods_life(apps: Any, inits: Any) -> None:
+    containers = [
         [
             box(f"{kind}{i}", sidecar, cpu=f"{cpu}m", memory=str(memory))
             for i, (sidecar, cpu, memory) in enumerate(part)
         ]
         for kind, part in (("a", apps), ("i", inits))
     ]
-    for app in made[0]:
+    for app in containers[0]:
         app.pop("restartPolicy", None)
-    want = {"cpu": walk_through(apps, inits, 1), "memory": walk_through(apps, inits, 2)}
-    assert ask(made[0], made[1]) == {name: amount for name, amount in want.items() if amount}
+    expected = {"cpu": simulated_peak(apps, inits, 1), "memory": simulated_peak(apps, inits, 2)}
+    assert ask(containers[0], containers[1]) == {name: amount for name, amount in expected.items() if amount}

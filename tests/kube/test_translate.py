@@ -1,4 +1,4 @@
-"""Pods of the API become tasks of the core: who they are, what belongs together, when they ran."""
+"""Pods of the API as tasks: identity, class and job, times."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from eclectus.api.names import (
     ROOM_ANNOTATION,
     RUN_ID_LABEL,
 )
-from eclectus.kube.probe_room import written
+from eclectus.kube.probe_room import to_annotation
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
 from pod_objects import task
 
-# -- who it is -------------------------------------------------------------------------------------
+# -- identity and state ----------------------------------------------------------------------------
 
 
 def test_a_plain_pod() -> None:
@@ -30,7 +30,7 @@ def test_a_plain_pod() -> None:
     assert (got.node, got.phase, got.deleting, got.held, got.reported) == ("", "Pending", False, None, "")
 
 
-def test_what_is_said_of_a_pod_s_time_and_of_its_job_is_believed() -> None:
+def test_annotations_give_the_estimate_the_path_and_the_job_work() -> None:
     assert (task().estimate, task().path, task().job_work) == (None, None, None)
     got = task(annotations={ESTIMATED_SECONDS: "90.5", PATH_SECONDS: "1e3", JOB_WORK_SECONDS: "1e12"})
     assert (got.estimate, got.path, got.job_work) == (90.5, 1000.0, 1e12)
@@ -38,39 +38,42 @@ def test_what_is_said_of_a_pod_s_time_and_of_its_job_is_believed() -> None:
 
 @pytest.mark.parametrize("annotation", [ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS])
 @pytest.mark.parametrize("text", ["", "soon", "0", "-1", "nan", "inf", "1e14"])
-def test_what_is_no_time_is_named(annotation: str, text: str) -> None:
+def test_an_annotation_that_is_no_time_is_refused(annotation: str, text: str) -> None:
     with pytest.raises(MalformedError, match=annotation.partition("/")[2]):
         task(annotations={annotation: text})
 
 
-def test_a_path_of_more_than_thirty_years_is_a_slip() -> None:
+def test_a_path_of_more_than_thirty_years_is_refused() -> None:
     with pytest.raises(MalformedError, match=r"path-seconds\].*at most 1e\+09"):
         task(annotations={PATH_SECONDS: "1e10"})
 
 
-def test_a_probe_stands_for_the_room_that_is_written_on_it() -> None:
+def test_a_probe_has_the_notional_requests_of_its_annotation() -> None:
     room = (("cpu", 1500), ("memory", 64 * 2**20))
-    assert task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: written(room)}).stands_for == room
-    assert task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: '{"cpu": 2}'}).stands_for == (
-        ("cpu", 2000),
+    assert (
+        task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: to_annotation(room)}).notional_requests
+        == room
     )
+    assert task(
+        labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: '{"cpu": 2}'}
+    ).notional_requests == (("cpu", 2000),)
     assert task(labels={RUN_ID_LABEL: "7"}).stands_for == ()
 
 
-def test_what_any_other_pod_says_of_its_room_is_not_looked_at() -> None:
-    assert task(annotations={ROOM_ANNOTATION: "much"}).stands_for == ()
+def test_the_room_annotation_of_any_other_pod_is_ignored() -> None:
+    assert task(annotations={ROOM_ANNOTATION: "much"}).notional_requests == ()
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "much", "[]", '{"cpu": "fast"}', '{"cpu": "-1"}', '{"cpu": [1]}', '{"gpu": 1}', '{"pods": 9}'],
 )
-def test_what_is_no_room_is_named(text: str) -> None:
+def test_an_invalid_room_annotation_is_refused(text: str) -> None:
     with pytest.raises(MalformedError, match=r"eclectus.dev/room"):
         task(labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: text})
 
 
-def test_what_stands_in_the_way_of_scheduling_is_carried() -> None:
+def test_gates_nomination_deletion_and_message_are_translated() -> None:
     got = task(
         {"schedulingGates": [{"name": "a"}, {"name": "b"}]},
         {
@@ -82,20 +85,20 @@ def test_what_stands_in_the_way_of_scheduling_is_carried() -> None:
     assert (got.gates, got.nominated, got.deleting, got.reported) == (("a", "b"), "n1", True, "no room")
 
 
-def test_a_scheduled_pod_reports_nothing() -> None:
+def test_a_scheduled_pod_has_no_message() -> None:
     assert not task(
         status={"conditions": [{"type": "PodScheduled", "status": "True", "message": "x"}]}
     ).reported
 
 
-def test_the_binding_shows_in_the_task_and_not_in_its_spec() -> None:
+def test_the_binding_is_in_the_task_and_not_in_its_spec() -> None:
     bound, waiting = task({"nodeName": "n1"}, {"phase": "Running"}), task()
     assert (bound.node, bound.phase) == ("n1", "Running")
     assert bound.spec == waiting.spec
 
 
 @pytest.mark.parametrize(
-    ("spec", "lasting"),
+    ("spec", "is_long_running"),
     [
         ({}, True),
         ({"restartPolicy": "Never"}, False),
@@ -103,19 +106,19 @@ def test_the_binding_shows_in_the_task_and_not_in_its_spec() -> None:
         ({"activeDeadlineSeconds": 9}, False),
     ],
 )
-def test_a_pod_that_is_restarted_for_ever_lasts(spec: dict[str, Any], lasting: bool) -> None:
-    assert task(spec).spec.long_running is lasting
+def test_a_pod_that_is_always_restarted_is_long_running(spec: dict[str, Any], is_long_running: bool) -> None:
+    assert task(spec).spec.long_running is is_long_running
 
 
-def test_a_phase_of_another_age_is_unknown() -> None:
+def test_a_phase_that_is_not_known_is_unknown() -> None:
     assert task(status={"phase": "Hibernating"}).phase == "Unknown"
 
 
-# -- what belongs together -------------------------------------------------------------------------
+# -- class and job ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("image", "kind"),
+    ("image", "workload"),
     [
         ("nginx", "shop/nginx"),
         ("nginx:1.29", "shop/nginx"),
@@ -125,8 +128,8 @@ def test_a_phase_of_another_age_is_unknown() -> None:
         ("ghcr.io/a/b:v1@sha256:0123", "shop/ghcr.io/a/b"),
     ],
 )
-def test_the_workload_is_the_image_without_its_version(image: str, kind: str) -> None:
-    assert task({"containers": [{"name": "main", "image": image}]}).workload == kind
+def test_the_workload_is_the_image_without_its_version(image: str, workload: str) -> None:
+    assert task({"containers": [{"name": "main", "image": image}]}).workload == workload
 
 
 def test_the_order_of_containers_does_not_matter_to_the_workload() -> None:
@@ -139,14 +142,15 @@ def test_the_class_label_names_the_workload() -> None:
 
 
 @pytest.mark.parametrize("label", ["x" * 64, "no spaces", "-a"])
-def test_a_class_label_that_is_no_label_value_is_refused(label: str) -> None:
+def test_an_invalid_class_label_is_refused(label: str) -> None:
     with pytest.raises(
-        MalformedError, match=r"Pod shop/web-0: metadata.labels\[eclectus.dev/class\]: .* is no label value"
+        MalformedError,
+        match=r"Pod shop/web-0: metadata.labels\[eclectus.dev/class\]: .* is not a label value",
     ):
         task(labels={CLASS_LABEL: label})
 
 
-def test_a_pod_of_the_operators_is_a_probe() -> None:
+def test_a_pod_with_the_operators_label_is_a_probe() -> None:
     assert task(labels={"eclectus.dev/run-id": "0123456789ab"}).spec.probe
     assert not task().spec.probe
 
@@ -157,7 +161,7 @@ def test_the_job_is_the_controlling_owner() -> None:
     assert task(ownerReferences=owners[:1]).job == "uid-1"
 
 
-# -- when it ran -----------------------------------------------------------------------------------
+# -- times -----------------------------------------------------------------------------------------
 
 AT = "2026-03-01T12:00:{:02d}Z"
 NOON = 1772366400.0
@@ -179,17 +183,17 @@ def test_a_task_starts_with_its_first_container_and_finishes_with_its_last() -> 
 
 
 def test_a_running_task_has_not_finished() -> None:
-    half = task(status={"phase": "Running", "containerStatuses": [ran(3, 9), ran(5)]})
-    assert (half.started, half.finished) == (NOON + 3, None)
+    running = task(status={"phase": "Running", "containerStatuses": [ran(3, 9), ran(5)]})
+    assert (running.started, running.finished) == (NOON + 3, None)
 
 
-def test_a_crash_between_restarts_is_no_finish() -> None:
+def test_a_terminated_container_of_a_running_pod_is_no_finish() -> None:
     assert task(status={"phase": "Running", "containerStatuses": [ran(3, 9)]}).finished is None
 
 
 def test_unknown_times_are_none() -> None:
     lost = {"name": "c", "state": {"terminated": {"startedAt": None, "finishedAt": None}}}
-    gone = task(
+    failed = task(
         status={"phase": "Failed", "containerStatuses": [lost, {"name": "w", "state": {"waiting": {}}}]}
     )
-    assert (gone.started, gone.finished) == (None, None)
+    assert (failed.started, failed.finished) == (None, None)

@@ -1,4 +1,4 @@
-"""Where a pod of the API may run, whom it keeps away, and what it asks for that no rule can honour."""
+"""Constraints of a pod: where it may run, its anti-affinity, and features that are not supported."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eclectus.model.errors import MalformedError
 from eclectus.model.objects import AntiAffinityTerm, HostPort, Preference, Requirement, Term
 from pod_objects import PAUSE, task
 
-# -- where it may run ------------------------------------------------------------------------------
+# -- nodes -----------------------------------------------------------------------------------------
 
 
 def test_node_constraints() -> None:
@@ -45,17 +45,17 @@ def test_node_constraints() -> None:
     assert not spec.unsupported
 
 
-def test_required_affinity_without_terms_is_not_the_same_as_none() -> None:
+def test_required_affinity_without_terms_differs_from_no_affinity() -> None:
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
     assert task({"affinity": {"nodeAffinity": required}}).spec.affinity == ()
     assert task({"affinity": {"nodeAffinity": {}}}).spec.affinity is None
 
 
-def test_an_unknown_operator_of_node_affinity_is_refused_by_name() -> None:
+def test_an_unknown_operator_of_node_affinity_is_refused() -> None:
     term = {"matchExpressions": [{"key": "k", "operator": "Near", "values": ["v"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     with pytest.raises(
-        MalformedError, match="matchExpressions k: operator 'Near' is unknown; it is one of In, NotIn"
+        MalformedError, match="matchExpressions k: operator 'Near' is unknown; it must be one of In, NotIn"
     ):
         task({"affinity": {"nodeAffinity": required}})
 
@@ -83,7 +83,7 @@ def test_host_ports_of_apps_and_sidecars() -> None:
     assert spec.host_ports == (HostPort(8080, "UDP", "10.0.0.1"), HostPort(9))
 
 
-# -- what is not built yet -------------------------------------------------------------------------
+# -- unsupported features --------------------------------------------------------------------------
 
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
 REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}
@@ -91,7 +91,7 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "feature"),
     [
         ({"affinity": {"podAffinity": REQUIRED}}, "required pod affinity"),
         ({"affinity": {"podAntiAffinity": REQUIRED}}, "required pod anti-affinity"),
@@ -125,8 +125,8 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "
         ({"volumes": [{"name": "v", "vsphereVolume": {}}]}, "vsphereVolume volumes"),
     ],
 )
-def test_features_without_a_rule_are_named(spec: dict[str, Any], words: str) -> None:
-    assert task(spec).spec.unsupported == (words,)
+def test_an_unsupported_feature_is_named(spec: dict[str, Any], feature: str) -> None:
+    assert task(spec).spec.unsupported == (feature,)
 
 
 @pytest.mark.parametrize(
@@ -145,32 +145,32 @@ def test_features_without_a_rule_are_named(spec: dict[str, Any], words: str) -> 
         {"hostUsers": False},
     ],
 )
-def test_wishes_and_harmless_parts_are_supported(spec: dict[str, Any]) -> None:
+def test_soft_constraints_and_other_volumes_are_supported(spec: dict[str, Any]) -> None:
     assert not task(spec).spec.unsupported
 
 
-# -- whom it keeps away ----------------------------------------------------------------------------
+# -- anti-affinity ---------------------------------------------------------------------------------
 
 
-def guards(**term: Any) -> tuple[AntiAffinityTerm, ...]:
+def terms(**term: Any) -> tuple[AntiAffinityTerm, ...]:
     rules = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", **term}]}
     return task({"nodeName": "n", "affinity": {"podAntiAffinity": rules}}).anti_affinity_terms
 
 
-def test_required_anti_affinity_guards_the_pods_own_namespace() -> None:
+def test_required_anti_affinity_applies_to_the_pods_own_namespace() -> None:
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}
-    want = (Requirement("app", "In", ("web",)), Requirement("x", "Exists"))
-    assert guards(labelSelector=selector) == (AntiAffinityTerm("zone", want, ("shop",)),)
+    expected = (Requirement("app", "In", ("web",)), Requirement("x", "Exists"))
+    assert terms(labelSelector=selector) == (AntiAffinityTerm("zone", expected, ("shop",)),)
 
 
-def test_named_namespaces_and_chosen_ones() -> None:
-    assert guards(labelSelector={}, namespaces=["b", "a"]) == (AntiAffinityTerm("zone", (), ("a", "b")),)
-    assert guards(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (
+def test_namespaces_by_name_and_by_selector() -> None:
+    assert terms(labelSelector={}, namespaces=["b", "a"]) == (AntiAffinityTerm("zone", (), ("a", "b")),)
+    assert terms(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (
         AntiAffinityTerm("zone", (), None),
     )
-    chosen = {"matchLabels": {"team": "x"}}  # namespaces are not watched: counted as all, the safe side
-    assert guards(labelSelector={}, namespaceSelector=chosen) == (AntiAffinityTerm("zone", (), None),)
+    selector = {"matchLabels": {"team": "x"}}  # namespaces are not watched, so it matches all of them
+    assert terms(labelSelector={}, namespaceSelector=selector) == (AntiAffinityTerm("zone", (), None),)
 
 
-def test_a_term_without_a_selector_guards_nothing() -> None:
-    assert guards() == ()
+def test_a_term_without_a_selector_is_left_out() -> None:
+    assert terms() == ()

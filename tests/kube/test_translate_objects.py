@@ -1,4 +1,4 @@
-"""Nodes of the API, and objects and envelopes that are malformed."""
+"""Nodes of the API; malformed objects, lists and watch lines."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def test_a_node() -> None:
     )
 
 
-def test_a_malformed_node_is_named() -> None:
+def test_the_error_of_a_malformed_node_names_it() -> None:
     with pytest.raises(MalformedError, match=r"^Node n1: status\.allocatable\.cpu: 'lots' is not a quantity"):
         node_from(decode_node(node(allocatable={"cpu": "lots"})))
 
 
-# -- malformed objects and envelopes ---------------------------------------------------------------
+# -- malformed objects, lists and watch lines ------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_malformed_node_is_named() -> None:
         (b'{"metadata":', ("?", "")),
     ],
 )
-def test_a_malformed_pod_names_itself_and_the_field(body: bytes, where: tuple[str, str]) -> None:
+def test_the_error_of_a_malformed_pod_names_it_and_the_field(body: bytes, where: tuple[str, str]) -> None:
     with pytest.raises(MalformedError) as caught:
         decode_pod(body)
     assert (caught.value.kind, caught.value.name, caught.value.field) == ("Pod", *where)
@@ -89,7 +89,7 @@ def test_objects_without_a_name_are_refused() -> None:
         node_from(decode_node(node(name="")))
 
 
-def test_one_bad_object_in_a_list_spoils_no_other() -> None:
+def test_a_malformed_object_in_a_list_does_not_affect_the_others() -> None:
     page = (
         b'{"metadata":{"resourceVersion":"9","continue":"more"},"items":[{"metadata":{"name":7}},'
         + raw()
@@ -110,9 +110,9 @@ def test_an_empty_list_may_be_null() -> None:
 def test_watch_lines() -> None:
     added = decode_event(b'{"type":"ADDED","object":' + raw() + b"}")
     assert (added.type, decode_pod(added.object).metadata.name) == ("ADDED", "web-0")
-    mark = decode_event(b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}')
-    assert decode_head(mark.object).metadata.resource_version == "12"
-    gone = decode_event(b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}')
-    assert decode_status(gone.object).code == 410
+    bookmark = decode_event(b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"12"}}}')
+    assert decode_head(bookmark.object).metadata.resource_version == "12"
+    error = decode_event(b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}')
+    assert decode_status(error.object).code == 410
     with pytest.raises(MalformedError, match="WatchEvent"):
         decode_event(b'{"type":"ADDED"')

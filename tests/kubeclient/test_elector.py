@@ -142,4 +142,4 @@ def test_without_election_one_always_leads(server):
             return elector.holds_lease(), elector.leading.is_set()
 
     assert asyncio.run(work()) == (True, True)
-    assert not server.asked
+    assert not server.requests

@@ -1,4 +1,4 @@
-"""A small API server that misbehaves on request, for faults a real one cannot be made to produce."""
+"""A fake API server that produces faults on request, which a real one cannot be made to produce."""
 
 from fake_server import answers, server, until
 

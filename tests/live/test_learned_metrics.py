@@ -1,10 +1,10 @@
-"""What /metrics says of what is learned: by group and class, both bounded, and nothing by node."""
+"""Metrics of what is learned: by group of nodes and class of work, both bounded, and none by node."""
 
 import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.config.shell import Metrics as Settings
+from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.live.metrics import Metrics
 from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.model.events import NodeSeen, Resumed, TaskSeen
@@ -14,8 +14,8 @@ from eclectus.policies.rosella import RosellaLearn
 LABEL = "node.kubernetes.io/instance-type"
 
 
-class Shop:
-    """An engine that learns on nodes of given types, and its /metrics."""
+class LearningEngine:
+    """An engine with nodes of the given instance types, and its metrics."""
 
     def __init__(self, types, learn=None, **settings):
         nodes = [make_node(f"n{at}", labels={LABEL: each} if each else {}) for at, each in enumerate(types)]
@@ -27,8 +27,8 @@ class Shop:
             LearnedCollector(self.engine.learned_summary, lambda: self.now, Settings(**settings))
         )
 
-    def ran(self, node, seconds, workload="web"):
-        """A pod of another scheduler was bound there, and ran to its end."""
+    def run_pod(self, node, seconds, workload="web"):
+        """A pod of another scheduler is bound to the node and runs to its end."""
         self._count += 1
         task = make_task(f"t{self._count}", workload=workload, profile="other")
         bound = replace(task, node=node, phase="Running", started=0.0)
@@ -37,13 +37,13 @@ class Shop:
             self.now += 0.1
             self.engine.step([TaskSeen(event)], self.now)
 
-    def figure(self, name, **labels):
-        """One sample; None if it is not there."""
+    def value(self, name, **labels):
+        """The value of one sample; None if there is no such sample."""
         labels = {key.rstrip("_"): value for key, value in labels.items()}
         return self._metrics.registry.get_sample_value(f"eclectus_{name}", labels)
 
     def series(self, name):
-        """The labels of all samples of a name."""
+        """The label values of all samples of a metric."""
         families = self._metrics.registry.collect()
         return [
             tuple(sample.labels.values())
@@ -53,69 +53,69 @@ class Shop:
         ]
 
 
-def test_groups_are_told_relative_to_the_mean_of_all_nodes():
-    shop = Shop(["big", "big", "small", ""])
+def test_the_speed_of_a_group_is_relative_to_the_mean_of_all_nodes():
+    learning = LearningEngine(["big", "big", "small", ""])
     for _ in range(30):
         for node, seconds in (("n0", 1.0), ("n1", 1.0), ("n2", 4.0)):
-            shop.ran(node, seconds)
-    fast = shop.figure("learned_speed_ratio", group="big", class_="web")
-    slow = shop.figure("learned_speed_ratio", group="small", class_="web")
+            learning.run_pod(node, seconds)
+    fast = learning.value("learned_speed_ratio", group="big", class_="web")
+    slow = learning.value("learned_speed_ratio", group="small", class_="web")
     assert fast / slow == pytest.approx(4.0, rel=0.1)
     assert (2 * fast + slow) / 3 == pytest.approx(1.0)
-    assert shop.figure("learned_nodes", group="big", class_="web") == 2
-    assert shop.figure("learned_nodes", group="none", class_="web") is None
-    assert shop.figure("learned_confidence_ratio", group="big", class_="web") > 0.9
-    assert shop.figure("nodes", group="big", state="live") == 2
-    assert shop.figure("nodes", group="none", state="unknown") == 1
-    assert shop.figure("nodes", group="none", state="dead") == 0
+    assert learning.value("learned_nodes", group="big", class_="web") == 2
+    assert learning.value("learned_nodes", group="none", class_="web") is None
+    assert learning.value("learned_confidence_ratio", group="big", class_="web") > 0.9
+    assert learning.value("nodes", group="big", state="live") == 2
+    assert learning.value("nodes", group="none", state="unknown") == 1
+    assert learning.value("nodes", group="none", state="dead") == 0
 
 
-def test_what_comes_to_all_schedulers_is_counted():
-    shop = Shop(["big"])
+def test_pods_of_all_schedulers_are_counted():
+    learning = LearningEngine(["big"])
     for _ in range(50):
-        shop.ran("n0", 1.0)
-    assert shop.figure("arrivals_total") == shop.figure("samples_total") == 50
-    assert shop.figure("arrival_rate") == pytest.approx(1 / 0.3, rel=0.05)
-    assert shop.figure("speed_alarms_total") == 0
+        learning.run_pod("n0", 1.0)
+    assert learning.value("arrivals_total") == learning.value("samples_total") == 50
+    assert learning.value("arrival_rate") == pytest.approx(1 / 0.3, rel=0.05)
+    assert learning.value("speed_alarms_total") == 0
     for _ in range(30):
-        shop.ran("n0", 10.0)
-        shop.ran("n0", 1.0, "other work")
-    assert shop.figure("samples_total") == 110
+        learning.run_pod("n0", 10.0)
+        learning.run_pod("n0", 1.0, "other work")
+    assert learning.value("samples_total") == 110
 
 
-def test_a_change_of_speed_is_counted():
-    shop = Shop(["big"] * 4)
+def test_a_detected_change_of_speed_is_counted():
+    learning = LearningEngine(["big"] * 4)
     for slow in (1.0, 20.0):
         for _ in range(40):
             for node in range(4):
-                shop.ran(f"n{node}", slow if node == 0 else 1.0)
-    assert shop.figure("speed_alarms_total") >= 1
+                learning.run_pod(f"n{node}", slow if node == 0 else 1.0)
+    assert learning.value("speed_alarms_total") >= 1
 
 
-def test_groups_and_classes_beyond_the_bounds_are_told_together():
-    shop = Shop([f"type-{at // 2}" for at in range(20)], most_groups=4, most_classes=3)
+def test_groups_and_classes_beyond_the_bounds_become_other():
+    learning = LearningEngine([f"type-{at // 2}" for at in range(20)], most_groups=4, most_classes=3)
     for at in range(20):
         for work in range(6):
             for _ in range(1 + (work < 2)):
-                shop.ran(f"n{at}", 1.0, f"work-{work}")
-    groups = {group for group, _ in shop.series("learned_speed_ratio")}
+                learning.run_pod(f"n{at}", 1.0, f"work-{work}")
+    groups = {group for group, _ in learning.series("learned_speed_ratio")}
     assert groups == {"type-0", "type-1", "type-2", "other"}
-    assert {work for _, work in shop.series("learned_speed_ratio")} == {"work-0", "work-1", "other"}
-    assert len(shop.series("learned_speed_ratio")) == 12
-    assert len(shop.series("nodes")) == 16
-    assert shop.figure("nodes", group="other", state="live") == 14
-    assert shop.figure("learned_nodes", group="other", class_="other") == 14 * 4
-    assert shop.figure("learned_speed_ratio", group="other", class_="other") == pytest.approx(1.0, rel=0.1)
+    assert {work for _, work in learning.series("learned_speed_ratio")} == {"work-0", "work-1", "other"}
+    assert len(learning.series("learned_speed_ratio")) == 12
+    assert len(learning.series("nodes")) == 16
+    assert learning.value("nodes", group="other", state="live") == 14
+    assert learning.value("learned_nodes", group="other", class_="other") == 14 * 4
+    assert learning.value("learned_speed_ratio", group="other", class_="other") == pytest.approx(1.0, rel=0.1)
 
 
-def test_a_node_that_goes_or_changes_its_label_changes_its_group():
-    shop = Shop(["big", "big"])
-    shop.engine.step([NodeSeen(make_node("n1", labels={LABEL: "small"}))], 1.0)
-    assert shop.figure("nodes", group="small", state="unknown") == 1
-    assert shop.figure("nodes", group="big", state="unknown") == 1
+def test_a_node_with_a_changed_label_changes_its_group():
+    learning = LearningEngine(["big", "big"])
+    learning.engine.step([NodeSeen(make_node("n1", labels={LABEL: "small"}))], 1.0)
+    assert learning.value("nodes", group="small", state="unknown") == 1
+    assert learning.value("nodes", group="big", state="unknown") == 1
 
 
-def test_a_learner_that_does_not_say_has_no_such_series():
-    shop = Shop(["big"], learn=Unlearned())
-    assert shop.figure("arrival_rate") is None
-    assert shop.series("nodes") == []
+def test_a_learner_without_a_summary_has_no_such_metrics():
+    learning = LearningEngine(["big"], learn=Unlearned())
+    assert learning.value("arrival_rate") is None
+    assert learning.series("nodes") == []

@@ -1,4 +1,4 @@
-"""What a Prometheus says of nodes reaches the engine; what it fails to say stops nothing."""
+"""Measured loads reach the engine; a failing Prometheus server stops nothing."""
 
 import asyncio
 import math
@@ -15,7 +15,7 @@ import pytest
 import requests
 from prometheus_client import CollectorRegistry, Gauge, start_http_server
 
-from eclectus.config.shell import LoadSignal as Settings
+from eclectus.config.process_settings import LoadSignalSettings as Settings
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned.load_signal import STALE_QUERIES, LoadSignal
 from eclectus.live.metrics import Metrics
@@ -29,55 +29,57 @@ def sample(instance: str, value: object, age_seconds: float = 0.0) -> dict[str, 
     return {"metric": {"instance": instance}, "value": [time.time() - age_seconds, str(value)]}
 
 
-async def told(query: Callable[[], Any], settings: Settings = URL, asks: int = 1) -> list[LoadSeen]:
-    """What the engine is told after so many queries."""
+async def events_after(
+    query: Callable[[], Any], settings: Settings = URL, queries: int = 1
+) -> list[LoadSeen]:
+    """The events of so many queries."""
     inbox = Inbox()
-    asked, again, loop = 0, asyncio.Event(), asyncio.get_running_loop()
+    count, is_over, loop = 0, asyncio.Event(), asyncio.get_running_loop()
 
     def counted() -> Any:
-        nonlocal asked
-        asked += 1
-        if asked > asks:
-            loop.call_soon_threadsafe(again.set)
+        nonlocal count
+        count += 1
+        if count > queries:
+            loop.call_soon_threadsafe(is_over.set)
             raise RuntimeError("the test is over")
         return query()
 
     running = asyncio.create_task(LoadSignal(settings, inbox, Metrics(), counted).run())
     async with asyncio.timeout(30):
-        await again.wait()
+        await is_over.wait()
     running.cancel()
-    return [event for event in await inbox.gather(0) if isinstance(event, LoadSeen)]
+    return [event for event in await inbox.take(0) if isinstance(event, LoadSeen)]
 
 
-def ask(*args: Any, **options: Any) -> list[LoadSeen]:
-    return asyncio.run(told(*args, **options))
+def query_events(*args: Any, **options: Any) -> list[LoadSeen]:
+    return asyncio.run(events_after(*args, **options))
 
 
-def test_loads_are_told_by_node() -> None:
-    (seen,) = ask(lambda: [sample("b:9100", 0.25), sample("a", 0.5)])
+def test_loads_are_reported_by_node() -> None:
+    (seen,) = query_events(lambda: [sample("b:9100", 0.25), sample("a", 0.5)])
     assert seen.loads == (("a", 0.5), ("b", 0.25))
 
 
 @pytest.mark.parametrize("value", ["NaN", "+Inf", "-Inf", -0.5])
-def test_what_is_no_share_is_no_signal(value: object) -> None:
-    (seen,) = ask(lambda: [sample("a", value), sample("b", 1.5)])
+def test_a_value_that_is_no_share_is_ignored(value: object) -> None:
+    (seen,) = query_events(lambda: [sample("a", value), sample("b", 1.5)])
     assert seen.loads == (("b", 1.0),)
 
 
-def test_what_is_old_is_no_signal() -> None:
-    (seen,) = ask(lambda: [sample("a", 0.5, age_seconds=3600), sample("b", 0.5)])
+def test_an_old_sample_is_ignored() -> None:
+    (seen,) = query_events(lambda: [sample("a", 0.5, age_seconds=3600), sample("b", 0.5)])
     assert seen.loads == (("b", 0.5),)
 
 
-def test_the_greatest_of_several_samples_of_a_node_counts() -> None:
-    (seen,) = ask(lambda: [sample("a:1", 0.2), sample("a:2", 0.7)])
+def test_of_several_samples_of_a_node_the_greatest_counts() -> None:
+    (seen,) = query_events(lambda: [sample("a:1", 0.2), sample("a:2", 0.7)])
     assert seen.loads == (("a", 0.7),)
 
 
-def test_how_an_instance_names_its_node_can_be_said() -> None:
+def test_label_and_pattern_that_name_the_node_are_configurable() -> None:
     settings = Settings(url="http://x", interval=0.2, node_label="pod", node_pattern="exporter-(.+)")
     vector = [{"metric": {"pod": name}, "value": [time.time(), "0.5"]} for name in ("exporter-n1", "other")]
-    (seen,) = ask(lambda: vector, settings)
+    (seen,) = query_events(lambda: vector, settings)
     assert seen.loads == (("n1", 0.5),)
 
 
@@ -86,42 +88,42 @@ def refused() -> Any:
 
 
 @pytest.mark.parametrize("answer", [refused, list, lambda: [{"metric": {}}], lambda: "nonsense"])
-def test_a_signal_that_fails_is_forgotten_when_it_is_old(answer: Callable[[], Any]) -> None:
+def test_after_several_failed_queries_the_last_values_are_dropped(answer: Callable[[], Any]) -> None:
     answers = iter([lambda: [sample("a", 0.5)]])
 
     def one_good() -> Any:
         return next(answers, answer)()
 
-    seen = ask(one_good, asks=1 + STALE_QUERIES)
+    seen = query_events(one_good, queries=1 + STALE_QUERIES)
     assert [event.loads for event in seen] == [(("a", 0.5),), ()]
 
 
-def test_a_server_that_is_not_there_costs_a_count() -> None:
+def test_an_unreachable_server_is_counted_and_the_values_are_dropped() -> None:
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
     metrics, count = Metrics(), "eclectus_load_signal_queries_total"
     inbox = Inbox()
 
-    async def until_forgotten() -> list[Any]:
+    async def until_dropped() -> list[Any]:
         running = asyncio.create_task(LoadSignal(Settings(url=url, interval=0.01), inbox, metrics).run())
-        events = await inbox.gather(60)
+        events = await inbox.take(60)
         running.cancel()
         return events
 
-    assert asyncio.run(until_forgotten()) == [LoadSeen(())]
+    assert asyncio.run(until_dropped()) == [LoadSeen(())]
     assert metrics.registry.get_sample_value(count, {"result": "failed"}) == STALE_QUERIES
 
 
 @pytest.mark.parametrize(
     ("field", "value"), [("url", "prometheus:9090"), ("node_pattern", "(["), ("node_pattern", "*")]
 )
-def test_settings_that_cannot_be_are_named(field: str, value: str) -> None:
+def test_invalid_settings_are_refused(field: str, value: str) -> None:
     with pytest.raises(SettingsError):
         Settings(**{field: value})
 
 
-# -- a real one --------------------------------------------------------------------------------------
+# -- with a real Prometheus --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -162,7 +164,7 @@ def prometheus(tmp_path: Path) -> Iterator[tuple[str, Gauge]]:
 
 
 @pytest.mark.live
-def test_a_real_prometheus_is_asked_once_for_all_nodes(prometheus: tuple[str, Gauge]) -> None:
+def test_one_query_of_a_real_prometheus_covers_all_nodes(prometheus: tuple[str, Gauge]) -> None:
     url, gauge = prometheus
     for at in range(50):
         gauge.labels(f"n{at:02}").set(at / 100)
@@ -176,7 +178,7 @@ def test_a_real_prometheus_is_asked_once_for_all_nodes(prometheus: tuple[str, Ga
 
     async def first() -> list[Any]:
         running = asyncio.create_task(LoadSignal(settings, inbox, Metrics()).run())
-        events = await inbox.gather(30)
+        events = await inbox.take(30)
         running.cancel()
         return events
 

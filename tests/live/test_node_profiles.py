@@ -1,4 +1,4 @@
-"""NodeProfiles against a server that misbehaves: nothing of it may stop the scheduler or flood the server."""
+"""NodeProfiles against a faulty API server: no fault may stop the scheduler or cause a flood of requests."""
 
 import asyncio
 from contextlib import asynccontextmanager
@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_profile import status_of
-from eclectus.config.shell import NodeProfiles as Settings
+from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned.node_profiles import NodeProfiles
 from eclectus.model.events import NodeRecalled
@@ -20,12 +20,12 @@ KNOWN = LearnedNode("n1", 5, 1000.0, "live", 1.0, 0.9, (LearnedWork("web", 0.5, 
 GONE, LATER = ({"message": "not found"}, 404), ({"message": "a later epoch is there already"}, 422)
 
 
-def alone(story):
-    """A test that is a coroutine, in a loop of its own."""
+def in_own_loop(coroutine):
+    """Run a coroutine test in an event loop of its own."""
 
-    @wraps(story)
+    @wraps(coroutine)
     def run(**fixtures):
-        asyncio.run(story(**fixtures))
+        asyncio.run(coroutine(**fixtures))
 
     return run
 
@@ -44,208 +44,217 @@ def patch(name):
 
 
 @asynccontextmanager
-async def profiles(server, now, leads=lambda: True, **settings):
+async def profiles(server, learned, holds_lease=lambda: True, **settings):
     inbox = Inbox()
-    async with server.means() as means:
+    async with server.context() as context:
         yield (
-            NodeProfiles(means, inbox, lambda: now, leads, Settings(interval=0.01, **settings)),
+            NodeProfiles(context, inbox, lambda: learned, holds_lease, Settings(interval=0.01, **settings)),
             inbox,
-            means,
+            context,
         )
 
 
 @asynccontextmanager
-async def writing(made):
-    task = asyncio.create_task(made.run())
+async def writing(node_profiles):
+    task = asyncio.create_task(node_profiles.run())
     try:
         yield task
     finally:
         task.cancel()
 
 
-def written(means, result="written"):
+def writes(context, result="written"):
     name = "eclectus_node_profile_writes_total"
-    return means.metrics.registry.get_sample_value(name, {"result": result}) or 0
+    return context.metrics.registry.get_sample_value(name, {"result": result}) or 0
 
 
-@alone
-async def test_what_was_known_is_recalled_page_by_page(server, answers):
+@in_own_loop
+async def test_what_was_learned_is_recalled_page_by_page(server, answers):
     server.on(LIST, answers.says(page(known("n1"), more="next")), answers.says(page(known("n2"))))
-    async with profiles(server, []) as (made, inbox, _):
-        await made.recall()
-        events = await inbox.gather(0)
+    async with profiles(server, []) as (node_profiles, inbox, _):
+        await node_profiles.recall()
+        events = await inbox.take(0)
     assert [event.learned.node for event in events if isinstance(event, NodeRecalled)] == ["n1", "n2"]
 
 
-@alone
-async def test_one_bad_object_does_not_stop_the_others(server, answers):
+@in_own_loop
+async def test_a_malformed_object_does_not_affect_the_others(server, answers):
     body = page(known("n1"), known("n2"))
     body["items"][0]["status"]["state"] = "Tired"
     server.on(LIST, answers.says(body))
-    async with profiles(server, []) as (made, inbox, _):
-        await made.recall()
-        events = await inbox.gather(0)
+    async with profiles(server, []) as (node_profiles, inbox, _):
+        await node_profiles.recall()
+        events = await inbox.take(0)
     assert [event.learned.node for event in events] == ["n2"]
 
 
 @pytest.mark.parametrize("status", [403, 404, 500])
-@alone
-async def test_a_list_that_fails_stops_nobody(server, answers, status):
+@in_own_loop
+async def test_a_failed_list_does_not_stop_the_scheduler(server, answers, status):
     server.on(LIST, answers.says({"message": "no"}, status))
-    async with profiles(server, []) as (made, inbox, _):
-        await made.recall()
-        assert await inbox.gather(0) == []
+    async with profiles(server, []) as (node_profiles, inbox, _):
+        await node_profiles.recall()
+        assert await inbox.take(0) == []
 
 
-@alone
-async def test_what_has_not_changed_is_not_written(server, answers, until):
+@in_own_loop
+async def test_an_unchanged_profile_is_not_written(server, answers, until):
     server.on(LIST, answers.says(page(known("n1"))))
     server.on(patch("n2"), answers.says({}))
-    async with profiles(server, [known("n1"), known("n2")]) as (made, _, means):
-        await made.recall()
-        async with writing(made):
-            await until(lambda: written(means) == 1)
+    async with profiles(server, [known("n1"), known("n2")]) as (node_profiles, _, context):
+        await node_profiles.recall()
+        async with writing(node_profiles):
+            await until(lambda: writes(context) == 1)
             await asyncio.sleep(0.1)
     assert (server.count(patch("n1")), server.count(patch("n2"))) == (0, 1)
 
 
-@alone
-async def test_an_object_that_is_not_there_is_made_and_owned_by_its_node(server, answers, until):
+@in_own_loop
+async def test_a_missing_object_is_created_and_owned_by_its_node(server, answers, until):
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
-    server.on(f"POST {NODE_PROFILES_PATH}", answers.says({}, 201))
-    async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
-        await until(lambda: written(means) == 1)
-    (made_of,) = [body for what, _, body in server.asked if what == f"POST {NODE_PROFILES_PATH}"]
-    assert made_of["metadata"]["ownerReferences"][0]["uid"] == "u1"
+    server.on(f"POST {PATH}", answers.says({}, 201))
+    async with profiles(server, [KNOWN]) as (node_profiles, _, context), writing(node_profiles):
+        await until(lambda: writes(context) == 1)
+    (created,) = [body for what, _, body in server.requests if what == f"POST {PATH}"]
+    assert created["metadata"]["ownerReferences"][0]["uid"] == "u1"
 
 
-@alone
-async def test_an_object_that_another_makes_at_the_same_time_is_written_all_the_same(server, answers, until):
+@in_own_loop
+async def test_an_object_that_another_process_creates_at_the_same_time_is_written_nevertheless(
+    server, answers, until
+):
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
-    server.on(f"POST {NODE_PROFILES_PATH}", answers.says({"message": "already exists"}, 409))
-    async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
-        await until(lambda: written(means) == 1)
-    assert written(means, "failed") == 0
+    server.on(f"POST {PATH}", answers.says({"message": "already exists"}, 409))
+    async with profiles(server, [KNOWN]) as (node_profiles, _, context), writing(node_profiles):
+        await until(lambda: writes(context) == 1)
+    assert writes(context, "failed") == 0
 
 
-@alone
-async def test_who_does_not_lead_writes_nothing(server):
-    async with profiles(server, [KNOWN], leads=lambda: False) as (made, _, _), writing(made):
+@in_own_loop
+async def test_without_the_lease_nothing_is_written(server):
+    async with (
+        profiles(server, [KNOWN], holds_lease=lambda: False) as (node_profiles, _, _),
+        writing(node_profiles),
+    ):
         await asyncio.sleep(0.1)
-    assert server.asked == []
+    assert server.requests == []
 
 
-@alone
-async def test_a_round_writes_no_more_than_its_bound_and_the_oldest_first(server, answers, until):
+@in_own_loop
+async def test_a_round_writes_a_bounded_number_of_objects_and_the_oldest_first(server, answers, until):
     now = [known(f"n{at}", rate=9.0) for at in range(5)]
     old = [known(f"n{at}", at=1000.0 - at) for at in range(5)]
-    looks = [old, old, [*old[:3], *now[3:]], [*old[:1], *now[1:]]]
-    server.on(LIST, *(answers.says(page(*look)) for look in looks))
+    lists = [old, old, [*old[:3], *now[3:]], [*old[:1], *now[1:]]]
+    server.on(LIST, *(answers.says(page(*each)) for each in lists))
     for at in range(5):
         server.on(patch(f"n{at}"), answers.says({}))
-    async with profiles(server, now, writes_a_round=2) as (made, _, means):
-        await made.recall()
-        async with writing(made):
-            await until(lambda: written(means) == 5)
-    order = [what for what, _, _ in server.asked if what.startswith("PATCH")]
+    async with profiles(server, now, writes_a_round=2) as (node_profiles, _, context):
+        await node_profiles.recall()
+        async with writing(node_profiles):
+            await until(lambda: writes(context) == 5)
+    order = [what for what, _, _ in server.requests if what.startswith("PATCH")]
     assert order == [patch(name) for name in ("n4", "n3", "n2", "n1", "n0")]
 
 
-@alone
-async def test_a_later_epoch_written_between_our_look_and_our_write_is_let_stand(server, answers, until):
+@in_own_loop
+async def test_a_later_epoch_written_between_our_read_and_our_write_is_kept(server, answers, until):
     server.on(LIST, answers.says(page()), answers.says(page(replace(KNOWN, epoch=6))))
     server.on(patch("n1"), answers.says(*LATER))
-    async with profiles(server, [KNOWN]) as (made, inbox, means), writing(made):
-        await until(lambda: written(means, "refused") == 1)
+    async with profiles(server, [KNOWN]) as (node_profiles, inbox, context), writing(node_profiles):
+        await until(lambda: writes(context, "refused") == 1)
         await until(lambda: server.count(LIST) >= 2)
-        events = await inbox.gather(1.0)
+        events = await inbox.take(1.0)
     assert [event.learned.epoch for event in events] == [6]
     assert server.count(patch("n1")) == 1
 
 
-@alone
+@in_own_loop
 async def test_what_another_scheduler_has_written_is_not_written_again(server, answers, until):
     server.on(LIST, answers.says(page()), answers.says(page(known("n1"), known("n2"))))
     server.on(patch("n2"), answers.says({}))
     now = [known("n2")]
-    async with profiles(server, now) as (made, _, means), writing(made):
-        await until(lambda: written(means) == 1)
-        now += [known("n1", rate=0.51)]  # as two see the same pods: nearly the same
+    async with profiles(server, now) as (node_profiles, _, context), writing(node_profiles):
+        await until(lambda: writes(context) == 1)
+        now += [known("n1", rate=0.51)]  # both observe the same pods, so the rates are nearly equal
         await until(lambda: server.count(LIST) >= 2)
         await asyncio.sleep(0.1)
     assert (server.count(patch("n1")), server.count(patch("n2"))) == (0, 1)
 
 
-@alone
-async def test_what_another_has_just_written_is_left_to_it_for_a_round(server, answers, until):
-    """Two that do not agree, as with other settings, do not write more often than one."""
+@in_own_loop
+async def test_an_object_that_another_scheduler_has_just_written_is_left_alone_for_a_round(
+    server, answers, until
+):
+    """Two schedulers that disagree, as with different settings, do not write more often than one."""
     theirs = replace(known("n1", rate=1.0), at=1001.0)
     server.on(LIST, answers.says(page(known("n1"))), answers.says(page(theirs)))
     server.on(patch("n1"), answers.says({}))
-    async with profiles(server, [known("n1", rate=9.0)]) as (made, _, _):
-        await made.recall()
-        async with writing(made):
+    async with profiles(server, [known("n1", rate=9.0)]) as (node_profiles, _, _):
+        await node_profiles.recall()
+        async with writing(node_profiles):
             await until(lambda: server.count(patch("n1")))
-    asked = [what for what, _, _ in server.asked]
-    assert asked[: asked.index(patch("n1"))] == [LIST] * 3  # at the start, theirs, and theirs still
+    asked = [what for what, _, _ in server.requests]
+    assert (
+        asked[: asked.index(patch("n1"))] == [LIST] * 3
+    )  # recall; the round that finds theirs; the round that writes
 
 
-@alone
-async def test_who_knows_less_than_what_stands_there_writes_nothing(server, answers, until):
+@in_own_loop
+async def test_an_earlier_epoch_than_the_stored_one_is_not_written(server, answers, until):
     server.on(LIST, answers.says(page()), answers.says(page(replace(known("n1", rate=9.0), epoch=6))))
     now = []
-    async with profiles(server, now) as (made, inbox, _):
-        await made.recall()
+    async with profiles(server, now) as (node_profiles, inbox, _):
+        await node_profiles.recall()
         now += [known("n1")]
-        async with writing(made):
-            (told,) = await inbox.gather(10.0)
+        async with writing(node_profiles):
+            (recalled,) = await inbox.take(10.0)
             await asyncio.sleep(0.1)
-    assert told.known.epoch == 6
+    assert recalled.learned.epoch == 6
     assert server.count(patch("n1")) == 0
 
 
-@alone
-async def test_a_profile_that_somebody_deleted_is_made_again(server, answers, until):
+@in_own_loop
+async def test_a_deleted_profile_is_written_again(server, answers, until):
     now = [known("n1"), known("n2")]
     server.on(LIST, answers.says(page(known("n1"))), answers.says(page()))
     server.on(patch("n1"), answers.says({}))
     server.on(patch("n2"), answers.says({}))
-    async with profiles(server, now) as (made, _, means):
-        await made.recall()
-        async with writing(made):
-            await until(lambda: written(means) == 2)
+    async with profiles(server, now) as (node_profiles, _, context):
+        await node_profiles.recall()
+        async with writing(node_profiles):
+            await until(lambda: writes(context) == 2)
     assert server.count(patch("n1")) == 1
 
 
-@alone
-async def test_who_has_no_news_does_not_even_read(server, answers, until):
+@in_own_loop
+async def test_without_changes_nothing_is_read(server, answers, until):
     server.on(LIST, answers.says(page(known("n1"))))
-    async with profiles(server, [known("n1")]) as (made, _, _):
-        await made.recall()
-        async with writing(made):
+    async with profiles(server, [known("n1")]) as (node_profiles, _, _):
+        await node_profiles.recall()
+        async with writing(node_profiles):
             await asyncio.sleep(0.1)
     assert server.count(LIST) == 1
 
 
-@alone
-async def test_without_the_right_to_write_it_asks_once_a_round(server, answers, until):
+@in_own_loop
+async def test_without_the_right_to_write_there_is_one_attempt_per_round(server, answers, until):
     now = [known(f"n{at}") for at in range(3)]
     server.on(LIST, answers.says(page()))
     for each in now:
         server.on(patch(each.node), answers.says({"message": "forbidden"}, 403))
-    async with profiles(server, now) as (made, _, means), writing(made):
-        await until(lambda: written(means, "refused") == 3)
-    assert sum(what.startswith("PATCH") for what, _, _ in server.asked) == 3
+    async with profiles(server, now) as (node_profiles, _, context), writing(node_profiles):
+        await until(lambda: writes(context, "refused") == 3)
+    assert sum(what.startswith("PATCH") for what, _, _ in server.requests) == 3
 
 
-@alone
-async def test_a_server_that_is_away_is_asked_again_next_round(server, answers, until):
+@in_own_loop
+async def test_after_a_failed_write_the_next_round_tries_again(server, answers, until):
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says({"message": "busy"}, 503), answers.says({}))
-    async with profiles(server, [KNOWN]) as (made, _, means), writing(made):
-        await until(lambda: written(means) == 1)
-    assert written(means, "failed") == 1
+    async with profiles(server, [KNOWN]) as (node_profiles, _, context), writing(node_profiles):
+        await until(lambda: writes(context) == 1)
+    assert writes(context, "failed") == 1

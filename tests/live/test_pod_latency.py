@@ -1,49 +1,46 @@
-"""Start and end of a pod as the watch shows them, on the shell's clock."""
+"""Scheduling latency of pods, by attempts."""
 
-import json
-from datetime import UTC, datetime
-
-import msgspec
-import pytest
-
-from eclectus.live.watch.watched import Pods
-
-T0 = 1_000_000.0
+from eclectus.live.metrics import Metrics
+from eclectus.live.pod_latency import PodLatency
+from eclectus.model.commands import Report
+from eclectus.model.events import BindConfirmed, BindRefused, TaskGone, TaskSeen
+from eclectus.model.objects import Task
 
 
-def raw(started=None, finished=None, phase="Running", node="n"):
-    def stamp(at):
-        return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    state = {}
-    if finished is not None:
-        state = {"terminated": {"startedAt": stamp(started), "finishedAt": stamp(finished)}}
-    elif started is not None:
-        state = {"running": {"startedAt": stamp(started)}}
-    pod = {
-        "metadata": {"name": "a", "namespace": "d", "uid": "u", "resourceVersion": "1"},
-        "spec": {"nodeName": node, "schedulerName": "eclectus"},
-        "status": {"phase": phase, "containerStatuses": [{"name": "c", "state": state}]},
+def latencies(*steps):
+    """Label `attempts` -> sum of the latencies, after these steps of (now, events, commands)."""
+    metrics = Metrics()
+    latency = PodLatency(lambda name: name == "eclectus", metrics.sli_seconds)
+    for now, events, commands in steps:
+        latency.observe_step(now, events, commands)
+    samples = [sample for family in metrics.registry.collect() for sample in family.samples]
+    return {
+        sample.labels["attempts"]: sample.value
+        for sample in samples
+        if sample.name == "eclectus_pod_scheduling_sli_duration_seconds_sum"
     }
-    return msgspec.Raw(json.dumps(pod).encode())
 
 
-def test_a_run_seen_from_start_to_end_is_finer_than_a_second():
-    pods = Pods(lambda _: True)
-    running = pods.seen(raw(T0), T0 + 0.2).event.task
-    ended = pods.seen(raw(T0, T0 + 3, "Succeeded"), T0 + 3.6).event.task
-    assert running.started == T0 + 0.2
-    assert ended.finished - ended.started == pytest.approx(3.4)
+def test_latency_runs_from_the_first_observation_without_gates_to_the_bind():
+    gated, free = Task("u", "d", "p", gates=("g",)), Task("u", "d", "p")
+    bound = [BindConfirmed("u", "n")]
+    assert latencies(
+        (0, [TaskSeen(gated)], []), (5, [TaskSeen(free)], []), (6, [TaskSeen(free)], []), (7, bound, [])
+    ) == {"1": 2.0}
 
 
-def test_a_run_that_began_before_we_looked_has_the_times_of_the_api():
-    pods = Pods(lambda _: True)
-    assert pods.seen(raw(T0), T0 + 100).event.task.started == T0
-    ended = pods.seen(raw(T0, T0 + 103, "Succeeded"), T0 + 103.4).event.task
-    assert (ended.started, ended.finished) == (T0, T0 + 103)
+def test_refusals_and_reports_count_as_attempts():
+    report = Report("u", "d", "p", "eclectus", "Unschedulable", "")
+    steps = [(0, [TaskSeen(Task("u", "d", "p"))], [report]), (1, [BindRefused("u", "n", "")], [])]
+    assert latencies(*steps, (3, [BindConfirmed("u", "n")], [])) == {"3": 3.0}
 
 
-def test_seeing_a_running_pod_again_does_not_move_its_start():
-    pods = Pods(lambda _: True)
-    pods.seen(raw(T0), T0 + 0.2)
-    assert pods.seen(raw(T0), T0 + 4).event.task.started == T0 + 0.2
+def test_pods_of_other_schedulers_and_deleted_pods_are_left_out():
+    foreign = TaskSeen(Task("f", "d", "f", profile="other"))
+    assert (
+        latencies(
+            (0, [foreign, TaskSeen(Task("u", "d", "p")), TaskGone("u")], []),
+            (1, [BindConfirmed("u", "n")], []),
+        )
+        == {}
+    )

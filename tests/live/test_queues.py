@@ -1,4 +1,4 @@
-"""Inbox, crew and loop: nothing waits for itself, nothing grows without bound."""
+"""Inbox, worker pool and loop: no deadlock, and no queue grows without bound."""
 
 import asyncio
 
@@ -8,7 +8,7 @@ from prometheus_client import Histogram
 from eclectus.live import inbox as inbox_module
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
-from eclectus.live.write.workers import Crew
+from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeGone, Resumed
 
@@ -17,78 +17,78 @@ def gone(count):
     return [NodeGone(str(i)) for i in range(count)]
 
 
-def test_events_come_out_in_the_order_they_came_in_and_never_too_many_at_once(monkeypatch):
-    monkeypatch.setattr(inbox_module, "MOST_AT_ONCE", 3)
+def test_events_are_taken_in_order_and_in_batches_of_bounded_size(monkeypatch):
+    monkeypatch.setattr(inbox_module, "MAX_BATCH", 3)
 
     async def work():
         inbox = Inbox()
-        await inbox.offer(gone(4))
+        await inbox.put_all(gone(4))
         inbox.put(Resumed())
-        return [await inbox.gather(1), await inbox.gather(1), await inbox.gather(0.01)]
+        return [await inbox.take(1), await inbox.take(1), await inbox.take(0.01)]
 
     assert asyncio.run(work()) == [gone(3), [NodeGone("3"), Resumed()], []]
 
 
-def test_a_watch_waits_while_the_inbox_is_full_and_an_answer_never_does():
+def test_a_watch_waits_while_the_inbox_is_full_but_an_answer_does_not():
     async def work():
-        inbox = Inbox(most=2)
-        blocked = asyncio.create_task(inbox.offer(gone(2)))
+        inbox = Inbox(capacity=2)
+        blocked = asyncio.create_task(inbox.put_all(gone(2)))
         await asyncio.sleep(0)
         inbox.put(Resumed())
-        held_up = not blocked.done()
-        first = await inbox.gather(1)
+        is_blocked = not blocked.done()
+        first = await inbox.take(1)
         await blocked
-        return held_up, len(first)
+        return is_blocked, len(first)
 
     assert asyncio.run(work()) == (True, 3)
 
 
-def test_a_watch_that_is_cancelled_while_it_waits_has_told_its_news():
+def test_a_watch_that_is_cancelled_while_it_waits_has_delivered_its_events():
     async def work():
-        inbox = Inbox(most=1)
-        blocked = asyncio.create_task(inbox.offer(gone(2)))
+        inbox = Inbox(capacity=1)
+        blocked = asyncio.create_task(inbox.put_all(gone(2)))
         await asyncio.sleep(0)
         blocked.cancel()
-        return await inbox.gather(1)
+        return await inbox.take(1)
 
     assert asyncio.run(work()) == gone(2)
 
 
-def test_a_crew_serves_everything_with_no_more_at_once_than_it_has_workers():
+def test_a_pool_handles_every_item_and_at_most_one_per_worker_at_a_time():
     async def work():
-        at_once, most, served = 0, 0, []
+        at_once, most, handled = 0, 0, []
 
-        async def serve(item):
+        async def handle(item):
             nonlocal at_once, most
             at_once += 1
             most = max(most, at_once)
             await asyncio.sleep(0)
             at_once -= 1
-            served.append(item)
+            handled.append(item)
 
-        crew = Crew("test", 3, serve)
+        pool = WorkerPool("test", 3, handle)
         for item in range(50):
-            crew.put(item)
-        running = asyncio.create_task(crew.run())
-        await crew.fewer_than(1)
-        for item in range(50, 60):  # idle workers take up again
-            crew.put(item)
-        await crew.fewer_than(1)
+            pool.put(item)
+        running = asyncio.create_task(pool.run())
+        await pool.wait_below(1)
+        for item in range(50, 60):  # idle workers start again
+            pool.put(item)
+        await pool.wait_below(1)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-        return most, sorted(served)
+        return most, sorted(handled)
 
     assert asyncio.run(work()) == (3, list(range(60)))
 
 
-def test_a_crew_whose_work_is_defect_says_so():
+def test_an_exception_of_the_handler_ends_the_pool():
     async def work():
-        async def serve(_):
+        async def handle(_):
             raise ZeroDivisionError
 
-        crew = Crew("test", 2, serve)
-        crew.put(1)
-        await crew.run()
+        pool = WorkerPool("test", 2, handle)
+        pool.put(1)
+        await pool.run()
 
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(work())
@@ -96,18 +96,18 @@ def test_a_crew_whose_work_is_defect_says_so():
 
 
 class Engine:
-    """Answers each step with one bind; wakes when told."""
+    """Answers each step with one bind; the next step is due at `due_at`."""
 
     def __init__(self):
-        self.steps, self.wake = [], None
+        self.steps, self.due_at = [], None
 
     def step(self, events, now):
         self.steps.append((list(events), now))
-        self.wake = None
+        self.due_at = None
         return [Bind("u", "d", "p", "n", "e")]
 
     def next_step_at(self):
-        return self.wake
+        return self.due_at
 
 
 class Outbox:
@@ -118,7 +118,7 @@ class Outbox:
     def accept(self, commands):
         self.accepted += commands
 
-    async def room(self):
+    async def wait_for_room(self):
         await self.free.wait()
 
 
@@ -126,16 +126,16 @@ def looping(engine, outbox, inbox, seen):
     histogram = Histogram("t", "t", registry=None)
     now = asyncio.get_running_loop().time
     return Loop(
-        engine, inbox, outbox, now, step_seconds=histogram, witnesses=[lambda *step: seen.append(step)]
+        engine, inbox, outbox, now, step_seconds=histogram, observers=[lambda *step: seen.append(step)]
     )
 
 
-def test_the_loop_steps_on_events_and_hands_decisions_to_outbox_and_witnesses(until):
+def test_the_loop_steps_on_events_and_passes_commands_to_outbox_and_observers(until):
     async def work():
         engine, outbox, inbox, seen = Engine(), Outbox(), Inbox(), []
         loop = looping(engine, outbox, inbox, seen)
         running = asyncio.create_task(loop.run())
-        await inbox.offer(gone(2))
+        await inbox.put_all(gone(2))
         await until(lambda: engine.steps)
         loop.stop()
         await running
@@ -147,11 +147,11 @@ def test_the_loop_steps_on_events_and_hands_decisions_to_outbox_and_witnesses(un
     assert len(accepted) == 1
 
 
-def test_the_loop_wakes_when_the_engine_asked_for_it_and_not_otherwise(until):
+def test_the_loop_steps_when_the_engine_is_due_and_not_before(until):
     async def work():
         engine, inbox = Engine(), Inbox()
-        engine.wake = asyncio.get_running_loop().time() + 0.05
-        due = engine.wake
+        engine.due_at = asyncio.get_running_loop().time() + 0.05
+        due = engine.due_at
         running = asyncio.create_task(looping(engine, Outbox(), inbox, []).run())
         await until(lambda: engine.steps)
         running.cancel()
@@ -162,15 +162,15 @@ def test_the_loop_wakes_when_the_engine_asked_for_it_and_not_otherwise(until):
     assert steps[0][1] >= due
 
 
-def test_the_loop_decides_nothing_new_while_the_outbox_is_full(until):
+def test_the_loop_does_not_step_while_the_outbox_is_full(until):
     async def work():
         engine, outbox, inbox = Engine(), Outbox(), Inbox()
         outbox.free.clear()
         loop = looping(engine, outbox, inbox, [])
         running = asyncio.create_task(loop.run())
-        await inbox.offer(gone(1))
+        await inbox.put_all(gone(1))
         await until(lambda: engine.steps)
-        await inbox.offer(gone(1))
+        await inbox.put_all(gone(1))
         for _ in range(10):
             await asyncio.sleep(0)
         full = len(engine.steps)

@@ -9,7 +9,7 @@ import pytest
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch import reflector as module
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched import Nodes
+from eclectus.live.watch.watched import WatchedNodes
 from eclectus.model.events import NodeGone, NodeSeen
 
 NODES = "GET /api/v1/nodes"
@@ -29,7 +29,7 @@ def event(kind, item):
     return json.dumps({"type": kind, "object": item}).encode()
 
 
-class Nodelist:
+class NodeApi:
     """GET /api/v1/nodes: lists from one queue of answers, watches from another."""
 
     def __init__(self, answers, server, lists, watches):
@@ -56,21 +56,21 @@ def listing(answers):
 @asynccontextmanager
 async def following(server):
     inbox = Inbox()
-    async with server.means() as means:
-        reflector = Reflector(Nodes(), means, inbox, lambda: 0.0)
+    async with server.context() as context:
+        reflector = Reflector(WatchedNodes(), context, inbox, lambda: 0.0)
         task = asyncio.create_task(reflector.run())
         try:
-            yield reflector, inbox, means.metrics
+            yield reflector, inbox, context.metrics
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
 
-async def told(inbox, count):
+async def received(inbox, count):
     events = []
     async with asyncio.timeout(10):
         while len(events) < count:
-            events += await inbox.gather(0.05)
+            events += await inbox.take(0.05)
     return [(type(e), e.name if isinstance(e, NodeGone) else e.node.name) for e in events]
 
 
@@ -79,31 +79,31 @@ def restarts(metrics):
 
 
 def test_a_list_is_read_page_by_page_and_the_watch_starts_where_it_ended(server, answers, listing):
-    api = Nodelist(answers, server, [listing(node("a"), more="next"), listing(node("b"))], [])
+    api = NodeApi(answers, server, [listing(node("a"), more="next"), listing(node("b"))], [])
 
     async def work():
         async with following(server) as (reflector, inbox, _):
             await reflector.synced.wait()
-            return await told(inbox, 2)
+            return await received(inbox, 2)
 
     assert asyncio.run(work()) == [(NodeSeen, "a"), (NodeSeen, "b")]
     assert api.pages == ["", "next"]
 
 
 @pytest.mark.parametrize("where", ["in the stream", "as the answer"])
-def test_410_lists_again_and_tells_what_is_gone(server, answers, listing, where, until):
+def test_410_lists_again_and_reports_what_is_gone(server, answers, listing, where, until):
     status = {"kind": "Status", "code": 410, "message": "too old resource version"}
     if where == "in the stream":
-        # What came before the error in the same read has happened, and must not be lost.
+        # The event before the error in the same read has happened and must not be lost.
         stale = answers.streams(event("ADDED", node("c", "101")) + b"\n" + event("ERROR", status))
     else:
         stale = answers.says(status, 410)
     again = listing(node("a", "1"), node("c", "101"), version="200")
-    api = Nodelist(answers, server, [listing(node("a"), node("b")), again], [stale])
+    api = NodeApi(answers, server, [listing(node("a"), node("b")), again], [stale])
 
     async def work():
         async with following(server) as (_, inbox, metrics):
-            events = await told(inbox, 4)
+            events = await received(inbox, 4)
             await until(lambda: len(api.watched_from) == 2)
             return events, restarts(metrics)
 
@@ -113,10 +113,10 @@ def test_410_lists_again_and_tells_what_is_gone(server, answers, listing, where,
     assert count == 1
 
 
-def test_a_broken_watch_goes_on_from_the_last_version_it_heard(server, answers, listing, until):
+def test_a_broken_watch_resumes_from_the_last_version_it_received(server, answers, listing, until):
     first = answers.streams(event("ADDED", node("b", "105")), then_wait=False)
     bookmark = answers.streams(event("BOOKMARK", {"metadata": {"resourceVersion": "110"}}), then_wait=False)
-    api = Nodelist(answers, server, [listing(node("a"))], [first, answers.resets, bookmark])
+    api = NodeApi(answers, server, [listing(node("a"))], [first, answers.resets, bookmark])
 
     async def work():
         async with following(server):
@@ -127,8 +127,8 @@ def test_a_broken_watch_goes_on_from_the_last_version_it_heard(server, answers, 
     assert len(api.pages) == 1
 
 
-def test_a_silent_watch_is_given_up(server, answers, listing, until):
-    api = Nodelist(answers, server, [listing(node("a"))], [answers.streams()])
+def test_a_silent_watch_is_restarted(server, answers, listing, until):
+    api = NodeApi(answers, server, [listing(node("a"))], [answers.streams()])
 
     async def work():
         async with following(server) as (_, _, metrics):
@@ -140,24 +140,24 @@ def test_a_silent_watch_is_given_up(server, answers, listing, until):
 
 def test_a_malformed_object_is_counted_and_skipped(server, answers, listing):
     lines = [event("ADDED", node("bad", "101", cpu="four")), event("ADDED", node("good", "102"))]
-    Nodelist(answers, server, [listing(node("worse", cpu=[]), node("a"))], [answers.streams(*lines)])
+    NodeApi(answers, server, [listing(node("worse", cpu=[]), node("a"))], [answers.streams(*lines)])
 
     async def work():
         async with following(server) as (_, inbox, metrics):
-            events = await told(inbox, 2)
+            events = await received(inbox, 2)
             return events, metrics.malformed_objects.labels("nodes")._value.get()
 
     assert asyncio.run(work()) == ([(NodeSeen, "a"), (NodeSeen, "good")], 2)
 
 
 def test_a_throttled_list_waits_as_long_as_the_server_says(server, answers, listing):
-    api = Nodelist(answers, server, [answers.says({}, 429, {"Retry-After": "1"}), listing(node("a"))], [])
+    api = NodeApi(answers, server, [answers.says({}, 429, {"Retry-After": "1"}), listing(node("a"))], [])
 
     async def work():
         loop = asyncio.get_running_loop()
         began = loop.time()
         async with following(server) as (_, inbox, _):
-            return await told(inbox, 1), loop.time() - began
+            return await received(inbox, 1), loop.time() - began
 
     events, took = asyncio.run(work())
     assert events == [(NodeSeen, "a")]

@@ -1,3 +1,5 @@
+"""Tapes: written, read back, and replayed."""
+
 import gzip
 
 import pytest
@@ -65,13 +67,13 @@ STEPS = [
 
 
 def write(path, steps=STEPS):
-    with tape.TapeWriter(path, HEADER) as recorder:
+    with tape.TapeWriter(path, HEADER) as writer:
         for step in steps:
-            recorder.step(step.now, step.events, step.commands)
+            writer.step(step.now, step.events, step.commands)
 
 
 @pytest.mark.parametrize("name", ["t.tape", "t.tape.gz"])
-def test_a_tape_gives_back_what_was_recorded_to_the_last_bit(tmp_path, name):
+def test_a_tape_returns_exactly_what_was_recorded(tmp_path, name):
     write(tmp_path / name)
     header, steps = tape.read(tmp_path / name)
     assert header == HEADER
@@ -79,7 +81,7 @@ def test_a_tape_gives_back_what_was_recorded_to_the_last_bit(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["t.tape", "t.tape.gz"])
-def test_the_tape_of_a_killed_scheduler_is_good_up_to_where_it_was_killed(tmp_path, name):
+def test_the_tape_of_a_killed_scheduler_is_readable_up_to_the_kill(tmp_path, name):
     path = tmp_path / name
     write(path, STEPS * 2000)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -89,13 +91,13 @@ def test_the_tape_of_a_killed_scheduler_is_good_up_to_where_it_was_killed(tmp_pa
 
 
 @pytest.mark.parametrize("content", [b"", b"apiVersion: v1\n", b'{"format":2}\n'])
-def test_what_is_no_tape_is_named(tmp_path, content):
+def test_a_file_that_is_no_tape_is_refused(tmp_path, content):
     (tmp_path / "t").write_bytes(content)
     with pytest.raises(tape.TapeError, match="is no tape"):
         tape.read(tmp_path / "t")
 
 
-def test_a_broken_line_is_named_by_its_number(tmp_path):
+def test_a_broken_line_is_reported_with_its_number(tmp_path):
     write(tmp_path / "t")
     with (tmp_path / "t").open("ab") as file:
         file.write(b'{"now": "noon"}\n')
@@ -104,21 +106,21 @@ def test_a_broken_line_is_named_by_its_number(tmp_path):
 
 
 def recorded(path, alter=lambda commands: commands):
-    """The tape of a real engine that places ten pods on three nodes; `alter` forges its answers."""
+    """The tape of an engine that places ten pods on three nodes; `alter` changes the recorded commands."""
     from eclectus.config import parse
 
     engine = parse(CONFIGURATION).engine()
     room = (("cpu", 4000), ("memory", 2**30), ("pods", 10))
     nodes = [NodeSeen(Node(f"n{i}", room)) for i in range(3)]
     tasks = [TaskSeen(Task(f"u{i}", "d", f"p{i}")) for i in range(10)]
-    with tape.TapeWriter(path, HEADER) as recorder:
+    with tape.TapeWriter(path, HEADER) as writer:
         for now, events in ((1.0, [*nodes, Resumed()]), (2.0, tasks)):
             commands = engine.step(events, now)
-            recorder.step(now, events, alter(commands) if commands else [])
+            writer.step(now, events, alter(commands) if commands else [])
     return commands
 
 
-def test_replay_finds_the_same_decisions(tmp_path):
+def test_replay_makes_the_same_decisions(tmp_path):
     commands = recorded(tmp_path / "t")
     assert len(commands) == 10
     result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
@@ -126,12 +128,12 @@ def test_replay_finds_the_same_decisions(tmp_path):
     assert "2 steps, 10 commands, all equal" in result.output
 
 
-def test_replay_shows_the_first_difference_with_both_sides(tmp_path):
-    recorded(tmp_path / "t", lambda commands: [*commands[:3], Fault("x", "forged"), *commands[4:]])
+def test_replay_shows_both_sides_of_the_first_difference(tmp_path):
+    recorded(tmp_path / "t", lambda commands: [*commands[:3], Fault("x", "altered"), *commands[4:]])
     result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
     assert result.exit_code == 1
     assert "command 4 differs" in result.output
-    assert "forged" in result.output
+    assert "altered" in result.output
 
 
 def test_replay_counts_a_missing_command_as_a_difference(tmp_path):

@@ -1,4 +1,4 @@
-"""Fixtures: a fake API server with answers of a test's choice, for faults that a real one never shows."""
+"""Fixtures: a fake API server with faults on request, which a real one cannot be made to produce."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -10,28 +10,28 @@ from aiohttp import web
 
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
-from eclectus.live.context import Means
+from eclectus.live.context import Context
 
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class FakeServer:
-    """Answers each `METHOD /path` from its own queue of answers; the last answer stays."""
+    """Answers each `METHOD /path` from a queue of its own, the last answer again and again; else 404."""
 
     def __init__(self):
         self.answers: dict[str, list[Answer]] = {}
-        self.asked: list[tuple[str, dict[str, str], object]] = []
+        self.requests: list[tuple[str, dict[str, str], object]] = []
 
-    def on(self, what: str, *answers: Answer) -> None:
-        self.answers[what] = list(answers)
+    def on(self, request: str, *answers: Answer) -> None:
+        self.answers[request] = list(answers)
 
-    def count(self, what: str) -> int:
-        return sum(asked == what for asked, _, _ in self.asked)
+    def count(self, request: str) -> int:
+        return sum(each == request for each, _, _ in self.requests)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         what = f"{request.method} {request.path}"
         body = await request.json() if request.can_read_body else None
-        self.asked.append((what, dict(request.query), body))
+        self.requests.append((what, dict(request.query), body))
         answers = self.answers.get(what)
         if not answers:
             return web.json_response({"kind": "Status", "message": f"nothing at {what}"}, status=404)
@@ -39,8 +39,8 @@ class FakeServer:
         return await answer(request)
 
     @asynccontextmanager
-    async def means(self, seconds: float = 0.3):
-        """A client of this server, its metrics, and a seeded random source."""
+    async def context(self, seconds: float = 0.3):
+        """A Context for this server with a fixed random seed; requests time out after `seconds`."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -48,7 +48,7 @@ class FakeServer:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         port = runner.addresses[0][1]
         async with connected(Credentials(Endpoint(f"http://127.0.0.1:{port}")), seconds) as client:
-            yield Means(client, rng=Random(1))
+            yield Context(client, rng=Random(1))
         await runner.cleanup()
 
 
@@ -104,7 +104,7 @@ def answers():
 
 @pytest.fixture
 def until():
-    """Wait until a condition holds; fail after `seconds`."""
+    """Waits until a condition holds; fails after `seconds`."""
 
     async def wait(condition: Callable[[], object], seconds: float = 10.0) -> None:
         async with asyncio.timeout(seconds):

@@ -22,12 +22,12 @@ from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
 
-WAIT_SECONDS = 180.0  # long, because the machine may be busy
+WAIT_SECONDS = 180.0  # long, because the machine may be busy with other things
 QUICK_LEASE = {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"}
 
 
 def wait(what: str, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
-    """Wait until a condition holds, asking ten times a second; fail with `what` at the deadline."""
+    """Wait until the condition holds, checked ten times per second; fail with `what` at the deadline."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
@@ -44,7 +44,7 @@ def pod(name: str, *, cpu: str = "100m", work: float = 0.3, scheduler: str = "ec
 
 
 class Admin:
-    """An administrator's client with a namespace for pods. Use as a context manager."""
+    """Requests of an administrator, and a namespace for the pods of one test. Use as a context manager."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
         self._kubeconfig, self.namespace = kubeconfig, namespace
@@ -55,7 +55,7 @@ class Admin:
         self._open = connected(load(self._kubeconfig), 30.0)
         self._client: ApiClient = self._runner.run(self._open.__aenter__())
         self.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
-        # The API server rejects pods of a namespace until the controller has created this account.
+        # The API server refuses every pod of the namespace until a controller has created the account.
         account = f"/api/v1/namespaces/{self.namespace}/serviceaccounts/default"
         wait("the namespace's ServiceAccount", lambda: self.get(account))
         return self
@@ -70,11 +70,11 @@ class Admin:
         return f"/api/v1/namespaces/{self.namespace}/pods"
 
     def send(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """Send a request, retrying while the server is unavailable."""
+        """One request, repeated while the server is unreachable."""
         return self._runner.run(self._send(method, path, body, **options))
 
     def get(self, path: str, **query: str) -> Any:
-        """An object or a list; None when it does not exist."""
+        """An object or a list; None if it does not exist."""
         try:
             return self.send("GET", path, query=query)
         except ApiError:
@@ -93,7 +93,7 @@ class Admin:
         return {item["metadata"]["name"]: item for item in self.send("GET", self._pods)["items"]}
 
     def bound(self) -> dict[str, str]:
-        """The node of each bound pod, by pod name."""
+        """Pod -> node, of the pods that are bound."""
         return {
             name: item["spec"]["nodeName"]
             for name, item in self.pods().items()
@@ -101,7 +101,7 @@ class Admin:
         }
 
     def phases(self) -> dict[str, int]:
-        """The number of pods by phase."""
+        """Phase -> number of pods."""
         phases = [item["status"]["phase"] for item in self.pods().values()]
         return {phase: phases.count(phase) for phase in set(phases)}
 
@@ -110,12 +110,12 @@ class Admin:
         wait(f"{count} pods succeeded", lambda: self.phases().get("Succeeded", 0) >= count)
 
     def events(self, reason: str) -> list[Any]:
-        """The namespace's events with a reason."""
+        """The namespace's events with this reason."""
         path = f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events"
         return [item for item in self.send("GET", path)["items"] if item["reason"] == reason]
 
     def condition(self, name: str) -> Any:
-        """The condition PodScheduled of a pod; empty when it has none."""
+        """The condition PodScheduled of a pod; empty if it has none."""
         conditions = self.pods()[name]["status"].get("conditions", [])
         return next((one for one in conditions if one["type"] == "PodScheduled"), {})
 
@@ -144,7 +144,7 @@ class Admin:
 
 
 class Scheduler:
-    """One scheduler process with its log and tape in `directory`."""
+    """One scheduler process; its log and its tape are files in `directory`."""
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class Scheduler:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
-        """Start it with a new tape; its log is appended to that of earlier runs."""
+        """Start it with --record; appends to the log of an earlier run, but overwrites its tape."""
         program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "scheduler"]
         program += [
             "--config",
@@ -192,13 +192,13 @@ class Scheduler:
 
     @property
     def pid(self) -> int:
-        """The pid of the process."""
+        """The process id."""
         assert self._process is not None
         return self._process.pid
 
     @property
     def code(self) -> int | None:
-        """Its exit code; None while it runs."""
+        """The exit code; None while it runs."""
         assert self._process is not None
         return self._process.poll()
 
@@ -207,37 +207,40 @@ class Scheduler:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Send SIGKILL."""
+        """SIGKILL, and wait."""
         assert self._process is not None
         self._process.kill()
         self._process.wait(10)
 
     def stop(self) -> int:
-        """Send SIGTERM; returns the exit code."""
+        """SIGTERM, and wait; returns the exit code."""
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(30)
 
     def lines(self, message: str = "") -> list[Any]:
-        """Its log lines that start with a message."""
+        """The log records whose message starts with `message`."""
         lines = [json.loads(line) for line in self.log_file.read_text().splitlines() if line.startswith("{")]
         return [line for line in lines if line["msg"].startswith(message)]
 
     def wait_deciding(self, runs: int = 1) -> Self:
-        """Wait until it leads and has synchronized its caches, for the `runs`-th time."""
-        wait(f"{self.log_file.name} decides", lambda: self._lives() and len(self.lines("deciding")) >= runs)
+        """Wait until it leads and has listed the cluster, for the `runs`-th time."""
+        wait(
+            f"{self.log_file.name} decides",
+            lambda: self._is_running() and len(self.lines("deciding")) >= runs,
+        )
         return self
 
-    def _lives(self) -> bool:
-        assert self.code is None, f"it ended with exit code {self.code}: {self.log_file.read_text()[-2000:]}"
+    def _is_running(self) -> bool:
+        assert self.code is None, f"it ended with code {self.code}: {self.log_file.read_text()[-2000:]}"
         return True
 
     @property
     def address(self) -> str:
-        """The address of its health checks and metrics."""
+        """Host and port of its health checks and metrics."""
         return str(self.lines("serving")[-1]["address"])
 
     def learned(self) -> dict[str, float]:
-        """Its learned rates by node, in tasks per second of one slot."""
-        speeds = requests.get(f"http://{self.address}/speeds", timeout=10).json()
-        return {each["node"]: each["rate"] for each in speeds}
+        """Node -> learned rate, in tasks per second and slot."""
+        cells = requests.get(f"http://{self.address}/speeds", timeout=10).json()
+        return {cell["node"]: cell["rate"] for cell in cells}

@@ -1,4 +1,4 @@
-"""Pods as the API server writes them, and as the core sees them."""
+"""Pods as the API server writes them, and as the engine's tasks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PAUSE = {"name": "main", "image": "registry.k8s.io/pause:3.10"}
 
 
 def raw(spec: Any = None, status: Any = None, **metadata: Any) -> bytes:
-    """A pod's JSON."""
+    """The JSON of a pod named shop/web-0; `metadata` adds to or replaces its metadata."""
     body = {
         "metadata": {"name": "web-0", "namespace": "shop", "uid": "uid-1", **metadata},
         "spec": {"containers": [PAUSE], **(spec or {})},
@@ -24,5 +24,5 @@ def raw(spec: Any = None, status: Any = None, **metadata: Any) -> bytes:
 
 
 def task(spec: Any = None, status: Any = None, **metadata: Any) -> Task:
-    """What the core sees of it."""
+    """The same pod as a task."""
     return task_from(decode_pod(raw(spec, status, **metadata)))

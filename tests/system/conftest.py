@@ -1,4 +1,4 @@
-"""One control plane and one fake kubelet for all live tests of the scheduler; a namespace for each test."""
+"""One control plane and one fake kubelet for all live tests of the scheduler; one namespace per test."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ def kubelets(control_plane: ControlPlane) -> Iterator[KubeletControl]:
 
 @pytest.fixture
 def kubelet(kubelets: KubeletControl) -> KubeletControl:
-    """The fake kubelet with nothing counted yet; its nodes are `n00` to `n11`, 4 cores and 110 pods each."""
+    """The fake kubelet with its counters reset; its nodes are `n00` to `n11`, 4 cores and 110 pods each."""
     kubelets.reset()
     return kubelets
 
@@ -51,7 +51,7 @@ def admin(
 def scheduler(
     control_plane: ControlPlane, admin: Admin, tmp_path: Path
 ) -> Iterator[Callable[..., Scheduler]]:
-    """Makes schedulers; those of one test share a Lease. All are killed at its end."""
+    """Starts schedulers; those of one test share a Lease. All are killed at the end of the test."""
     with ExitStack() as stack:
 
         def make(**settings: Any) -> Scheduler:
@@ -64,7 +64,7 @@ def scheduler(
 
 @pytest.fixture
 def defined(admin: Admin) -> Iterator[None]:
-    """The definition of NodeProfile, as the chart has it."""
+    """The CustomResourceDefinition of NodeProfile from the chart."""
     (definition,) = [
         each
         for each in render()

@@ -1,4 +1,4 @@
-"""Our rules and words against those of a real kube-scheduler, for the same pods on the same nodes."""
+"""Filters and messages compared with those of a real kube-scheduler, for the same pods and nodes."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from eclectus_e2e.testbed.processes import wait_for
 pytestmark = pytest.mark.live
 
 WAIT_SECONDS = 60.0
-AFTERTHOUGHT = re.compile(r" (?:(?:no new claims to deallocate, )?preemption: .*|not found)$")
-"""What PostFilter plugins add in kube-scheduler; we have no preemption and say nothing of it.
+POST_FILTER = re.compile(r" (?:(?:no new claims to deallocate, )?preemption: .*|not found)$")
+"""What PostFilter plugins append in kube-scheduler; Eclectus has no preemption and appends nothing.
 
-`not found` is the resource-claim plugin's, which misses its own notes when a pod was refused before it ran.
+`not found` comes from the resource-claim plugin, which has no state if a pod was refused before it ran.
 """
 
 # -- the cluster -----------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ def on_port(ip: str = "", asked: dict[str, str] | None = None) -> list[Any]:
 
 ALONE = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "lonely"}}}
 KEEPS_AWAY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [ALONE]}}
-RESIDENTS = [
+BOUND = [
     pod("r1", {"cpu": "3"}, nodeName="full"),
     pod("r2", nodeName="full", containers=on_port()),
     pod("r3", nodeName="full"),
@@ -104,7 +104,7 @@ RESIDENTS = [
     pod("r7", nodeName="east-3", initContainers=[sidecar({"cpu": "1"}), box({"cpu": "2"}, "init")]),
 ]
 
-# -- what is asked of it in vain -------------------------------------------------------------------
+# -- pods that fit no node -------------------------------------------------------------------------
 
 
 def needs(*terms: Any) -> Any:
@@ -166,9 +166,9 @@ REFUSED = [
     pod("pod-level", {"cpu": "1"}, resources={"requests": {"cpu": "5"}, "limits": {"cpu": "5"}}),
 ]
 
-# -- what finds exactly one node -------------------------------------------------------------------
+# -- pods that fit exactly one node ----------------------------------------------------------------
 
-ACCEPTED = {  # each alone on its node, and none where it would change what the refused are told
+ACCEPTED = {  # one pod per node, and none that would change the messages of the refused pods
     "cordoned": pod("cordon-tolerated-here", affinity=needs(named("cordoned")), tolerations=[CORDON]),
     "tainted-1": pod(
         "team-a",
@@ -200,30 +200,30 @@ ACCEPTED = {  # each alone on its node, and none where it would change what the 
 
 
 class Compared:
-    """The API's own objects, what kube-scheduler said of each refused pod, and our picture of it all."""
+    """The API's objects, kube-scheduler's message for each refused pod, and the same cluster in our model."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self._plane = plane
         self._create(NODES)
-        self._create([*RESIDENTS, *REFUSED])
-        plane.start_kube_scheduler()  # only now, so that its first look sees everything
+        self._create([*BOUND, *REFUSED])
+        plane.start_kube_scheduler()  # only now, so that its first list has everything
         self.pods = self._pods_settled()
-        # Later, because whoever is bound takes room, and the refused would be told of that in the end.
+        # Later, because bound pods take room, which would appear in the messages of the refused pods.
         self._create([*ACCEPTED.values()])
         accepted = {name_of(each) for each in ACCEPTED.values()}
         self.pods |= {name: task for name, task in self._pods_settled().items() if name in accepted}
         self.cluster = Cluster()
         for raw in self._list("nodes"):
             self.cluster.set_node(node_from(decode_node(raw)))
-        for resident in map(name_of, RESIDENTS):
-            task = self.pods[resident]
+        for name in map(name_of, BOUND):
+            task = self.pods[name]
             self.cluster.hold(self.cluster.rows[task.node], task)
 
     def tasks(self) -> list[Task]:
         return [task_from(decode_pod(raw)) for raw in self._list("namespaces/default/pods")]
 
     def theirs(self, name: str) -> str:
-        return AFTERTHOUGHT.sub("", self.pods[name].reported)
+        return POST_FILTER.sub("", self.pods[name].reported)
 
     def ours(self, name: str) -> str:
         return fit_error(self._class(name), self.cluster)
@@ -263,7 +263,7 @@ class Compared:
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compared]:
-    options = PlaneOptions(taint_nodes_by_condition=False)  # no kubelets: nobody would lift the taints
+    options = PlaneOptions(taint_nodes_by_condition=False)  # there are no kubelets to remove the taints
     with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as plane:
         yield Compared(plane)
 

@@ -1,6 +1,6 @@
-"""Tapes of the live scheduler: the same decisions, in the live engine and in the simulator's.
+"""Tapes of the live scheduler: replayed with the live engine and with the simulator's, with equal decisions.
 
-The tapes of the first two are kept: `scenarios/tapes/two-speeds.tape.gz` and
+The tapes of the first two cases are stored in the repository as `scenarios/tapes/two-speeds.tape.gz` and
 `tests/sim/workloads/tapes/lines.tape.gz`. When decisions change on purpose,
 `pytest -m live tests/system/test_live_tape.py --basetemp=DIR` leaves new ones in DIR.
 """
@@ -29,7 +29,7 @@ def two_speeds(kubelet):
 
 
 def wave(number: int) -> list[Any]:
-    """Short pods and long ones, some of which are bound to one half of the nodes."""
+    """Short pods and long ones; some of the long ones are restricted to one half of the nodes."""
     short = [kind(pod(f"short-{number}-{at}", cpu="500m", work=4.0), "short") for at in range(SHORT)]
     halves = [{"nodeSelector": {"half": "a"}} if at % 4 == 0 else {} for at in range(LONG)]
     return short + [
@@ -61,7 +61,7 @@ def test_a_tape_replays_live_and_simulated(engine: dict[str, Any], admin, two_sp
     for number in range(WAVES):
         admin.create(wave(number))
         wait("room is scarce or gone", lambda: admin.phases().get("Pending", 0) < SHORT)
-    wait("huge says why", lambda: admin.condition("huge"))
+    wait("huge has a condition", lambda: admin.condition("huge"))
     admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/huge")
     admin.wait_succeeded(WAVES * (SHORT + LONG))
     assert running.stop() == 0

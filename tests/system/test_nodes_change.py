@@ -1,4 +1,4 @@
-"""Nodes come, go and change while pods wait and flow."""
+"""Nodes are added, deleted and changed while pods are scheduled."""
 
 import pytest
 
@@ -11,7 +11,7 @@ ROOM = {"cpu": "4", "memory": "8Gi", "pods": "110"}
 
 @pytest.fixture
 def extra_node(admin):
-    """Adds a node that no kubelet plays, and takes it away at the end."""
+    """Adds nodes without a kubelet; deletes them at the end."""
     made = []
 
     def add(name, **labels):
@@ -21,7 +21,7 @@ def extra_node(admin):
             "status": {"allocatable": ROOM, "capacity": ROOM},
         }
         admin.send("POST", "/api/v1/nodes", body)
-        # Born with the taint not-ready: nobody reports for it, so we take it off ourselves.
+        # A new node has the taint not-ready, which no kubelet removes here.
         admin.send(
             "PATCH",
             f"/api/v1/nodes/{name}",
@@ -42,10 +42,10 @@ def cordon(admin, node, on):
     admin.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": on}})
 
 
-def test_pods_that_wait_are_bound_when_a_node_for_them_comes_or_changes(admin, scheduler, extra_node):
+def test_waiting_pods_are_bound_when_a_fitting_node_is_added_or_changed(admin, scheduler, extra_node):
     scheduler().wait_deciding()
     admin.create([pod("new", nodeSelector={"rack": "r1"}), pod("changed", nodeSelector={"rack": "r2"})])
-    wait("both say why", lambda: admin.condition("new") and admin.condition("changed"))
+    wait("both have a condition", lambda: admin.condition("new") and admin.condition("changed"))
     extra_node("late", rack="r1")
     wait("the new node is used", lambda: admin.bound().get("new") == "late")
     relabel(admin, "n05", rack="r2")
@@ -53,7 +53,7 @@ def test_pods_that_wait_are_bound_when_a_node_for_them_comes_or_changes(admin, s
     relabel(admin, "n05", rack=None)
 
 
-def test_a_cordoned_node_gets_no_pod_until_it_is_free_again(admin, scheduler):
+def test_a_cordoned_node_gets_no_pod_until_it_is_uncordoned(admin, scheduler):
     scheduler().wait_deciding()
     cordon(admin, "n01", True)
     by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n01"]}]}
@@ -61,21 +61,24 @@ def test_a_cordoned_node_gets_no_pod_until_it_is_free_again(admin, scheduler):
     waits = pod("waits", affinity={"nodeAffinity": required})
     admin.create([waits, *(pod(f"p{i}") for i in range(60))])
     wait("the others are bound", lambda: len(admin.bound()) == 60)
-    wait("it says why", lambda: "1 node(s) were unschedulable" in admin.condition("waits").get("message", ""))
+    wait(
+        "it has a condition",
+        lambda: "1 node(s) were unschedulable" in admin.condition("waits").get("message", ""),
+    )
     assert "n01" not in admin.bound().values()
     cordon(admin, "n01", None)
     wait("it is bound", lambda: admin.bound().get("waits") == "n01")
 
 
-def test_a_node_deleted_in_mid_stream_gets_no_more_pods(admin, scheduler, extra_node):
+def test_a_deleted_node_gets_no_more_pods(admin, scheduler, extra_node):
     scheduler().wait_deciding()
     extra_node("short-lived", rack="r3")
     admin.create(pod(f"first-{i}", nodeSelector={"rack": "r3"}) for i in range(5))
     wait("it is used", lambda: len(admin.bound()) == 5)
     admin.send("DELETE", "/api/v1/nodes/short-lived")
     admin.create([pod("too-late", nodeSelector={"rack": "r3"}), *(pod(f"then-{i}") for i in range(40))])
-    wait("the stream goes on", lambda: sum(name.startswith("then") for name in admin.bound()) == 40)
-    wait("it says why", lambda: admin.condition("too-late"))
+    wait("the other pods are bound", lambda: sum(name.startswith("then") for name in admin.bound()) == 40)
+    wait("it has a condition", lambda: admin.condition("too-late"))
     assert admin.condition("too-late")["message"].startswith(
         "0/12 nodes are available: 12 node(s) didn't match"
     )

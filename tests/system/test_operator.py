@@ -86,20 +86,20 @@ def status(admin, name="batch"):
 
 
 def suspended(admin, name="batch"):
-    """Start no more; wait until all that was begun has ended."""
+    """Suspend the NodeProbe; wait until every run has ended. Returns the status."""
     body = {"spec": {"suspend": True}}
     admin.send("PATCH", f"{PROBES}/{name}", body, content_type="application/merge-patch+json")
 
-    def calm():
+    def has_ended():
         found = status(admin, name)
         ready = next(each for each in found["conditions"] if each["type"] == "Ready")
         return ready["reason"] == "Suspended" and not found["runs"]
 
-    wait("all runs have ended", calm)
+    wait("all runs have ended", has_ended)
     return status(admin, name)
 
 
-def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelets):
+def test_probes_run_on_the_selected_nodes_and_profiles_show_them(admin, operator, kubelets):
     running = operator().wait_leading()
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("every node was probed", lambda: len(admin.get(PROFILES)["items"]) == len(NODES))
@@ -110,14 +110,14 @@ def test_probes_run_where_they_should_and_profiles_tell(admin, operator, kubelet
     counted = f'eclectus_probes_total{{outcome="succeeded",stage="Running"}} {found["succeeded"]:.1f}'
     assert counted in metrics.splitlines()
     metadata = admin.get(f"{PROBES}/batch")["metadata"]
-    assert not metadata.keys() & {"finalizers", "annotations"}, "nothing of ours keeps it from going"
-    assert {entry.klass for entry in kubelets.pod_times()} == {"bench"}, "so the scheduler learns from them"
+    assert not metadata.keys() & {"finalizers", "annotations"}, "the operator must not delay its deletion"
+    assert {entry.klass for entry in kubelets.pod_times()} == {"bench"}, "the class that the scheduler learns"
     assert not admin.get(PODS)["items"]
     for profile in admin.get(PROFILES)["items"]:
         assert profile["status"]["lastProbe"]["reason"] == "Completed"
         assert profile["metadata"]["ownerReferences"][0]["kind"] == "Node"
     wait("the scheduler has learned of them", lambda: learned(admin))
-    wait("and says how busy the cluster is", lambda: "bench" in str(status(admin).get("load")))
+    wait("it has written how busy the cluster is", lambda: "bench" in str(status(admin).get("load")))
 
 
 def learned(admin):
@@ -127,7 +127,7 @@ def learned(admin):
 
 
 @pytest.mark.slow
-def test_killed_in_mid_stream_it_leaks_nothing_and_runs_nothing_twice(admin, operator, kubelets):
+def test_an_operator_that_is_killed_leaks_nothing_and_runs_nothing_twice(admin, operator, kubelets):
     running = operator()
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     for kill in range(1, 5):
@@ -164,7 +164,7 @@ def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     assert standby.stop() == 0
 
 
-def test_never_on_a_cordoned_node_nor_while_a_real_pod_waits_for_room(admin, operator):
+def test_no_probe_on_a_cordoned_node_nor_while_another_pod_waits_for_room(admin, operator):
     running = operator().wait_leading()
     cordon = {"spec": {"unschedulable": True}}
     for name in ("n0", "n1", "n2"):
@@ -172,10 +172,10 @@ def test_never_on_a_cordoned_node_nor_while_a_real_pod_waits_for_room(admin, ope
     admin.create([pod("too-big", cpu="1000")])
     wait("it waits", lambda: "Insufficient cpu" in admin.condition("too-big").get("message", ""))
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
-    wait("it says so", lambda: "RealPodsWait" in str(status(admin).get("conditions")))
+    wait("its condition says so", lambda: "RealPodsWait" in str(status(admin).get("conditions")))
     assert status(admin)["nextNumber"] == 0
     admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/too-big")
-    wait("it goes on", lambda: status(admin)["succeeded"] >= 3)
+    wait("it continues", lambda: status(admin)["succeeded"] >= 3)
     suspended(admin)
     assert running.count_in_log("on node n3")
     assert not any(running.count_in_log(f"on node {name}") for name in ("n0", "n1", "n2"))
@@ -183,7 +183,7 @@ def test_never_on_a_cordoned_node_nor_while_a_real_pod_waits_for_room(admin, ope
         admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
 
 
-def test_what_may_not_be_is_refused_at_once_or_gets_a_condition(admin, operator, installed):
+def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, installed):
     def refusal(path, body):
         try:
             admin.send("POST", path, body)
@@ -206,15 +206,15 @@ def test_what_may_not_be_is_refused_at_once_or_gets_a_condition(admin, operator,
     bad = [{"name": "w", "run": {"image": "Not An Image"}}]
     admin.send("POST", PROBES, node_probe("bad", {"pool": "batch"}, classes=bad))
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
-    wait("it says so", lambda: "InvalidSpec" in str(status(admin, "bad").get("conditions")))
-    wait("the other goes on", lambda: status(admin).get("succeeded", 0) >= 1)
+    wait("its condition says so", lambda: "InvalidSpec" in str(status(admin, "bad").get("conditions")))
+    wait("the other continues", lambda: status(admin).get("succeeded", 0) >= 1)
     events = admin.get("/apis/events.k8s.io/v1/namespaces/default/events")["items"]
     assert "InvalidSpec" in [each["reason"] for each in events if each["regarding"]["name"] == "bad"]
     suspended(admin)
 
 
-def test_it_may_do_what_it_does_and_no_more(admin, operator, plane, installed, kubelets):
-    """Last: the audit log has the whole life of the tests above."""
+def test_the_operator_has_the_permissions_it_uses_and_no_others(admin, operator, plane, installed, kubelets):
+    """The last test of this file: the audit log has the requests of all tests above."""
     running = operator().wait_leading()
     kubelets.freeze("n0", "n1", "n2", "n3")  # pods stay bound and unstarted: the operator reads their events
     slow = {"schedulingSeconds": 5, "pullingSeconds": 5, "startingSeconds": 5}

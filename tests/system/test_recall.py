@@ -1,4 +1,4 @@
-"""What has been learned outlives the process: the next one knows it before its first pod has run."""
+"""What is learned survives a restart: the next process knows it before its first pod has run."""
 
 import json
 import subprocess
@@ -20,34 +20,36 @@ def profiles(admin):
 
 def shown(control_plane):
     """The nodes that `eclectus speeds` shows."""
-    words = ["speeds", "--kubeconfig", control_plane.kubeconfig, "-o", "json"]
-    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", *words]
+    arguments = ["speeds", "--kubeconfig", control_plane.kubeconfig, "-o", "json"]
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", *arguments]
     done = subprocess.run(program, capture_output=True, check=True, timeout=60)
     return [row["node"] for row in json.loads(done.stdout)]
 
 
-def test_a_killed_schedulers_knowledge_is_the_next_ones(admin, kubelet, scheduler, control_plane, defined):
+def test_the_next_scheduler_knows_what_a_killed_one_has_learned(
+    admin, kubelet, scheduler, control_plane, defined
+):
     settings = {"lease": QUICK_LEASE, "nodeProfiles": {"interval": "1s"}, "learn": {"policy": "rosella"}}
     running = scheduler(**settings).wait_deciding()
     admin.create(pod(f"p{at}", cpu="900m") for at in range(48))
     admin.wait_succeeded(48)
-    wait("half of the nodes are known", lambda: sum(map(bool, profiles(admin).values())) >= 6)
+    wait("half of the nodes have a profile", lambda: sum(map(bool, profiles(admin).values())) >= 6)
     running.kill()
-    # One may have been made and not yet written when its writer died.
+    # A profile may have been created but not yet filled when the scheduler was killed.
     before = {node: status for node, status in profiles(admin).items() if status}
     assert set(shown(control_plane)) == set(before)
     again = scheduler(name="b", **settings).wait_deciding()
-    (line,) = again.lines("recalled what was known")
+    (line,) = again.lines("recalled what was learned")
     assert line["msg"].endswith(f"of {len(before)} nodes")
     learned = again.learned()
     for node, status in before.items():
         (known,) = [each for each in status["classes"] if "none" in each["name"]]
-        assert learned[node] == pytest.approx(known["rate"], rel=0.5)  # few samples weigh against siblings
+        assert learned[node] == pytest.approx(known["rate"], rel=0.5)  # other nodes count with few samples
 
 
-def test_without_the_definition_it_schedules_and_says_so(admin, kubelet, scheduler):
+def test_without_the_definition_it_schedules_and_logs_that(admin, kubelet, scheduler):
     running = scheduler(nodeProfiles={"interval": "1s"}).wait_deciding()
     admin.create([pod("a")])
     admin.wait_succeeded(1)
-    assert running.lines("NodeProfile is not defined here")
+    assert running.lines("NodeProfile is not defined")
     assert running.stop() == 0

@@ -1,4 +1,4 @@
-"""The main job on a real API server: many pods, and what is written about each."""
+"""Scheduling on a real API server: many pods, and the conditions and events of each."""
 
 from urllib.request import urlopen
 
@@ -18,7 +18,7 @@ def total(metrics: str, name: str) -> float:
     return sum(sample.value for sample in samples if sample.name == name)
 
 
-def test_two_thousand_pods_are_bound_and_every_kubelet_is_content(admin, kubelet, scheduler):
+def test_two_thousand_pods_are_bound_and_no_kubelet_refuses_one(admin, kubelet, scheduler):
     running = scheduler().wait_deciding()
     admin.create(pod(f"p{i}") for i in range(2000))
     admin.wait_succeeded(2000)
@@ -39,10 +39,10 @@ def test_two_thousand_pods_are_bound_and_every_kubelet_is_content(admin, kubelet
     assert replayed.exit_code == 0, replayed.output
 
 
-def test_a_pod_that_fits_nowhere_says_why_once_and_is_bound_when_room_comes(admin, scheduler):
+def test_a_pod_that_fits_nowhere_is_reported_once_and_bound_when_a_node_fits(admin, scheduler):
     scheduler().wait_deciding()
     admin.create([pod("huge", cpu="64"), pod("picky", nodeSelector={"colour": "green"})])
-    wait("both say why", lambda: admin.condition("huge") and admin.condition("picky"))
+    wait("both have a condition", lambda: admin.condition("huge") and admin.condition("picky"))
     condition = admin.condition("huge")
     assert (condition["status"], condition["reason"]) == ("False", "Unschedulable")
     assert condition["message"].startswith("0/12 nodes are available: 12 Insufficient cpu.")
@@ -54,7 +54,7 @@ def test_a_pod_that_fits_nowhere_says_why_once_and_is_bound_when_room_comes(admi
     assert len(admin.events("FailedScheduling")) == 2
 
 
-def test_foreign_pods_are_left_alone_and_what_they_hold_is_counted(admin, kubelet, scheduler):
+def test_pods_of_other_schedulers_are_left_alone_and_their_requests_count(admin, kubelet, scheduler):
     admin.create(
         pod(f"resident-{i}", cpu="3500m", work=60, scheduler="other", nodeName=f"n{i:02}") for i in range(11)
     )
@@ -69,7 +69,7 @@ def test_foreign_pods_are_left_alone_and_what_they_hold_is_counted(admin, kubele
     assert kubelet.counters().refused == {}
 
 
-def test_sigterm_gives_the_lease_back_after_everything_decided_has_gone_out(admin, scheduler):
+def test_sigterm_gives_the_lease_back_after_all_binds_have_been_sent(admin, scheduler):
     running = scheduler(lease={"resourceNamespace": "default"}).wait_deciding()
     admin.create(pod(f"p{i}") for i in range(50))
     wait("some are bound", admin.bound)

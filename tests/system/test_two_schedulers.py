@@ -1,4 +1,4 @@
-"""Two schedulers of one cluster: they share nothing but what they see, and so learn the same."""
+"""Two schedulers of one cluster observe the same pods and so learn the same, without any other exchange."""
 
 import time
 from statistics import mean
@@ -14,9 +14,9 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 SLOW, FAST = [f"n{at:02}" for at in range(6)], [f"n{at:02}" for at in range(6, 12)]
 WORK_SECONDS = 2.0  # at speed 1; the fast nodes have speed 4
-TURNS = 24  # of one pod for east and two for west
-UNDER_WAY = 30  # pods at a time, at most: this is what paces the stream
-QUIET_SECONDS = 4.0  # as many rounds of writes
+WAVES = 24  # of one pod for east and two for west
+UNFINISHED = 30  # pods at a time, at most; this sets the rate of the stream
+QUIET_SECONDS = 4.0  # four rounds of writes
 
 
 @pytest.fixture
@@ -41,23 +41,23 @@ def pair(scheduler, defined, speeds):
     return [each.wait_deciding() for each in made]
 
 
-def figures(scheduler):
-    """Every metric without labels, and writes of NodeProfiles by result."""
+def metric_values(scheduler):
+    """The value of every metric, by name and `result` label."""
     text = urlopen(f"http://{scheduler.address}/metrics").read().decode()
     samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     return {f"{each.name} {each.labels.get('result', '')}".strip(): each.value for each in samples}
 
 
-def stream(admin, turns, first=0):
-    """Work for both, a few pods at a time; how long it took, seconds."""
+def stream(admin, waves, first=0):
+    """Create pods for both, a few at a time; returns how long that took, in seconds."""
     began = time.monotonic()
-    for turn in range(first, first + turns):
+    for wave in range(first, first + waves):
         wait(
             "some pods have ended",
-            lambda turn=turn: 3 * turn - admin.phases().get("Succeeded", 0) <= UNDER_WAY,
+            lambda wave=wave: 3 * wave - admin.phases().get("Succeeded", 0) <= UNFINISHED,
         )
         admin.create(
-            pod(f"{name}-{turn}-{at}", work=WORK_SECONDS, scheduler=name)
+            pod(f"{name}-{wave}-{at}", work=WORK_SECONDS, scheduler=name)
             for name, count in (("east", 1), ("west", 2))
             for at in range(count)
         )
@@ -65,7 +65,7 @@ def stream(admin, turns, first=0):
 
 
 def profiles(admin):
-    """What stands in NodeProfiles: node to rate of the one kind of work."""
+    """The rates in NodeProfiles, by node; there is one class of work."""
     statuses = {
         item["metadata"]["name"]: item.get("status", {}) for item in admin.get(NODE_PROFILES_PATH)["items"]
     }
@@ -73,29 +73,32 @@ def profiles(admin):
 
 
 def wait_no_more_writes(pair):
-    """Both have said what they know, and neither takes back what the other has said."""
+    """Wait until neither writes any more, so that neither overwrites the other again and again."""
     seen = [{}, time.monotonic()]
 
     def quiet():
-        now = [figures(each).get("eclectus_node_profile_writes_total written", 0) for each in pair]
+        now = [metric_values(each).get("eclectus_node_profile_writes_total written", 0) for each in pair]
         if now != seen[0]:
             seen[:] = [now, time.monotonic()]
         return time.monotonic() - seen[1] >= QUIET_SECONDS
 
-    wait("nobody writes any more", quiet)
+    wait("no more writes", quiet)
 
 
 def test_both_learn_the_same_of_all_pods_and_one_that_died_is_forgotten(admin, pair):
     east, west = pair
-    seconds = stream(admin, TURNS)
-    loads = [figures(each)["eclectus_arrival_rate"] for each in pair]
-    # The sum of what came to each: 24 and 48 pods.
-    assert loads == [pytest.approx(3 * TURNS / seconds, rel=0.25)] * 2
-    admin.wait_succeeded(3 * TURNS)
+    seconds = stream(admin, WAVES)
+    loads = [metric_values(each)["eclectus_arrival_rate"] for each in pair]
+    # The pods of both together: 24 and 48.
+    assert loads == [pytest.approx(3 * WAVES / seconds, rel=0.25)] * 2
+    admin.wait_succeeded(3 * WAVES)
     for each in pair:
-        wait("it has seen them all", lambda each=each: figures(each)["eclectus_samples_total"] == 3 * TURNS)
-        assert figures(each)["eclectus_arrivals_total"] == 3 * TURNS
-    # The same samples, timed by two watches.
+        wait(
+            "it has sampled all of them",
+            lambda each=each: metric_values(each)["eclectus_samples_total"] == 3 * WAVES,
+        )
+        assert metric_values(each)["eclectus_arrivals_total"] == 3 * WAVES
+    # The same samples, but with times observed by two watches.
     learned = [each.learned() for each in pair]
     assert learned[0] == pytest.approx(learned[1], rel=0.2)
     for rates in learned:
@@ -107,6 +110,6 @@ def test_both_learn_the_same_of_all_pods_and_one_that_died_is_forgotten(admin, p
     east.kill()
     admin.create(pod(f"lost-{at}", scheduler="east") for at in range(10))
     admin.create(pod(f"west-more-{at}", scheduler="west") for at in range(10))
-    admin.wait_succeeded(3 * TURNS + 10)
-    wait("it has seen them", lambda: figures(west)["eclectus_samples_total"] == 3 * TURNS + 10)
-    assert figures(west)["eclectus_arrivals_total"] == 3 * TURNS + 10
+    admin.wait_succeeded(3 * WAVES + 10)
+    wait("it has sampled them", lambda: metric_values(west)["eclectus_samples_total"] == 3 * WAVES + 10)
+    assert metric_values(west)["eclectus_arrivals_total"] == 3 * WAVES + 10

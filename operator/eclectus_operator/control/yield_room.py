@@ -54,7 +54,7 @@ async def _must_yield(context: OperatorContext, probe: Pod, waiting: Sequence[ku
         return False
     try:
         pods = there.pods
-        if room.lacking(probe_room.said(annotations), room.left(there.node, pods)):
+        if room.lacking(probe_room.from_annotations(annotations), room.left(there.node, pods)):
             return True
         return bool(waiting) and room.blocks_any(probe.metadata.uid, there.node, pods, waiting)
     except FieldError as error:

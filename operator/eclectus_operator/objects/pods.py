@@ -75,7 +75,7 @@ def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Obj
     metadata, spec = template.get("metadata", {}), template["spec"]
     annotations = {**metadata.get("annotations", {}), NODE_ANNOTATION: run.node}
     if not probe.spec.reserve_room:
-        annotations[ROOM_ANNOTATION] = probe_room.written(shareable_requests(spec))
+        annotations[ROOM_ANNOTATION] = probe_room.to_annotation(shareable_requests(spec))
         spec = with_zero_requests(spec)
     one = identity(probe, run, settings.instance)
     own_labels = {**one.labels, CLASS_LABEL: work.name, PROBE_LABEL: probe.metadata.name}

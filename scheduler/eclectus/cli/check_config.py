@@ -1,4 +1,4 @@
-"""`eclectus check-config`: would the scheduler start with this file?"""
+"""`eclectus check-config`: validate a SchedulerConfiguration without starting anything."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from eclectus.config import load
 @click.command("check-config")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def check_config(file: Path) -> None:
-    """Check a SchedulerConfiguration FILE and say what is wrong with it.
+    """Validate a SchedulerConfiguration FILE and report what is wrong with it.
 
-    Exits with 0 when the scheduler would start with it, with 2 and the field's path when not.
+    Exits with 0 if the scheduler would start with it, otherwise with 2 and the path of the wrong field.
     """
     configuration = load(file)
     names = ", ".join(profile.scheduler_name for profile in configuration.profiles)
-    click.echo(f"{file}: good; schedulerName: {names}")
+    click.echo(f"{file}: valid; schedulerName: {names}")

@@ -1,6 +1,6 @@
-"""`eclectus …` and `kubectl eclectus …`: one program, one table of commands.
+"""`eclectus …` and `kubectl eclectus …`: one program with a table of commands.
 
-Exit codes: 0 all is well, 1 what was asked for failed, 2 it was asked for wrongly.
+Exit codes: 0 success, 1 the command has failed, 2 its arguments or its configuration are invalid.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ COMMANDS = [scheduler, speeds, check_config, policies, simulate, scenarios, repl
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="eclectus")
 def program() -> None:
-    """A scheduler for Kubernetes that learns how fast every node really is."""
+    """A Kubernetes scheduler that learns how fast each node is."""
 
 
 def main() -> None:
-    """Entry point of both console scripts."""
+    """The entry point of both console scripts."""
     name = "kubectl eclectus" if Path(sys.argv[0]).name.startswith("kubectl-") else "eclectus"
     try:
         program.main(prog_name=name)

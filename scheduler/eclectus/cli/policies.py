@@ -1,4 +1,4 @@
-"""`eclectus policies`: what a SchedulerConfiguration may name, and every setting with its reason."""
+"""`eclectus policies`: the policies of a SchedulerConfiguration, and each setting with its default."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from eclectus.policies.table import ROLES
 @click.command()
 @click.argument("name", required=False)
 def policies(name: str | None) -> None:
-    """List the policies by role, or explain the settings of the policy NAME in every role it plays."""
+    """List all policies by role, or explain the policy NAME and its settings in each of its roles."""
     if name is None:
         for role, known in ROLES.items():
             for policy, kind in known.items():
-                click.echo(f"{role:8} {policy:16} {_idea(kind)}")
+                click.echo(f"{role:8} {policy:16} {_description(kind)}")
         return
     found = [(role, known[name]) for role, known in ROLES.items() if name in known]
     if not found:
@@ -30,16 +30,16 @@ def policies(name: str | None) -> None:
     click.echo("\n\n".join("\n".join(_explain(role, name, kind)) for role, kind in found))
 
 
-def _idea(kind: type[Any]) -> str:
+def _description(kind: type[Any]) -> str:
     return (kind.__doc__ or "").strip().splitlines()[0]
 
 
 def _explain(role: str, name: str, kind: type[Any]) -> Iterator[str]:
     yield f"{role}: {{policy: {name}}}"
-    yield f"  {_idea(kind)}"
+    yield f"  {_description(kind)}"
     defaults = {field.name: field.default for field in fields(kind)}
     for key, (field, hint, setting) in settings_of(kind).items():
-        yield f"  {key}: {_spelled(defaults[field])}    # {_values(hint, setting)}"
+        yield f"  {key}: {_yaml(defaults[field])}    # {_values(hint, setting)}"
         if setting is not None:
             reason = f" Default: {setting.why}." if setting.why else ""
             text = f"{setting.means[0].upper()}{setting.means[1:]}.{reason}"
@@ -47,7 +47,7 @@ def _explain(role: str, name: str, kind: type[Any]) -> Iterator[str]:
 
 
 def _values(hint: Any, setting: Setting | None) -> str:
-    """What may be written: the choices, or the kind and the bounds."""
+    """The allowed values: the choices, or the bounds with the unit, or the type."""
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     if get_origin(hint) is Literal:
         return " | ".join(get_args(hint))
@@ -59,7 +59,7 @@ def _values(hint: Any, setting: Setting | None) -> str:
     return f"{spelled}{unit}" or str(hint.__name__)
 
 
-def _spelled(value: object) -> str:
+def _yaml(value: object) -> str:
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,4 +1,4 @@
-"""A line of progress with rate and time to go, on a terminal only."""
+"""A progress bar with the rate and the remaining time; shown on a terminal only."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from types import TracebackType
 
 import click
 
-WIDE = 30  # cells of the bar
-TOLD_EVERY = 0.2  # seconds
+WIDTH = 30  # characters of the bar
+REDRAW_SECONDS = 0.2  # seconds
 ERASE = "\r\033[K"
 
 
 class Bar:
-    """Shows how many of the expected tasks have ended; wiped away when all is over."""
+    """Shows how many of the expected tasks have ended; erased at the end. Call it with the number so far."""
 
     def __init__(self, expected: int) -> None:
         self._expected = max(expected, 1)
-        self._began: tuple[float, int] | None = None  # when, and what had ended: rates count from there,
-        self._told = 0.0  # since processes take seconds to start
-        self._shows = sys.stderr.isatty()
+        # (time, tasks ended) of the first call: the rate is measured from there, because the worker
+        # processes take seconds to start.
+        self._began: tuple[float, int] | None = None
+        self._drawn_at = 0.0
+        self._is_shown = sys.stderr.isatty()
 
     def __enter__(self) -> Bar:
         return self
@@ -28,33 +30,33 @@ class Bar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._shows:
+        if self._is_shown:
             click.echo(ERASE, err=True, nl=False)
 
     def __call__(self, ended: int) -> None:
-        """So many have ended."""
+        """Draw the bar for so many ended tasks, unless it was drawn just now."""
         now = time.monotonic()
-        if not self._shows or not ended:
+        if not self._is_shown or not ended:
             return
         if self._began is None:
             self._began = now, ended
         began, before = self._began
-        if ended > before and now - self._told >= TOLD_EVERY:
-            self._told = now
+        if ended > before and now - self._drawn_at >= REDRAW_SECONDS:
+            self._drawn_at = now
             rate = (ended - before) / (now - began)
             click.echo(ERASE + line(ended, self._expected, rate), err=True, nl=False)
 
 
 def line(ended: int, expected: int, rate: float) -> str:
-    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`; the rate in tasks a second."""
+    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`; the rate in tasks per second."""
     share = min(ended / expected, 1.0)
-    bar = "█" * int(WIDE * share)
+    bar = "█" * int(WIDTH * share)
     left = duration(max(expected - ended, 0) / rate)
-    return f"{bar:░<{WIDE}} {share:4.0%}  {rate:,.0f} tasks/s  {left} to go"
+    return f"{bar:░<{WIDTH}} {share:4.0%}  {rate:,.0f} tasks/s  {left} to go"
 
 
 def duration(seconds: float) -> str:
-    """A time in its two largest units."""
+    """A duration in its two largest units."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

@@ -1,4 +1,4 @@
-"""`eclectus scheduler`: the scheduler itself."""
+"""`eclectus scheduler`: run the scheduler."""
 
 from __future__ import annotations
 
@@ -15,33 +15,43 @@ from eclectus import __version__
 from eclectus.config import Configuration, load
 
 if TYPE_CHECKING:
-    from eclectus.live.loop import Witness
+    from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.option("--config", required=True, type=FILE, help="SchedulerConfiguration file (see check-config).")
 @click.option(
-    "--kubeconfig", type=FILE, help="Kubeconfig; without it the pod's ServiceAccount, else $KUBECONFIG."
+    "--config", required=True, type=FILE, help="SchedulerConfiguration file; `check-config` validates it."
 )
-@click.option("--context", help="Context of the kubeconfig; its current one by default.")
+@click.option(
+    "--kubeconfig",
+    type=FILE,
+    help="Kubeconfig file. By default the pod's ServiceAccount, or outside of a pod $KUBECONFIG.",
+)
+@click.option("--context", help="Context of the kubeconfig. By default its current context.")
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="TAPE",
-    help="Write every event and decision to TAPE for `eclectus replay`; .gz compresses it.",
+    help="Record all events and decisions in TAPE, for `eclectus replay`; compressed if it ends in .gz.",
 )
-@click.option("--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the log on stderr.",
+)
 @click.option(
     "-v",
     "--verbosity",
     type=click.IntRange(0, 2),
     default=1,
     show_default=True,
-    help="0 warnings, 1 what happens to pods, 2 everything.",
+    help="0: warnings and errors; 1: also what happens to pods; 2: also debug messages.",
 )
-def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
+def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     config: Path,
     kubeconfig: Path | None,
     context: str | None,
@@ -49,10 +59,10 @@ def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
     log_format: Literal["text", "json"],
     verbosity: int,
 ) -> None:
-    """Schedule the pods whose schedulerName the configuration names, until told to stop.
+    """Schedule the pods whose schedulerName is that of a profile in the configuration.
 
-    SIGTERM lets what is decided go out, gives the Lease back and exits with 0. A lost Lease exits
-    with 1, to be started anew as a standby.
+    On SIGTERM the scheduler sends the binds it has decided, gives the Lease back and exits with 0. When
+    it loses the Lease it exits with 1, so that it is restarted as a standby.
     """
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler
@@ -62,16 +72,16 @@ def scheduler(  # noqa: PLR0917 — one argument an option, handed over by name
     access = credentials.load(kubeconfig, context)
     ours = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
-        witnesses = _witnesses(stack, configuration, record)
+        observers = _observers(stack, configuration, record)
         work = scheduler.run(
-            configuration.engine(), ours.__contains__, configuration.shell, access, witnesses
+            configuration.engine(), ours.__contains__, configuration.process, access, observers
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
     sys.exit(code)
 
 
-def _witnesses(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[Witness]:
+def _observers(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[StepObserver]:
     from eclectus.tape import Header, TapeWriter
 
     if record is None:
@@ -81,7 +91,7 @@ def _witnesses(stack: ExitStack, configuration: Configuration, record: Path | No
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: a fifth less work per request."""
+    """uvloop if it is installed, which needs a fifth less CPU per request."""
     try:
         import uvloop
     except ImportError:

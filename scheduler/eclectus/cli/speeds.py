@@ -1,4 +1,4 @@
-"""`eclectus speeds`: how fast every node is, as far as it is known."""
+"""`eclectus speeds`: the learned speed of every node."""
 
 from __future__ import annotations
 
@@ -25,22 +25,30 @@ Output = Literal["table", "wide", "json", "yaml"]
 
 
 @click.command()
-@click.option("-o", "--output", type=click.Choice(["table", "wide", "json", "yaml"]), default="table")
-@click.option("--class", "only_class", default="", metavar="CLASS", help="Only this class of work.")
-@click.option("-w", "--watch", is_flag=True, help="Show it again whenever something has changed.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "wide", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="Output format; `wide` is a table with all classes of work.",
+)
+@click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
+@click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
 @click.option(
     "--kubeconfig",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Kubeconfig; by default $KUBECONFIG, else the usual place.",
+    help="Kubeconfig file. By default $KUBECONFIG, or else ~/.kube/config.",
 )
-@click.option("--context", help="Context of the kubeconfig; its current one by default.")
+@click.option("--context", help="Context of the kubeconfig. By default its current context.")
 def speeds(
     output: Output, only_class: str, watch: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
-    """Show how fast nodes are, the slowest first, by what has run on them.
+    """Show the speed of each node as learned from the pods that ran on it, the slowest node first.
 
-    SPEED is over all work, and under each class stands the speed at that class alone; 1.00 is a typical node
-    of this cluster. CONFIDENCE is the chance that the rate is within a third of the truth.
+    SPEED is the speed over all work; the column of a class is the speed at that class of work. 1.00 is a
+    typical node of this cluster, 0.50 is half as fast. CONFIDENCE is the probability that the learned rate
+    is within a third of the true rate. Nodes without samples are not shown.
     """
     from eclectus.kubeclient import credentials
 
@@ -58,7 +66,7 @@ async def _show(access: Credentials, output: Output, only_class: str, watch: boo
     async with connected(access, REQUEST_SECONDS) as client:
         while True:
             profiles = await _listed(client)
-            text = _spelled(profiles, output, only_class)
+            text = _formatted(profiles, output, only_class)
             if text != shown:
                 click.echo(("\n" if shown else "") + text)
                 shown = text
@@ -83,19 +91,19 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
             query["continue"] = page.metadata.continue_
     except MissingError:
         raise click.ClickException(
-            "this cluster does not define NodeProfile: install the chart with crds.install=true"
+            "the cluster does not define NodeProfile; install the chart with crds.install=true"
         ) from None
 
 
-def _spelled(profiles: list[NodeProfile], output: Output, only_class: str) -> str:
+def _formatted(profiles: list[NodeProfile], output: Output, only_class: str) -> str:
     found = view.rows(profiles, only_class)
     if only_class and not found:
         known = sorted({each.name for profile in profiles for each in profile.status.classes})
-        raise click.UsageError(f"nothing is known of class {only_class!r}; {nearest(only_class, known)}")
+        raise click.UsageError(f"no speeds are known for class {only_class!r}; {nearest(only_class, known)}")
     if output == "json":
         return json.dumps(found, indent=2)
     if output == "yaml":
         return str(yaml.safe_dump(found, sort_keys=False)).rstrip("\n")
     if not found:
-        return "nothing is known of any node yet"
+        return "no speeds have been learned yet"
     return "\n".join(view.table(found, datetime.now(UTC), wide=output == "wide"))

@@ -1,4 +1,4 @@
-"""A table of what is known of nodes, for people: speeds relative to the cluster, class by class."""
+"""The table of `eclectus speeds`: speeds relative to the typical node, by class of work."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 from eclectus.api.node_profile import LastProbe, NodeProfile
 
-NOTHING = "-"
-CLASSES_SHOWN = 4  # columns of a plain table; the others with -o wide
+ABSENT = "-"
+CLASSES_SHOWN = 4  # in the plain table; `-o wide` shows all
 
 Row = dict[str, Any]
 
 
 def rows(profiles: Sequence[NodeProfile], only_class: str = "") -> list[Row]:
-    """One mapping a node, the slowest first; `relative` is to the median node of the class, 1.0 = typical."""
-    middle = _medians(profiles)
-    found = [_row(profile, middle, only_class) for profile in profiles if profile.status.epoch]
+    """One mapping per node, the slowest first. `relative`: the rate over the median rate of the class."""
+    medians = _medians(profiles)
+    found = [_row(profile, medians, only_class) for profile in profiles if profile.status.epoch]
     if only_class:
         found = [row for row in found if row["classes"]]
     return sorted(found, key=lambda row: (_speed(row, only_class), row["node"]))
 
 
 def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
-    """Lines of columns; no trailing blanks."""
+    """The lines of a table in columns, without trailing blanks."""
     names = _class_names(found)
     shown = names if wide else names[:CLASSES_SHOWN]
     heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *shown, "LAST SEEN", "LAST PROBE"]
@@ -37,7 +37,7 @@ def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterato
         yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
 
 
-def _row(profile: NodeProfile, middle: dict[str, float], only_class: str) -> Row:
+def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Row:
     status = profile.status
     return {
         "node": profile.metadata.name,
@@ -50,7 +50,7 @@ def _row(profile: NodeProfile, middle: dict[str, float], only_class: str) -> Row
         "classes": {
             each.name: {
                 "rate": each.rate,
-                "relative": each.rate / middle[each.name] if middle[each.name] else 0.0,
+                "relative": each.rate / medians[each.name] if medians[each.name] else 0.0,
                 "samples": each.samples,
                 "confidence": each.confidence,
             }
@@ -77,7 +77,7 @@ def _speed(row: Row, only_class: str) -> float:
 
 
 def _class_names(found: Sequence[Row]) -> list[str]:
-    """Those with most samples first."""
+    """All classes of work, those with the most samples first."""
     samples: dict[str, int] = {}
     for row in found:
         for name, each in row["classes"].items():
@@ -87,7 +87,7 @@ def _class_names(found: Sequence[Row]) -> list[str]:
 
 def _cells(row: Row, shown: Sequence[str], now: datetime) -> list[str]:
     classes = row["classes"]
-    relative = [f"{classes[name]['relative']:.2f}" if name in classes else NOTHING for name in shown]
+    relative = [f"{classes[name]['relative']:.2f}" if name in classes else ABSENT for name in shown]
     probe = row["lastProbe"]
     return [
         row["node"],
@@ -97,7 +97,7 @@ def _cells(row: Row, shown: Sequence[str], now: datetime) -> list[str]:
         str(row["samples"]),
         *relative,
         _age(row["observedTime"], now),
-        f"{_age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else NOTHING,
+        f"{_age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,
     ]
 
 
@@ -106,9 +106,9 @@ def _moment(at: datetime | None) -> str | None:
 
 
 def _age(moment: str | None, now: datetime) -> str:
-    """As kubectl writes it: 45s, 12m, 5h, 3d."""
+    """The time since `moment` as kubectl prints it: 45s, 12m, 5h, 3d."""
     if moment is None:
-        return NOTHING
+        return ABSENT
     seconds = max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= 2 * length:

@@ -1,4 +1,4 @@
-"""SchedulerConfiguration files: read, checked field by field, turned into policies and settings."""
+"""SchedulerConfiguration files: read, validated field by field, turned into policies and settings."""
 
 from eclectus.config.configuration import Configuration, load, parse
 

@@ -1,4 +1,4 @@
-"""The SchedulerConfiguration file as a whole."""
+"""A SchedulerConfiguration file as a whole."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from pathlib import Path
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.document import read_yaml
+from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
 from eclectus.config.reading import join, nearest, read, read_mapping, show
-from eclectus.config.shell import Shell
 from eclectus.engine.engine import Engine
 from eclectus.framework import Learn, Profile
 from eclectus.model.errors import SettingsError
 
 KIND = "SchedulerConfiguration"
-BYTES_MOST = 1 << 20
+MAX_BYTES = 1 << 20
 
-_OF_ENGINE = ["apiVersion", "kind", "profiles", "learn", "seed"]
-_OF_SHELL = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles", "metrics"]
+_ENGINE_FIELDS = ["apiVersion", "kind", "profiles", "learn", "seed"]
+_PROCESS_FIELDS = ["clientConnection", "leaderElection", "server", "loadSignal", "nodeProfiles", "metrics"]
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """All that a file says. Policies keep state, so each engine wants a Configuration of its own."""
+    """What a file configures. Policies keep state, so each engine needs a Configuration of its own."""
 
     profiles: tuple[Profile, ...]
     learn: Learn
     seed: int
-    shell: Shell
-    text: str  # the file as read, for tapes
+    process: ProcessSettings
+    text: str  # of the file, as recorded in tapes
 
     def engine(self) -> Engine:
-        """A fresh engine; to be called once."""
+        """A new engine with these policies. Call it once: the policies keep state."""
         return Engine(self.profiles, self.learn, self.seed)
 
 
 def load(path: Path) -> Configuration:
-    """Read and check a file. Raises SettingsError naming file, field, and what to write instead."""
+    """Read and validate a file. Raises SettingsError with the file, the field and the problem."""
     try:
-        if path.stat().st_size > BYTES_MOST:
-            raise SettingsError(str(path), f"is larger than {BYTES_MOST} bytes")
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingsError(str(path), f"is larger than {MAX_BYTES} bytes")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(str(path), f"cannot be read: {error}") from error
@@ -51,18 +51,18 @@ def load(path: Path) -> Configuration:
 
 
 def parse(text: str) -> Configuration:
-    """Check the text of a file. Raises SettingsError."""
+    """Validate the text of a file. Raises SettingsError with the field and the problem."""
     mapping = read_mapping(read_yaml(text), "")
     _check_kind(mapping)
     for key in mapping:
-        if key not in _OF_ENGINE + _OF_SHELL:
-            raise SettingsError(key, f"unknown field; {nearest(key, _OF_ENGINE + _OF_SHELL)}")
+        if key not in _ENGINE_FIELDS + _PROCESS_FIELDS:
+            raise SettingsError(key, f"unknown field; {nearest(key, _ENGINE_FIELDS + _PROCESS_FIELDS)}")
     profiles = read_profiles(mapping.get("profiles"), "profiles")
     return Configuration(
         profiles=profiles,
         learn=read_learner(mapping.get("learn"), "learn", required_of_learner(profiles, "profiles")),
         seed=_read_seed(mapping.get("seed", 0)),
-        shell=read(Shell, {key: mapping[key] for key in _OF_SHELL if key in mapping}, ""),
+        process=read(ProcessSettings, {key: mapping[key] for key in _PROCESS_FIELDS if key in mapping}, ""),
         text=text,
     )
 

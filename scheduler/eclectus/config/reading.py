@@ -1,6 +1,6 @@
-"""From plain YAML values to typed settings: every unknown field, wrong kind and absurd number is named.
+"""From plain YAML values to typed settings, with an error for every unknown field, wrong type or bound.
 
-A settings class is a dataclass whose fields are `Annotated[type, Setting(...)]`; files spell fields
+A settings class is a dataclass with fields of type `Annotated[type, Setting(...)]`. Files spell the fields
 in camelCase, as Kubernetes does. Seconds may be written as numbers or as durations: 250ms, 15s, 2m.
 """
 
@@ -20,19 +20,19 @@ from eclectus.model.settings import Setting, implied_by
 T = TypeVar("T")
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_SHORT = Repr()  # bounds what a value can unfold to: aliases in YAML multiply
+_SHORT = Repr()  # bounded, because YAML aliases can expand a short file to a huge value
 _SHORT.maxlevel, _SHORT.maxlist, _SHORT.maxdict, _SHORT.maxstring, _SHORT.maxother = 2, 4, 4, 60, 60
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def camel(name: str) -> str:
-    """`lease_duration` as files spell it: `leaseDuration`."""
+    """A field name as files spell it: `leaseDuration` for `lease_duration`."""
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
 
 
 def nearest(name: object, known: list[str]) -> str:
-    """The end of an error sentence: the nearest known spelling, or all that is known."""
+    """The end of an error message: the nearest known spelling, or all known names."""
     close = get_close_matches(name, known, n=1, cutoff=0.5) if isinstance(name, str) else []
     return f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(sorted(known)) or 'none'}"
 
@@ -45,7 +45,7 @@ def join(path: str, key: str | int) -> str:
 
 
 def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
-    """File spelling -> (field name, type, Setting) of a settings class."""
+    """Spelling in files -> (field name, type, Setting) of a settings class."""
     hints = get_type_hints(kind, include_extras=True)
     found = {}
     for field in fields(kind):
@@ -61,9 +61,9 @@ def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
 
 
 def read(kind: type[T], values: object, path: str) -> T:
-    """An instance of the settings class from a mapping; fields left out keep their defaults.
+    """An instance of the settings class `kind` from a mapping; missing fields keep their defaults.
 
-    Raises SettingsError with the path of the field that is wrong.
+    Raises SettingsError with the path of the wrong field, which begins with `path`.
     """
     mapping = read_mapping(values, path)
     known = settings_of(kind)
@@ -75,7 +75,7 @@ def read(kind: type[T], values: object, path: str) -> T:
         given[name] = read_value(hint, setting, value, join(path, key))
     for field in fields(kind):  # type: ignore[arg-type]
         if field.init and field.name not in given and field.default is field.default_factory is MISSING:
-            raise SettingsError(join(path, camel(field.name)), "is missing, and has no default")
+            raise SettingsError(join(path, camel(field.name)), "is missing; it has no default")
     try:
         return kind(
             **given, **{name: value for name, value in implied_by(kind, given).items() if name not in given}
@@ -85,7 +85,7 @@ def read(kind: type[T], values: object, path: str) -> T:
 
 
 def read_mapping(values: object, path: str) -> dict[str, Any]:
-    """A mapping with text keys; nothing at all counts as an empty one."""
+    """A mapping with text keys; None counts as an empty mapping. Raises SettingsError."""
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
@@ -94,7 +94,7 @@ def read_mapping(values: object, path: str) -> dict[str, Any]:
 
 
 def read_list(values: object, path: str) -> list[object]:
-    """A list; nothing at all counts as an empty one."""
+    """A list; None counts as an empty list. Raises SettingsError."""
     if values is None:
         return []
     if not isinstance(values, list):
@@ -103,7 +103,7 @@ def read_list(values: object, path: str) -> list[object]:
 
 
 def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> Any:
-    """One value of the type `hint`, within the bounds of its Setting."""
+    """One value of the type `hint`, within the bounds of its Setting. Raises SettingsError."""
     origin, choices = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
         part = next(choice for choice in choices if choice is not type(None))
@@ -112,16 +112,16 @@ def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> 
     if origin is Literal:
         return _choice(choices, value, path)
     if origin in (tuple, dict):
-        return _several(origin, choices, setting, value, path)
+        return _collection(origin, choices, setting, value, path)
     if is_dataclass(hint):
         return read(hint, value, path)  # type: ignore[arg-type]
     if hint in (int, float):
         return _number(hint, setting, value, path)
-    return _of_kind(value, hint, {bool: "true or false", str: "text", object: "anything"}[hint], path)
+    return _of_type(value, hint, {bool: "true or false", str: "text", object: "anything"}[hint], path)
 
 
-def _several(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
-    """A tuple from a list, a dict from a mapping; each value of its own type and within the bounds."""
+def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
+    """A tuple from a list or a dict from a mapping; each value is read like a single one."""
     if kind is tuple:
         items = enumerate(read_list(values, path))
         return tuple(read_value(parts[0], setting, item, join(path, at)) for at, item in items)
@@ -160,18 +160,18 @@ def _check_bounds(setting: Setting, value: float, path: str) -> None:
 def _seconds(text: str, path: str) -> float:
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise SettingsError(path, f"{text!r} is no duration; write 15s, 250ms, 2m or 1h30m")
+        raise SettingsError(path, f"{text!r} is not a duration; write 15s, 250ms, 2m or 1h30m")
     return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
-def _of_kind(value: object, kind: type[Any], called: str, path: str) -> Any:
+def _of_type(value: object, kind: type[Any], called: str, path: str) -> Any:
     if not isinstance(value, kind):
         raise SettingsError(path, f"must be {called}, not {show(value)}")
     return value
 
 
 def show(value: object) -> str:
-    """A value for a message, in short however large it is."""
+    """A value for an error message, at most 60 characters."""
     text = _SHORT.repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
@@ -179,5 +179,5 @@ def show(value: object) -> str:
 def _finite(number: float) -> bool:
     try:
         return isfinite(number)
-    except OverflowError:  # a whole number beyond every float
+    except OverflowError:  # an integer beyond the range of floats
         return False

@@ -1,1 +1,4 @@
-"""Kubernetes objects in, nouns out. Pure: no socket, no clock; the live shell and the simulator share it."""
+"""Kubernetes API objects: decoded, and translated to the engine's model. Pure: no I/O and no clock.
+
+The live scheduler and the simulator share it.
+"""

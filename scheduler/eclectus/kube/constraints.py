@@ -1,4 +1,4 @@
-"""Where a pod may and would like to run, and whom it keeps away: API fields to the core's values."""
+"""Scheduling constraints of a pod and taints of a node, from the API's form to the model's."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def pairs(mapping: dict[str, str]) -> Pairs:
-    """A mapping as the core's sorted pairs."""
+    """A mapping as sorted pairs."""
     return tuple(sorted(mapping.items()))
 
 
 def required_terms(spec: PodSpec) -> tuple[Term, ...] | None:
-    """Required node affinity; None when nothing is required. Raises FieldError."""
+    """Required node affinity; None if there is none. Raises FieldError."""
     node = spec.affinity.node_affinity if spec.affinity is not None else None
     rules = node.required_during_scheduling_ignored_during_execution if node is not None else None
     return None if rules is None else tuple(_term(term) for term in rules.node_selector_terms)
 
 
 def preferences(spec: PodSpec) -> tuple[Preference, ...]:
-    """Preferred node affinity; lines of no weight or no content say nothing. Raises FieldError."""
+    """Preferred node affinity, without terms that have no weight or no content. Raises FieldError."""
     node = spec.affinity.node_affinity if spec.affinity is not None else None
     if node is None:
         return ()
     return tuple(
-        Preference(line.weight, _term(line.preference))
-        for line in node.preferred_during_scheduling_ignored_during_execution
-        if line.weight and (line.preference.match_expressions or line.preference.match_fields)
+        Preference(each.weight, _term(each.preference))
+        for each in node.preferred_during_scheduling_ignored_during_execution
+        if each.weight and (each.preference.match_expressions or each.preference.match_fields)
     )
 
 
 def tolerations(spec: PodSpec) -> tuple[model.Toleration, ...]:
-    """Tolerations; one with an operator of another age tolerates nothing, as in kube-scheduler."""
+    """Tolerations. One with an unknown operator tolerates nothing, as in kube-scheduler."""
     return tuple(
         model.Toleration(each.key, cast(Any, each.operator or "Equal"), each.value, each.effect)
         for each in spec.tolerations
@@ -50,10 +50,10 @@ def tolerations(spec: PodSpec) -> tuple[model.Toleration, ...]:
 
 
 def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
-    """Ports taken on the node by app containers and sidecars; init containers give theirs back."""
+    """Host ports of app containers and sidecars. Those of init containers are free again after the start."""
     containers = (*spec.containers, *(init for init in spec.init_containers if init.sidecar))
     return tuple(
-        HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")  # noqa: S104 — as above
+        HostPort(port.host_port, port.protocol or "TCP", port.host_ip or "0.0.0.0")  # noqa: S104 — the API's default
         for container in containers
         for port in container.ports
         if port.host_port > 0
@@ -61,7 +61,7 @@ def host_ports(spec: PodSpec) -> tuple[HostPort, ...]:
 
 
 def taints(node: Node) -> tuple[model.Taint, ...]:
-    """Taints in their order, those of effects that mean nothing to a scheduler left out."""
+    """Taints in their order, without those whose effect is unknown."""
     return tuple(
         model.Taint(each.key, each.value, cast(Any, each.effect))
         for each in node.spec.taints
@@ -69,11 +69,11 @@ def taints(node: Node) -> tuple[model.Taint, ...]:
     )
 
 
-def guards(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
-    """What the pod's required anti-affinity keeps away from it.
+def anti_affinity_terms(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
+    """The terms of the pod's required anti-affinity. A term without a selector matches no pod.
 
-    Departs from kube-scheduler to the safe side: namespaces chosen by their labels count as every
-    namespace, because namespaces are not watched. A term without a selector matches no pod.
+    Unlike in kube-scheduler, a namespaceSelector matches every namespace, because namespaces are not
+    watched. That is the safe side: more pods are kept away.
     """
     affinity = pod.spec.affinity
     rules = affinity.pod_anti_affinity if affinity is not None else None
@@ -95,7 +95,7 @@ def _namespaces(term: PodAffinityTerm, own: str) -> tuple[str, ...] | None:
 
 
 def _selector(selector: LabelSelector) -> tuple[Requirement, ...]:
-    """A label selector; an expression of an unknown operator is left out, which widens the guard."""
+    """A label selector. An expression with an unknown operator is left out, so that more pods match."""
     return tuple(Requirement(key, "In", (value,)) for key, value in pairs(selector.match_labels)) + tuple(
         Requirement(each.key, cast(Any, each.operator), each.values)
         for each in selector.match_expressions
@@ -114,6 +114,6 @@ def _requirement(expression: Expression, field: str) -> Requirement:
     if expression.operator not in _NODE_OPERATORS:
         raise FieldError(
             f"spec.affinity.nodeAffinity {field} {expression.key}",
-            f"operator {expression.operator!r} is unknown; it is one of {', '.join(_NODE_OPERATORS)}",
+            f"operator {expression.operator!r} is unknown; it must be one of {', '.join(_NODE_OPERATORS)}",
         )
     return Requirement(expression.key, cast(Any, expression.operator), expression.values)

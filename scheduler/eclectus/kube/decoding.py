@@ -1,4 +1,4 @@
-"""From bytes to objects, with an error that names the object and the field."""
+"""API objects from JSON, with errors that name the object and the field."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def decode_node(raw: bytes | Raw) -> Node:
 
 
 def decode_list(raw: bytes) -> ObjectList:
-    """A page of a list. Raises MalformedError when the page itself is broken."""
+    """A page of a list. Raises MalformedError if the page itself is malformed."""
     return _decode(_LIST, "List", raw)
 
 
 def decode_event(line: bytes) -> WatchEvent:
-    """A line of a watch. Raises MalformedError when the line itself is broken."""
+    """A line of a watch. Raises MalformedError if the line itself is malformed."""
     return _decode(_EVENT, "WatchEvent", line)
 
 
 def decode_status(raw: bytes | Raw) -> Status:
-    """A Status. Raises MalformedError when it is none."""
+    """A Status. Raises MalformedError if it is none."""
     return _decode(_STATUS, "Status", raw)
 
 
@@ -74,6 +74,6 @@ def _decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
 def _name_of(raw: bytes | Raw) -> str:
     try:
         metadata = _NAMED.decode(raw).metadata
-    except DecodeError:  # not even a name: the caller's error says what is wrong
+    except DecodeError:  # the name is malformed too; the caller raises the error of the object
         return "?"
     return full_name(metadata.namespace, metadata.name)

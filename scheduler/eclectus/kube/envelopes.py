@@ -1,7 +1,7 @@
-"""What objects arrive in: lists, watch events, refusals.
+"""What objects arrive in: lists, watch events, statuses.
 
-Objects inside stay raw bytes until asked for one by one, so that a malformed object is reported by name
-and costs nobody else anything.
+The objects inside stay raw and are decoded one by one, so that a malformed object is reported by name and
+does not affect the others.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class WatchEvent(ApiObject, frozen=True):
 
 
 class Status(ApiObject, frozen=True):
-    """v1 Status: the object of an ERROR event and the body of a refusal."""
+    """v1 Status: the object of an ERROR event, and the body of an error response."""
 
     code: int = 0
     reason: str = ""
@@ -42,6 +42,6 @@ class Status(ApiObject, frozen=True):
 
 
 class Head(ApiObject, frozen=True):
-    """Any object, its metadata alone; the object of a BOOKMARK has nothing but a resourceVersion."""
+    """The metadata of any object; that of a BOOKMARK has a resourceVersion only."""
 
     metadata: Metadata

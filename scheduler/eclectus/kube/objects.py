@@ -17,7 +17,7 @@ from eclectus.kube.placement import (
 )
 
 Resources = dict[str, str | int | float]
-"""Resource name -> quantity. The API server always writes text; hand-made objects may hold numbers."""
+"""Resource name -> quantity. The API server always writes text; hand-written objects may have numbers."""
 
 
 # -- metadata --------------------------------------------------------------------------------------
@@ -31,7 +31,7 @@ class OwnerReference(ApiObject, frozen=True):
 
 
 class Metadata(ApiObject, frozen=True):
-    """metadata of any object; only a bookmark has no name."""
+    """metadata of any object; that of a bookmark has no name."""
 
     name: str = ""
     namespace: str = ""
@@ -46,7 +46,7 @@ class Metadata(ApiObject, frozen=True):
 
 
 def full_name(namespace: str, name: str) -> str:
-    """`namespace/name`, or the name alone of what has no namespace."""
+    """`namespace/name`, or the name alone if there is no namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
@@ -54,7 +54,7 @@ def full_name(namespace: str, name: str) -> str:
 
 
 class Requirements(ApiObject, frozen=True):
-    """resources of a container, a pod or their status: the requests."""
+    """resources of a container, a pod or their status: the requests alone."""
 
     requests: Resources = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class Container(ApiObject, frozen=True):
 
     @property
     def sidecar(self) -> bool:
-        """Whether it runs beside the app containers until the end (meaningful for init containers)."""
+        """Whether an init container runs beside the app containers until the end (KEP-753)."""
         return self.restart_policy == "Always"
 
 
@@ -127,7 +127,7 @@ class Terminated(ApiObject, frozen=True):
 
 
 class ContainerState(ApiObject, frozen=True):
-    """state of a container: at most one is there."""
+    """state of a container: at most one of the fields is set."""
 
     running: Running | None = None
     terminated: Terminated | None = None

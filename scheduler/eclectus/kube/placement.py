@@ -1,4 +1,4 @@
-"""The parts of a pod that say where it may run, as the API writes them."""
+"""The fields of a pod that restrict where it may run, as the API writes them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from msgspec import Struct
 
 
 class ApiObject(Struct, frozen=True, gc=False, rename="camel"):
-    """What all of these share: immutable, out of the garbage collector's sight, camelCase on the wire."""
+    """Base of all API objects: immutable, not tracked by the garbage collector, camelCase in JSON."""
 
 
 class Expression(ApiObject, frozen=True):
-    """One line of matchExpressions or matchFields, of nodes or of pods."""
+    """An entry of matchExpressions or matchFields."""
 
     key: str
     operator: str
@@ -31,7 +31,7 @@ class NodeSelector(ApiObject, frozen=True):
 
 
 class PreferredTerm(ApiObject, frozen=True):
-    """A line of preferred node affinity."""
+    """A term of preferred node affinity."""
 
     weight: int
     preference: NodeSelectorTerm
@@ -52,7 +52,7 @@ class LabelSelector(ApiObject, frozen=True):
 
 
 class PodAffinityTerm(ApiObject, frozen=True):
-    """A required line of inter-pod affinity or anti-affinity."""
+    """A term of required inter-pod affinity or anti-affinity."""
 
     topology_key: str
     label_selector: LabelSelector | None = None
@@ -61,7 +61,7 @@ class PodAffinityTerm(ApiObject, frozen=True):
 
 
 class PodAffinity(ApiObject, frozen=True):
-    """spec.affinity.podAffinity or podAntiAffinity, the required half."""
+    """spec.affinity.podAffinity or podAntiAffinity, the required terms."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
 
@@ -84,7 +84,7 @@ class Toleration(ApiObject, frozen=True):
 
 
 class SpreadConstraint(ApiObject, frozen=True):
-    """spec.topologySpreadConstraints[]: whether it is hard is all that is asked today."""
+    """spec.topologySpreadConstraints[]: only whether the constraint is hard."""
 
     when_unsatisfiable: str = "DoNotSchedule"
 
@@ -96,11 +96,11 @@ class SchedulingGate(ApiObject, frozen=True):
 
 
 class Present(ApiObject, frozen=True):
-    """A part whose presence alone matters."""
+    """A field of which only the presence is read."""
 
 
 class Volume(ApiObject, frozen=True):
-    """spec.volumes[]: the sources that can tie a pod to nodes, present or not."""
+    """spec.volumes[]: the sources that can bind a pod to certain nodes."""
 
     persistent_volume_claim: Present | None = None
     ephemeral: Present | None = None

@@ -1,7 +1,8 @@
-"""The room a probe stands for, as it is written on its pod.
+"""The notional requests of a probe pod, as an annotation of the pod.
 
-A probe asks for nothing, so that it takes nothing from real pods (docs/operator.md). What a pod of its
-class would ask for stands in an annotation instead: the probe's time is good as long as that much is left.
+A probe pod requests nothing, so that it takes no room from other pods (docs/operator.md). The annotation
+has what a pod of its class would request. The probe's duration is a valid sample as long as its node has
+at least that much unreserved.
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from eclectus.kube.requests import FieldError, amounts, parsed
 from eclectus.model.objects import Amounts
 
 SHARED = ("cpu", "memory", "ephemeral-storage")
-"""What a container can use without having asked for it; anything else it gets only if it asks."""
+"""The resources that a container can use without having requested them."""
 _FIELD = f"metadata.annotations[{ROOM_ANNOTATION}]"
 
 
-def written(room: Amounts) -> str:
-    """As the annotation's value: a resource list in JSON."""
+def to_annotation(room: Amounts) -> str:
+    """The value of the annotation: a resource list in JSON."""
     quantities = {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in room}
     return msgspec.json.encode(quantities).decode()
 
 
-def said(annotations: Mapping[str, str]) -> Amounts:
-    """What stands there; nothing where there is no such annotation. Raises FieldError."""
+def from_annotations(annotations: Mapping[str, str]) -> Amounts:
+    """The notional requests in a pod's annotations; empty without the annotation. Raises FieldError."""
     text = annotations.get(ROOM_ANNOTATION)
     if text is None:
         return ()
     try:
         quantities = msgspec.json.decode(text, type=dict[str, str | int | float])
     except msgspec.DecodeError as error:
-        raise FieldError(_FIELD, f"{text[:80]!r} is no resource list in JSON: {error}") from error
+        raise FieldError(_FIELD, f"{text[:80]!r} is not a resource list in JSON: {error}") from error
     for name in quantities.keys() - SHARED:
-        raise FieldError(_FIELD, f"{name[:80]!r} is none of {', '.join(SHARED)}")
+        raise FieldError(_FIELD, f"{name[:80]!r} is not allowed; it must be one of {', '.join(SHARED)}")
     return amounts(parsed(quantities, _FIELD), _FIELD)

@@ -1,8 +1,8 @@
-"""What a pod asks for and what it holds: the resource arithmetic that is part of Kubernetes' API.
+"""What a pod requests and what it holds on its node, computed as Kubernetes does.
 
-Sources: KEP-753 (sidecars), KEP-1287 (in-place resize), KEP-2837 (pod-level resources) and the shared
-helper `component-helpers/resource` of Kubernetes 1.36, whose answers these equal. All sums run in
-thousandths; amounts are rounded up to whole units once, at the end.
+Sources: KEP-753 (sidecars), KEP-1287 (in-place resize), KEP-2837 (pod-level resources) and the package
+`component-helpers/resource` of Kubernetes 1.36, whose results these equal. Sums are in thousandths;
+amounts are rounded up to whole units once, at the end.
 
     running  = app containers + sidecars
     starting = max over init containers of (itself + the sidecars started before it)
@@ -23,11 +23,11 @@ Total = dict[str, int]
 """Resource name -> thousandths."""
 
 BEST_EFFORT: Total = {"cpu": 100, "memory": 200 * 1024 * 1024 * 1000}
-"""What a container without a request counts in scores (kube-scheduler: 100m and 200 MiB)."""
+"""The requests that scores assume for a container without any (kube-scheduler: 100m and 200 MiB)."""
 
 
 class FieldError(ValueError):
-    """A field cannot be understood; the caller knows which object it belongs to."""
+    """A field has an invalid value. The caller adds the name of the object."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -36,20 +36,20 @@ class FieldError(ValueError):
 
 
 class Requested(NamedTuple):
-    """What a pod asks for: the true amounts, and (cpu, memory) as scores count them."""
+    """What a pod requests: the amounts, and (cpu, memory) as scores count them."""
 
     amounts: Amounts
     scored: tuple[int, int]
 
 
 def requested(pod: Pod) -> Requested:
-    """What the pod asks for, from its spec alone. Raises FieldError."""
+    """What the pod requests, from its spec alone. Raises FieldError."""
     spec = pod.spec
-    apps = [_asked(container) for container in spec.containers]
-    inits = [_asked(container) for container in spec.init_containers]
-    level = _level_asked(spec)
+    apps = [_requests(container) for container in spec.containers]
+    inits = [_requests(container) for container in spec.init_containers]
+    level = _pod_level_requests(spec)
     total = _total(spec, apps, inits, level)
-    # With pod-level requests only a resource that nothing asks for at all gets the default.
+    # With pod-level requests, only a resource that nothing requests gets the default.
     default = (
         {name: least for name, least in BEST_EFFORT.items() if name not in total} if level else BEST_EFFORT
     )
@@ -63,42 +63,42 @@ def requested(pod: Pod) -> Requested:
 
 
 def held(pod: Pod) -> Amounts:
-    """What a resident pod holds: the most of its spec, its allocation and what the kubelet has set.
+    """What a bound pod holds: the maximum of its spec, its allocation and what the kubelet has actuated.
 
-    While a resize is infeasible the wish in the spec does not count. Raises FieldError.
+    While a resize is infeasible, the spec does not count. Raises FieldError.
     """
     spec, status = pod.spec, pod.status
-    wishes = not _resize_infeasible(pod)
+    counts_spec = not _resize_infeasible(pod)
     known = {each.name: each for each in (*status.container_statuses, *status.init_container_statuses)}
 
     def now(container: Container) -> Total:
-        asked, seen = _asked(container), known.get(container.name)
+        own, seen = _requests(container), known.get(container.name)
         if seen is None or seen.resources is None:
-            return asked
-        return _most(asked if wishes else {}, seen.resources.requests, seen.allocated_resources)
+            return own
+        return _maximum(own if counts_spec else {}, seen.resources.requests, seen.allocated_resources)
 
-    inits = [now(init) if init.sidecar else _asked(init) for init in spec.init_containers]
-    level = _level_asked(spec)
+    inits = [now(init) if init.sidecar else _requests(init) for init in spec.init_containers]
+    level = _pod_level_requests(spec)
     if level and status.resources is not None:
-        seen = _most(level if wishes else {}, status.resources.requests, status.allocated_resources)
+        seen = _maximum(level if counts_spec else {}, status.resources.requests, status.allocated_resources)
         level = {name: seen.get(name, 0) for name in level}
     return amounts(_total(spec, [now(each) for each in spec.containers], inits, level), "status")
 
 
 def amounts(total: Total, field: str) -> Amounts:
-    """Thousandths as the core's amounts. Raises FieldError beyond what is counted exactly."""
+    """Thousandths as amounts: whole units, for cpu thousandths. Raises FieldError beyond MOST."""
     whole = []
     for name in sorted(total):
         amount = total[name] if name == "cpu" else units(total[name])
         if amount > MOST:
-            raise FieldError(field, f"{name} is {amount}; amounts are exact up to {MOST} (2**53 - 1)")
+            raise FieldError(field, f"{name} is {amount}; it must be at most {MOST} (2**53 - 1)")
         if amount:
             whole.append((name, amount))
     return tuple(whole)
 
 
 def parsed(resources: Resources, field: str) -> Total:
-    """A resource list, without names that no scheduler counts. Raises FieldError."""
+    """A resource list in thousandths, without the names that a scheduler ignores. Raises FieldError."""
     total = {}
     for name, text in resources.items():
         if counted(name):
@@ -111,7 +111,7 @@ def parsed(resources: Resources, field: str) -> Total:
 
 @lru_cache(maxsize=1024)
 def counted(name: str) -> bool:
-    """Whether nodes are asked for this resource: native ones, and any with a domain except quotas."""
+    """Whether a node must have the resource: native names, and those with a domain except quotas."""
     if "/" in name:
         return "kubernetes.io/" in name or not name.startswith("requests.")
     return name in ("pods", "cpu", "memory", "ephemeral-storage") or name.startswith(
@@ -136,7 +136,7 @@ def _total(spec: PodSpec, apps: Sequence[Total], inits: Sequence[Total], level: 
 
 
 def _start_up(total: Total, inits: Iterable[tuple[bool, Total]]) -> None:
-    """Sidecars join the running sum; every step of the start must fit as well."""
+    """Raise `total` to the peak of the start, and add sidecars to it. `inits`: (is a sidecar, requests)."""
     started: Total = {}
     peak: Total = {}
     for sidecar, own in inits:
@@ -162,20 +162,20 @@ def _raise_to(total: Total, least: Total) -> None:
 # -- where the numbers come from -------------------------------------------------------------------
 
 
-def _asked(container: Container) -> Total:
+def _requests(container: Container) -> Total:
     requests = container.resources.requests
     return parsed(requests, f"containers[{container.name}].resources.requests") if requests else {}
 
 
-def _level_asked(spec: PodSpec) -> Total:
+def _pod_level_requests(spec: PodSpec) -> Total:
     if spec.resources is None:
         return {}
-    asked = parsed(spec.resources.requests, "spec.resources.requests")
-    return {n: asked[n] for n in asked if n in ("cpu", "memory") or n.startswith("hugepages-")}
+    level = parsed(spec.resources.requests, "spec.resources.requests")
+    return {n: level[n] for n in level if n in ("cpu", "memory") or n.startswith("hugepages-")}
 
 
-def _most(asked: Total, actuated: Resources, allocated: Resources) -> Total:
-    most = dict(asked)
+def _maximum(spec: Total, actuated: Resources, allocated: Resources) -> Total:
+    most = dict(spec)
     _raise_to(most, parsed(actuated, "status.resources.requests"))
     _raise_to(most, parsed(allocated, "status.allocatedResources"))
     return most

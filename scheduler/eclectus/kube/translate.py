@@ -1,8 +1,8 @@
-"""Pods and nodes of the API as the core's nouns.
+"""Pods and nodes of the API as tasks and nodes of the model.
 
-A pod's `Spec` is made from its spec alone, so that pods of one template share a class: neither the
-node it is bound to nor its labels are in it. `Spec.node_name` therefore stays empty (a pod that names
-a node is bound already); it is there for tasks that the core itself pins to a node.
+A pod's `Spec` is made from its spec alone, without its node and its labels, so that pods of one template
+share a class. `Spec.node_name` therefore stays empty (a pod with a nodeName is bound already); it is for
+tasks that the engine itself restricts to a node.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Spec, Task
 
-_SECONDS_MOST = 1e9  # thirty years: a longer estimate is a slip
-_WORK_MOST = 1e13  # ten thousand pods at a time for as long
+_MAX_SECONDS = 1e9  # thirty years: a longer estimate is a mistake
+_MAX_WORK = 1e13  # ten thousand pods for thirty years
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
 
 
 def task_from(pod: Pod, spec: Spec | None = None) -> Task:
-    """The pod as a task; `spec` is what an earlier sight of this generation gave: half the work.
+    """The pod as a task. Raises MalformedError naming the pod and the field.
 
-    Raises MalformedError naming the pod and the field.
+    `spec` is the Spec made from the same generation of the pod before; it saves half of the work.
     """
     try:
         return _task(pod, _spec(pod) if spec is None else spec)
@@ -41,9 +41,10 @@ def task_from(pod: Pod, spec: Spec | None = None) -> Task:
 
 
 def node_from(node: objects.Node) -> model.Node:
-    """The node as the core sees it. Raises MalformedError naming the node and the field.
+    """The node in the model. Raises MalformedError naming the node and the field.
 
-    Whether it is Ready is not asked: the node controller says so by taints, as for kube-scheduler.
+    The condition Ready is not read: the node controller taints nodes that are not ready, and as in
+    kube-scheduler the taints count.
     """
     field = "status.allocatable"
     if not node.metadata.name:
@@ -61,12 +62,12 @@ def node_from(node: objects.Node) -> model.Node:
     )
 
 
-def _task(pod: Pod, asked: Spec) -> Task:
+def _task(pod: Pod, translated: Spec) -> Task:
     meta, spec, status = pod.metadata, pod.spec, pod.status
     if not meta.name:
         raise FieldError("metadata.name", "missing")
     if not meta.uid:
-        raise FieldError("metadata.uid", "missing; a pod is told from its namesakes by it")
+        raise FieldError("metadata.uid", "missing; it distinguishes pods of the same name")
     ended = status.phase in ("Succeeded", "Failed")
     started, finished = _times(status, ended)
     return Task(
@@ -74,39 +75,39 @@ def _task(pod: Pod, asked: Spec) -> Task:
         namespace=meta.namespace,
         name=meta.name,
         profile=spec.scheduler_name,
-        spec=asked,
+        spec=translated,
         priority=spec.priority,
         created=_seconds(meta.creation_timestamp) or 0.0,
         workload=_workload(pod),
         job=_job(meta),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
-        anti_affinity_terms=constraints.guards(pod) if spec.affinity is not None else (),
+        anti_affinity_terms=constraints.anti_affinity_terms(pod) if spec.affinity is not None else (),
         node=spec.node_name,
         nominated=status.nominated_node_name,
         phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
         deleting=meta.deletion_timestamp is not None,
-        held=_held(pod, asked) if spec.node_name and not ended else None,
+        held=_held(pod, translated) if spec.node_name and not ended else None,
         started=started,
         finished=finished,
         reported=_reported(status),
-        estimate=_seconds_said(meta, ESTIMATED_SECONDS),
-        path=_seconds_said(meta, PATH_SECONDS),
-        job_work=_seconds_said(meta, JOB_WORK_SECONDS, _WORK_MOST),
-        notional_requests=probe_room.said(meta.annotations) if asked.probe else (),
+        estimate=_annotated_seconds(meta, ESTIMATED_SECONDS),
+        path=_annotated_seconds(meta, PATH_SECONDS),
+        job_work=_annotated_seconds(meta, JOB_WORK_SECONDS, _MAX_WORK),
+        notional_requests=probe_room.from_annotations(meta.annotations) if translated.probe else (),
     )
 
 
 def _spec(pod: Pod) -> Spec:
     spec = pod.spec
-    asked = requested(pod)
-    placed = spec.affinity is not None
+    requests = requested(pod)
+    has_affinity = spec.affinity is not None
     return Spec(
-        requests=asked.amounts,
-        score_requests=asked.scored,
+        requests=requests.amounts,
+        score_requests=requests.scored,
         node_selector=constraints.pairs(spec.node_selector),
-        affinity=constraints.required_terms(spec) if placed else None,
-        preferences=constraints.preferences(spec) if placed else (),
+        affinity=constraints.required_terms(spec) if has_affinity else None,
+        preferences=constraints.preferences(spec) if has_affinity else (),
         tolerations=constraints.tolerations(spec),
         host_ports=constraints.host_ports(spec),
         long_running=spec.restart_policy == "Always" and spec.active_deadline_seconds is None,
@@ -115,24 +116,25 @@ def _spec(pod: Pod) -> Spec:
     )
 
 
-def _held(pod: Pod, asked: Spec) -> model.Amounts | None:
-    holding = held(pod)
-    return None if holding == asked.requests else holding
+def _held(pod: Pod, spec: Spec) -> model.Amounts | None:
+    """What the pod holds; None if that equals its requests."""
+    amounts_held = held(pod)
+    return None if amounts_held == spec.requests else amounts_held
 
 
 def _workload(pod: Pod) -> str:
-    """The kind of work: the class label, else the namespace and what images run there, versions aside."""
+    """The class of work: the class label, or else the namespace and the images without versions."""
     label = pod.metadata.labels.get(CLASS_LABEL)
     if label:
         if not _LABEL_VALUE.fullmatch(label):
-            problem = f"{label[:80]!r} is no label value (at most 63 letters, digits, '-', '_' or '.')"
+            problem = f"{label[:80]!r} is not a label value (at most 63 letters, digits, '-', '_' or '.')"
             raise FieldError(f"metadata.labels[{CLASS_LABEL}]", problem)
         return label
     images = sorted({_repository(container.image) for container in pod.spec.containers})
     return f"{pod.metadata.namespace}/{','.join(images)}"
 
 
-def _seconds_said(meta: Metadata, annotation: str, most: float = _SECONDS_MOST) -> float | None:
+def _annotated_seconds(meta: Metadata, annotation: str, most: float = _MAX_SECONDS) -> float | None:
     text = meta.annotations.get(annotation)
     if text is None:
         return None
@@ -141,7 +143,7 @@ def _seconds_said(meta: Metadata, annotation: str, most: float = _SECONDS_MOST) 
     except ValueError:
         seconds = nan
     if not 0 < seconds <= most:
-        problem = f"{text[:80]!r} is no number of seconds (above 0, at most {most:g})"
+        problem = f"{text[:80]!r} is not a number of seconds above 0 and at most {most:g}"
         raise FieldError(f"metadata.annotations[{annotation}]", problem)
     return seconds
 
@@ -149,7 +151,7 @@ def _seconds_said(meta: Metadata, annotation: str, most: float = _SECONDS_MOST) 
 def _repository(image: str) -> str:
     image = image.partition("@")[0]
     path, colon, tag = image.rpartition(":")
-    return path if colon and "/" not in tag else image  # a slash after the colon: that was a registry's port
+    return path if colon and "/" not in tag else image  # with a slash behind it, the colon is of a port
 
 
 def _job(meta: Metadata) -> str:

@@ -1,8 +1,8 @@
-"""What a pod may ask for that no rule here can honour yet, in words for the user.
+"""Hard constraints of a pod that no filter implements yet.
 
-Such a pod is refused by name of the feature, never placed in violation of it. Wishes are another
-matter: preferred inter-pod affinity and spread with ScheduleAnyway are soft, and go unheard for now.
-To lift an entry: write the rule, then delete its line.
+Such a pod is reported as unschedulable with the name of the feature; it is never placed in violation of
+it. Preferred inter-pod affinity and topology spread with ScheduleAnyway are soft and are ignored for now.
+To support a feature, add its filter in feasibility/rules/ and delete its entry here.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _DISKS = {
 
 
 def unsupported(spec: PodSpec) -> tuple[str, ...]:
-    """The features asked for and not built, in plain words; empty for most pods."""
-    found = [words for words, asks in _FEATURES if asks(spec)]
+    """The names of the unsupported features that the pod uses; empty for most pods."""
+    found = [name for name, is_used in _FEATURES if is_used(spec)]
     if spec.volumes:
         found.extend(_volumes(spec))
     return tuple(found)
 
 
-def _required(half: Callable[[Affinity], PodAffinity | None]) -> Callable[[PodSpec], bool]:
-    def asks(spec: PodSpec) -> bool:
-        rules = half(spec.affinity) if spec.affinity is not None else None
+def _required(part: Callable[[Affinity], PodAffinity | None]) -> Callable[[PodSpec], bool]:
+    def is_used(spec: PodSpec) -> bool:
+        rules = part(spec.affinity) if spec.affinity is not None else None
         return rules is not None and bool(rules.required_during_scheduling_ignored_during_execution)
 
-    return asks
+    return is_used
 
 
-def _spreads(spec: PodSpec) -> bool:
+def _has_hard_spread(spec: PodSpec) -> bool:
     return any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
 
 
@@ -57,7 +57,7 @@ def _restarts_together(spec: PodSpec) -> bool:
 _FEATURES: tuple[tuple[str, Callable[[PodSpec], bool]], ...] = (
     ("required pod affinity", _required(attrgetter("pod_affinity"))),
     ("required pod anti-affinity", _required(attrgetter("pod_anti_affinity"))),
-    ("topology spread with DoNotSchedule", _spreads),
+    ("topology spread with DoNotSchedule", _has_hard_spread),
     ("resource claims", lambda spec: bool(spec.resource_claims)),
     ("pod groups", lambda spec: spec.scheduling_group is not None),
     # Both need nodes that declare the feature (NodeDeclaredFeatures, KEP-5328).

@@ -1,1 +1,1 @@
-"""The scheduler on a cluster: watches, outbox, election, probes. The only place that does I/O."""
+"""The scheduler process on a real cluster: watches, engine loop, writes, leader election, metrics."""

@@ -1,4 +1,4 @@
-"""What every part of the shell needs to work."""
+"""What every part of the scheduler process shares."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from eclectus.live.metrics import Metrics
 
 
 @dataclass(frozen=True)
-class Means:
-    """The API server, the place to count things, and chance for waits that must not fall into step."""
+class Context:
+    """The client of the API server, the metrics, and the random source for back-off jitter."""
 
     client: ApiClient
     metrics: Metrics = field(default_factory=Metrics)

@@ -1,8 +1,8 @@
-"""What has happened and has not been told to the engine yet.
+"""Events that wait for the engine.
 
-Watches wait when it is full, which reaches the API server as TCP back-pressure. Answers to our own
-requests never wait: there are only as many as requests in flight, and a worker that waited here for
-a loop that waits for the workers would wait for ever.
+A watch waits while the inbox is full; TCP back-pressure then slows the API server down. Answers to our
+own requests never wait: their number is bounded by the requests in flight, and a worker that waited here
+for the loop while the loop waits for the workers would be a deadlock.
 """
 
 from __future__ import annotations
@@ -13,58 +13,58 @@ from collections.abc import Iterable, Sequence
 
 from eclectus.model.events import Event
 
-MOST_WAITING = 20_000  # events; a list of 10,000 pods goes through without a pause
-MOST_AT_ONCE = 2_000  # events a step, so that answers are looked at between the steps of a long list
+CAPACITY = 20_000  # events; a list of 10,000 pods passes without a pause
+MAX_BATCH = 2_000  # events per step, so that answers are processed between the steps of a long list
 
 
 class Inbox:
     """Events in order of arrival."""
 
-    def __init__(self, most: int = MOST_WAITING) -> None:
+    def __init__(self, capacity: int = CAPACITY) -> None:
         self._events: deque[Event] = deque()
-        self._most = most
+        self._capacity = capacity
         self._arrived = asyncio.Event()
-        self._room = asyncio.Event()
-        self._room.set()
+        self._has_room = asyncio.Event()
+        self._has_room.set()
 
     def __len__(self) -> int:
         return len(self._events)
 
     def put(self, event: Event) -> None:
-        """Add an answer to one of our own requests, or a turn of the election. Never waits."""
+        """Add the answer to one of our own requests, or a change of leadership. Never waits."""
         self._events.append(event)
         self._arrived.set()
 
-    async def offer(self, events: Sequence[Event]) -> None:
-        """Add what a watch has read, then wait while the engine is behind.
+    async def put_all(self, events: Sequence[Event]) -> None:
+        """Add what a watch has read, then wait while the inbox is full.
 
-        In this order, because a reader that is cancelled while it waits has told its news already:
-        it takes them for known, and nobody would tell them again.
+        The events are added before the wait: a reader that is cancelled during the wait has already
+        recorded them as known, so they would be lost otherwise.
         """
         self._extend(events)
-        await self._room.wait()
+        await self._has_room.wait()
 
     def wake(self) -> None:
-        """End a wait for events although there are none."""
+        """End a wait in `take` although there are no events."""
         self._arrived.set()
 
-    async def gather(self, most_seconds: float) -> list[Event]:
-        """What has arrived, at most MOST_AT_ONCE; waits for something for so long, then returns nothing."""
+    async def take(self, timeout_seconds: float) -> list[Event]:
+        """The oldest events, at most MAX_BATCH; waits for the first one, empty after the timeout."""
         if not self._events:
             self._arrived.clear()
             try:
-                async with asyncio.timeout(most_seconds):
+                async with asyncio.timeout(timeout_seconds):
                     await self._arrived.wait()
             except TimeoutError:
                 return []
-        taken = [self._events.popleft() for _ in range(min(len(self._events), MOST_AT_ONCE))]
-        if len(self._events) < self._most:
-            self._room.set()
+        taken = [self._events.popleft() for _ in range(min(len(self._events), MAX_BATCH))]
+        if len(self._events) < self._capacity:
+            self._has_room.set()
         return taken
 
     def _extend(self, events: Iterable[Event]) -> None:
         self._events.extend(events)
         if self._events:
             self._arrived.set()
-        if len(self._events) >= self._most:
-            self._room.clear()
+        if len(self._events) >= self._capacity:
+            self._has_room.clear()

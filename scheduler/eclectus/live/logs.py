@@ -1,4 +1,4 @@
-"""Log lines for people or for machines. Both name the pod, the node and the reason where there are any."""
+"""Log formats: text for people, JSON for machines. Both carry the fields of the `extra` argument."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Literal
 import orjson
 
 FIELDS = ("pod", "node", "reason", "uid", "kind", "holder", "address")
-"""What a line may name beside its message: `extra` keys of the logging calls."""
+"""The `extra` keys of logging calls that are printed beside the message."""
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line for a record."""
+        """The record as JSON: ts, level, msg, the fields, and `error` with the traceback if there is one."""
         line = {
             "ts": _stamp(record),
             "level": record.levelname.lower(),
             "msg": record.getMessage(),
-            **named(record),
+            **fields_of(record),
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
@@ -30,24 +30,24 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Time, level, message, and what it is about as key=value."""
+    """Time, level, message, and the fields as key=value."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line for a record."""
-        about = "".join(f" {key}={value}" for key, value in named(record).items())
-        # A line end inside a name or a message must not look like another line of ours.
+        """The record as one line, and the traceback below if there is one."""
+        fields = "".join(f" {key}={value}" for key, value in fields_of(record).items())
+        # A line break inside a message must not start what looks like another log line.
         message = record.getMessage().replace("\n", "\\n")
-        text = f"{_stamp(record)} {record.levelname:<7} {message}{about}"
+        text = f"{_stamp(record)} {record.levelname:<7} {message}{fields}"
         return f"{text}\n{self.formatException(record.exc_info)}" if record.exc_info else text
 
 
-def named(record: logging.LogRecord) -> dict[str, str]:
-    """What the line is about."""
+def fields_of(record: logging.LogRecord) -> dict[str, str]:
+    """Those of FIELDS that the logging call has set."""
     return {field: str(getattr(record, field)) for field in FIELDS if hasattr(record, field)}
 
 
 def configure(form: Literal["text", "json"], verbosity: int) -> None:
-    """Log to stderr. Verbosity 0: warnings; 1: what happens to pods; 2: everything."""
+    """Log to stderr. Verbosity 0: warnings and errors; 1: also what happens to pods; 2: also debug."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]

@@ -1,90 +1,79 @@
-"""The scheduler's day: what has arrived goes to the engine, what it wants goes to the outbox."""
+"""The main loop: events from the inbox go to the engine, its commands go to the outbox."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 from prometheus_client import Histogram
 
 from eclectus.kubeclient.clock import elapsed
+from eclectus.live.engine import SteppingEngine
 from eclectus.live.inbox import Inbox
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
 
-IDLE_SECONDS = 5.0  # the longest sleep: a sign of life for the probe
-HUNG_SECONDS = 60.0  # a loop that has not come round for so long is taken for dead
+IDLE_SECONDS = 5.0  # the longest sleep, so that an idle loop still passes its liveness check
+HUNG_SECONDS = 60.0  # a loop without a new iteration for this long fails its liveness check
 
-
-class Decider(Protocol):
-    """What the shell asks of an engine."""
-
-    def step(self, events: Sequence[Event], now: float) -> list[Command]:
-        """Take in events, answer with commands."""
-
-    def next_step_at(self) -> float | None:
-        """When to step even if nothing happens, on the clock of `now`."""
-
-
-Witness = Callable[[float, Sequence[Event], Sequence[Command]], None]
-"""Told of every step: (now, events, commands)."""
+StepObserver = Callable[[float, Sequence[Event], Sequence[Command]], None]
+"""Called after every step with (now, events, commands)."""
 
 
 class Loop:
-    """Feeds one engine. `now` gives seconds since the epoch, never falling."""
+    """Steps one engine. `now` returns seconds since the epoch and never goes backwards."""
 
     def __init__(
         self,
-        engine: Decider,
+        engine: SteppingEngine,
         inbox: Inbox,
         outbox: Outbox,
         now: Callable[[], float],
         *,
         step_seconds: Histogram,
-        witnesses: Sequence[Witness] = (),
+        observers: Sequence[StepObserver] = (),
     ) -> None:
         self._engine, self._inbox, self._outbox, self._now = engine, inbox, outbox, now
-        self._step_seconds, self._witnesses = step_seconds, witnesses
+        self._step_seconds, self._observers = step_seconds, observers
         self._stopping = False
-        self._round_at = elapsed()
-        self._waits_for_room = False
+        self._iteration_began_at = elapsed()
+        self._is_throttled = False
 
     async def run(self) -> None:
-        """Round after round, until stopped."""
+        """Iterate until stopped."""
         while not self._stopping:
-            self._round_at = elapsed()
-            # 1. Gather what has arrived; sleep until something does, or the engine wants to be woken.
-            events = await self._inbox.gather(self._sleep_seconds())
+            self._iteration_began_at = elapsed()
+            # 1. Take the events that have arrived; sleep until there are some or the engine is due.
+            events = await self._inbox.take(self._sleep_seconds())
             # 2. Let the engine decide.
             now = self._now()
-            if not events and not self._due(now):
+            if not events and not self._is_due(now):
                 continue
             with self._step_seconds.time():
                 commands = self._engine.step(events, now)
-            # 3. Let the tape and the stopwatches see it.
-            for witness in self._witnesses:
-                witness(now, events, commands)
-            # 4. Hand the decisions out, and wait while there are more than the API server takes.
+            # 3. Report the step to the tape and the latency metrics.
+            for observe in self._observers:
+                observe(now, events, commands)
+            # 4. Hand over the commands; wait while the API server does not keep up.
             self._outbox.accept(commands)
-            self._waits_for_room = True  # however long: a server that is down is no fault of the loop
-            await self._outbox.room()
-            self._waits_for_room = False
+            self._is_throttled = True  # for however long: an unreachable server does not make the loop hung
+            await self._outbox.wait_for_room()
+            self._is_throttled = False
 
     def stop(self) -> None:
-        """Decide nothing more; what is decided still goes out."""
+        """Decide nothing more; what has been decided is still sent."""
         self._stopping = True
         self._inbox.wake()
 
     def trouble(self) -> str:
-        """What is wrong with the loop; empty when it is alive."""
-        silent = 0.0 if self._waits_for_room else elapsed() - self._round_at
-        return f"no round for {silent:.0f} s" if silent > HUNG_SECONDS else ""
+        """Why the loop fails its liveness check; empty while it passes."""
+        silent = 0.0 if self._is_throttled else elapsed() - self._iteration_began_at
+        return f"no iteration for {silent:.0f} s" if silent > HUNG_SECONDS else ""
 
     def _sleep_seconds(self) -> float:
-        wake = self._engine.next_step_at()
-        return IDLE_SECONDS if wake is None else min(max(wake - self._now(), 0.0), IDLE_SECONDS)
+        due = self._engine.next_step_at()
+        return IDLE_SECONDS if due is None else min(max(due - self._now(), 0.0), IDLE_SECONDS)
 
-    def _due(self, now: float) -> bool:
-        wake = self._engine.next_step_at()
-        return wake is not None and wake <= now
+    def _is_due(self, now: float) -> bool:
+        due = self._engine.next_step_at()
+        return due is not None and due <= now

@@ -1,4 +1,4 @@
-"""How long pods wait: from the first sight of a pod without gates to its bind."""
+"""Scheduling latency of pods: from the first time a pod is seen without gates until it is bound."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from prometheus_client import Histogram
 from eclectus.model.commands import Command, Report
 from eclectus.model.events import BindConfirmed, BindRefused, Event, TaskGone, TaskSeen
 
-ATTEMPTS_TOLD = 14  # beyond it kube-scheduler's label says "15+"
+MAX_ATTEMPTS = 14  # with more attempts the label `attempts` is "15+", as in kube-scheduler
 
 
-class Waits:
-    """A stopwatch per waiting pod of ours."""
+class PodLatency:
+    """Observes the latency of each pod whose schedulerName is ours, labelled with its attempts.
 
-    def __init__(self, ours: Callable[[str], bool], told: Histogram) -> None:
-        self._ours, self._told = ours, told
-        self._since: dict[str, float] = {}
-        self._attempts: dict[str, int] = {}
+    `histogram` has one label, `attempts`. An attempt ends with a bind, a refused bind or a report.
+    """
 
-    def note(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        """What one step took in and gave out."""
+    def __init__(self, is_ours: Callable[[str], bool], histogram: Histogram) -> None:
+        self._is_ours, self._histogram = is_ours, histogram
+        self._since: dict[str, float] = {}  # uid -> when first seen without gates
+        self._attempts: dict[str, int] = {}  # uid -> attempts, the current one included
+
+    def observe_step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        """Take in one step of the engine (a StepObserver)."""
         for event in events:
             match event:
-                case TaskSeen(task=task) if not (task.node or task.gates or task.ended) and self._ours(
+                case TaskSeen(task=task) if not (task.node or task.gates or task.ended) and self._is_ours(
                     task.profile
                 ):
                     self._since.setdefault(task.uid, now)
@@ -35,7 +38,7 @@ class Waits:
                 case TaskGone(uid=uid):
                     self._forget(uid)
                 case _:
-                    pass  # nodes, and pods of others
+                    pass  # nodes, and pods of other schedulers
         for command in commands:
             if isinstance(command, Report) and command.uid in self._since:
                 self._attempts[command.uid] = self._attempts.get(command.uid, 1) + 1
@@ -44,7 +47,8 @@ class Waits:
         since = self._since.get(uid)
         if since is not None:
             attempts = self._attempts.get(uid, 1)
-            self._told.labels(str(attempts) if attempts <= ATTEMPTS_TOLD else "15+").observe(now - since)
+            label = str(attempts) if attempts <= MAX_ATTEMPTS else "15+"
+            self._histogram.labels(label).observe(now - since)
         self._forget(uid)
 
     def _forget(self, uid: str) -> None:

@@ -48,7 +48,7 @@ def with_stage(**stage: Any) -> dict[str, Any]:
         (with_stage(tasks=0), "jobs.json: jobs[0].stages[0].tasks: 0 is too small; at least 1"),
         (with_stage(tasks=1.5), "jobs[0].stages[0].tasks: must be a whole number"),
         (with_stage(seconds=0), "jobs[0].stages[0].seconds: 0 s is too small"),
-        (with_stage(seconds="soon"), "jobs[0].stages[0].seconds: 'soon' is no duration"),
+        (with_stage(seconds="soon"), "jobs[0].stages[0].seconds: 'soon' is not a duration"),
         (with_stage(second=1), "jobs[0].stages[0].second: unknown field; did you mean 'seconds'?"),
         (with_stage(parents=["z"]), "job 'j': stage 'a' has a parent 'z' that is no stage"),
         (with_stage(requests={"cpu": "many"}), "jobs[0].stages[0].requests.cpu: 'many' is not"),

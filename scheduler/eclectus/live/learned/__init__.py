@@ -1,1 +1,1 @@
-"""What the learner exchanges with the cluster: NodeProfiles, NodeProbe load, measured node load."""
+"""What the learner exchanges with the cluster: NodeProfiles, the load in NodeProbes, measured node load."""

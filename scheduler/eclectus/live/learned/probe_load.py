@@ -1,8 +1,8 @@
-"""Telling the operator how busy the cluster is: a word on every NodeProbe, from which it reckons its rate.
+"""Writes how busy the cluster is into the status of every NodeProbe; the operator derives its rate from it.
 
-One list a round, and a patch for each NodeProbe on which the word has become wrong or old: with the usual
-round of a minute at most 60 writes an hour a NodeProbe, and 12 while nothing changes. Where NodeProbe is not
-defined, or must not be read, nobody asks to be told.
+Each round reads one list and patches each NodeProbe whose `status.load` is wrong or old. With rounds of one
+minute that is at most 60 writes per hour and NodeProbe, and 12 while nothing changes. If NodeProbe is not
+defined or may not be read, nothing is written.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from eclectus.api.names import NODE_PROBES_PATH
 from eclectus.api.node_probe import NodeProbeLoad, decode_page, differs, load_of
 from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus.kubeclient.errors import ApiError, MissingError
-from eclectus.live.context import Means
+from eclectus.live.context import Context
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
 
@@ -25,47 +25,55 @@ _log = logging.getLogger(__name__)
 
 
 class ProbeLoad:
-    """Writes `status.load`, every `interval` seconds. `known` says it of a time; `leads`: may we write?"""
+    """Writes `status.load` every `interval` seconds while this process holds the Lease.
+
+    `learned_load` returns the load at a time, None while it is not known.
+    """
 
     def __init__(
         self,
-        means: Means,
-        known: Callable[[float], LearnedLoad | None],
+        context: Context,
+        learned_load: Callable[[float], LearnedLoad | None],
         now: Callable[[], float],
-        leads: Callable[[], bool],
+        holds_lease: Callable[[], bool],
         interval: float,
     ) -> None:
-        self._means, self._known, self._now, self._leads = means, known, now, leads
+        self._context, self._learned_load, self._now, self._holds_lease = (
+            context,
+            learned_load,
+            now,
+            holds_lease,
+        )
         self._interval = interval
 
     async def run(self) -> None:
-        """Tell, until cancelled. What fails is tried again in the next round."""
+        """Write until cancelled. What fails is tried again in the next round."""
         while True:
             await asyncio.sleep(self._interval)
-            if not self._leads():
+            if not self._holds_lease():
                 continue
             try:
-                await self._tell()
+                await self._write_load()
             except MissingError:
-                _log.debug("NodeProbe is not defined here")
+                _log.debug("NodeProbe is not defined in this cluster")
             except (ApiError, MalformedError) as error:
-                _log.warning("NodeProbes are not told how busy the cluster is: %s", error)
+                _log.warning("the load could not be written to NodeProbes: %s", error)
 
-    async def _tell(self) -> None:
+    async def _write_load(self) -> None:
         now = self._now()
-        known = self._known(now)
-        if known is None:
+        load = self._learned_load(now)
+        if load is None:
             return
         for probe in await self._probes():
-            if differs(probe, known, now):
-                body = {"status": {"load": load_of(known, now)}}
+            if differs(probe, load, now):
+                body = {"status": {"load": load_of(load, now)}}
                 path = f"{NODE_PROBES_PATH}/{probe.metadata.name}/status"
-                await self._means.client.send("PATCH", path, body, content_type=MERGE_PATCH)
+                await self._context.client.send("PATCH", path, body, content_type=MERGE_PATCH)
 
     async def _probes(self) -> list[NodeProbeLoad]:
         query, found = {"limit": PAGE}, list[NodeProbeLoad]()
         while True:
-            page = decode_page(await self._means.client.get(NODE_PROBES_PATH, query))
+            page = decode_page(await self._context.client.get(NODE_PROBES_PATH, query))
             found += page.items
             if not page.metadata.continue_:
                 return found

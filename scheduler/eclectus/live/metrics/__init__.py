@@ -1,30 +1,31 @@
-"""Metrics: what the shell counts, and what the engine and the learner are asked when somebody looks.
+"""Metrics: those that the process counts, and collectors that read the engine at each scrape.
 
-kube-scheduler's names and shapes under our prefix where it has such figures, so that its dashboards need one
-edit. docs/metrics.md lists them all; none has a label whose values grow with pods or nodes.
+Where kube-scheduler has the same metric, name and labels are the same with the prefix `eclectus_`, so that
+its dashboards need one edit. docs/metrics.md lists all. The number of values of a label is bounded, however
+many pods and nodes there are.
 """
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
 
-from eclectus.live.metrics.api import Talking
-from eclectus.live.metrics.scheduling import Deciding
+from eclectus.live.metrics.api import ApiMetrics
+from eclectus.live.metrics.scheduling import SchedulingMetrics
 
 __all__ = ["Metrics"]
 
-# A `_created` series beside each other one doubles the page and tells nobody anything.
+# A `_created` series for each counter and histogram would double the page and is of no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]
 
 
-class Metrics(Deciding, Talking):
-    """All that parts of the shell count; collectors of what others count are registered beside it."""
+class Metrics(SchedulingMetrics, ApiMetrics):
+    """The metrics that the parts of the process update; collectors register with `registry` too."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        Deciding.__init__(self, self.registry)
-        Talking.__init__(self, self.registry)
+        SchedulingMetrics.__init__(self, self.registry)
+        ApiMetrics.__init__(self, self.registry)
 
     def expose(self) -> bytes:
-        """The text of /metrics."""
+        """The body of /metrics."""
         return generate_latest(self.registry)

@@ -1,4 +1,4 @@
-"""Families of samples for figures that are asked for, not counted: one call each."""
+"""Metric families for values that are read at each scrape instead of being counted."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 Sample = tuple[tuple[str, ...], float]
-"""Values of the labels, and the figure."""
+"""(label values, value)."""
 
 
-def gauge(name: str, words: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> Metric:
-    """What stands now."""
-    family = GaugeMetricFamily(f"eclectus_{name}", words, labels=labels)
+def gauge(name: str, help_text: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> Metric:
+    """A gauge `eclectus_NAME`."""
+    family = GaugeMetricFamily(f"eclectus_{name}", help_text, labels=labels)
     for values, figure in samples:
         family.add_metric(values, figure)
     return family
 
 
-def counter(name: str, words: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> Metric:
-    """What has been counted since the start; `_total` is added to the name."""
-    family = CounterMetricFamily(f"eclectus_{name}", words, labels=labels)
+def counter(name: str, help_text: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> Metric:
+    """A counter `eclectus_NAME_total`, counted since the start of the process."""
+    family = CounterMetricFamily(f"eclectus_{name}", help_text, labels=labels)
     for values, figure in samples:
         family.add_metric(values, figure)
     return family

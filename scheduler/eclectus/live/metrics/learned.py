@@ -1,4 +1,4 @@
-"""What has been learned, in few series: by group of nodes and class of work, both of them bounded."""
+"""Metrics of what has been learned, by group of nodes and class of work; the number of both is bounded."""
 
 from __future__ import annotations
 
@@ -10,47 +10,45 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from eclectus.cluster.node_groups import OTHER
-from eclectus.config.shell import Metrics as Settings
+from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.live.metrics.families import counter, gauge
 from eclectus.model.learned import LearnedGroup, LearnedSummary, NodeState
 
-Ask = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
-"""(label, most groups, now) -> names of groups and what is known of them: Engine.digest."""
+Summarise = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
+"""(node label, most groups, now) -> names of the groups, and the summary: Engine.learned_summary."""
 
 GROUP, STATE = ("group", "class"), ("group", "state")
 
 
 class LearnedCollector(Collector):
-    """Asks the learner when somebody asks us. Nothing where the learner does not say."""
+    """Reads the learner at each scrape. Yields nothing if the learner has no summary."""
 
-    def __init__(self, ask: Ask, now: Callable[[], float], settings: Settings) -> None:
-        self._ask, self._now, self._settings = ask, now, settings
+    def __init__(self, summarise: Summarise, now: Callable[[], float], settings: Settings) -> None:
+        self._summarise, self._now, self._settings = summarise, now, settings
 
     def collect(self) -> Iterable[Metric]:
-        """Called when /metrics is asked for."""
+        """The metrics at the time of a scrape."""
         settings = self._settings
-        names, digest = self._ask(settings.node_group_label, settings.most_groups, self._now())
-        if digest is not None:
-            yield from _in_all(digest)
-            yield from _by_group(names, digest, settings.most_classes)
+        names, summary = self._summarise(settings.node_group_label, settings.most_groups, self._now())
+        if summary is not None:
+            yield from _totals(summary)
+            yield from _by_group(names, summary, settings.most_classes)
 
 
-def _in_all(digest: LearnedSummary) -> Iterator[Metric]:
-    capacity = "Tasks a second that all live nodes can surely do; 0 while nothing is known."
-    yield gauge("arrival_rate", "Tasks a second that come, to all schedulers.", (), [((), digest.arrivals)])
-    yield gauge("service_capacity", capacity, (), [((), digest.capacity)])
-    yield counter("arrivals", "Tasks that have come, to all schedulers.", (), [((), digest.arrived)])
-    yield counter("samples", "Tasks whose time has been learned from.", (), [((), digest.samples)])
-    yield counter(
-        "speed_alarms",
-        "Changes of a node's speed found: older samples of one class there were given up.",
-        (),
-        [((), digest.alarms)],
-    )
+def _totals(summary: LearnedSummary) -> Iterator[Metric]:
+    arrival_rate = "Estimated arrival rate of all schedulers together, in tasks per second."
+    capacity = "Lower bound of the tasks per second that all live nodes can serve; 0 while nothing is known."
+    arrived = "Tasks that have arrived, of all schedulers together."
+    alarms = "Detected changes of a node's speed; the older samples of that node and class were discarded."
+    yield gauge("arrival_rate", arrival_rate, (), [((), summary.arrivals)])
+    yield gauge("service_capacity", capacity, (), [((), summary.capacity)])
+    yield counter("arrivals", arrived, (), [((), summary.arrived)])
+    yield counter("samples", "Tasks whose duration was used as a sample.", (), [((), summary.samples)])
+    yield counter("speed_alarms", alarms, (), [((), summary.alarms)])
 
 
-def _by_group(names: list[str], digest: LearnedSummary, most_classes: int) -> Iterator[Metric]:
-    nodes = {(group, state): count for group, state, count in digest.states}
+def _by_group(names: list[str], summary: LearnedSummary, most_classes: int) -> Iterator[Metric]:
+    nodes = {(group, state): count for group, state, count in summary.states}
     states = [
         ((name, state), nodes.get((group, state), 0))
         for group, name in enumerate(names)
@@ -58,31 +56,31 @@ def _by_group(names: list[str], digest: LearnedSummary, most_classes: int) -> It
     ]
     known = {
         (names[group], workload): _mean(parts)
-        for (group, workload), parts in _within(digest.work, most_classes).items()
+        for (group, workload), parts in _bounded(summary.work, most_classes).items()
     }
-    yield gauge("nodes", "Nodes by what is believed of them.", STATE, states)
+    yield gauge("nodes", "Nodes by the state that the failure detector has inferred.", STATE, states)
     yield gauge(
         "learned_nodes",
-        "Nodes with samples.",
+        "Nodes with samples of the class.",
         GROUP,
         ((labels, nodes) for labels, (nodes, _, _) in known.items()),
     )
     yield gauge(
         "learned_speed_ratio",
-        "Their mean rate over that of all nodes.",
+        "Mean rate of these nodes divided by the mean rate of all nodes; 1 is average.",
         GROUP,
         ((labels, speed) for labels, (_, speed, _) in known.items()),
     )
     yield gauge(
         "learned_confidence_ratio",
-        "Their mean chance that the rate is within a third of the truth.",
+        "Mean probability that the learned rate of these nodes is within a third of the true rate.",
         GROUP,
         ((labels, confidence) for labels, (_, _, confidence) in known.items()),
     )
 
 
-def _within(work: Iterable[LearnedGroup], most: int) -> dict[tuple[int, str], list[LearnedGroup]]:
-    """The same by group and class, the classes with fewest samples together."""
+def _bounded(work: Iterable[LearnedGroup], most: int) -> dict[tuple[int, str], list[LearnedGroup]]:
+    """The entries by (group, class), at most `most` classes: those with the fewest samples become `other`."""
     work = list(work)
     samples = defaultdict[str, float](float)
     for each in work:
@@ -97,7 +95,7 @@ def _within(work: Iterable[LearnedGroup], most: int) -> dict[tuple[int, str], li
 
 
 def _mean(parts: list[LearnedGroup]) -> tuple[int, float, float]:
-    """(nodes, speed, confidence); a node counts once for each class."""
+    """(nodes, mean speed, mean confidence); a node counts once per class."""
     nodes = sum(each.nodes for each in parts)
     speed = sum(each.nodes * each.speed for each in parts) / nodes
     return nodes, speed, sum(each.nodes * each.confidence for each in parts) / nodes

@@ -1,1 +1,1 @@
-"""List and watch: pods and nodes of the API server as events."""
+"""List and watch: pods and nodes of the API server as events of the engine."""

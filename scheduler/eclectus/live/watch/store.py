@@ -1,4 +1,4 @@
-"""What we know of one kind of object, and what lists and watches add. Pure: bytes in, events out."""
+"""The keys and versions of the objects of one kind, updated by lists and watches. Pure: bytes to events."""
 
 from __future__ import annotations
 
@@ -9,84 +9,85 @@ from msgspec import Raw
 from eclectus.kube.decoding import decode_event, decode_head, decode_list, decode_status
 from eclectus.kube.envelopes import ListMeta
 from eclectus.kubeclient.errors import ApiError, StaleError, UnsureError
-from eclectus.live.watch.watched import Kind, Sight
+from eclectus.live.watch.watched import ObservedObject, WatchedKind
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event
 
 
-class Mirror:
-    """The keys and versions of what is there; no objects: those live in the engine."""
+class ObjectStore:
+    """Which objects exist, in which version. The objects themselves are kept by the engine.
 
-    def __init__(self, kind: Kind, malformed: Callable[[MalformedError], None]) -> None:
+    `malformed` is called with each object that cannot be decoded; all others are processed.
+    """
+
+    def __init__(self, kind: WatchedKind, malformed: Callable[[MalformedError], None]) -> None:
         self.kind = kind
-        self.version = ""  # to watch from: of the last list, event or bookmark
-        self._malformed = malformed  # told of every object that cannot be read; the rest goes on
-        self._known: dict[str, str] = {}
-        self._listed: set[str] = set()
+        self.resource_version = ""  # to watch from: of the last list, event or bookmark
+        self._malformed = malformed
+        self._known: dict[str, str] = {}  # key -> resourceVersion
+        self._listed: set[str] = set()  # keys on the pages of the current list
 
     # -- list ----------------------------------------------------------------------------------
 
     def start_list(self) -> None:
-        """A list begins anew: whatever is not in it will be gone."""
+        """Begin a list: whatever is on none of its pages is gone."""
         self._listed = set()
 
     def page(self, body: bytes, now: float) -> tuple[ListMeta, list[Event]]:
-        """A page of the list: what is new or changed. Raises MalformedError when the page is no list."""
+        """Events for new and changed objects of one page. Raises MalformedError if it is no list."""
         page = decode_list(body)
         events = []
         for raw in page.items or ():
             key, version = self._key(raw)
             self._listed.add(key)
-            if self._known.get(key) != version and (sight := self._sight(raw, now)):
-                events.append(self._noted(sight))
-        self.version = page.metadata.resource_version
+            if self._known.get(key) != version and (observed := self._observe(raw, now)):
+                events.append(self._record(observed))
+        self.resource_version = page.metadata.resource_version
         return page.metadata, events
 
     def end_list(self) -> list[Event]:
-        """The list is whole: what is gone."""
+        """The list is complete: events for the objects that are gone."""
         return [self._gone(key) for key in self._known.keys() - self._listed]
 
     # -- watch ---------------------------------------------------------------------------------
 
-    def heard(self, line: bytes, now: float) -> Event | None:
-        """What a watch line says, None for nothing new. Raises StaleError (list again), UnsureError."""
+    def apply(self, line: bytes, now: float) -> Event | None:
+        """The event of one line of a watch, or None. Raises StaleError (list again), UnsureError."""
         try:
-            heard = decode_event(line)
-        except (
-            MalformedError
-        ) as error:  # something has happened and we cannot know to whom: only a list tells
+            event = decode_event(line)
+        except MalformedError as error:  # some object has changed, and only a list can show which
             raise StaleError(self._what, message=str(error)) from error
-        match heard.type:
+        match event.type:
             case "ADDED" | "MODIFIED":
-                return self._watched(heard.object, now)
+                return self._changed(event.object, now)
             case "DELETED":
-                key, self.version = self._key(heard.object)
+                key, self.resource_version = self._key(event.object)
                 return self._gone(key)
             case "BOOKMARK":
-                self.version = decode_head(heard.object).metadata.resource_version
+                self.resource_version = decode_head(event.object).metadata.resource_version
                 return None
             case _:
-                raise self._stream_error(heard.object)
+                raise self._stream_error(event.object)
 
-    def _watched(self, raw: Raw, now: float) -> Event | None:
-        sight = self._sight(raw, now)
-        # Reading the head alone is a second reading, so only for what cannot be read whole.
-        self.version = self._key(raw)[1] if sight is None else sight.version
-        return None if sight is None else self._noted(sight)
+    def _changed(self, raw: Raw, now: float) -> Event | None:
+        observed = self._observe(raw, now)
+        # Decoding the metadata alone is a second pass, so it is done for malformed objects only.
+        self.resource_version = self._key(raw)[1] if observed is None else observed.resource_version
+        return None if observed is None else self._record(observed)
 
-    def _sight(self, raw: Raw, now: float) -> Sight | None:
+    def _observe(self, raw: Raw, now: float) -> ObservedObject | None:
         try:
-            return self.kind.seen(raw, now)
+            return self.kind.observe(raw, now)
         except MalformedError as error:
             self._malformed(error)
             return None
 
-    def _noted(self, sight: Sight) -> Event:
-        if sight.kept:
-            self._known[sight.key] = sight.version
+    def _record(self, observed: ObservedObject) -> Event:
+        if observed.is_listed:
+            self._known[observed.key] = observed.resource_version
         else:
-            self._known.pop(sight.key, None)
-        return sight.event
+            self._known.pop(observed.key, None)
+        return observed.event
 
     def _gone(self, key: str) -> Event:
         self._known.pop(key, None)
@@ -95,13 +96,13 @@ class Mirror:
     def _key(self, raw: Raw) -> tuple[str, str]:
         try:
             return self.kind.key(raw)
-        except MalformedError as error:  # nameless: nothing can be said of it, and nothing after it is safe
+        except MalformedError as error:  # an object without a key cannot be tracked: list again
             raise StaleError(self._what, message=str(error)) from error
 
     def _stream_error(self, raw: Raw) -> ApiError:
         status = decode_status(raw)
-        kind = StaleError if status.code == 410 else UnsureError
-        return kind(self._what, status.code, status.message)
+        error = StaleError if status.code == 410 else UnsureError
+        return error(self._what, status.code, status.message)
 
     @property
     def _what(self) -> str:

@@ -1,8 +1,8 @@
-"""Binding one pod, until it is known how it ended.
+"""Binds one pod and finds out how the bind has ended.
 
-A bind is never repeated on an uncertain answer and never given up on one: we look. A pod that is
-bound stays bound, so seeing it bound settles the matter at once; seeing it unbound settles it only
-after the server has surely stopped working on our request, whose time limit we have set ourselves.
+After an uncertain answer (a timeout, a lost connection) a bind is neither repeated nor given up: the pod is
+read. A bound pod stays bound, so reading it as bound settles the matter at once. Reading it as unbound
+settles it only after the API server has certainly stopped working on our request, whose time limit we set.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from eclectus.kube.objects import Pod
 from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError, MissingError, NotDoneError, UnsureError
-from eclectus.live.context import Means
+from eclectus.live.context import Context
 from eclectus.model.commands import Bind
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import BindConfirmed, BindRefused
 
-PATIENCE_SECONDS = 15.0  # a bind that could not be sent for so long is given back: the picture has moved on
-MARGIN_SECONDS = 1.0  # after its time limit the server's write to etcd may still be under way for a moment
+PATIENCE_SECONDS = 15.0  # a bind not sent for this long is refused, since the cluster has changed meanwhile
+MARGIN_SECONDS = 1.0  # the server's write to etcd may outlast the time limit of the request by a moment
 
 Answer = BindConfirmed | BindRefused
 Outcome = Literal["bound", "elsewhere", "gone", "unbound", "unsent"]
@@ -31,86 +31,89 @@ _log = logging.getLogger(__name__)
 
 
 class Binder:
-    """Sends binds and settles them. `may_bind` is asked before every sending: do we surely lead?"""
+    """Sends binds. `holds_lease` is asked before each request; `timeout_seconds` limits each request."""
 
-    def __init__(self, means: Means, may_bind: Callable[[], bool], seconds: float) -> None:
-        self._means, self._may_bind = means, may_bind
-        self._seconds = seconds  # time limit of a bind, ours and the server's
+    def __init__(self, context: Context, holds_lease: Callable[[], bool], timeout_seconds: float) -> None:
+        self._context, self._holds_lease = context, holds_lease
+        self._timeout_seconds = timeout_seconds  # for us and, as a query parameter, for the server
 
     async def bind(self, bind: Bind) -> Answer:
-        """Bind the pod; returns when it is known whether it is bound, however long that takes."""
-        backoff = Backoff(0.1, 5.0, self._means.rng)
-        give_back_at = elapsed() + PATIENCE_SECONDS
-        while self._may_bind():
+        """Bind the pod; returns once it is known whether it is bound, however long that takes."""
+        backoff = Backoff(0.1, 5.0, self._context.rng)
+        give_up_at = elapsed() + PATIENCE_SECONDS
+        while self._holds_lease():
             sent_at = elapsed()
             try:
                 await self._post(bind)
             except NotDoneError as error:
-                if elapsed() > give_back_at:
+                if elapsed() > give_up_at:
                     return self._refused(bind, error, "unsent")
                 await asyncio.sleep(error.retry_after or backoff.wait())
             except UnsureError as error:
-                _log.warning("bind uncertain, looking: %s", error, extra=_names(bind))
-                self._means.metrics.uncertain_answers.inc()
-                return await self._settle(bind, error, sent_at + self._seconds + MARGIN_SECONDS)
+                _log.warning("bind uncertain, reading the pod: %s", error, extra=_log_fields(bind))
+                self._context.metrics.uncertain_answers.inc()
+                return await self._settle(bind, error, sent_at + self._timeout_seconds + MARGIN_SECONDS)
             except ApiError as error:
-                # A conflict may well be our own bind, if something between us and the server sent it twice.
+                # A conflict may be our own bind, if a proxy has sent the request twice.
                 return await self._settle(bind, error, sent_at)
             else:
                 return BindConfirmed(bind.uid, bind.node)
-        return BindRefused(bind.uid, bind.node, "the lease is not surely ours any more; nothing was sent")
+        return BindRefused(
+            bind.uid, bind.node, "not sent: this process no longer holds the Lease for certain"
+        )
 
     async def _post(self, bind: Bind) -> None:
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
-            # The uid is a precondition: a namesake made since then is not what we decided about.
+            # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
             "metadata": {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid},
             "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
         }
-        # `timeout` ends the server's work on the request when we stop waiting for it.
-        query = {"timeout": f"{self._seconds:g}s"}
-        await self._means.client.send(
-            "POST", _path(bind) + "/binding", body, query=query, seconds=self._seconds
+        # `timeout` ends the server's work on the request when we stop waiting for the answer.
+        query = {"timeout": f"{self._timeout_seconds:g}s"}
+        await self._context.client.send(
+            "POST", _path(bind) + "/binding", body, query=query, seconds=self._timeout_seconds
         )
 
-    async def _settle(self, bind: Bind, cause: ApiError, sure_after: float) -> Answer:
-        backoff = Backoff(0.1, 5.0, self._means.rng)
+    async def _settle(self, bind: Bind, cause: ApiError, certain_after: float) -> Answer:
+        """Read the pod until the result is known. No bind can be under way after `certain_after`."""
+        backoff = Backoff(0.1, 5.0, self._context.rng)
         while True:
-            looked_at = elapsed()
+            read_at = elapsed()
             try:
-                pod = decode_pod(await self._means.client.get(_path(bind)))
+                pod = decode_pod(await self._context.client.get(_path(bind)))
             except MissingError:
                 return self._refused(bind, cause, "gone")
             except (ApiError, MalformedError) as error:
-                _log.warning("cannot look yet: %s", error, extra=_names(bind))
+                _log.warning("cannot read the pod yet: %s", error, extra=_log_fields(bind))
                 await asyncio.sleep(backoff.wait())
                 continue
-            outcome = verdict(bind, pod, sure=looked_at >= sure_after)
+            outcome = verdict(bind, pod, is_certain=read_at >= certain_after)
             if outcome == "bound":
                 return BindConfirmed(bind.uid, bind.node)
             if outcome is not None:
                 return self._refused(bind, cause, outcome)
-            await asyncio.sleep(max(sure_after - elapsed(), 0.0) + 0.05)
+            await asyncio.sleep(max(certain_after - elapsed(), 0.0) + 0.05)
 
     def _refused(self, bind: Bind, cause: ApiError, outcome: Outcome) -> BindRefused:
-        self._means.metrics.bind_conflicts.labels(outcome).inc()
-        _log.warning("bind refused (%s): %s", outcome, cause, extra=_names(bind))
+        self._context.metrics.bind_conflicts.labels(outcome).inc()
+        _log.warning("bind refused (%s): %s", outcome, cause, extra=_log_fields(bind))
         return BindRefused(bind.uid, bind.node, cause.message or str(cause))
 
 
-def verdict(bind: Bind, pod: Pod, *, sure: bool) -> Outcome | None:
-    """What a look at the pod says of the bind; None: unbound, but our request may still be under way."""
+def verdict(bind: Bind, pod: Pod, *, is_certain: bool) -> Outcome | None:
+    """What the pod, as read, says about the bind; None: unbound, but our request may still be under way."""
     if pod.metadata.uid != bind.uid:
-        return "gone"  # a namesake stands in its place
+        return "gone"  # replaced by another pod of the same name
     if pod.spec.node_name:
         return "bound" if pod.spec.node_name == bind.node else "elsewhere"
-    return "unbound" if sure else None
+    return "unbound" if is_certain else None
 
 
 def _path(bind: Bind) -> str:
     return f"/api/v1/namespaces/{bind.namespace}/pods/{bind.name}"
 
 
-def _names(bind: Bind) -> dict[str, str]:
+def _log_fields(bind: Bind) -> dict[str, str]:
     return {"pod": f"{bind.namespace}/{bind.name}", "node": bind.node, "uid": bind.uid}

@@ -1,8 +1,8 @@
-"""Saying on the pod itself why it is not placed: condition PodScheduled=False.
+"""Writes on each pod why it is not scheduled: condition PodScheduled=False.
 
-Two traps. A patch that arrives after the bind would take the server's PodScheduled=True away, so each
-carries the resourceVersion it was made for and comes to nothing when the pod has changed since. And
-`lastTransitionTime` is when the status turned, so it is left out where the pod says False already.
+Two traps. A patch that arrived after the bind would overwrite the PodScheduled=True that the API server
+sets, so each patch carries the resourceVersion it was made for and fails if the pod has changed since.
+And `lastTransitionTime` is when the status changed, so it is left out if the status is False already.
 """
 
 from __future__ import annotations
@@ -13,58 +13,61 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from eclectus.config.shell import ClientConnection
+from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.client import STRATEGIC_MERGE
 from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
-from eclectus.live.context import Means
-from eclectus.live.watch.watched import Standing
-from eclectus.live.write.workers import Crew
+from eclectus.live.context import Context
+from eclectus.live.watch.watched import ConditionState
+from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Report
 
-PATIENCE_SECONDS = 120.0  # a condition that could not be written for so long is left
+PATIENCE_SECONDS = 120.0  # a condition that could not be written for this long is given up
 
 _log = logging.getLogger(__name__)
 
 
 class Conditions:
-    """Writes the newest words to each pod, once each. `crew.run()` must run."""
+    """Writes the newest report of each pod; `workers.run()` must run.
+
+    `state_of` returns the condition's state by uid, None for a pod that is bound, gone or not ours.
+    """
 
     def __init__(
         self,
-        means: Means,
-        standing: Callable[[str], Standing | None],
-        may_write: Callable[[], bool],
-        connection: ClientConnection,
+        context: Context,
+        state_of: Callable[[str], ConditionState | None],
+        holds_lease: Callable[[], bool],
+        connection: ClientConnectionSettings,
     ) -> None:
-        self._means, self._standing, self._may_write = means, standing, may_write
-        self._newest: dict[str, Report] = {}  # uid -> words; newer ones overtake those that still wait
-        self.crew: Crew[str] = Crew("conditions", connection.conditions_in_flight, self._write)
+        self._context, self._state_of, self._holds_lease = context, state_of, holds_lease
+        self._pending: dict[str, Report] = {}  # uid -> newest report, which replaces one that still waits
+        self.workers: WorkerPool[str] = WorkerPool("conditions", connection.conditions_in_flight, self._write)
 
-    def say(self, report: Report) -> None:
-        """These words shall stand on the pod."""
-        waits = report.uid in self._newest
-        self._newest[report.uid] = report
-        if not waits:
-            self.crew.put(report.uid)
+    def set(self, report: Report) -> None:
+        """Queue the report to be written on its pod."""
+        is_queued = report.uid in self._pending
+        self._pending[report.uid] = report
+        if not is_queued:
+            self.workers.put(report.uid)
 
     def cancel(self, uid: str) -> None:
-        """The pod is being bound: say nothing any more."""
-        self._newest.pop(uid, None)
+        """Drop the report of a pod that is being bound."""
+        self._pending.pop(uid, None)
 
     async def _write(self, uid: str) -> None:
-        backoff = Backoff(0.1, 5.0, self._means.rng)
+        backoff = Backoff(0.1, 5.0, self._context.rng)
         give_up_at = elapsed() + PATIENCE_SECONDS
         while elapsed() < give_up_at:
-            report, standing = self._newest.get(uid), self._standing(uid)
-            if report is None or standing is None or not self._may_write():
-                break  # being bound, bound, gone, or not ours to say
+            report, state = self._pending.get(uid), self._state_of(uid)
+            if report is None or state is None or not self._holds_lease():
+                break  # being bound; bound, gone or not ours; or another process leads
             try:
-                await self._patch(report, standing)
+                await self._patch(report, state)
             except (ConflictError, NotDoneError, UnsureError) as error:
-                # A conflict: the watch is about to bring the newer version. In doubt: a patch that was
-                # done moved the version on, so its repetition does no harm.
+                # After a conflict the watch brings the newer version. After an uncertain answer a
+                # repetition is harmless: a patch that was applied has changed the version.
                 await asyncio.sleep(getattr(error, "retry_after", None) or backoff.wait())
             except ApiError as error:
                 _log.warning(
@@ -72,29 +75,29 @@ class Conditions:
                 )
                 break
             else:
-                if self._newest.get(uid) is report:  # else newer words have come while these were written
+                if self._pending.get(uid) is report:  # else a newer report has come during the request
                     break
-        self._newest.pop(uid, None)
+        self._pending.pop(uid, None)
 
-    async def _patch(self, report: Report, standing: Standing) -> None:
+    async def _patch(self, report: Report, state: ConditionState) -> None:
         path = f"/api/v1/namespaces/{report.namespace}/pods/{report.name}/status"
-        await self._means.client.send(
-            "PATCH", path, patch(report, standing, datetime.now(UTC)), content_type=STRATEGIC_MERGE
+        await self._context.client.send(
+            "PATCH", path, condition_patch(report, state, datetime.now(UTC)), content_type=STRATEGIC_MERGE
         )
 
 
-def patch(report: Report, standing: Standing, now: datetime) -> dict[str, Any]:
-    """A strategic merge patch: the condition alone, good for this version of the pod only."""
+def condition_patch(report: Report, state: ConditionState, now: datetime) -> dict[str, Any]:
+    """A strategic merge patch of the condition alone; it applies to this version of the pod only."""
     condition: dict[str, Any] = {
         "type": "PodScheduled",
         "status": "False",
         "reason": report.reason,
         "message": report.message,
-        "observedGeneration": standing.generation,
+        "observedGeneration": state.generation,
     }
-    if not standing.refused:
+    if not state.is_false:
         condition["lastTransitionTime"] = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
-        "metadata": {"uid": report.uid, "resourceVersion": standing.version},
+        "metadata": {"uid": report.uid, "resourceVersion": state.resource_version},
         "status": {"conditions": [condition]},
     }

@@ -1,7 +1,7 @@
-"""Kubernetes events, in kube-scheduler's words, because people and tools read those.
+"""Kubernetes events about pods, with the reasons and notes of kube-scheduler, which people and tools know.
 
-An event is worth less than a bind: events have few places of their own, wait in a bounded queue, and
-are dropped and counted when it is full.
+A bind matters more than an event: events have few requests in flight and a bounded queue, and are dropped
+and counted when it is full.
 """
 
 from __future__ import annotations
@@ -13,81 +13,81 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 from typing import Any
 
-from eclectus.config.shell import ClientConnection
+from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
-from eclectus.live.context import Means
-from eclectus.live.write.workers import Crew
+from eclectus.live.context import Context
+from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Report
 
-NAME_MOST = 253  # of a DNS subdomain
-NOTE_BYTES = 1024  # the API refuses longer notes
-CUT = " ..."
-PATIENCE_SECONDS = (
-    120.0  # an event that could not be written for so long is dropped (client-go: 12 tries, 10 s apart)
-)
-BUCKET_EVENTS = 25  # client-go: this many events about one object at once…
-BUCKET_SECONDS = 300.0  # …and one more in each such time
-BUCKETS_MOST = 4096  # client-go: objects whose buckets are remembered
+MAX_NAME_LENGTH = 253  # of a DNS subdomain
+MAX_NOTE_BYTES = 1024  # the API refuses longer notes
+ELLIPSIS = " ..."
+PATIENCE_SECONDS = 120.0  # an event not written for this long is dropped; client-go: 12 tries, 10 s apart
+BUCKET_EVENTS = 25  # client-go: the burst of events per object, …
+BUCKET_SECONDS = 300.0  # … and the time in which one more is allowed
+MAX_BUCKETS = 4096  # client-go: beyond this number the least recently used bucket is forgotten
 
 _log = logging.getLogger(__name__)
 
 
 class TokenBuckets:
-    """How many more events one object may have now."""
+    """Limits the rate of events per object."""
 
-    def __init__(self, most: int = BUCKETS_MOST) -> None:
-        self._most = most
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # uid -> tokens, when counted
+    def __init__(self, capacity: int = MAX_BUCKETS) -> None:
+        self._capacity = capacity
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # uid -> (tokens, as of when)
 
     def take(self, uid: str, now: float) -> bool:
-        """Whether an event about the object may be written at `now`, seconds; if so, it counts."""
+        """Whether an event about the object may be written at `now` (seconds); takes a token if so."""
         tokens, counted = self._buckets.pop(uid, (float(BUCKET_EVENTS), now))
         tokens = min(tokens + (now - counted) / BUCKET_SECONDS, BUCKET_EVENTS)
         allowed = tokens >= 1
         self._buckets[uid] = (tokens - allowed, now)
-        if len(self._buckets) > self._most:
+        if len(self._buckets) > self._capacity:
             self._buckets.popitem(last=False)
         return allowed
 
 
-class Recorder:
-    """Writes events. `crew.run()` must run."""
+class EventRecorder:
+    """Writes events; `workers.run()` must run."""
 
-    def __init__(self, means: Means, instance: str, connection: ClientConnection) -> None:
-        self._means, self._instance = means, instance
-        self._most = connection.events_waiting
+    def __init__(self, context: Context, instance: str, connection: ClientConnectionSettings) -> None:
+        self._context, self._instance = context, instance
+        self._capacity = connection.events_waiting
         self._buckets = TokenBuckets()
-        self.crew: Crew[dict[str, Any]] = Crew("events", connection.events_in_flight, self._write)
+        self.workers: WorkerPool[dict[str, Any]] = WorkerPool(
+            "events", connection.events_in_flight, self._write
+        )
 
     def scheduled(self, bind: Bind) -> None:
-        """The pod is bound."""
+        """Record that the pod has been bound."""
         note = f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}"
         self._add(bind, "Normal", "Scheduled", "Binding", note)
 
     def failed(self, report: Report) -> None:
-        """The pod fits nowhere, or the attempt failed."""
+        """Record that the pod could not be scheduled."""
         if self._buckets.take(report.uid, elapsed()):
-            self._add(report, "Warning", "FailedScheduling", "Scheduling", cut(report.message))
+            self._add(report, "Warning", "FailedScheduling", "Scheduling", truncate(report.message))
         else:
-            self._means.metrics.dropped_events.labels("repeated").inc()
+            self._context.metrics.dropped_events.labels("repeated").inc()
 
     def _add(self, about: Bind | Report, kind: str, reason: str, action: str, note: str) -> None:
-        if len(self.crew) >= self._most:
-            self._means.metrics.dropped_events.labels("queue full").inc()
+        if len(self.workers) >= self._capacity:
+            self._context.metrics.dropped_events.labels("queue full").inc()
             return
-        said = {"type": kind, "reason": reason, "action": action, "note": note}
-        self.crew.put(body(about, said, self._instance, time.time_ns()))
+        fields = {"type": kind, "reason": reason, "action": action, "note": note}
+        self.workers.put(event_body(about, fields, self._instance, time.time_ns()))
 
     async def _write(self, event: dict[str, Any]) -> None:
         path = f"/apis/events.k8s.io/v1/namespaces/{event['metadata']['namespace']}/events"
-        backoff = Backoff(0.2, 5.0, self._means.rng)
+        backoff = Backoff(0.2, 5.0, self._context.rng)
         give_up_at = elapsed() + PATIENCE_SECONDS
         while elapsed() < give_up_at:
             try:
-                await self._means.client.send("POST", path, event)
-            except ConflictError:  # its name is its own: an earlier try whose answer was lost has written it
+                await self._context.client.send("POST", path, event)
+            except ConflictError:  # the name is unique: an earlier try, whose answer was lost, has written it
                 return
             except (NotDoneError, UnsureError) as error:
                 await asyncio.sleep(getattr(error, "retry_after", None) or backoff.wait())
@@ -99,14 +99,14 @@ class Recorder:
         self._drop("unwritten", None, event)
 
     def _drop(self, why: str, error: ApiError | None, event: dict[str, Any]) -> None:
-        self._means.metrics.dropped_events.labels(why).inc()
+        self._context.metrics.dropped_events.labels(why).inc()
         regarding = event["regarding"]
         pod = f"{regarding['namespace']}/{regarding['name']}"
         _log.warning("event %s %s: %s", event["reason"], why, error or "no answer", extra={"pod": pod})
 
 
-def body(about: Bind | Report, said: dict[str, str], instance: str, at_ns: int) -> dict[str, Any]:
-    """An events.k8s.io/v1 Event about a pod; `at_ns` in nanoseconds since the epoch names it too."""
+def event_body(about: Bind | Report, fields: dict[str, str], instance: str, at_ns: int) -> dict[str, Any]:
+    """An events.k8s.io/v1 Event about a pod. `at_ns`, nanoseconds since the epoch, makes its name unique."""
     at = datetime.fromtimestamp(at_ns // 1000 / 1e6, UTC)
     serial = f".{at_ns:x}"
     return {
@@ -114,12 +114,12 @@ def body(about: Bind | Report, said: dict[str, str], instance: str, at_ns: int) 
         "kind": "Event",
         "metadata": {
             "namespace": about.namespace,
-            "name": about.name[: NAME_MOST - len(serial)].rstrip("-.") + serial,
+            "name": about.name[: MAX_NAME_LENGTH - len(serial)].rstrip("-.") + serial,
         },
         "eventTime": at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         "reportingController": about.profile,
         "reportingInstance": instance,
-        **said,
+        **fields,
         "regarding": {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -130,9 +130,9 @@ def body(about: Bind | Report, said: dict[str, str], instance: str, at_ns: int) 
     }
 
 
-def cut(note: str) -> str:
-    """The note within the API's limit, as kube-scheduler cuts it."""
+def truncate(note: str) -> str:
+    """The note within the API's limit, truncated as in kube-scheduler."""
     raw = note.encode()
-    if len(raw) <= NOTE_BYTES:
+    if len(raw) <= MAX_NOTE_BYTES:
         return note
-    return raw[: NOTE_BYTES - len(CUT)].decode(errors="ignore") + CUT
+    return raw[: MAX_NOTE_BYTES - len(ELLIPSIS)].decode(errors="ignore") + ELLIPSIS

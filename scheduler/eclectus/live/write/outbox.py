@@ -1,7 +1,7 @@
-"""What the engine wants done, on its way to the API server; what comes of it goes to the inbox.
+"""The engine's commands on their way to the API server; the answers go to the inbox.
 
-Binds go first and have most places. Conditions and events have few of their own, so that neither can
-ever delay a bind. A pod costs at most two writes (a condition, a bind) besides its events.
+Most requests in flight are reserved for binds. Conditions and events have a few of their own, so that
+neither can delay a bind. A pod costs at most two writes, a condition and a bind, and its events.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from eclectus.live.inbox import Inbox
 from eclectus.live.metrics import Metrics
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
-from eclectus.live.write.event_recorder import Recorder
-from eclectus.live.write.workers import Crew
+from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, Report
 from eclectus.model.events import BindConfirmed
 
@@ -24,13 +24,13 @@ _log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """Takes commands, never refuses one, and says when it has had enough."""
+    """Accepts every command at once; `wait_for_room` slows the loop down while binds queue up."""
 
     def __init__(
         self,
         binder: Binder,
         conditions: Conditions,
-        recorder: Recorder,
+        recorder: EventRecorder,
         inbox: Inbox,
         *,
         in_flight: int,
@@ -38,23 +38,23 @@ class Outbox:
     ) -> None:
         self._binder, self._conditions, self._recorder = binder, conditions, recorder
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
-        self._binds: Crew[tuple[Bind, float]] = Crew("binds", in_flight, self._bind)
-        depth: dict[str, Callable[[], int]] = {
+        self._binds: WorkerPool[tuple[Bind, float]] = WorkerPool("binds", in_flight, self._bind)
+        depths: dict[str, Callable[[], int]] = {
             "binds": lambda: len(self._binds),
-            "conditions": lambda: len(conditions.crew),
-            "events": lambda: len(recorder.crew),
+            "conditions": lambda: len(conditions.workers),
+            "events": lambda: len(recorder.workers),
         }
-        for queue, count in depth.items():
-            metrics.outbox_depth.labels(queue).set_function(count)
+        for queue, depth in depths.items():
+            metrics.outbox_depth.labels(queue).set_function(depth)
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for crew in (self._binds, self._conditions.crew, self._recorder.crew):
-                group.create_task(crew.run())
+            for workers in (self._binds, self._conditions.workers, self._recorder.workers):
+                group.create_task(workers.run())
 
     def accept(self, commands: Sequence[Command]) -> None:
-        """Take what one step has decided."""
+        """Queue the commands of one step."""
         for command in commands:
             match command:
                 case Bind():
@@ -66,29 +66,29 @@ class Outbox:
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
 
-    async def room(self) -> None:
-        """Wait until the next step's binds would not wait long: decisions should not age in a queue."""
-        await self._binds.fewer_than(2 * self._in_flight)
+    async def wait_for_room(self) -> None:
+        """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
+        await self._binds.wait_below(2 * self._in_flight)
 
-    async def drained(self) -> None:
-        """Wait until everything is done."""
-        for crew in (self._binds, self._conditions.crew, self._recorder.crew):
-            await crew.fewer_than(1)
+    async def wait_until_empty(self) -> None:
+        """Wait until everything has been sent and answered."""
+        for workers in (self._binds, self._conditions.workers, self._recorder.workers):
+            await workers.wait_below(1)
 
     async def _bind(self, item: tuple[Bind, float]) -> None:
         bind, since = item
         answer = await self._binder.bind(bind)
-        bound = isinstance(answer, BindConfirmed)
-        result = "scheduled" if bound else "error"
+        is_bound = isinstance(answer, BindConfirmed)
+        result = "scheduled" if is_bound else "error"
         self._metrics.attempt_seconds.labels(result, bind.profile).observe(elapsed() - since)
         self._inbox.put(answer)
-        if bound:
+        if is_bound:
             self._recorder.scheduled(bind)
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
     def _report(self, report: Report) -> None:
-        self._conditions.say(report)
-        if report.reason != "WaitingForNode":  # a pod that waits for a good place has not failed
+        self._conditions.set(report)
+        if report.reason != "WaitingForNode":  # waiting for a faster node is no failure
             self._recorder.failed(report)
-        names = {"pod": f"{report.namespace}/{report.name}", "reason": report.reason}
-        _log.info("not placed: %s", report.message, extra=names)
+        fields = {"pod": f"{report.namespace}/{report.name}", "reason": report.reason}
+        _log.info("not scheduled: %s", report.message, extra=fields)

@@ -1,4 +1,4 @@
-"""A few workers that serve one queue: many requests in flight, but never more than so many."""
+"""A queue served by a fixed number of workers, which bounds the requests in flight."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Crew(Generic[T]):
-    """`workers` tasks, each serving one item at a time, oldest first."""
+class WorkerPool(Generic[T]):
+    """`workers` tasks, each of which handles one item at a time, oldest first."""
 
-    def __init__(self, name: str, workers: int, serve: Callable[[T], Awaitable[None]]) -> None:
-        self._name, self._workers, self._serve = name, workers, serve
+    def __init__(self, name: str, workers: int, handle: Callable[[T], Awaitable[None]]) -> None:
+        self._name, self._workers, self._handle = name, workers, handle
         self._queue: deque[T] = deque()
         self._idle: deque[asyncio.Future[None]] = deque()
         self._changed = asyncio.Event()
         self._busy = 0
 
     def __len__(self) -> int:
-        """Items waiting or being served."""
+        """Items that wait or are being handled."""
         return len(self._queue) + self._busy
 
     def put(self, item: T) -> None:
-        """Add an item; a free worker takes it at once."""
+        """Add an item; an idle worker takes it at once."""
         self._queue.append(item)
         while self._idle:
             worker = self._idle.popleft()
@@ -34,14 +34,14 @@ class Crew(Generic[T]):
                 return
 
     async def run(self) -> None:
-        """Serve until cancelled. An exception of `serve` ends the crew: it is a defect, not an answer."""
+        """Work until cancelled. An exception of `handle` is a defect: it ends the pool and is raised."""
         async with asyncio.TaskGroup() as group:
             for number in range(self._workers):
                 group.create_task(self._work(), name=f"{self._name}-{number}")
 
-    async def fewer_than(self, most: int) -> None:
-        """Return when fewer than `most` items wait or are served."""
-        while len(self) >= most:
+    async def wait_below(self, limit: int) -> None:
+        """Wait until fewer than `limit` items wait or are being handled."""
+        while len(self) >= limit:
             self._changed.clear()
             await self._changed.wait()
 
@@ -54,7 +54,7 @@ class Crew(Generic[T]):
             item = self._queue.popleft()
             self._busy += 1
             try:
-                await self._serve(item)
+                await self._handle(item)
             finally:
                 self._busy -= 1
                 self._changed.set()

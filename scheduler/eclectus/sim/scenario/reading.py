@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from eclectus.api.names import API_VERSION
-from eclectus.config.configuration import BYTES_MOST
+from eclectus.config.configuration import MAX_BYTES
 from eclectus.config.configuration import parse as parse_configuration
 from eclectus.config.document import read_yaml
 from eclectus.config.reading import join, nearest, read, read_list, read_mapping
@@ -68,8 +68,8 @@ def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:
 def read_text(path: Path) -> str:
     """The text of a scenario file. Raises SettingsError."""
     try:
-        if path.stat().st_size > BYTES_MOST:
-            raise SettingsError("", f"is larger than {BYTES_MOST} bytes")
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingsError("", f"is larger than {MAX_BYTES} bytes")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError("", f"cannot be read: {error}") from error

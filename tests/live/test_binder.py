@@ -1,4 +1,4 @@
-"""However a bind goes wrong, it ends in the truth."""
+"""Whatever happens to a bind, its answer is correct in the end."""
 
 import asyncio
 
@@ -22,10 +22,10 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, "MARGIN_SECONDS", 0.05)
 
 
-def bind(server, may_bind=lambda: True, seconds=0.2):
+def bind(server, holds_lease=lambda: True, seconds=0.2):
     async def work():
-        async with server.means() as means:
-            return await Binder(means, may_bind, seconds).bind(BIND)
+        async with server.context() as context:
+            return await Binder(context, holds_lease, seconds).bind(BIND)
 
     return asyncio.run(work())
 
@@ -33,35 +33,37 @@ def bind(server, may_bind=lambda: True, seconds=0.2):
 def test_a_bind_carries_the_uid_and_a_time_limit_for_the_server(server, answers):
     server.on(POST, answers.says({}, 201))
     assert bind(server) == BindConfirmed("u", "n1")
-    _, query, body = server.asked[0]
+    _, query, body = server.requests[0]
     assert query == {"timeout": "0.2s"}
     assert body["metadata"]["uid"] == "u"
     assert body["target"]["name"] == "n1"
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500"])
-def test_an_uncertain_bind_that_happened_is_confirmed_by_looking_and_never_sent_again(server, answers, fault):
+def test_an_uncertain_bind_that_happened_is_confirmed_by_reading_the_pod_and_never_repeated(
+    server, answers, fault
+):
     server.on(POST, answers.says({}, 500) if fault == "500" else getattr(answers, fault))
     server.on(GET, answers.says(pod(node="n1")))
     assert bind(server) == BindConfirmed("u", "n1")
     assert server.count(POST) == 1
 
 
-def test_an_uncertain_bind_that_lands_late_is_waited_for(server, answers):
+def test_an_uncertain_bind_that_takes_effect_late_is_confirmed(server, answers):
     server.on(POST, answers.resets)
     server.on(GET, answers.says(pod()), answers.says(pod(node="n1")))
     assert bind(server) == BindConfirmed("u", "n1")
 
 
-def test_an_uncertain_bind_is_refused_only_after_the_servers_time_is_over(server, answers):
+def test_an_uncertain_bind_is_refused_only_after_the_servers_time_limit(server, answers):
     server.on(POST, answers.resets)
     server.on(GET, answers.says(pod()))
     answer = bind(server)
     assert isinstance(answer, BindRefused)
-    assert server.count(GET) == 2  # one look at once, one when nothing can be under way any more
+    assert server.count(GET) == 2  # one at once, one when the request can no longer be under way
 
 
-def test_looking_goes_on_until_it_succeeds(server, answers):
+def test_the_pod_is_read_until_that_succeeds(server, answers):
     server.on(POST, answers.resets)
     server.on(GET, answers.says({}, 503), answers.resets, answers.says({}, 429), answers.says(pod(node="n1")))
     assert bind(server) == BindConfirmed("u", "n1")
@@ -75,26 +77,26 @@ def test_looking_goes_on_until_it_succeeds(server, answers):
         (pod(), BindRefused("u", "n1", "taken")),
         (pod(uid="other", node="n1"), BindRefused("u", "n1", "taken")),
     ],
-    ids=["it was our own", "another was faster", "refused for another reason", "a namesake"],
+    ids=["our own bind", "another bind", "refused for another reason", "a new pod of the same name"],
 )
-def test_a_conflict_is_settled_by_what_the_pod_says(server, answers, found, expected):
+def test_a_conflict_is_settled_by_reading_the_pod(server, answers, found, expected):
     server.on(POST, answers.says({"message": "taken"}, 409))
     server.on(GET, answers.says(found))
     assert bind(server) == expected
 
 
-def test_a_pod_that_is_gone_is_refused(server):
+def test_a_bind_of_a_deleted_pod_is_refused(server):
     assert isinstance(bind(server), BindRefused)
 
 
-def test_a_throttled_bind_waits_as_long_as_the_server_says_and_is_sent_again(server, answers):
+def test_a_throttled_bind_waits_for_retry_after_and_is_sent_again(server, answers):
     server.on(POST, answers.says({}, 429, {"Retry-After": "1"}), answers.says({}, 201))
 
     async def work():
         loop = asyncio.get_running_loop()
-        async with server.means() as means:
+        async with server.context() as context:
             began = loop.time()
-            return await Binder(means, lambda: True, 0.2).bind(BIND), loop.time() - began
+            return await Binder(context, lambda: True, 0.2).bind(BIND), loop.time() - began
 
     answer, took = asyncio.run(work())
     assert answer == BindConfirmed("u", "n1")
@@ -103,18 +105,18 @@ def test_a_throttled_bind_waits_as_long_as_the_server_says_and_is_sent_again(ser
 
 
 def test_nothing_is_sent_without_the_lease(server):
-    assert isinstance(bind(server, may_bind=lambda: False), BindRefused)
-    assert not server.asked
+    assert isinstance(bind(server, holds_lease=lambda: False), BindRefused)
+    assert not server.requests
 
 
-def test_a_bind_that_waits_its_turn_is_given_back_when_the_lease_goes(server, answers):
+def test_a_throttled_bind_is_refused_once_the_lease_is_lost(server, answers):
     leads = iter([True, True])
     server.on(POST, answers.says({}, 429))
-    assert isinstance(bind(server, may_bind=lambda: next(leads, False)), BindRefused)
+    assert isinstance(bind(server, holds_lease=lambda: next(leads, False)), BindRefused)
     assert server.count(POST) == 2
 
 
-def test_an_unreachable_server_gets_a_bind_back_to_the_engine_after_a_while(monkeypatch, server, answers):
+def test_a_bind_that_cannot_be_sent_is_refused_after_a_while(monkeypatch, server, answers):
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.1)
     server.on(POST, answers.says({"message": "busy"}, 429))
     assert bind(server) == BindRefused("u", "n1", "busy")

@@ -1,4 +1,4 @@
-"""The program as a user meets it."""
+"""The program `eclectus` as a user runs it."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def eclectus(*arguments):
     return subprocess.run(run, capture_output=True, text=True, check=False)
 
 
-def test_asking_for_help_loads_nothing_heavy():
+def test_help_imports_no_heavy_packages():
     heavy = "'kubernetes', 'aiohttp', 'prometheus_client'"
     code = f"import sys, eclectus.cli.main; print([m for m in ({heavy}) if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -26,20 +26,20 @@ def test_asking_for_help_loads_nothing_heavy():
 
 
 @pytest.mark.parametrize("command", [command.name for command in COMMANDS])
-def test_every_command_explains_itself(command):
+def test_every_command_has_a_help_text(command):
     result = CliRunner().invoke(program, [command, "--help"])
     assert result.exit_code == 0
     assert len(result.output.splitlines()) > 5
 
 
-def test_a_good_configuration_is_called_good(tmp_path):
+def test_a_valid_configuration_passes_the_check(tmp_path):
     (tmp_path / "c.yaml").write_text(GOOD)
     done = eclectus("check-config", str(tmp_path / "c.yaml"))
     assert (done.returncode, "eclectus" in done.stdout) == (0, True)
 
 
 @pytest.mark.parametrize("command", [["check-config"], ["scheduler", "--config"]])
-def test_a_wrong_configuration_is_named_and_nothing_starts(tmp_path, command):
+def test_an_invalid_configuration_is_reported_and_nothing_starts(tmp_path, command):
     (tmp_path / "c.yaml").write_text(GOOD.replace("schedulerName", "schedularName"))
     done = eclectus(*command, str(tmp_path / "c.yaml"))
     assert done.returncode == 2
@@ -47,7 +47,7 @@ def test_a_wrong_configuration_is_named_and_nothing_starts(tmp_path, command):
     assert "Traceback" not in done.stderr
 
 
-def test_a_kubeconfig_that_is_none_is_named(tmp_path):
+def test_an_invalid_kubeconfig_is_reported(tmp_path):
     (tmp_path / "c.yaml").write_text(GOOD)
     (tmp_path / "k").write_text("kind: Config\n")
     done = eclectus("scheduler", "--config", str(tmp_path / "c.yaml"), "--kubeconfig", str(tmp_path / "k"))

@@ -1,0 +1,252 @@
+"""Settings of the scheduler process, apart from the policies: connection, election, server, signals."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated
+
+from eclectus.model.errors import SettingsError
+from eclectus.model.settings import Setting
+
+
+@dataclass(frozen=True)
+class ClientConnectionSettings:
+    """Limits of the requests to the API server."""
+
+    requests_in_flight: Annotated[
+        int,
+        Setting(
+            "binds in flight at the same time",
+            "64 saturate a single API server; more would only queue there",
+            least=1,
+        ),
+    ] = 64
+    events_in_flight: Annotated[
+        int,
+        Setting(
+            "events in flight at the same time",
+            "few, so that events do not take capacity from binds",
+            least=1,
+        ),
+    ] = 8
+    conditions_in_flight: Annotated[
+        int,
+        Setting(
+            "patches of PodScheduled=False in flight at the same time",
+            "few: people and autoscalers read them, and no bind depends on them",
+            least=1,
+        ),
+    ] = 8
+    request_timeout: Annotated[
+        float,
+        Setting(
+            "time after which an answer counts as lost",
+            "a bind sent by the leader must have ended before another process may lead",
+            unit="s",
+            least=0.1,
+            most=60,
+        ),
+    ] = 5.0
+    events_waiting: Annotated[
+        int,
+        Setting(
+            "events that wait while the API server is busy; more are dropped and counted",
+            "about 1 kB of memory each",
+            least=1,
+        ),
+    ] = 20_000
+
+
+@dataclass(frozen=True)
+class LeaderElection:
+    """Leader election among replicas. The default times are kube-scheduler's."""
+
+    leader_elect: Annotated[
+        bool,
+        Setting(
+            "schedule only while holding the Lease", "two processes that schedule would over-commit nodes"
+        ),
+    ] = True
+    resource_namespace: Annotated[str, Setting("namespace of the Lease")] = "kube-system"
+    resource_name: Annotated[
+        str, Setting("name of the Lease", "not kube-scheduler's, so that both can run in one cluster")
+    ] = "eclectus"
+    lease_duration: Annotated[
+        float,
+        Setting(
+            "time after the last renewal it has observed at which a standby takes over; whole seconds",
+            "kube-scheduler's",
+            unit="s",
+            least=1,
+            most=3600,
+        ),
+    ] = 15.0
+    renew_deadline: Annotated[
+        float,
+        Setting(
+            "time after it sent its last successful renewal at which the leader stops",
+            "less than leaseDuration by a margin, so that there are never two leaders",
+            unit="s",
+            least=0.5,
+            most=3600,
+        ),
+    ] = 10.0
+    retry_period: Annotated[
+        float,
+        Setting("time between two attempts to acquire or renew the Lease", unit="s", least=0.1, most=600),
+    ] = 2.0
+
+    def __post_init__(self) -> None:
+        if self.lease_duration != int(self.lease_duration):
+            raise SettingsError("leaseDuration", "must be whole seconds, as Lease objects store them")
+        if not self.renew_deadline < self.lease_duration:
+            raise SettingsError("renewDeadline", "must be less than leaseDuration")
+        if not self.retry_period * 1.2 < self.renew_deadline:
+            raise SettingsError("retryPeriod", "times 1.2 must be less than renewDeadline")
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """The server of health checks, metrics and learned speeds: plain HTTP, no secrets."""
+
+    address: Annotated[
+        str,
+        Setting(
+            "address to listen on", "loopback, so that nothing is exposed by default; the chart sets 0.0.0.0"
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[
+        int,
+        Setting(
+            "TCP port; with 0 a free one is chosen and logged",
+            "kube-scheduler's port is 10259",
+            least=0,
+            most=65535,
+        ),
+    ] = 10269
+
+
+@dataclass(frozen=True)
+class LoadSignalSettings:
+    """The measured load of nodes, from a Prometheus server. Off unless a URL is given."""
+
+    url: Annotated[
+        str,
+        Setting(
+            "URL of the Prometheus server, such as http://prometheus.monitoring:9090; empty: no load signal"
+        ),
+    ] = ""
+    query: Annotated[
+        str,
+        Setting(
+            "PromQL query for all nodes at once; its values are the share of each node in use, 0 to 1",
+            "the CPU use of each node, from the node exporter",
+        ),
+    ] = '1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[2m]))'
+    node_label: Annotated[str, Setting("label of the samples that identifies the node")] = "instance"
+    node_pattern: Annotated[
+        str,
+        Setting(
+            "regular expression for the label's value; its first group, or all of it, is the node's name",
+            "a name with or without a port",
+        ),
+    ] = r"([^:]+)(?::\d+)?"
+    interval: Annotated[
+        float,
+        Setting(
+            "time between two queries", "shorter bursts of load do not matter", unit="s", least=1, most=3600
+        ),
+    ] = 30.0
+    timeout: Annotated[
+        float,
+        Setting("time limit of a query", "the client has none by default", unit="s", least=0.1),
+    ] = 5.0
+
+    def __post_init__(self) -> None:
+        if self.url and not self.url.startswith(("http://", "https://")):
+            raise SettingsError("url", f"must start with http:// or https://, not {self.url[:80]!r}")
+        try:
+            re.compile(self.node_pattern)
+        except re.error as error:
+            raise SettingsError("nodePattern", f"is not a regular expression: {error}") from None
+
+
+@dataclass(frozen=True)
+class NodeProfilesSettings:
+    """Keeping what is learned in NodeProfile objects, so that it survives restarts."""
+
+    enabled: Annotated[
+        bool, Setting("read NodeProfiles when this process begins to lead, and write what is learned")
+    ] = True
+    interval: Annotated[
+        float,
+        Setting(
+            "time between two rounds of writes",
+            "a crash loses at most a minute of learning",
+            unit="s",
+            least=1,
+        ),
+    ] = 60.0
+    writes_a_round: Annotated[
+        int,
+        Setting(
+            "objects written in one round; the others wait for the next round",
+            "18,000 per hour at most",
+            least=1,
+        ),
+    ] = 300
+
+
+@dataclass(frozen=True)
+class MetricsSettings:
+    """The resolution of the learned speeds at /metrics: three series per group of nodes and class of work."""
+
+    node_group_label: Annotated[
+        str,
+        Setting(
+            "node label whose values are the groups of nodes",
+            "nodes of one type should be equally fast; metrics show where they are not",
+        ),
+    ] = "node.kubernetes.io/instance-type"
+    most_groups: Annotated[
+        int,
+        Setting(
+            "number of groups; beyond it the smallest groups are merged into `other`",
+            "bounds the number of series, even for a label such as the hostname",
+            least=1,
+            most=200,
+        ),
+    ] = 16
+    most_classes: Annotated[
+        int,
+        Setting(
+            "number of classes of work; beyond it those with the fewest samples are merged into `other`",
+            "bounds the number of series, because pods name their classes freely",
+            least=1,
+            most=200,
+        ),
+    ] = 16
+
+    def __post_init__(self) -> None:
+        if not self.node_group_label:
+            raise SettingsError("nodeGroupLabel", "must be a node label, such as topology.kubernetes.io/zone")
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """All settings of the process."""
+
+    client_connection: ClientConnectionSettings = ClientConnectionSettings()
+    leader_election: LeaderElection = LeaderElection()
+    server: ServerSettings = ServerSettings()
+    load_signal: LoadSignalSettings = LoadSignalSettings()
+    node_profiles: NodeProfilesSettings = NodeProfilesSettings()
+    metrics: MetricsSettings = MetricsSettings()
+
+    def __post_init__(self) -> None:
+        election = self.leader_election
+        gap = election.lease_duration - election.renew_deadline
+        if election.leader_elect and self.client_connection.request_timeout > gap:
+            problem = f"must be at most leaseDuration - renewDeadline = {gap:g}s, or two leaders could bind"
+            raise SettingsError("clientConnection.requestTimeout", problem)

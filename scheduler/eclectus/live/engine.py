@@ -1,0 +1,41 @@
+"""What the scheduler process needs from an engine. `eclectus.engine.engine.Engine` is the implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from eclectus.engine.counters import QueueCounts
+from eclectus.framework import LearnedCell
+from eclectus.model.commands import Command
+from eclectus.model.events import Event
+from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
+
+
+class SteppingEngine(Protocol):
+    """The part of an engine that the loop calls."""
+
+    def step(self, events: Sequence[Event], now: float) -> list[Command]:
+        """Apply the events and return the commands that follow; `now` in seconds since the epoch."""
+
+    def next_step_at(self) -> float | None:
+        """When to step even without events, on the clock of `now`; None: not before the next event."""
+
+
+class Engine(SteppingEngine, Protocol):
+    """An engine with the counts and the learned state that the process publishes."""
+
+    def queue_counts(self) -> QueueCounts:
+        """How many pods are in each queue, and what the engine has counted."""
+
+    def learned_cells(self) -> Sequence[LearnedCell]:
+        """Every learned rate, by node and class of work."""
+
+    def learned_nodes(self) -> Iterator[LearnedNode]:
+        """What is learned of each node, in the form that NodeProfile objects store."""
+
+    def learned_load(self, now: float) -> LearnedLoad | None:
+        """How busy the cluster is; None while the learner does not know."""
+
+    def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
+        """Names of the node groups (values of `label`, at most `most`), and what is learned of each."""

@@ -1,0 +1,129 @@
+"""The parts of a scheduler process, constructed and connected.
+
+    API server -> reflectors -> inbox -> loop (engine) -> outbox -> API server
+                                  ^                         |
+                                  +---- answers to binds ---+
+
+The elector decides whether anything is written. Node profiles, probe load and the load signal exchange
+what is learned or measured of nodes.
+"""
+
+from __future__ import annotations
+
+import socket
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from eclectus.config.process_settings import ClientConnectionSettings, LeaderElection, ProcessSettings
+from eclectus.kubeclient.client import ObjectClient
+from eclectus.kubeclient.clock import Clock
+from eclectus.kubeclient.election import ElectionSettings
+from eclectus.kubeclient.elector import Elector
+from eclectus.live.context import Context
+from eclectus.live.engine import Engine
+from eclectus.live.inbox import Inbox
+from eclectus.live.learned.load_signal import LoadSignal
+from eclectus.live.learned.node_profiles import NodeProfiles
+from eclectus.live.learned.probe_load import ProbeLoad
+from eclectus.live.loop import Loop, StepObserver
+from eclectus.live.metrics.learned import LearnedCollector
+from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus.live.pod_latency import PodLatency
+from eclectus.live.watch.reflector import Reflector
+from eclectus.live.watch.watched import WatchedNodes, WatchedPods
+from eclectus.live.write.binder import Binder
+from eclectus.live.write.conditions import Conditions
+from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.outbox import Outbox
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Everything between an engine and an API server. Nothing runs yet."""
+
+    inbox: Inbox
+    reflectors: tuple[Reflector, ...]
+    outbox: Outbox
+    loop: Loop
+    elector: Elector
+    node_profiles: NodeProfiles
+    probe_load: ProbeLoad
+    load_signal: LoadSignal | None  # None: no URL is configured
+
+
+def build(
+    engine: Engine,
+    is_ours: Callable[[str], bool],
+    settings: ProcessSettings,
+    context: Context,
+    observers: Sequence[StepObserver],
+) -> Parts:
+    """The parts for one engine. `is_ours`: whether a schedulerName is one of ours."""
+    host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(is_ours)
+    _register_collectors(engine, settings, context, clock)
+    elector = Elector(
+        ObjectClient(context.client),
+        f"{host}_{uuid.uuid4()}",
+        _election_settings(settings.leader_election),
+        context.rng,
+        context.metrics.leader.set,
+    )
+    holds_lease, profiles = elector.holds_lease, settings.node_profiles
+    outbox = _outbox(settings.client_connection, context, inbox, pods, holds_lease)
+    latency = PodLatency(is_ours, context.metrics.sli_seconds)
+    return Parts(
+        inbox=inbox,
+        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in (WatchedNodes(), pods)),
+        outbox=outbox,
+        loop=Loop(
+            engine,
+            inbox,
+            outbox,
+            clock.now,
+            step_seconds=context.metrics.step_seconds,
+            observers=[latency.observe_step, *observers],
+        ),
+        elector=elector,
+        node_profiles=NodeProfiles(context, inbox, engine.learned_nodes, holds_lease, profiles),
+        probe_load=ProbeLoad(context, engine.learned_load, clock.now, holds_lease, profiles.interval),
+        load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
+        if settings.load_signal.url
+        else None,
+    )
+
+
+def _election_settings(settings: LeaderElection) -> ElectionSettings:
+    return ElectionSettings(
+        settings.resource_namespace,
+        settings.resource_name,
+        settings.lease_duration,
+        settings.renew_deadline,
+        settings.retry_period,
+        settings.leader_elect,
+    )
+
+
+def _register_collectors(engine: Engine, settings: ProcessSettings, context: Context, clock: Clock) -> None:
+    """Metrics that are read from the engine at each scrape."""
+    registry = context.metrics.registry
+    registry.register(QueueCountsCollector(engine.queue_counts))
+    registry.register(LearnedCollector(engine.learned_summary, clock.now, settings.metrics))
+
+
+def _outbox(
+    connection: ClientConnectionSettings,
+    context: Context,
+    inbox: Inbox,
+    pods: WatchedPods,
+    holds_lease: Callable[[], bool],
+) -> Outbox:
+    reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
+    return Outbox(
+        Binder(context, holds_lease, connection.request_timeout),
+        Conditions(context, pods.condition_states.get, holds_lease, connection),
+        EventRecorder(context, reporting_instance, connection),
+        inbox,
+        in_flight=connection.requests_in_flight,
+        metrics=context.metrics,
+    )
