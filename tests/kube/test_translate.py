@@ -57,7 +57,7 @@ def test_a_probe_has_the_notional_requests_of_its_annotation() -> None:
     assert task(
         labels={RUN_ID_LABEL: "7"}, annotations={ROOM_ANNOTATION: '{"cpu": 2}'}
     ).notional_requests == (("cpu", 2000),)
-    assert task(labels={RUN_ID_LABEL: "7"}).stands_for == ()
+    assert task(labels={RUN_ID_LABEL: "7"}).notional_requests == ()
 
 
 def test_the_room_annotation_of_any_other_pod_is_ignored() -> None:

@@ -68,9 +68,9 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
     server.on("GET /x", guard)
 
     async def work():
-        async with server.means() as means:
-            means.client._credentials = from_configuration(Endpoint(""), configuration)
-            await means.client.get("/x")
+        async with server.context() as context:
+            context.client._credentials = from_configuration(Endpoint(""), configuration)
+            await context.client.get("/x")
 
     asyncio.run(work())
     assert seen == ["Bearer old", "Bearer new"]

@@ -45,8 +45,8 @@ class LeaseServer:
 
 @asynccontextmanager
 async def electing(server, identity="me"):
-    async with server.means() as means:
-        elector = Elector(ObjectClient(means.client), identity, TIMES, means.rng)
+    async with server.context() as context:
+        elector = Elector(ObjectClient(context.client), identity, TIMES, context.rng)
         task = asyncio.create_task(elector.run())
         try:
             yield elector
@@ -136,8 +136,8 @@ def test_resigning_frees_the_lease_for_a_standby_at_once(server, until):
 
 def test_without_election_one_always_leads(server):
     async def work():
-        async with server.means() as means:
-            elector = Elector(ObjectClient(means.client), "me", replace(TIMES, enabled=False), means.rng)
+        async with server.context() as context:
+            elector = Elector(ObjectClient(context.client), "me", replace(TIMES, enabled=False), context.rng)
             await elector.resign()
             return elector.holds_lease(), elector.leading.is_set()
 

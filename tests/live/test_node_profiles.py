@@ -114,10 +114,10 @@ async def test_a_missing_object_is_created_and_owned_by_its_node(server, answers
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
-    server.on(f"POST {PATH}", answers.says({}, 201))
+    server.on(f"POST {NODE_PROFILES_PATH}", answers.says({}, 201))
     async with profiles(server, [KNOWN]) as (node_profiles, _, context), writing(node_profiles):
         await until(lambda: writes(context) == 1)
-    (created,) = [body for what, _, body in server.requests if what == f"POST {PATH}"]
+    (created,) = [body for what, _, body in server.requests if what == f"POST {NODE_PROFILES_PATH}"]
     assert created["metadata"]["ownerReferences"][0]["uid"] == "u1"
 
 
@@ -128,7 +128,7 @@ async def test_an_object_that_another_process_creates_at_the_same_time_is_writte
     server.on(LIST, answers.says(page()))
     server.on(patch("n1"), answers.says(*GONE), answers.says({}))
     server.on("GET /api/v1/nodes/n1", answers.says({"metadata": {"uid": "u1"}}))
-    server.on(f"POST {PATH}", answers.says({"message": "already exists"}, 409))
+    server.on(f"POST {NODE_PROFILES_PATH}", answers.says({"message": "already exists"}, 409))
     async with profiles(server, [KNOWN]) as (node_profiles, _, context), writing(node_profiles):
         await until(lambda: writes(context) == 1)
     assert writes(context, "failed") == 0

@@ -1,16 +1,18 @@
 """The engine's counts at /metrics."""
 
-from eclectus.engine.counters import QueueCounts
+from eclectus.engine.counters import Counters, QueueCounts
 from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus.live.metrics.queue_counts import Counters, QueueCountsCollector
 
-COUNTS = {"attempts:scheduled:eclectus": 3, "incoming:active:PodAdd": 5, "faults": 1}
-CENSUS = QueueCounts(1, 2, 3, 4, node_queues=5, binding=6, nodes=7, classes=8, counts=COUNTS)
+COUNTERS = Counters()
+COUNTERS.attempts["scheduled", "eclectus"] = 3
+COUNTERS.incoming["active", "PodAdd"] = 5
+COUNTS = QueueCounts(1, 2, 3, 4, node_queues=5, binding=6, nodes=7, classes=8, counters=COUNTERS)
 
 
 def test_the_engines_counts_have_kube_schedulers_shapes():
     metrics = Metrics()
-    metrics.registry.register(QueueCountsCollector(lambda: CENSUS))
+    metrics.registry.register(QueueCountsCollector(lambda: COUNTS))
     text = metrics.expose().decode()
     for line in (
         'eclectus_pending_pods{queue="backoff"} 2.0',
