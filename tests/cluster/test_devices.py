@@ -37,7 +37,7 @@ def equipped(name: str, milli: int) -> Node:
 
 def filled(free: list[int]) -> Devices:
     devices = Devices(1)
-    devices.free = np.array([free], dtype=float)
+    devices._free = np.array([free], dtype=float)
     return devices
 
 

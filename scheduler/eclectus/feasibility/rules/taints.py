@@ -29,7 +29,7 @@ def by_taint_set(cluster: Cluster, rows: Rows, verdict: Callable[[Taints], float
     """`verdict` of each row's taints, shape [len(rows)], asked once a distinct set."""
     sets = cluster.taint_set[rows]
     verdicts = np.zeros(len(cluster.taint_sets))
-    for index in np.flatnonzero(np.bincount(sets)):
+    for index in np.flatnonzero(np.bincount(sets)).tolist():
         verdicts[index] = verdict(cluster.taint_sets[index])
     return verdicts[sets]
 
