@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 MOST = 2**53 - 1
-"""The largest amount counted exactly (core/cluster.py keeps amounts as float64): 8 PiB less one byte."""
+"""The largest amount counted exactly (cluster/resources.py keeps amounts as float64): 8 PiB less one byte."""
 
 _FORM = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?")
 _LONGEST = 64  # characters; a longer text is an attack or an accident, never an amount

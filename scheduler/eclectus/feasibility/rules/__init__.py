@@ -1,1 +1,1 @@
-"""One Kubernetes Filter per file, and the table of all."""
+"""The filters, one per file, with the names and the words of kube-scheduler's plugins; table.py lists them."""

@@ -1,4 +1,4 @@
-"""What a rule is: a question about a pod's spec that nodes answer with yes or no."""
+"""What a rule is: a filter that says of each node whether it can run a pod with a given spec."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Rule:
     `asks(spec)` is true, so that a plain pod costs nothing.
     """
 
-    plugin: str  # kube-scheduler's name for it
-    reason: str  # the words of its refusal, as autoscalers parse them
+    plugin: str  # name of kube-scheduler's plugin
+    reason: str  # kube-scheduler's words for its refusal, which autoscalers parse
     applies: Callable[[Spec], bool]
     holds: Callable[[Cluster, Spec, Rows], Mask]
-    after_room: bool = False  # whether kube-scheduler asks it only where there is room: matters for messages
+    after_room: bool = False  # whether kube-scheduler runs it after NodeResourcesFit: matters for messages
