@@ -1,1 +1,1 @@
-"""The filters, one per file, with the names and the words of kube-scheduler's plugins; table.py lists them."""
+"""The filters, one per file, with kube-scheduler's plugin names and words; table.py lists them."""

@@ -19,8 +19,8 @@ Mask = NDArray[np.bool_]
 class Rule:
     """One filter of kube-scheduler.
 
-    `holds(cluster, spec, rows)` answers for each of `rows`, shape [len(rows)]. It is asked only where
-    `asks(spec)` is true, so that a plain pod costs nothing.
+    `holds(cluster, spec, rows)` is true for the rows that pass, shape [len(rows)]. It is called only
+    if `applies(spec)`, so that a rule costs nothing for pods that do not use its feature.
     """
 
     plugin: str  # name of kube-scheduler's plugin
