@@ -38,7 +38,7 @@ SPECS = (
 )
 PODS = (
     *(Task(str(i), "n", "p", spec=spec) for i, spec in enumerate(SPECS)),
-    Task("guard", "n", "p", anti_affinity_terms=(TERM,)),
+    Task("term", "n", "p", anti_affinity_terms=(TERM,)),
     Task("grown", "n", "p", spec=SPECS[0], held=(("cpu", 5),)),
 )
 NAMES = [f"n{i}" for i in range(9)]

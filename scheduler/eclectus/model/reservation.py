@@ -32,7 +32,7 @@ class Reservation:
         self.profile = first.profile  # of all its tasks
         self.tasks = tasks  # not started yet, in order; never empty while it is in any queue
         self.rows = rows  # in whose queues it is; a row drawn twice is here twice
-        self.since = since  # seconds on the shell's clock, when it was enqueued
+        self.since = since  # when it was enqueued, seconds on the caller's clock
         self.sticky = sticky  # keeps its place in a queue until all its tasks have started
         self.is_tentative = is_tentative  # its task counts as tentative on its node; only with one of each
 
