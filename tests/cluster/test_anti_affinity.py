@@ -1,4 +1,4 @@
-"""Residents' anti-affinity, one example at a time: which pods a guard means, and which rows it closes."""
+"""Anti-affinity of pods on nodes, by examples: which pods a term matches, and which rows it excludes."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from small_clusters import cluster_of, node, runs_on
 
 @dataclass
 class Neighbours:
-    """Two zones; a resident in the first keeps pods labelled app=web away."""
+    """Two zones; a pod in the first keeps pods labelled app=web away."""
 
-    guard = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("shop",))
+    term = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("shop",))
 
     def __post_init__(self) -> None:
         self.cluster = cluster_of(
             node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b"), node("none")
         )
-        self.resident = Task("u", "shop", "p", anti_affinity_terms=(self.guard,), labels=(("app", "web"),))
-        self.cluster.hold(self.cluster.rows["a1"], self.resident)
+        self.pod = Task("u", "shop", "p", anti_affinity_terms=(self.term,), labels=(("app", "web"),))
+        self.cluster.hold(self.cluster.rows["a1"], self.pod)
 
-    def open_to(self, namespace: str, **labels: str) -> set[str]:
+    def fits(self, namespace: str, **labels: str) -> set[str]:
         matched = self.cluster.anti_affinity.matching(namespace, tuple(sorted(labels.items())))
         return runs_on(self.cluster, Spec(matched_terms=matched))
 
 
-def test_a_guarded_domain_is_closed_to_matching_pods_alone() -> None:
+def test_a_domain_is_excluded_for_matching_pods_only() -> None:
     world = Neighbours()
     everywhere = {"a1", "a2", "b1", "none"}
-    assert world.open_to("shop", app="web") == {"b1", "none"}
-    assert world.open_to("shop", app="db") == everywhere
-    assert world.open_to("bank", app="web") == everywhere
-    world.cluster.release(world.cluster.rows["a1"], world.resident)
-    assert world.open_to("shop", app="web") == everywhere
+    assert world.fits("shop", app="web") == {"b1", "none"}
+    assert world.fits("shop", app="db") == everywhere
+    assert world.fits("bank", app="web") == everywhere
+    world.cluster.release(world.cluster.rows["a1"], world.pod)
+    assert world.fits("shop", app="web") == everywhere
 
 
-def test_a_class_hears_of_guards_on_other_nodes_of_the_domain() -> None:
+def test_a_class_follows_terms_on_other_nodes_of_the_domain() -> None:
     world = Neighbours()
-    task_class = TaskClass(world.cluster, Spec(matched_terms=(world.guard,)), "w")
+    task_class = TaskClass(world.cluster, Spec(matched_terms=(world.term,)), "w")
     a2 = world.cluster.rows["a2"]
     assert not task_class.fits_now[a2]
-    world.cluster.release(world.cluster.rows["a1"], world.resident)
+    world.cluster.release(world.cluster.rows["a1"], world.pod)
     task_class.refresh()
     assert task_class.fits_now[a2]
-    world.cluster.hold(world.cluster.rows["a1"], world.resident)
+    world.cluster.hold(world.cluster.rows["a1"], world.pod)
     task_class.refresh()
     assert not task_class.fits_now[a2]
-    world.cluster.set_node(node("a1", zone="b"))  # the resident's node moves to the other zone
+    world.cluster.set_node(node("a1", zone="b"))  # the pod's node moves to the other zone
     task_class.refresh()
     assert set(task_class.fits_now_rows) == {a2, world.cluster.rows["none"]}
 
@@ -68,14 +68,14 @@ def test_a_class_hears_of_guards_on_other_nodes_of_the_domain() -> None:
         (Requirement("app", "DoesNotExist"), {"app": "web"}, False),
     ],
 )
-def test_which_pods_a_guard_means(requirement: Requirement, labels: dict[str, str], matches: bool) -> None:
+def test_which_pods_a_term_matches(requirement: Requirement, labels: dict[str, str], matches: bool) -> None:
     cluster = cluster_of(node("a"))
-    guard = AntiAffinityTerm("zone", (requirement,))
-    cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(guard,)))
-    assert cluster.anti_affinity.matching("any", tuple(labels.items())) == ((guard,) if matches else ())
+    term = AntiAffinityTerm("zone", (requirement,))
+    cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(term,)))
+    assert cluster.anti_affinity.matching("any", tuple(labels.items())) == ((term,) if matches else ())
 
 
-def test_arrivals_count_kinds_of_guards_and_not_residents() -> None:
+def test_the_generation_counts_distinct_terms_and_not_pods() -> None:
     cluster = cluster_of(node("a"))
     tasks = [Task(str(i), "n", "p", anti_affinity_terms=(AntiAffinityTerm("zone"),)) for i in range(3)]
     for task in tasks:

@@ -1,4 +1,4 @@
-"""Load that nobody has asked room for lengthens the wait for a node, and nothing else."""
+"""Background load, which no pod has requested, lengthens the wait for a node and changes nothing else."""
 
 import pytest
 
@@ -9,40 +9,40 @@ from worlds import World, small_world
 
 
 def two_nodes(**settings: object) -> World:
-    """One core each; both run a resident and have a line of one."""
+    """One core each; both run a pod and have one in their queue."""
     policy = Rosella(replan=False, **settings)  # type: ignore[arg-type]
     world = small_world(make_engine(policy, ExactSpeeds({})), nodes=2, cpu=1)
     world.add(*(make_task(f"t{at}", created=at) for at in range(4)))
     return world
 
 
-def line_lengths(world: World) -> list[int]:
+def queue_lengths(world: World) -> list[int]:
     return [len(world.engine._state.node_queues.by_row.get(row, ())) for row in range(2)]
 
 
-def test_background_load_beyond_what_is_asked_for_lengthens_the_wait() -> None:
+def test_load_beyond_the_requests_lengthens_the_wait() -> None:
     world = small_world(make_engine(Rosella(replan=False), ExactSpeeds({})), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.75),)))
     assert world.engine._state.cluster.background_free[:2].tolist() == [0.25, 1.0]
     world.add(*(make_task(f"t{at}", created=at) for at in range(13)))
-    assert line_lengths(world) == [1, 4]
+    assert queue_lengths(world) == [1, 4]
 
 
 @pytest.mark.parametrize("compare", ["wait", "sed"])
-def test_load_that_pods_have_asked_for_is_no_background(compare: str) -> None:
+def test_load_within_the_requests_is_no_background_load(compare: str) -> None:
     world = two_nodes(compare=compare)
     world.step(LoadSeen((("n0", 1.0), ("n1", 1.0))))
     assert world.engine._state.cluster.background_free[:2].tolist() == [1.0, 1.0]
 
 
-def test_a_node_that_is_named_no_more_has_none() -> None:
+def test_a_node_that_is_no_longer_named_has_none() -> None:
     world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.5), ("gone", 0.5))))
     world.step(LoadSeen(()))
     assert world.engine._state.cluster.background_free[:2].tolist() == [1.0, 1.0]
 
 
-def test_noise_re_ranks_nobody() -> None:
+def test_small_changes_are_ignored() -> None:
     world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.5),)))
     before = world.engine._state.cluster.usage.head
@@ -50,14 +50,14 @@ def test_noise_re_ranks_nobody() -> None:
     assert world.engine._state.cluster.usage.head == before
 
 
-def test_a_node_however_busy_is_waited_for() -> None:
+def test_tasks_wait_even_for_a_fully_busy_node() -> None:
     world = small_world(make_engine(Rosella(replan=False)), nodes=1, cpu=1)
     world.step(LoadSeen((("n0", 1.0),)))
     world.add(make_task("a"), make_task("b", created=1))
-    assert (world.node_of("a"), line_lengths(world)[0]) == ("n0", 1)
+    assert (world.node_of("a"), queue_lengths(world)[0]) == ("n0", 1)
 
 
-def test_a_row_that_is_used_again_begins_without_load() -> None:
+def test_a_reused_row_starts_without_load() -> None:
     world = small_world(make_engine(Rosella()), nodes=2, cpu=4)
     world.step(LoadSeen((("n0", 0.5),)))
     world.drop_node("n0")

@@ -1,4 +1,4 @@
-"""Shared devices: a share fits one device, whole ones are untouched, and what was taken is given back."""
+"""Shared devices: a share fits on one device, whole devices are unused, and what was taken is given back."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ MILLI = st.integers(1, 35).map(lambda tenths: 100 * tenths)
 
 
 def sharing(name: str, milli: int, **fields: object) -> Task:
-    """A pod that asks for so many thousandths of devices and nothing else."""
+    """A pod that requests `milli` thousandths of devices and nothing else."""
     return make_task(name, spec=Spec(requests=(("gpu-milli", milli),)), **fields)  # type: ignore[arg-type]
 
 
-def equipped(name: str, milli: int) -> Node:
+def node_with(name: str, milli: int) -> Node:
     node = make_node(name)
     return replace(node, allocatable=tuple(sorted((*node.allocatable, ("gpu-milli", milli)))))
 
 
 def filled(free: list[int]) -> Devices:
     devices = Devices(1)
-    devices.free = np.array([free], dtype=float)
+    devices._free = np.array([free], dtype=float)
     return devices
 
 
 def packs(free: list[int], milli: int) -> bool:
-    """Tried out, every device for every part: whole ones of 1000, then the rest."""
+    """By brute force, every device for every part: whole devices of 1000, then the rest."""
     parts = [1000] * (milli // 1000) + ([milli % 1000] if milli % 1000 else [])
     return any(
         all(left >= part for left, part in zip(order, parts, strict=False))
@@ -52,7 +52,7 @@ def packs(free: list[int], milli: int) -> bool:
 
 
 @given(FREE, MILLI)
-def test_there_is_room_just_when_some_devices_admit_the_task(free: list[int], milli: int) -> None:
+def test_there_is_room_if_and_only_if_some_devices_admit_the_task(free: list[int], milli: int) -> None:
     devices = filled(free)
     room = bool(devices.has_room(np.array([0]), milli)[0])
     assert room == packs(free, milli)
@@ -60,7 +60,7 @@ def test_there_is_room_just_when_some_devices_admit_the_task(free: list[int], mi
         assert devices.admits(0, milli, devices.choose(0, milli, rng)) == room
 
 
-def test_a_share_takes_the_fullest_device_that_has_room_and_whole_ones_the_untouched() -> None:
+def test_a_share_takes_the_fullest_device_with_room_and_whole_devices_are_unused_ones() -> None:
     devices = filled([1000, 200, 600, 1000])
     assert devices.choose(0, 300) == (2,)
     assert devices.choose(0, 200) == (1,)
@@ -69,7 +69,7 @@ def test_a_share_takes_the_fullest_device_that_has_room_and_whole_ones_the_untou
     assert devices.choose(0, 1500) == (0, 2)
 
 
-def test_chance_takes_any_device_that_has_room() -> None:
+def test_a_random_choice_takes_any_device_with_room() -> None:
     devices, rng = filled([1000, 200, 600, 1000]), Random(1)
     assert {devices.choose(0, 300, rng) for _ in range(50)} == {(0,), (2,), (3,)}
     assert {devices.choose(0, 1000, rng) for _ in range(50)} == {(0,), (3,)}
@@ -77,13 +77,13 @@ def test_chance_takes_any_device_that_has_room() -> None:
 
 @pytest.mark.parametrize("devices", [(), (1,), (0, 0), (0, 1), (0, 4), (-1, 2), (0, 2, 3)])
 def test_devices_that_do_not_fit_are_not_admitted(devices: tuple[int, ...]) -> None:
-    page = filled([1000, 200, 600, 1000])
-    assert page.admits(0, 1500, (0, 2))
-    assert not page.admits(0, 1500, devices)
+    free_devices = filled([1000, 200, 600, 1000])
+    assert free_devices.admits(0, 1500, (0, 2))
+    assert not free_devices.admits(0, 1500, devices)
 
 
-def test_a_task_gives_back_the_very_devices_it_took() -> None:
-    cluster = make_cluster(equipped("n", 2000))
+def test_a_task_gives_back_the_devices_it_took() -> None:
+    cluster = make_cluster(node_with("n", 2000))
     cluster.hold(0, sharing("named", 400, devices=(1,)))
     cluster.hold(0, sharing("unnamed", 300))
     assert free(cluster) == [1000, 300]
@@ -94,29 +94,29 @@ def test_a_task_gives_back_the_very_devices_it_took() -> None:
     assert free(cluster) == [400, 1000]
 
 
-def test_tasks_without_devices_leave_them_alone() -> None:
-    cluster = make_cluster(equipped("n", 1000))
+def test_tasks_without_devices_change_nothing() -> None:
+    cluster = make_cluster(node_with("n", 1000))
     cluster.hold(0, make_task("plain"))
     cluster.release(0, make_task("plain"))
     assert free(cluster) == [1000]
     assert make_cluster(make_node("n")).devices is None
 
 
-def test_a_node_may_lose_its_devices_and_get_them_back_while_they_are_held() -> None:
-    cluster = make_cluster(equipped("n", 2500))
+def test_a_node_can_lose_devices_and_get_them_back_while_they_are_held() -> None:
+    cluster = make_cluster(node_with("n", 2500))
     assert free(cluster) == [1000, 1000, 500]
     cluster.hold(0, sharing("a", 1200))
     cluster.set_node(make_node("n"))
     assert free(cluster) == [-1000, 0, -200]
-    cluster.set_node(equipped("n", 2500))
+    cluster.set_node(node_with("n", 2500))
     assert free(cluster) == [0, 1000, 300]
     cluster.release(0, sharing("a", 1200))
     cluster.drop_node("n")
     assert free(cluster) == [0, 0, 0]
 
 
-def test_what_the_api_server_says_is_counted_even_where_there_is_no_room() -> None:
-    cluster = make_cluster(equipped("n", 1000))
+def test_what_the_api_server_reports_counts_even_without_room() -> None:
+    cluster = make_cluster(node_with("n", 1000))
     for name in ("a", "b"):
         cluster.hold(0, sharing(name, 700))
     cluster.hold(0, sharing("far", 100, devices=(2,)))
@@ -127,10 +127,10 @@ def test_what_the_api_server_says_is_counted_even_where_there_is_no_room() -> No
     assert free(cluster) == [1000, 0, 0]
 
 
-def test_rows_that_come_later_have_devices_too() -> None:
+def test_new_rows_have_devices_too() -> None:
     cluster = Cluster(rows=1)
     for at in range(3):
-        cluster.set_node(equipped(f"n{at}", 1000 * at))
+        cluster.set_node(node_with(f"n{at}", 1000 * at))
     assert cluster.devices is not None
     assert cluster.devices.free[:3].tolist() == [[0, 0], [1000, 0], [1000, 1000]]
 
@@ -144,33 +144,33 @@ def free(cluster: Cluster) -> list[float]:
 
 
 class Named(PlacePolicy):
-    """Answers with the devices it was made with."""
+    """Places every task on row 0, with the devices given."""
 
     def __init__(self, *devices: int) -> None:
         self._devices = devices
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
-            is_open = view.task_class(task).fits_now_count
-            yield Place(task, 0, self._devices) if is_open else Unschedulable(task)
+            fits = view.task_class(task).fits_now_count
+            yield Place(task, 0, self._devices) if fits else Unschedulable(task)
 
 
-def test_shares_fill_a_device_before_they_break_another() -> None:
-    world = World(make_engine(Uniform(devices="fullest")), equipped("n", 3000))
+def test_shares_fill_a_device_before_they_use_another() -> None:
+    world = World(make_engine(Uniform(devices="fullest")), node_with("n", 3000))
     world.add(*(sharing(f"t{at}", 400) for at in range(3)), sharing("w", 1000))
     assert [bind.devices for bind in world.binds] == [(0,), (0,), (1,), (2,)]
 
 
-def test_random_placement_draws_devices_too() -> None:
-    world = World(make_engine(Uniform()), equipped("n", 4000))
+def test_random_placement_draws_devices() -> None:
+    world = World(make_engine(Uniform()), node_with("n", 4000))
     world.add(*(sharing(f"t{at}", 100) for at in range(12)))
     drawn = [bind.devices for bind in world.binds]
     assert set(drawn) == {(0,), (1,), (2,), (3,)}
     assert free(world.engine._state.cluster) == [1000 - 100 * drawn.count((at,)) for at in range(4)]
 
 
-def test_a_share_waits_although_there_is_enough_in_all_and_is_told_so() -> None:
-    world = World(make_engine(Named()), equipped("n", 2000))
+def test_a_share_waits_although_the_total_is_enough_and_its_message_says_so() -> None:
+    world = World(make_engine(Named()), node_with("n", 2000))
     world.add(sharing("a", 600), sharing("b", 600), sharing("c", 500))
     world.sleep(2)
     assert world.node_of("c") == ""
@@ -181,8 +181,8 @@ def test_a_share_waits_although_there_is_enough_in_all_and_is_told_so() -> None:
     assert world.binds[-1].devices == (1,)
 
 
-def test_the_policy_says_which_device_and_that_is_what_is_given_back() -> None:
-    world = World(make_engine(Named(2)), equipped("n", 3000))
+def test_the_device_that_the_policy_chose_is_given_back() -> None:
+    world = World(make_engine(Named(2)), node_with("n", 3000))
     world.add(sharing("a", 600), sharing("b", 300))
     assert [bind.devices for bind in world.binds] == [(2,), (2,)]
     assert free(world.engine._state.cluster) == [1000, 1000, 100]
@@ -191,15 +191,15 @@ def test_the_policy_says_which_device_and_that_is_what_is_given_back() -> None:
 
 
 def test_a_refused_bind_gives_its_devices_back() -> None:
-    world = World(make_engine(Named(1)), equipped("n", 2000))
+    world = World(make_engine(Named(1)), node_with("n", 2000))
     world.refuse = lambda bind: "no"
     world.add(sharing("a", 600))
     assert free(world.engine._state.cluster) == [1000, 1000]
 
 
 @pytest.mark.parametrize("devices", [(1,), (7,), (0, 1)])
-def test_a_policy_that_names_devices_without_room_has_erred(devices: tuple[int, ...]) -> None:
-    world = World(make_engine(Named(*devices)), equipped("n", 2000))
+def test_a_policy_that_chooses_devices_without_room_is_a_fault(devices: tuple[int, ...]) -> None:
+    world = World(make_engine(Named(*devices)), node_with("n", 2000))
     world.put(replace(sharing("held", 900, devices=(1,)), node="n", profile="other"))
     world.add(sharing("a", 600))
     assert world.placed() == {"held": "n"}
@@ -207,33 +207,33 @@ def test_a_policy_that_names_devices_without_room_has_erred(devices: tuple[int, 
 
 
 @pytest.mark.parametrize("devices", [None, [0], ("0",), 0])
-def test_what_are_no_devices_is_a_fault_too(devices: Any) -> None:
+def test_a_value_that_is_no_tuple_of_devices_is_a_fault(devices: Any) -> None:
     policy = Named()
     policy._devices = devices
-    world = World(make_engine(policy), equipped("n", 2000))
+    world = World(make_engine(policy), node_with("n", 2000))
     world.add(sharing("a", 600))
     assert world.faults[0].message == f"{devices!r} are no devices for default/a"
 
 
-def test_a_policy_may_not_give_devices_to_who_asks_for_none() -> None:
+def test_a_policy_must_not_give_devices_to_a_task_that_requests_none() -> None:
     world = World(make_engine(Named(0)), make_node("n"))
     world.add(make_task("a"))
     assert "have no room" in world.faults[0].message
 
 
-def test_a_restart_counts_the_devices_that_the_pods_name() -> None:
-    world = World(make_engine(Named()), equipped("n", 2000))
-    residents = [sharing("a", 300, devices=(1,)), sharing("b", 700, devices=(1,)), sharing("c", 100)]
-    for task in residents:
+def test_after_a_restart_the_devices_that_pods_name_are_counted() -> None:
+    world = World(make_engine(Named()), node_with("n", 2000))
+    pods = [sharing("a", 300, devices=(1,)), sharing("b", 700, devices=(1,)), sharing("c", 100)]
+    for task in pods:
         world.put(replace(task, node="n"))
     assert free(world.engine._state.cluster) == [900, 0]
     world.put(replace(sharing("a", 300, devices=(0,)), node="n"))
     assert free(world.engine._state.cluster) == [600, 300]
 
 
-def test_devices_come_back_with_a_node_that_was_away() -> None:
-    world = World(make_engine(Named(1)), equipped("n", 2000))
+def test_devices_come_back_with_a_node_that_was_gone() -> None:
+    world = World(make_engine(Named(1)), node_with("n", 2000))
     world.add(sharing("a", 600))
     world.drop_node("n")
-    world.put_node(equipped("n", 2000))
+    world.put_node(node_with("n", 2000))
     assert free(world.engine._state.cluster) == [1000, 400]

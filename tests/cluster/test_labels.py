@@ -1,4 +1,4 @@
-"""Label columns: opened on the first question, worn out by passing values, opened afresh."""
+"""Label columns: made when first asked for, dropped when they have too many codes, made again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Node, Requirement, Spec, Term
 
 
-def test_a_column_opens_with_what_nodes_carry_already() -> None:
+def test_a_new_column_has_the_labels_of_all_nodes() -> None:
     columns = LabelColumns(3)
     columns.set_labels(0, (("zone", "a"),))
     columns.set_labels(2, (("zone", "b"), ("x", "")))
@@ -20,17 +20,17 @@ def test_a_column_opens_with_what_nodes_carry_already() -> None:
     assert columns.column("never").tolist() == [ABSENT] * 3
 
 
-def test_values_that_pass_wear_a_column_out_and_it_opens_afresh() -> None:
+def test_a_column_with_too_many_codes_is_made_again() -> None:
     columns = LabelColumns(2)
     columns.column("boot")
     for i in range(100):
         columns.set_labels(0, (("boot", f"id-{i}"),))
-        assert len(columns.codes("boot")) <= 6  # twice the rows, and what came since the last look
+        assert len(columns.codes("boot")) <= 6  # twice the rows, and those since the last call
     column, codes = columns.column("boot"), columns.codes("boot")
     assert column.tolist() == [codes["id-99"], ABSENT]
 
 
-def test_a_rule_stays_right_while_columns_wear_out() -> None:
+def test_a_rule_stays_correct_while_columns_are_dropped() -> None:
     cluster = Cluster(rows=1)
     spec = Spec(affinity=(Term((Requirement("boot", "In", ("id-42",)),)),))
     cluster.set_node(Node("n", (("pods", 1),), (("boot", "id-x"),)))
@@ -47,18 +47,18 @@ LABELS = st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["", "1", 
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.one_of(st.none(), LABELS), st.booleans()), max_size=40))
-def test_columns_agree_with_the_labels_they_were_given(
+def test_columns_agree_with_the_labels_of_their_rows(
     steps: list[tuple[int, dict[str, str] | None, bool]],
 ) -> None:
     columns, rows = LabelColumns(3), [{}, {}, {}]  # type: ignore[var-annotated]
-    for row, labels, look in steps:
+    for row, labels, is_read in steps:
         if labels is None:
             columns.clear_row(row)
         else:
             columns.set_labels(row, tuple(sorted(labels.items())))
         rows[row] = labels or {}
-        if look:
+        if is_read:
             for key in ("a", "b"):
                 texts = {code: text for text, code in columns.codes(key).items()}
                 read = [texts.get(code) for code in columns.column(key).tolist()]
-                assert read == [worn.get(key) for worn in rows]
+                assert read == [carried.get(key) for carried in rows]

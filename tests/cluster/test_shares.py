@@ -1,4 +1,4 @@
-"""What the engine keeps account of for policies that ask: what groups hold, and what is left of jobs."""
+"""What the engine counts for policies that need it: what groups hold, and the work left of jobs."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def share(world: World, group: str) -> float:
     return usage.dominant_share(group)
 
 
-# -- usage -----------------------------------------------------------------------------------------
+# -- shares ----------------------------------------------------------------------------------------
 
 
-def test_what_nobody_asks_for_is_not_kept() -> None:
+def test_nothing_is_counted_without_a_policy_that_needs_it() -> None:
     state = make_engine(LeastAllocated())._state
     assert (state.view._shares, state.job_work) == ({}, None)
 
 
-def test_a_group_holds_what_its_pods_hold_whoever_placed_them() -> None:
+def test_pods_of_every_scheduler_count_for_their_group() -> None:
     world = world_of(DominantShare())
     world.add(make_task("a", cpu=2, memory=8))
     world.add(make_task("foreign", cpu=1, profile="other", node="n"))
@@ -56,14 +56,14 @@ def test_a_group_holds_what_its_pods_hold_whoever_placed_them() -> None:
     assert (held(world, "default"), share(world, "default")) == ({}, 0.0)
 
 
-def test_a_refused_bind_gives_its_room_back() -> None:
+def test_a_refused_bind_is_no_longer_counted() -> None:
     world = world_of(DominantShare())
     world.refuse = lambda bind: "conflict"
     world.add(make_task("a"))
     assert held(world, "default") == {}
 
 
-def test_a_pod_counts_for_the_group_it_was_counted_for_though_its_labels_change() -> None:
+def test_a_pod_stays_in_its_group_when_its_labels_change() -> None:
     world = world_of(DominantShare(by="label", label="team"))
     world.add(make_task("a", labels=(("team", "x"),)))
     world.put(make_task("a", labels=(("team", "y"),), node="n"))
@@ -72,7 +72,7 @@ def test_a_pod_counts_for_the_group_it_was_counted_for_though_its_labels_change(
     assert held(world, "x") == {}
 
 
-def test_a_share_is_of_what_all_nodes_offer_now() -> None:
+def test_a_share_is_of_the_present_total_of_all_nodes() -> None:
     world = world_of(DominantShare(), make_node("n0", cpu=4), make_node("n1", cpu=12))
     world.add(make_task("a", cpu=4))
     assert share(world, "default") == 4 / 16
@@ -80,15 +80,15 @@ def test_a_share_is_of_what_all_nodes_offer_now() -> None:
     assert share(world, "default") == (1.0 if world.node_of("a") == "n0" else 4 / 12)
 
 
-def test_what_no_node_offers_any_more_counts_for_nothing() -> None:
+def test_a_resource_that_no_node_offers_any_more_is_left_out() -> None:
     world = world_of(DominantShare(), make_node("n0", gpus=1), make_node("n1"))
     world.add(make_task("a", cpu=0, gpus=1))
     assert share(world, "default") == 1.0
     world.drop_node("n0")
-    assert share(world, "default") == 1 / 110  # its pod place alone
+    assert share(world, "default") == 1 / 110  # its share of `pods`
 
 
-def test_an_order_whose_groups_fail_is_told_so_and_stops_nobody() -> None:
+def test_an_order_whose_grouping_fails_is_a_fault_and_stops_no_other() -> None:
     class Broken(FifoOrder):
         @property
         def counted_by(self) -> Callable[[Task], str]:
@@ -102,7 +102,7 @@ def test_an_order_whose_groups_fail_is_told_so_and_stops_nobody() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) -> None:
+def test_shares_are_always_the_sum_over_the_pods_on_nodes(seed: int) -> None:
     order = DominantShare(by="job")
     engine = make_engine(LeastAllocated(), order=order)
     Story(engine, seed).live(120)
@@ -112,26 +112,26 @@ def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) 
         group = expected.setdefault(order.group(task), {})
         for name, amount in (*task.holding, ("pods", 1)):
             group[name] = group.get(name, 0) + amount
-    usage = state.view.shares(order)
-    assert {name: {k: v for k, v in usage.held(name).items() if v} for name in usage._held} == expected
+    shares = state.view.shares(order)
+    assert {name: {k: v for k, v in shares.held(name).items() if v} for name in shares._held} == expected
 
 
 # -- work left ---------------------------------------------------------------------------------------
 
 
 class Asked(LeastWorkLeft):
-    """Remembers what it saw at each turn."""
+    """Remembers what it saw whenever it was asked."""
 
     def __init__(self) -> None:
         object.__setattr__(self, "seen", [])
 
-    def queues_in_order(self, view: Any, lanes: Any) -> Iterator[Any]:
-        for lane in super().queues_in_order(view, lanes):
-            self.seen.append((lane.head.name, view.work_left(lane.head)))
-            yield lane
+    def queues_in_order(self, view: Any, queues: Any) -> Iterator[Any]:
+        for queue in super().queues_in_order(view, queues):
+            self.seen.append((queue.head.name, view.work_left(queue.head)))
+            yield queue
 
 
-def test_work_left_falls_as_pods_of_the_job_begin_and_rises_again_when_a_bind_is_refused() -> None:
+def test_work_left_falls_when_pods_of_the_job_start_and_rises_when_a_bind_is_refused() -> None:
     order = Asked()
     world = world_of(order, make_node(cpu=2))
     world.refuse = lambda bind: "conflict" if bind.name == "t1" and len(world.binds) == 2 else ""
@@ -143,22 +143,22 @@ def test_work_left_falls_as_pods_of_the_job_begin_and_rises_again_when_a_bind_is
 @pytest.mark.parametrize(
     ("said", "left"),
     [
-        ([(1, 20.0), (2, 12.0)], 12.0),  # the youngest pod knows best
-        ([(2, 12.0), (1, 20.0)], 12.0),  # in whatever order they are seen
+        ([(1, 20.0), (2, 12.0)], 12.0),  # that of the youngest pod
+        ([(2, 12.0), (1, 20.0)], 12.0),  # in any order
         ([(1, 20.0), (1, 20.0), (5, 20.0)], 20.0),  # pods of one template
         ([(1, 1.0), (1, 2.0)], 2.0),  # two lost at once
-        ([(1, None), (1, None)], 6.0),  # nothing but estimates
-        ([(1, 20.0), (2, None)], 20.0),  # the figure covers it
+        ([(1, None), (1, None)], 6.0),  # estimates only
+        ([(1, 20.0), (2, None)], 20.0),  # the figure includes the pod without one
     ],
 )
-def test_the_figure_that_counts(said: list[tuple[float, float | None]], left: float) -> None:
+def test_which_figure_of_the_jobs_pods_counts(said: list[tuple[float, float | None]], left: float) -> None:
     work = JobWork()
     for at, (created, figure) in enumerate(said):
         work.appear(make_task(f"t{at}", job="j", created=created, estimate=3.0, job_work=figure))
     assert work.left(make_task("t0", job="j")) == left
 
 
-def test_a_figure_heard_again_does_not_undo_what_has_begun() -> None:
+def test_a_repeated_figure_does_not_undo_what_has_started() -> None:
     work = JobWork()
     first, second = (
         make_task(n, job="j", estimate=3.0, job_work=20.0, created=t) for n, t in (("a", 1), ("b", 9))
@@ -169,14 +169,14 @@ def test_a_figure_heard_again_does_not_undo_what_has_begun() -> None:
     assert work.left(second) == 17.0
 
 
-def test_of_a_job_of_which_nothing_is_known_there_is_no_end() -> None:
+def test_a_job_without_estimates_has_infinite_work_left() -> None:
     work = JobWork()
     work.appear(make_task("a", job="j"))
     assert work.left(make_task("a", job="j")) == inf
     assert work.left(make_task("stranger")) == inf
 
 
-def test_a_pod_that_is_adopted_leaves_the_job_it_came_with() -> None:
+def test_a_pod_that_changes_its_job_leaves_the_one_before() -> None:
     world = world_of(LeastWorkLeft(), make_node(cpu=0))
     world.add(make_task("a", job="j", estimate=3.0))
     world.put(make_task("a", job="k", estimate=3.0))
@@ -185,7 +185,7 @@ def test_a_pod_that_is_adopted_leaves_the_job_it_came_with() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_through_all_that_may_happen_accounts_are_of_pending_pods_alone(seed: int) -> None:
+def test_work_left_is_always_counted_for_pending_pods_only(seed: int) -> None:
     engine = make_engine(LeastAllocated(), order=LeastWorkLeft())
     Story(engine, seed).live(120)
     state = engine._state

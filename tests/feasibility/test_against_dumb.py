@@ -1,7 +1,7 @@
-"""Each vectorised rule against a deliberately dumb twin: one node, one loop, the words of the documentation.
+"""Each vectorised rule against a reference for one node, written from the words of the documentation.
 
-The twin knows nothing of label codes, taint sets or overflows. It is written from Kubernetes' pages
-on assigning pods to nodes, on taints and tolerations, and on the API's own field descriptions.
+The reference has no label codes, taint sets or overflow. It follows Kubernetes' pages on assigning pods to
+nodes and on taints and tolerations, and the field descriptions of the API.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from eclectus.model.objects import (
     Toleration,
 )
 
-# -- the twin --------------------------------------------------------------------------------------
+# -- reference ------------------------------------------------------------------------------------
 
 
 def number(text: str) -> int | None:
@@ -41,31 +41,33 @@ def number(text: str) -> int | None:
     return value if -(2**63) <= value < 2**63 else None
 
 
-def label_line(line: Requirement, labels: dict[str, str]) -> bool:
-    there = line.key in labels
-    if line.op in ("Exists", "DoesNotExist"):
-        return there is (line.op == "Exists")
-    if line.op in ("In", "NotIn"):
-        return (there and labels[line.key] in line.values) is (line.op == "In")
-    mine = number(labels[line.key]) if there else None
-    bound = number(line.values[0]) if len(line.values) == 1 else None
+def label_holds(requirement: Requirement, labels: dict[str, str]) -> bool:
+    there = requirement.key in labels
+    if requirement.op in ("Exists", "DoesNotExist"):
+        return there is (requirement.op == "Exists")
+    if requirement.op in ("In", "NotIn"):
+        return (there and labels[requirement.key] in requirement.values) is (requirement.op == "In")
+    mine = number(labels[requirement.key]) if there else None
+    bound = number(requirement.values[0]) if len(requirement.values) == 1 else None
     if mine is None or bound is None:
         return False
-    return mine > bound if line.op == "Gt" else mine < bound
+    return mine > bound if requirement.op == "Gt" else mine < bound
 
 
-def field_line(line: Requirement, node: Node) -> bool:
-    if line.key != "metadata.name" or len(line.values) != 1:
+def field_holds(requirement: Requirement, node: Node) -> bool:
+    if requirement.key != "metadata.name" or len(requirement.values) != 1:
         return False
-    return {"In": node.name == line.values[0], "NotIn": node.name != line.values[0]}.get(line.op, False)
+    return {"In": node.name == requirement.values[0], "NotIn": node.name != requirement.values[0]}.get(
+        requirement.op, False
+    )
 
 
 def term_true(term: Term, node: Node) -> bool:
     if not term.expressions and not term.fields:
         return False
     labels = dict(node.labels)
-    return all(label_line(line, labels) for line in term.expressions) and all(
-        field_line(line, node) for line in term.fields
+    return all(label_holds(each, labels) for each in term.expressions) and all(
+        field_holds(each, node) for each in term.fields
     )
 
 
@@ -115,21 +117,21 @@ def ports_true(spec: Spec, held: list[HostPort]) -> bool:
     return True
 
 
-def softness_of(spec: Spec, node: Node) -> float:
-    unwelcome = sum(
+def preference_score_of(spec: Spec, node: Node) -> float:
+    not_tolerated = sum(
         1
         for taint in node.taints
         if taint.effect == "PreferNoSchedule" and not any(tolerates(t, taint) for t in spec.tolerations)
     )
-    taint_part = 1 / (1 + unwelcome)
-    total = sum(wish.weight for wish in spec.preferences)
+    taint_part = 1 / (1 + not_tolerated)
+    total = sum(each.weight for each in spec.preferences)
     if not total:
         return taint_part
-    met = sum(wish.weight for wish in spec.preferences if term_true(wish.term, node))
+    met = sum(each.weight for each in spec.preferences if term_true(each.term, node))
     return (3 * taint_part + 2 * met / total) / 5
 
 
-# -- random worlds ---------------------------------------------------------------------------------
+# -- random clusters -------------------------------------------------------------------------------
 
 KEYS = st.sampled_from(["zone", "nic", "kernel"])
 VALUES = st.sampled_from(["", "z1", "z2", "5", "-3", "+7", "007", "1_0", "8", "9" * 19])
@@ -145,7 +147,7 @@ def requirements(draw: st.DrawFn) -> Requirement:
     return Requirement(draw(KEYS), op, tuple(draw(st.lists(VALUES, min_size=1, max_size=most))))
 
 
-FIELD_LINES = st.builds(
+FIELD_REQUIREMENTS = st.builds(
     Requirement,
     st.sampled_from(["metadata.name", "metadata.name", "metadata.uid"]),
     st.sampled_from(["In", "NotIn", "Exists"]),
@@ -154,7 +156,7 @@ FIELD_LINES = st.builds(
 TERMS = st.builds(
     Term,
     st.lists(requirements(), max_size=2).map(tuple),
-    st.lists(FIELD_LINES, max_size=1).map(tuple),
+    st.lists(FIELD_REQUIREMENTS, max_size=1).map(tuple),
 )
 TAINTS = st.builds(Taint, TAINT_KEYS, VALUES, EFFECTS)
 TOLERATIONS = st.builds(
@@ -203,7 +205,7 @@ def build(world: list[Node]) -> Cluster:
 
 
 def answers(rule: Rule, cluster: Cluster, spec: Spec, world: list[Node]) -> list[bool]:
-    """The rule's answers in the order of `world`; a rule that does not ask says yes."""
+    """The rule's answers in the order of `world`; true where the rule does not apply."""
     if not rule.applies(spec):
         return [True] * len(world)
     rows = np.array([cluster.rows[node.name] for node in world])
@@ -235,10 +237,10 @@ def test_names(world: list[Node], spec: Spec) -> None:
 
 
 @given(nodes(), SPECS, st.lists(st.tuples(st.integers(0, 3), PORTS), max_size=5))
-def test_ports(world: list[Node], spec: Spec, residents: list[tuple[int, HostPort]]) -> None:
+def test_ports(world: list[Node], spec: Spec, pods: list[tuple[int, HostPort]]) -> None:
     cluster = build(world)
     held: list[list[HostPort]] = [[] for _ in world]
-    for at, port in residents:
+    for at, port in pods:
         held[at % len(world)].append(port)
         cluster.hold(
             cluster.rows[world[at % len(world)].name], Task("u", "n", "p", spec=Spec(host_ports=(port,)))
@@ -247,10 +249,10 @@ def test_ports(world: list[Node], spec: Spec, residents: list[tuple[int, HostPor
 
 
 @given(nodes(), SPECS)
-def test_wishes(world: list[Node], spec: Spec) -> None:
+def test_preferences(world: list[Node], spec: Spec) -> None:
     cluster = build(world)
     got = preference_scores(cluster, spec, np.array([cluster.rows[node.name] for node in world]))
-    np.testing.assert_allclose(got, [softness_of(spec, node) for node in world], rtol=1e-12)
+    np.testing.assert_allclose(got, [preference_score_of(spec, node) for node in world], rtol=1e-12)
     assert np.all((got >= 0) & (got <= 1))
 
 

@@ -1,4 +1,4 @@
-"""The words of refusal, letter by letter: autoscalers parse them."""
+"""The FitError message, byte for byte: autoscalers parse it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_three_equal_nodes(spec: Spec, words: str) -> None:
     assert message(cluster_of(3), spec) == f"0/3 nodes are available: {words}"
 
 
-def test_names_that_contradict_each_other_are_refused_before_any_node() -> None:
+def test_contradicting_names_are_refused_before_any_node() -> None:
     both = Term(
         fields=(Requirement("metadata.name", "In", ("n0",)), Requirement("metadata.name", "In", ("n1",)))
     )
@@ -89,7 +89,7 @@ def test_ports_come_before_room() -> None:
     )
 
 
-def test_a_node_counts_under_every_resource_it_is_short_of() -> None:
+def test_a_node_counts_under_every_resource_that_is_short() -> None:
     cluster = cluster_of(2)
     for row in (0, 1):
         for uid in ("u", "v"):
@@ -99,7 +99,7 @@ def test_a_node_counts_under_every_resource_it_is_short_of() -> None:
     )
 
 
-def test_room_meant_for_others_is_no_room() -> None:
+def test_tentative_room_of_others_is_taken() -> None:
     cluster = cluster_of(1)
     cluster.add_tentative(0, (("memory", 1000),))
     assert (
@@ -107,11 +107,11 @@ def test_room_meant_for_others_is_no_room() -> None:
     )
 
 
-def test_guards_of_residents_come_after_room() -> None:
-    guard = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
+def test_anti_affinity_of_pods_on_nodes_comes_after_room() -> None:
+    term = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
     cluster = cluster_of(3, labels=(("zone", "z"),))
-    cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(guard,), spec=Spec(requests=(("cpu", 4000),))))
-    assert message(cluster, Spec(matched_terms=(guard,), requests=(("cpu", 1),))) == (
+    cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(term,), spec=Spec(requests=(("cpu", 4000),))))
+    assert message(cluster, Spec(matched_terms=(term,), requests=(("cpu", 1),))) == (
         "0/3 nodes are available: 1 Insufficient cpu, "
         "2 node(s) didn't satisfy existing pods anti-affinity rules."
     )
@@ -138,5 +138,5 @@ def test_parts_are_sorted_as_strings_and_each_node_counts_once_under_its_first_r
     )
 
 
-def test_where_nothing_refuses_nothing_is_blamed() -> None:
+def test_without_a_refusal_no_reason_is_named() -> None:
     assert message(cluster_of(1), Spec()) == "0/1 nodes are available:"

@@ -1,4 +1,4 @@
-"""A class that is kept up to date says the same as one made afresh, whatever has happened meanwhile."""
+"""A class that is kept up to date equals one made afresh, whatever has happened meanwhile."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from eclectus.model.objects import (
     Toleration,
 )
 
-GUARD = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
+TERM = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
 ZONE = Term((Requirement("zone", "In", ("z1",)),))
 SPECS = (
     Spec(requests=(("cpu", 2),)),
     Spec(requests=(("cpu", 1), ("memory", 3)), affinity=(ZONE, Term((Requirement("nic", "Gt", ("3",)),)))),
     Spec(requests=(("example.com/late", 1),), tolerations=(Toleration("t", "Exists"),)),
     Spec(host_ports=(HostPort(80),), preferences=(Preference(1, ZONE),)),
-    Spec(matched_terms=(GUARD,), long_running=True),
+    Spec(matched_terms=(TERM,), long_running=True),
     Spec(requests=(("gpu-milli", 400),)),
     Spec(requests=(("cpu", 1), ("gpu-milli", 2000))),
 )
-RESIDENTS = (
+PODS = (
     *(Task(str(i), "n", "p", spec=spec) for i, spec in enumerate(SPECS)),
-    Task("guard", "n", "p", anti_affinity_terms=(GUARD,)),
+    Task("term", "n", "p", anti_affinity_terms=(TERM,)),
     Task("grown", "n", "p", spec=SPECS[0], held=(("cpu", 5),)),
 )
 NAMES = [f"n{i}" for i in range(9)]
@@ -60,7 +60,7 @@ NODES = st.builds(
 
 
 class KeepsUp(RuleBasedStateMachine):
-    """Nodes and residents come and go; classes refresh now and then; the journals forget."""
+    """Nodes and pods come and go; classes refresh now and then; change logs are truncated."""
 
     @initialize()
     def start(self) -> None:
@@ -68,7 +68,7 @@ class KeepsUp(RuleBasedStateMachine):
         self.classes: dict[Spec, TaskClass] = {}
         self.held: list[tuple[str, Task]] = []
         self.serial = 0
-        self.meant: list[tuple[str, Any]] = []
+        self.tentative: list[tuple[str, Any]] = []
 
     @rule(node=NODES)
     def a_node_comes_or_changes(self, node: Node) -> None:
@@ -82,15 +82,15 @@ class KeepsUp(RuleBasedStateMachine):
         for where, task in self.held:
             if where == name:
                 self.cluster.release(row, task)
-        for where, amounts in self.meant:
+        for where, amounts in self.tentative:
             if where == name:
                 self.cluster.add_tentative(row, amounts, -1)
         self.held = [pair for pair in self.held if pair[0] != name]
-        self.meant = [pair for pair in self.meant if pair[0] != name]
+        self.tentative = [pair for pair in self.tentative if pair[0] != name]
         self.cluster.drop_node(name)
 
     @precondition(lambda self: self.cluster.rows)
-    @rule(data=st.data(), task=st.sampled_from(RESIDENTS))
+    @rule(data=st.data(), task=st.sampled_from(PODS))
     def a_pod_takes_room(self, data: st.DataObject, task: Task) -> None:
         name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
         task = replace(task, uid=str(self.serial))
@@ -106,30 +106,30 @@ class KeepsUp(RuleBasedStateMachine):
 
     @precondition(lambda self: self.cluster.rows)
     @rule(data=st.data(), amounts=st.sampled_from([SPECS[0].requests, SPECS[1].requests]))
-    def a_pod_is_meant_for_a_node(self, data: st.DataObject, amounts: Any) -> None:
+    def a_pod_waits_for_a_node(self, data: st.DataObject, amounts: Any) -> None:
         name = data.draw(st.sampled_from(sorted(self.cluster.rows)))
         self.cluster.add_tentative(self.cluster.rows[name], amounts)
-        self.meant.append((name, amounts))
+        self.tentative.append((name, amounts))
 
-    @precondition(lambda self: self.meant)
+    @precondition(lambda self: self.tentative)
     @rule()
-    def a_plan_is_dropped(self) -> None:
-        name, amounts = self.meant.pop()
+    def a_pod_no_longer_waits(self) -> None:
+        name, amounts = self.tentative.pop()
         self.cluster.add_tentative(self.cluster.rows[name], amounts, -1)
 
     @rule(keep=st.integers(0, 2))
-    def journals_forget(self, keep: int) -> None:
+    def change_logs_are_truncated(self, keep: int) -> None:
         self.cluster.shape.truncate(keep)
         self.cluster.usage.truncate(keep)
 
     @rule(spec=st.sampled_from(SPECS))
-    def a_class_is_asked(self, spec: Spec) -> None:
+    def a_class_is_refreshed(self, spec: Spec) -> None:
         kept = self.classes.setdefault(spec, TaskClass(self.cluster, spec, "w"))
         kept.refresh()
         self.compare(kept)
 
     @invariant()
-    def journals_stay_readable(self) -> None:
+    def change_logs_stay_readable(self) -> None:
         assert self.cluster.shape.since(self.cluster.shape.head) is not None
 
     def compare(self, kept: TaskClass) -> None:

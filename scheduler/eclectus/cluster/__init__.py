@@ -1,1 +1,1 @@
-"""The nodes of a cluster as arrays, and what is held on them, updated by deltas."""
+"""The nodes of a cluster as arrays, and what pods hold on them, updated row by row."""

@@ -1,9 +1,9 @@
-"""Residents' required anti-affinity: whom they keep away, and from which rows.
+"""Required anti-affinity of pods already on nodes: which pods it keeps away, and from which rows.
 
-Kubernetes calls it the symmetry of anti-affinity: a pod must not land in the topology domain of a
-resident that has said "not beside pods like this one". Such terms are few and shared by all replicas
-of a workload, so they are kept by kind; a waiting pod carries the kinds it matches in its spec
-(`Spec.shunned`), and pods that match none (nearly all) cost nothing.
+Kubernetes calls this the symmetry of anti-affinity: a pod must not be placed in the topology domain of an
+existing pod whose anti-affinity term matches it. Terms are few and shared by all replicas of a workload, so
+they are kept once each. A pending pod carries the terms that match it in its spec (`Spec.matched_terms`);
+pods that match none, nearly all, cost nothing.
 """
 
 from __future__ import annotations
@@ -14,59 +14,62 @@ from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement
 
 
 class AntiAffinityTerms:
-    """Every kind of guard that some resident holds, and on which rows."""
+    """Every distinct anti-affinity term of the pods on nodes, and the rows of these pods."""
 
     def __init__(self) -> None:
-        self._rows: dict[AntiAffinityTerm, dict[int, int]] = {}  # guard -> row -> residents
-        self._terms_by_namespace: dict[
-            str | None, dict[AntiAffinityTerm, None]
-        ] = {}  # namespace, or None for all -> its guards
-        self.generation = 0  # grows when a kind appears: whoever matched pods before must match them again
+        self._rows: dict[AntiAffinityTerm, dict[int, int]] = {}  # term -> row -> pods
+        # namespace (None: all namespaces) -> the terms that apply to its pods; a dict as an ordered set
+        self._terms_by_namespace: dict[str | None, dict[AntiAffinityTerm, None]] = {}
+        # Grows when a term appears: pending pods must be matched again. Written here only.
+        self.generation = 0
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def rows(self, guard: AntiAffinityTerm) -> Collection[int]:
-        """Rows of the residents that hold this guard."""
-        return self._rows.get(guard, {}).keys()
+    def rows(self, term: AntiAffinityTerm) -> Collection[int]:
+        """Rows of the pods that have this term."""
+        return self._rows.get(term, {}).keys()
 
-    def hold(self, guard: AntiAffinityTerm, row: int) -> None:
-        """A resident on this row holds the guard."""
-        if guard not in self._rows:
-            self._rows[guard] = {}
+    def hold(self, term: AntiAffinityTerm, row: int) -> None:
+        """A pod with this term has come to the row."""
+        if term not in self._rows:
+            self._rows[term] = {}
             self.generation += 1
-            for namespace in guard.namespaces or (None,):
-                self._terms_by_namespace.setdefault(namespace, {})[guard] = None
-        holders = self._rows[guard]
-        holders[row] = holders.get(row, 0) + 1
+            for namespace in term.namespaces or (None,):
+                self._terms_by_namespace.setdefault(namespace, {})[term] = None
+        pods = self._rows[term]
+        pods[row] = pods.get(row, 0) + 1
 
-    def release(self, guard: AntiAffinityTerm, row: int) -> None:
-        """One resident less holds it there."""
-        holders = self._rows[guard]
-        holders[row] -= 1
-        if not holders[row]:
-            del holders[row]
-        if not holders:
-            del self._rows[guard]
-            self._forget(guard)
+    def release(self, term: AntiAffinityTerm, row: int) -> None:
+        """A pod with this term has left the row."""
+        pods = self._rows[term]
+        pods[row] -= 1
+        if not pods[row]:
+            del pods[row]
+        if not pods:
+            del self._rows[term]
+            self._forget(term)
 
     def matching(self, namespace: str, labels: Pairs) -> tuple[AntiAffinityTerm, ...]:
-        """The kinds that keep a pod of this namespace and these labels away, in a fixed order."""
+        """The terms that keep away a pod with this namespace and these labels, in a fixed order."""
         if not self._terms_by_namespace:
             return ()
-        watching = {**self._terms_by_namespace.get(namespace, {}), **self._terms_by_namespace.get(None, {})}
-        worn = dict(labels)
-        return tuple(sorted((guard for guard in watching if _matches(guard, worn)), key=repr))
+        terms = {
+            **self._terms_by_namespace.get(namespace, {}),
+            **self._terms_by_namespace.get(None, {}),
+        }
+        pod_labels = dict(labels)
+        return tuple(sorted((term for term in terms if _matches(term, pod_labels)), key=repr))
 
-    def _forget(self, guard: AntiAffinityTerm) -> None:
-        for namespace in guard.namespaces or (None,):
-            del self._terms_by_namespace[namespace][guard]
+    def _forget(self, term: AntiAffinityTerm) -> None:
+        for namespace in term.namespaces or (None,):
+            del self._terms_by_namespace[namespace][term]
             if not self._terms_by_namespace[namespace]:
                 del self._terms_by_namespace[namespace]
 
 
-def _matches(guard: AntiAffinityTerm, labels: dict[str, str]) -> bool:
-    return all(_holds(requirement, labels.get(requirement.key)) for requirement in guard.selector)
+def _matches(term: AntiAffinityTerm, labels: dict[str, str]) -> bool:
+    return all(_holds(requirement, labels.get(requirement.key)) for requirement in term.selector)
 
 
 def _holds(requirement: Requirement, value: str | None) -> bool:
@@ -80,4 +83,4 @@ def _holds(requirement: Requirement, value: str | None) -> bool:
         case "DoesNotExist":
             return value is None
         case "Gt" | "Lt":
-            raise AssertionError(f"pod labels are never compared as numbers: {requirement}")
+            raise AssertionError(f"a selector on pod labels has no operators on numbers: {requirement}")

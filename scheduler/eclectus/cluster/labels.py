@@ -1,10 +1,13 @@
-"""Node labels as columns of small integers: a rule compares numbers, all nodes at once."""
+"""Node labels as columns of small integers: a rule compares numbers, for all nodes at once."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.cluster.scalars import read_only
 from eclectus.model.objects import Pairs
 
 ABSENT = -1
@@ -15,8 +18,8 @@ Codes = NDArray[np.int32]
 class LabelColumns:
     """One column per label key in use: value codes over rows, `ABSENT` where a node lacks the key.
 
-    Columns are opened on the first question about a key, not on the first sight of it: nodes carry
-    dozens of labels, rules ask about a handful, and `kubernetes.io/hostname` alone has N values.
+    A column is made when a key is asked for, not when it is first seen: nodes carry dozens of labels, rules
+    ask for a handful, and `kubernetes.io/hostname` alone has N values.
     """
 
     def __init__(self, rows: int) -> None:
@@ -26,13 +29,13 @@ class LabelColumns:
         self._codes: dict[str, dict[str, int]] = {}
 
     def column(self, key: str) -> Codes:
-        """Value codes of `key` over all rows, shape [rows]."""
+        """Value codes of `key` over all rows, shape [rows], read-only."""
         if key not in self._columns:
             self._add_column(key)
-        return self._columns[key]
+        return read_only(self._columns[key])
 
-    def codes(self, key: str) -> dict[str, int]:
-        """Value -> code of `key`; values that no node carries are missing."""
+    def codes(self, key: str) -> Mapping[str, int]:
+        """Value -> code of `key`; a value that no node carries may be missing."""
         if key not in self._columns:
             self._add_column(key)
         return self._codes[key]
@@ -52,7 +55,7 @@ class LabelColumns:
             column[row] = ABSENT
 
     def grow_rows(self, rows: int) -> None:
-        """Make room for `rows` rows."""
+        """There are `rows` rows now."""
         self._rows = rows
         for key, old in self._columns.items():
             new = np.full(rows, ABSENT, dtype=np.int32)
@@ -69,7 +72,10 @@ class LabelColumns:
                     column[row] = self._code(key, value)
 
     def _drop_oversized_columns(self) -> None:
-        """Close columns whose codes outnumber what nodes can carry; the next question opens them afresh."""
+        """Drop columns with more codes than twice the rows; they are made again when next asked for.
+
+        Codes are never removed one by one, so values that come and go would grow a column without bound.
+        """
         for key in [key for key, codes in self._codes.items() if len(codes) > 2 * self._rows]:
             del self._columns[key], self._codes[key]
 

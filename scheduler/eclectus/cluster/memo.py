@@ -1,22 +1,22 @@
-"""What is reckoned once a key and then kept: a dict that fills itself."""
+"""A dict that computes a missing value once and keeps it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-MAX_KEYS = 10_000  # a cluster has a few hundred kinds of pods; this bounds a hostile one
+MAX_KEYS = 10_000  # a cluster has a few hundred kinds of pods; this bounds the memory if each pod differs
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """`reckoned[key]` is `reckon(key)`, until it is cleared."""
+    """`memo[key]` is `compute(key)`, computed once until `clear`; cleared when it holds MAX_KEYS keys."""
 
-    def __init__(self, reckon: Callable[[K], V]) -> None:
+    def __init__(self, compute: Callable[[K], V]) -> None:
         super().__init__()
-        self._compute = reckon
+        self._compute = compute
 
     def __missing__(self, key: K) -> V:
         value = self._compute(key)

@@ -1,60 +1,65 @@
-"""The cluster as arrays: N rows of nodes, changed in place, row by row. What they hold is in books.py.
+"""The cluster as arrays: N rows of nodes, changed in place, row by row; amounts are in resources.py.
 
-Rows are reused when nodes go; names map to rows.
+Names map to rows. The row of a removed node is used again for the next new one.
 
-Two journals tell what changed: `shape` (allocatable, labels, taints, cordon) and `usage` (what is
-held or meant for a node, and how fast it is known to be).
+Two change logs tell which rows have changed: `shape` (allocatable, labels, taints, unschedulable) and `usage`
+(what is held or tentative on a node, and its background load).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eclectus.cluster.anti_affinity import AntiAffinityTerms
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.labels import ABSENT, LabelColumns
-from eclectus.cluster.resources import ResourceTable
+from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
+from eclectus.cluster.scalars import read_only
 from eclectus.model.objects import DEVICE_MILLI, HostPort, Node, Taint, Task, amount_of
 
-MIN_LOAD_CHANGE = 0.05  # of a node: what measured load must have changed by to count
-MAX_BACKGROUND = 0.95  # of a node: however busy it is, its line moves on
+MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
+MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
 
 
 class Cluster(ResourceTable):
-    """All nodes and all that is held on them.
+    """All nodes and all that pods hold on them.
 
-    Arrays beside those of the books (read them, do not write them): `idle` [rows], the share of the
-    node that load nobody has asked room for leaves, 0..1; `present`, `cordoned` [rows];
-    `taint_set` [rows], an index into `taint_sets`.
+    Read-only arrays beside those of `ResourceTable`: `background_free` [rows], the share of the node that
+    load beyond the requests of its pods leaves free, 0..1; `present`, `cordoned` [rows]; `taint_set` [rows],
+    an index into `taint_sets`. They are replaced when rows are added.
     """
 
     def __init__(self, rows: int = 64) -> None:
         super().__init__(rows)
-        self.rows: dict[str, int] = {}
-        self.names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._names: list[str] = []
+        self._taint_sets: list[tuple[Taint, ...]] = [()]
+        self._port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)
+        self.rows: Mapping[str, int] = self._rows  # node name -> row
+        self.names: Sequence[str] = self._names  # row -> node name, "" where there is no node
+        self.taint_sets: Sequence[tuple[Taint, ...]] = self._taint_sets
+        self.port_rows: Mapping[HostPort, Mapping[int, int]] = self._port_rows  # port -> row -> pods
         self.labels = LabelColumns(rows)
-        self.taint_sets: list[tuple[Taint, ...]] = [()]
-        self.port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)  # port -> row -> holders
         self.anti_affinity = AntiAffinityTerms()
-        self.service_changes = 0  # grows when a service takes or gives back room
-        self.devices: Devices | None = None  # opened by the first node that has any
-        self.background_free = np.ones(rows)
-        self.present, self.cordoned = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
-        self.taint_set = np.zeros(rows, dtype=np.intp)
+        self.service_changes = 0  # grows when a service takes or gives back room; written here only
+        self.devices: Devices | None = None  # None until a node has any
         self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
         self._free_rows: list[int] = []
         self._nodes: dict[str, Node] = {}
+        nothing = np.zeros(rows, dtype=bool)
+        self._set_row_arrays(np.ones(rows), nothing, nothing.copy(), np.zeros(rows, dtype=np.intp))
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self._rows)
 
     @property
     def capacity(self) -> int:
         """Rows in the arrays, used or not: the length of every array over nodes."""
-        return len(self.present)
+        return len(self._present)
 
     def node(self, name: str) -> Node | None:
         """The node as last seen."""
@@ -63,49 +68,50 @@ class Cluster(ResourceTable):
     # -- nodes ---------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> int:
-        """Take in a new or changed node and return its row. An equal node changes nothing."""
+        """Add or update a node and return its row. An equal node changes nothing."""
         before = self._nodes.get(node.name)
         if before == node:
-            return self.rows[node.name]
+            return self._rows[node.name]
         if before is not None and before.labels != node.labels and len(self.anti_affinity):
-            self.usage.record_all()  # what a resident guards may be another domain now
+            self.usage.record_all()  # its pods' anti-affinity may now apply to another topology domain
         self._nodes[node.name] = node
         row = self._row_for(node.name)
-        vector = self.vector(node.allocatable)  # may widen the arrays: before the write
-        self.allocatable[row] = vector
-        self.cordoned[row] = node.unschedulable
-        self.taint_set[row] = self._intern_taints(node.taints)
+        vector = self.vector(node.allocatable)  # may replace the arrays: before the write
+        self._layers[ALLOCATABLE, row] = vector
+        self._cordoned[row] = node.unschedulable
+        self._taint_set[row] = self._intern_taints(node.taints)
         self.labels.set_labels(row, node.labels)
         self._set_devices(row, before, node)
-        self.present[row] = True
+        self._present[row] = True
         self.shape.record(row)
         return row
 
     def set_loads(self, loads: Mapping[str, float]) -> None:
-        """What is measured beyond what pods have asked for is background; nodes not named have none.
+        """Measured load, node -> share of its cpu in use; what exceeds its pods' requests is background load.
 
-        Only changes by `LOAD_STEP` or more are taken, so that noise re-ranks nobody.
+        A node that is not named has none. Changes smaller than `MIN_LOAD_CHANGE` are ignored, so that noise
+        does not rank nodes anew.
         """
-        column = self.columns["cpu"]
-        for name, row in self.rows.items():
-            room = self.allocatable[row, column]
-            asked = self.used[row, column] / room if room else 1.0
-            idle = 1.0 - min(max(loads.get(name, 0.0) - asked, 0.0), MAX_BACKGROUND)
-            before = self.background_free[row]
-            if abs(idle - before) >= MIN_LOAD_CHANGE or idle == 1.0 != before:
-                self.background_free[row] = idle
+        column = self._columns["cpu"]
+        for name, row in self._rows.items():
+            allocatable = self.allocatable[row, column]
+            requested = self.used[row, column] / allocatable if allocatable else 1.0
+            free = 1.0 - min(max(loads.get(name, 0.0) - requested, 0.0), MAX_BACKGROUND)
+            before = self._background_free[row]
+            if abs(free - before) >= MIN_LOAD_CHANGE or free == 1.0 != before:
+                self._background_free[row] = free
                 self.usage.record(row)
 
     def drop_node(self, name: str) -> int | None:
-        """Forget a node. What was held on it must have been released before; returns its row."""
-        row = self.rows.pop(name, None)
+        """Remove a node and return its row, None if unknown. Its pods must have been released before."""
+        row = self._rows.pop(name, None)
         if row is None:
             return None
         del self._nodes[name]
-        self.names[row] = ""
-        self.present[row] = False
+        self._names[row] = ""
+        self._present[row] = False
         self._clear_row(row)
-        self.background_free[row] = 1.0
+        self._background_free[row] = 1.0
         if self.devices is not None:
             self.devices.clear_row(row)
         self.labels.clear_row(row)
@@ -113,10 +119,10 @@ class Cluster(ResourceTable):
         self.shape.record(row)
         return row
 
-    # -- what is held --------------------------------------------------------------------------
+    # -- pods ----------------------------------------------------------------------------------
 
     def hold(self, row: int, task: Task) -> None:
-        """A pod takes room on a node. Room is not checked: the API server is the truth, even over-full."""
+        """A pod takes room on a node. Room is not checked: what is bound counts, even if too much."""
         for column, amount in self._held[task.spec, task.held]:
             column[row] += amount
         if task.spec.long_running:
@@ -125,14 +131,14 @@ class Cluster(ResourceTable):
         if self.devices is not None:
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
-            holders = self.port_rows[port]
-            holders[row] = holders.get(row, 0) + 1
-        for guard in task.anti_affinity_terms:
-            self.anti_affinity.hold(guard, row)
-            self._record_domain(row, guard.topology_key)
+            pods = self._port_rows[port]
+            pods[row] = pods.get(row, 0) + 1
+        for term in task.anti_affinity_terms:
+            self.anti_affinity.hold(term, row)
+            self._record_domain(row, term.topology_key)
 
     def release(self, row: int, task: Task) -> None:
-        """A pod, given as it was when it took its room, gives it back."""
+        """A pod gives its room back; `task` is the same as in `hold`."""
         for column, amount in self._held[task.spec, task.held]:
             column[row] -= amount
         if task.spec.long_running:
@@ -141,31 +147,46 @@ class Cluster(ResourceTable):
         if self.devices is not None:
             self.devices.release(row, task.uid)
         for port in task.spec.host_ports:
-            holders = self.port_rows[port]
-            holders[row] -= 1
-            if not holders[row]:
-                del holders[row]
-            if not holders:
-                del self.port_rows[port]
-        for guard in task.anti_affinity_terms:
-            self.anti_affinity.release(guard, row)
-            self._record_domain(row, guard.topology_key)
+            pods = self._port_rows[port]
+            pods[row] -= 1
+            if not pods[row]:
+                del pods[row]
+            if not pods:
+                del self._port_rows[port]
+        for term in task.anti_affinity_terms:
+            self.anti_affinity.release(term, row)
+            self._record_domain(row, term.topology_key)
 
-    def lengthen(self, rows: int) -> None:
-        """Make room for so many rows."""
+    # -- internals -----------------------------------------------------------------------------
+
+    def grow_rows(self, rows: int) -> None:
+        """There are `rows` rows now, the new ones without a node."""
+        more = (0, rows - self.capacity)
         super().grow_rows(rows)
-        more = rows - self.capacity
-        self.background_free = np.pad(self.background_free, (0, more), constant_values=1.0)
-        self.present, self.cordoned = np.pad(self.present, (0, more)), np.pad(self.cordoned, (0, more))
-        self.taint_set = np.pad(self.taint_set, (0, more))
+        self._set_row_arrays(
+            np.pad(self._background_free, more, constant_values=1.0),
+            np.pad(self._present, more),
+            np.pad(self._cordoned, more),
+            np.pad(self._taint_set, more),
+        )
         self.labels.grow_rows(rows)
         if self.devices is not None:
             self.devices.grow_rows(rows)
 
-    # -- within --------------------------------------------------------------------------------
+    def _set_row_arrays(
+        self,
+        background_free: NDArray[np.float64],
+        present: NDArray[np.bool_],
+        cordoned: NDArray[np.bool_],
+        taint_set: NDArray[np.intp],
+    ) -> None:
+        self._background_free, self._present = background_free, present
+        self._cordoned, self._taint_set = cordoned, taint_set
+        self.background_free, self.present = read_only(background_free), read_only(present)
+        self.cordoned, self.taint_set = read_only(cordoned), read_only(taint_set)
 
     def _record_domain(self, row: int, topology_key: str) -> None:
-        """A guard reaches over its whole domain: every row of it has changed."""
+        """Record every row of a topology domain as changed: an anti-affinity term applies to all of it."""
         column = self.labels.column(topology_key)
         if column[row] != ABSENT:
             for each in np.flatnonzero(column == column[row]).tolist():
@@ -180,22 +201,22 @@ class Cluster(ResourceTable):
             self.devices.set_devices(row, had, has)
 
     def _row_for(self, name: str) -> int:
-        row = self.rows.get(name)
+        row = self._rows.get(name)
         if row is not None:
             return row
         if self._free_rows:
             row = self._free_rows.pop()
-            self.names[row] = name
+            self._names[row] = name
         else:
-            row = len(self.names)
-            self.names.append(name)
+            row = len(self._names)
+            self._names.append(name)
             if row == self.capacity:
-                self.lengthen(2 * row)
-        self.rows[name] = row
+                self.grow_rows(2 * row)
+        self._rows[name] = row
         return row
 
     def _intern_taints(self, taints: tuple[Taint, ...]) -> int:
-        index = self._taint_index.setdefault(taints, len(self.taint_sets))
-        if index == len(self.taint_sets):
-            self.taint_sets.append(taints)
+        index = self._taint_index.setdefault(taints, len(self._taint_sets))
+        if index == len(self._taint_sets):
+            self._taint_sets.append(taints)
         return index

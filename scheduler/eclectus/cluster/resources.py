@@ -1,17 +1,19 @@
-"""The books: what nodes have and what is held of it, N rows of nodes by R columns of resources.
+"""What nodes have and what is held of it: a table of N rows (nodes) by R columns (resources), in four layers.
 
-Arrays are float64: whole amounts up to 2**53 stay exact, and the overflow of a class
-(feasibility/classes.py) needs no conversion. A resource never seen before opens a column.
+Arrays are float64: whole amounts up to 2**53 are exact, and the overflow of a class (feasibility/room.py)
+needs no conversion. A resource that was never seen before adds a column.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import Memo
-from eclectus.cluster.scalars import Scalars, scalars_by_column
+from eclectus.cluster.scalars import Scalars, WritableScalars, read_only, scalars_by_column
 from eclectus.model.objects import Amounts, Spec
 
 PODS = "pods"
@@ -20,104 +22,116 @@ MIN_CHANGE_LOG_ENTRIES = (
     512  # or two for each row, if that is more: reading more costs as much as starting over
 )
 
-ALLOCATABLE, USED, TENTATIVE, LONG_RUNNING = range(4)  # pages of the ledger
+ALLOCATABLE, USED, TENTATIVE, LONG_RUNNING = range(4)  # layers of the table
 
 Vector = NDArray[np.float64]
 Parts = tuple[tuple[int, float], ...]
-"""(column, amount): what a pod takes, and no zero amounts."""
-Entries = tuple[tuple[Scalars[float], float], ...]
-"""(cells of a column, amount): where a pod is entered in the books, and no zero amounts."""
+"""(column, amount): what a pod takes, without zero amounts."""
+Entries = tuple[tuple[WritableScalars[float], float], ...]
+"""(a column of one layer, amount to add to a row of it): how a pod is entered in the table."""
 
 
 class ResourceTable:
-    """Amounts by row and column; core/cluster.py says whose rows they are.
+    """Amounts by layer, row and column; `Cluster` in nodes.py maps nodes to rows.
 
-    Arrays (read them, do not write them): `allocatable`, `used`, `meant`, `lasting` (the part of
-    `used` held by services, which do not end) of shape [rows, columns], the four pages of `ledger`,
-    from which a rule gathers its rows at once, and `pages`, the same for single numbers: page, column, row;
-    `scored` [rows, 2] (cpu, memory with defaults for best-effort pods).
+    Read-only arrays: `allocatable`, `used`, `tentative` (what waiting pods will hold), `long_running` (the
+    part of `used` held by services, which do not end), each of shape [rows, columns]; `layers` [4, rows,
+    columns], all of them; `layer_scalars`, the same as single numbers, by layer, column and row; `scored`
+    [rows, 2], cpu and memory held, with Kubernetes' defaults for best-effort containers.
+
+    All of them are replaced when rows or columns are added; `shape` then reports every row as changed.
     """
 
     def __init__(self, rows: int) -> None:
-        self.columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
+        self._columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
+        self.columns: Mapping[str, int] = self._columns  # resource -> column, in the order of columns
         self.shape, self.usage = ChangeLog(MIN_CHANGE_LOG_ENTRIES), ChangeLog(MIN_CHANGE_LOG_ENTRIES)
-        # What pods of one kind take is reckoned once, since every pod that comes or goes is entered.
-        self._parts = Memo(self._parts_of)
+        # Computed once per distinct pod, because every pod that comes or goes is entered.
+        self._parts = Memo(self._compute_parts)
         self._held = Memo(self._held_entries)
-        self._tentative_of = Memo(self._tentative_entries)
-        self._set_arrays(np.zeros((4, rows, len(self.columns))), np.zeros((rows, 2)))
+        self._tentative = Memo(self._tentative_entries)
+        self._set_arrays(np.zeros((4, rows, len(self._columns))), np.zeros((rows, 2)))
 
     def add_tentative(self, row: int, amounts: Amounts, times: int = 1) -> None:
-        """A waiting pod is meant for a node (or, with times = -1, no longer is)."""
-        for column, amount in self._tentative_of[amounts]:
+        """A pod with these requests begins to wait for a node or, with times = -1, no longer does."""
+        for column, amount in self._tentative[amounts]:
             column[row] += times * amount
         self.usage.record(row)
+
+    def copy_amounts(self, source: ResourceTable) -> None:
+        """Take over all amounts of a table with the same rows and columns."""
+        self._layers[:], self._scored[:] = source.layers, source.scored
+        self.usage.record_all()
 
     # -- amounts -------------------------------------------------------------------------------
 
     def vector(self, amounts: Amounts) -> Vector:
-        """Amounts as one row [columns]; unknown resources open new columns."""
+        """Amounts as one row, shape [columns]; a resource that was never seen before adds a column."""
         for name, _ in amounts:
-            if name not in self.columns:
+            if name not in self._columns:
                 self._add_column(name)
-        row = np.zeros(len(self.columns))
+        row = np.zeros(len(self._columns))
         for name, amount in amounts:
-            row[self.columns[name]] = amount
+            row[self._columns[name]] = amount
         return row
 
     def task_vector(self, amounts: Amounts) -> Vector:
-        """What a pod of these requests takes: its amounts and one of the node's pod places."""
+        """What a pod with these requests takes, shape [columns]: the amounts, and one of `pods`."""
         row = self.vector(amounts)
-        row[self.columns[PODS]] = 1
+        row[self._columns[PODS]] = 1
         return row
 
     def parts(self, amounts: Amounts) -> Parts:
-        """The same, column by column."""
+        """The same as (column, amount), ascending by column."""
         return self._parts[amounts]
 
-    def _parts_of(self, amounts: Amounts) -> Parts:
+    def _compute_parts(self, amounts: Amounts) -> Parts:
         row = self.task_vector(amounts)
         return tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
 
     def _held_entries(self, kind: tuple[Spec, Amounts | None]) -> Entries:
-        """Where pods of this spec are entered while they hold these amounts, or what they ask for."""
+        """The entries of pods with this spec that hold these amounts, or their requests if None."""
         spec, held = kind
         amounts = spec.requests if held is None else held
-        parts = self.parts(amounts)  # may widen the arrays: before their pages
+        parts = self.parts(amounts)  # may replace the arrays: before their columns are taken
         layers = (USED, LONG_RUNNING) if spec.long_running else (USED,)
         entries = [
-            (self.layer_scalars[layer][column], amount) for layer in layers for column, amount in parts
+            (self._layer_columns[layer][column], amount) for layer in layers for column, amount in parts
         ]
         scored = zip(self._scored_columns, spec.score_requests, strict=True)
         return (*entries, *((column, amount) for column, amount in scored if amount))
 
     def _tentative_entries(self, amounts: Amounts) -> Entries:
-        parts = self.parts(amounts)  # may widen the arrays: before their pages
-        return tuple((self.layer_scalars[TENTATIVE][column], amount) for column, amount in parts)
+        parts = self.parts(amounts)  # may replace the arrays: before their columns are taken
+        return tuple((self._layer_columns[TENTATIVE][column], amount) for column, amount in parts)
 
     # -- rows and columns ----------------------------------------------------------------------
 
     def grow_rows(self, rows: int) -> None:
-        """Make room for so many rows."""
-        more = rows - len(self.scored)
-        layers = np.pad(self.layers, ((0, 0), (0, more), (0, 0)))
-        self._set_arrays(layers, np.pad(self.scored, ((0, more), (0, 0))))
+        """There are `rows` rows now, the new ones all zero."""
+        more = rows - len(self._scored)
+        layers = np.pad(self._layers, ((0, 0), (0, more), (0, 0)))
+        self._set_arrays(layers, np.pad(self._scored, ((0, more), (0, 0))))
 
     def _add_column(self, resource: str) -> None:
-        self.columns[resource] = len(self.columns)
-        self._set_arrays(np.pad(self.layers, ((0, 0), (0, 0), (0, 1))), self.scored)
+        self._columns[resource] = len(self._columns)
+        self._set_arrays(np.pad(self._layers, ((0, 0), (0, 0), (0, 1))), self._scored)
         self._parts.clear()
 
     def _set_arrays(self, layers: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
-        self.layers, self.scored = layers, scored
-        self.allocatable, self.used, self.tentative, self.long_running = layers
-        self.layer_scalars = tuple(map(scalars_by_column, layers))
+        self._layers, self._scored = layers, scored
+        self._layer_columns = tuple(map(scalars_by_column, layers))
         self._scored_columns = scalars_by_column(scored)
-        self._held.clear()  # entries in books that are closed
-        self._tentative_of.clear()
-        self.shape.most = self.usage.most = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
+        self.layers, self.scored = read_only(layers), read_only(scored)
+        self.allocatable, self.used, self.tentative, self.long_running = self.layers
+        self.layer_scalars: tuple[tuple[Scalars[float], ...], ...] = tuple(
+            map(scalars_by_column, self.layers)
+        )
+        self._held.clear()  # their entries point into the arrays before
+        self._tentative.clear()
+        self.shape.max_entries = self.usage.max_entries = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
         self.shape.record_all()
 
     def _clear_row(self, row: int) -> None:
-        self.layers[:, row] = 0
-        self.scored[row] = 0
+        self._layers[:, row] = 0
+        self._scored[row] = 0

@@ -1,7 +1,7 @@
-"""What groups of tasks hold: kept for each policy that asks by `counted_by`, and for nobody else.
+"""What groups of tasks hold; kept for each policy that defines groups by `counted_by`, and for no other.
 
-Every resident is counted, whoever placed it, because what it holds is held. Amounts are whole numbers,
-so that shares which are equal are equal exactly.
+Every pod on a node counts, whichever scheduler placed it, because what it holds is held. Amounts are whole
+numbers, so that equal shares are exactly equal.
 """
 
 from __future__ import annotations
@@ -17,37 +17,39 @@ Fault = Callable[[str], None]
 
 
 class GroupShares:
-    """Amounts held, by group and resource; a pod place is a resource like any other."""
+    """Amounts held, by group and resource; `pods` is a resource like any other."""
 
     def __init__(self, cluster: Cluster, group: Callable[[Task], str], fault: Fault) -> None:
         self._cluster, self._group, self._fault = cluster, group, fault
         self._held: dict[str, Counter[str]] = {}
-        self._as_counted: dict[str, tuple[str, Amounts]] = {}  # uid -> group, amounts: labels may change
-        self._totals: dict[str, float] = {}
+        # uid -> group and amounts as counted, since a pod's labels, and so its group, may change later
+        self._as_counted: dict[str, tuple[str, Amounts]] = {}
+        self._totals: dict[str, float] = {}  # resource -> allocatable amount of all nodes
         self._shape_cursor = -1
 
-    # -- reading ---------------------------------------------------------------------------------
+    # -- reading -------------------------------------------------------------------------------
 
     def held(self, group: str) -> Mapping[str, int]:
-        """Resource -> amount held by the group; empty where it holds nothing."""
+        """Resource -> amount that the group holds; empty if it holds nothing."""
         return self._held.get(group, {})
 
     def dominant_share(self, group: str, weight: float = 1.0) -> float:
-        """The largest of the group's shares of what all nodes offer, over its weight (DRF, NSDI 2011).
+        """The group's largest share of any resource's total, divided by its weight (DRF, NSDI 2011).
 
-        What no node offers any more counts for nothing. Rounded once, so equal fractions are equal numbers.
+        A resource that no node offers any more is left out. There is one division and so one rounding:
+        equal fractions are equal numbers.
         """
         held = self._held.get(group)
         if held is None:
             return 0.0
-        totals = self._offered()
+        totals = self._current_totals()
         shares = (held[name] / (total * weight) for name, total in totals.items() if name in held)
         return max(shares, default=0.0)
 
-    # -- counting --------------------------------------------------------------------------------
+    # -- counting ------------------------------------------------------------------------------
 
     def hold(self, task: Task) -> None:
-        """The task, not counted so far, holds what it asks for."""
+        """Count a task, which must not be counted already."""
         group, amounts = self._group_of(task), (*task.holding, (PODS, 1))
         self._as_counted[task.uid] = group, amounts
         held = self._held.setdefault(group, Counter())
@@ -55,7 +57,7 @@ class GroupShares:
             held[name] += amount
 
     def release(self, uid: str) -> None:
-        """What the task held is free."""
+        """Count a task no longer; KeyError if it is not counted."""
         group, amounts = self._as_counted.pop(uid)
         held = self._held[group]
         for name, amount in amounts:
@@ -66,11 +68,11 @@ class GroupShares:
     def _group_of(self, task: Task) -> str:
         try:
             return str(self._group(task))
-        except Exception as error:  # a plug-in's defect must not stop the others
+        except Exception as error:  # a policy's defect must not stop the others
             self._fault(f"{type(error).__name__}: {error}")
             return ""
 
-    def _offered(self) -> dict[str, float]:
+    def _current_totals(self) -> dict[str, float]:
         cluster = self._cluster
         if cluster.shape.head != self._shape_cursor:
             totals = cluster.allocatable.sum(axis=0)

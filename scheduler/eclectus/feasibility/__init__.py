@@ -1,1 +1,1 @@
-"""May this pod run there? One Kubernetes rule per file, answered for many nodes at once."""
+"""Which nodes can run a pod: one Kubernetes filter per file, evaluated for many nodes at once."""

@@ -12,10 +12,9 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.scalars import Scalars, scalars
+from eclectus.cluster.scalars import Scalars, read_only, scalars
 from eclectus.feasibility.preferences import preference_scores
-from eclectus.feasibility.room import Floats, Room
-from eclectus.feasibility.rules.rule import Mask
+from eclectus.feasibility.room import Room
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
 from eclectus.model.objects import Spec
 
@@ -33,7 +32,7 @@ class NodeScalars:
 
 
 class ClassArrays:
-    """One class. Arrays over nodes, shape [capacity]; written here only.
+    """One class. Arrays over nodes, shape [capacity], read-only; replaced when the cluster's are.
 
     `feasible`: every static rule holds, and the empty node is large enough.
     `empty_capacity`: tasks of the class that fit on the empty node.
@@ -55,12 +54,21 @@ class ClassArrays:
         """New arrays of the cluster's present size, in which no node is feasible."""
         self._room = Room(self.cluster, self.spec.requests)  # may replace the cluster's arrays: first
         rows = self.cluster.capacity
-        self.feasible: Mask = np.zeros(rows, dtype=bool)
-        self.fits_now: Mask = np.zeros(rows, dtype=bool)
-        self.overflow: Floats = np.full(rows, np.inf)
-        self.empty_capacity: Floats = np.zeros(rows)
-        self.service_slots: Floats = np.zeros(rows)
-        self.preference_score: Floats = np.ones(rows)
+        self._feasible, self._fits_now = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
+        self._overflow, self._empty_capacity = np.full(rows, np.inf), np.zeros(rows)
+        self._service_slots, self._preference_score = np.zeros(rows), np.ones(rows)
+        self._overflow_at, self._fits_now_at = scalars(self._overflow), scalars(self._fits_now)
+        self._service_slots_at = scalars(self._service_slots)
+        self.fits_now_count = self.feasible_count = 0
+        self._waitable_rows: Rows | None = None
+        self._make_views()
+
+    def _make_views(self) -> None:
+        """What others read: the same memory, which they cannot write."""
+        self.feasible, self.fits_now = read_only(self._feasible), read_only(self._fits_now)
+        self.overflow, self.empty_capacity = read_only(self._overflow), read_only(self._empty_capacity)
+        self.service_slots = read_only(self._service_slots)
+        self.preference_score = read_only(self._preference_score)
         self.scalars = NodeScalars(
             scalars(self.feasible),
             scalars(self.fits_now),
@@ -69,8 +77,6 @@ class ClassArrays:
             scalars(self.preference_score),
             scalars(self.cluster.background_free),
         )
-        self.fits_now_count = self.feasible_count = 0
-        self._waitable_rows: Rows | None = None
 
     # -- many rows -----------------------------------------------------------------------------
 
@@ -79,47 +85,45 @@ class ClassArrays:
         holds = self.cluster.present[rows]
         for rule in self._static_rules:
             holds &= rule.holds(self.cluster, self.spec, rows)
-        self.empty_capacity[rows] = self._room.empty_capacity(rows)
+        self._empty_capacity[rows] = self._room.empty_capacity(rows)
         holds &= self.empty_capacity[rows] >= 1
         self.feasible_count += int(np.count_nonzero(holds) - np.count_nonzero(self.feasible[rows]))
-        self.feasible[rows] = holds
+        self._feasible[rows] = holds
         self._waitable_rows = None
-        self.preference_score[rows] = preference_scores(self.cluster, self.spec, rows)
+        self._preference_score[rows] = preference_scores(self.cluster, self.spec, rows)
 
     def _update_usage(self, rows: Rows) -> None:
         """Evaluate again what depends on the pods of a node, service slots aside."""
         overflow = self._room.overflow(rows)
-        self.overflow[rows] = overflow
+        self._overflow[rows] = overflow
         fits = self.feasible[rows] & (overflow <= 0)
         for rule in self._usage_rules:
             fits &= rule.holds(self.cluster, self.spec, rows)
         self.fits_now_count += int(np.count_nonzero(fits) - np.count_nonzero(self.fits_now[rows]))
-        self.fits_now[rows] = fits
+        self._fits_now[rows] = fits
 
     def _update_service_slots(self, rows: Rows) -> None:
         """Evaluate the service slots again, which change with shape and with services."""
         slots = self._room.service_slots(rows)
         if self._waitable_rows is not None and np.any((slots >= 1) != (self.service_slots[rows] >= 1)):
             self._waitable_rows = None
-        self.service_slots[rows] = slots
+        self._service_slots[rows] = slots
 
     # -- few rows ------------------------------------------------------------------------------
 
     def _update_usage_at(self, rows: Iterable[int]) -> None:
         """The same as `_update_usage`, for few rows of a class without usage rules."""
-        arrays, overflow_at = self.scalars, self._room.overflow_at
         for row in rows:
-            arrays.overflow[row] = overflow = overflow_at(row)
-            fits = overflow <= 0 and arrays.feasible[row]
-            if fits != arrays.fits_now[row]:
-                arrays.fits_now[row] = fits
+            overflow = self._overflow_at[row] = self._room.overflow_at(row)
+            fits = overflow <= 0 and self.scalars.feasible[row]
+            if fits != self._fits_now_at[row]:
+                self._fits_now_at[row] = fits
                 self.fits_now_count += 1 if fits else -1
 
     def _update_service_slots_at(self, rows: Iterable[int]) -> None:
         """The same as `_update_service_slots`, for few rows."""
-        arrays = self.scalars
         for row in rows:
             slots = self._room.service_slots_at(row)
-            if (slots >= 1) != (arrays.service_slots[row] >= 1):
+            if (slots >= 1) != (self._service_slots_at[row] >= 1):
                 self._waitable_rows = None
-            arrays.service_slots[row] = slots
+            self._service_slots_at[row] = slots

@@ -1,12 +1,12 @@
-"""How well a node meets what a pod would like: preferred node affinity and PreferNoSchedule taints.
+"""How well a node meets a pod's preferences: preferred node affinity and PreferNoSchedule taints.
 
-The weights are kube-scheduler's (TaintToleration 3, NodeAffinity 2). Its normalisation is not: it
-divides by the best node of the moment, so that one node's change moves every score. Here a row's value
-depends on that row alone, and a changed node costs one row:
+The weights are kube-scheduler's (TaintToleration 3, NodeAffinity 2); its normalisation is not used. It
+divides by the best score of all nodes, so that a change of one node changes every score. Here the score of a
+row depends on this row alone, and a changed node costs one row:
 
     affinity = weight of the preferences that hold / weight of all
-    taints   = 1 / (1 + PreferNoSchedule taints not tolerated)
-    soft     = (3 taints + 2 affinity) / 5, or taints alone where the pod states no preference
+    taints   = 1 / (1 + number of PreferNoSchedule taints not tolerated)
+    score    = (3 taints + 2 affinity) / 5, or taints alone if the pod states no preference
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 
 def preference_scores(cluster: Cluster, spec: Spec, rows: Rows) -> NDArray[np.float64]:
-    """0..1 per row, shape [len(rows)]; 1 where nothing is asked."""
+    """The score of each of the rows, 0..1, shape [len(rows)]; 1 where every preference is met."""
 
-    def welcome(taints: Taints) -> float:
-        unwelcome = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
-        return 1.0 / (1 + sum(not tolerated(taint, spec.tolerations) for taint in unwelcome))
+    def taint_score(taints: Taints) -> float:
+        soft = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
+        return 1.0 / (1 + sum(not tolerated(taint, spec.tolerations) for taint in soft))
 
-    taints = by_taint_set(cluster, rows, welcome)
+    taints = by_taint_set(cluster, rows, taint_score)
     if not spec.preferences:
         return taints
     affinity = np.zeros(len(rows))

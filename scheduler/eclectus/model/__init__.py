@@ -1,1 +1,1 @@
-"""The values that every part exchanges: tasks, nodes, events, commands, settings and errors."""
+"""The values that all parts exchange: tasks, nodes, events, commands, settings and errors."""

@@ -1,4 +1,4 @@
-"""What the core may ask of the world. The world answers with events, never with an exception."""
+"""What the engine asks its caller to do. The outcome comes back as events, never as an exception."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from msgspec import Struct
 
 
 class Bind(Struct, frozen=True, gc=False, tag=True):
-    """Bind this pod to this node; answered by BindConfirmed or BindRefused, once."""
+    """Bind this pod to this node; answered by one BindConfirmed or one BindRefused."""
 
     uid: str
     namespace: str
     name: str
     node: str
     profile: str
-    devices: tuple[int, ...] = ()  # of the node, where it asks for some: whole ones, then that of its share
+    devices: tuple[int, ...] = ()  # those it gets of the node: whole ones first, then the one it shares
 
 
 class Report(Struct, frozen=True, gc=False, tag=True):
-    """Say on the pod why it is not placed: condition PodScheduled=False, and an event."""
+    """Report on the pod why it is not placed: condition PodScheduled=False, and an event."""
 
     uid: str
     namespace: str
@@ -30,7 +30,7 @@ class Report(Struct, frozen=True, gc=False, tag=True):
 
 
 class Fault(Struct, frozen=True, gc=False, tag=True):
-    """A policy asked for something that must not be, and was refused: a defect to log and count."""
+    """A policy asked for an action that is not allowed, or raised: a defect to log and count."""
 
     policy: str
     message: str

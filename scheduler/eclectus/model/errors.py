@@ -1,22 +1,22 @@
-"""Errors, by what the caller does next.
+"""Errors, grouped by what the caller should do.
 
     EclectusError
-    ├── SettingsError   mend the settings: names the path, what is wrong, and the nearest right spelling
-    ├── PolicyError     mend the policy: it asked for an action the engine must not take
-    └── MalformedError  skip the object and say so: it names the kind, the object and the field
+    ├── SettingsError   correct the settings: names the path, the problem and the nearest known spelling
+    ├── PolicyError     correct the policy: it asked for an action that the engine must not take
+    └── MalformedError  skip the object and log it: names the kind, the object and the field
 
-Refusals are not errors: a pod that fits nowhere is a `Why`, which is data.
+Refusals are not errors: that a pod fits on no node is a `Reason`, which is data.
 """
 
 from __future__ import annotations
 
 
 class EclectusError(Exception):
-    """Whatever Eclectus raises on purpose."""
+    """Base of all errors that Eclectus raises on purpose."""
 
 
 class SettingsError(EclectusError):
-    """A setting is unknown, of the wrong kind or absurd; nothing was started."""
+    """A setting is unknown, of the wrong type or out of bounds; nothing was started."""
 
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}" if path else problem)
@@ -25,16 +25,16 @@ class SettingsError(EclectusError):
 
 
 class PolicyError(EclectusError):
-    """A policy asked for an action that would break a promise; the action was not taken."""
+    """A policy asked for an action that is not allowed; the action was not taken."""
 
 
 class MalformedError(EclectusError):
-    """An API object cannot be understood; it was left out and nothing else was lost."""
+    """An API object cannot be read; it was skipped and nothing else is affected."""
 
     def __init__(self, kind: str, name: str, field: str, problem: str) -> None:
         where = f"{kind} {name}: {field}" if field else f"{kind} {name}"
         super().__init__(f"{where}: {problem}")
         self.kind = kind
-        self.name = name  # "namespace/name", or "?" where not even that can be read
+        self.name = name  # "namespace/name", or "?" if not even that can be read
         self.field = field
         self.problem = problem

@@ -1,4 +1,4 @@
-"""What can happen to the core. Levels, not edges: a late or repeated event does no harm."""
+"""What the engine is told. Events state a level, not a change: a late or repeated event does no harm."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from eclectus.model.objects import Node, Task
 
 
 class NodeSeen(Struct, frozen=True, gc=False, tag=True):
-    """A node is there, as given."""
+    """A node exists, as given."""
 
     node: Node
 
 
 class NodeGone(Struct, frozen=True, gc=False, tag=True):
-    """A node is there no more."""
+    """A node no longer exists."""
 
     name: str
 
 
 class TaskSeen(Struct, frozen=True, gc=False, tag=True):
-    """A pod is there, as given: ours or another scheduler's, pending, bound or ended."""
+    """A pod exists, as given: of Eclectus or of another scheduler; pending, bound or ended."""
 
     task: Task
 
 
 class TaskGone(Struct, frozen=True, gc=False, tag=True):
-    """A pod is there no more."""
+    """A pod no longer exists."""
 
     uid: str
 
@@ -40,7 +40,7 @@ class BindConfirmed(Struct, frozen=True, gc=False, tag=True):
 
 
 class BindRefused(Struct, frozen=True, gc=False, tag=True):
-    """The pod is surely not bound to the node: refused, or found unbound after an uncertain answer."""
+    """The pod is certainly not bound to the node: refused, or found unbound after an uncertain answer."""
 
     uid: str
     node: str
@@ -48,26 +48,26 @@ class BindRefused(Struct, frozen=True, gc=False, tag=True):
 
 
 class LoadSeen(Struct, frozen=True, gc=False, tag=True):
-    """How busy nodes have been measured to be; of nodes that are not named nothing is known.
+    """The measured load of nodes; of a node that is not named nothing is known.
 
-    `loads`: (node, share of its processors in use, 0..1).
+    `loads`: (node, share of its cpu in use, 0..1).
     """
 
     loads: tuple[tuple[str, float], ...]
 
 
 class NodeRecalled(Struct, frozen=True, gc=False, tag=True):
-    """What was known of a node once, here or in another process."""
+    """What was learned of a node earlier, by this process or another."""
 
     learned: LearnedNode
 
 
 class Resumed(Struct, frozen=True, gc=False, tag=True):
-    """The picture is complete and we lead: decide from here on."""
+    """The caches are complete and this process holds the lease: make decisions from now on."""
 
 
 class Paused(Struct, frozen=True, gc=False, tag=True):
-    """The picture is incomplete or another leads: go on watching, decide nothing."""
+    """A cache is incomplete or another process holds the lease: follow events, make no decisions."""
 
 
 Event = (

@@ -1,4 +1,4 @@
-"""What is known of a node, as a value that can outlive the process: one NodeProfile's worth."""
+"""What is learned of nodes, as values that can outlive the process; a NodeProfile holds one LearnedNode."""
 
 from __future__ import annotations
 
@@ -7,56 +7,56 @@ from typing import Literal
 from msgspec import Struct
 
 NodeState = Literal["unknown", "live", "suspect", "dead"]
-"""No sample yet; measured; its tasks are overdue, so it is believed slower; no real work is sent there."""
+"""unknown: no sample yet; live: measured; suspect: tasks overdue, rate lowered; dead: gets no real work."""
 
 
 class LearnedWork(Struct, frozen=True, gc=False):
-    """What a node has shown at one kind of work."""
+    """What is learned of a node for one workload."""
 
     workload: str
     rate: float  # tasks a second in one slot
-    samples: int  # behind it, older ones counted less
-    confidence: float  # chance that the rate is within a third of the truth, 0..1
+    samples: int  # that it is based on, older ones weighted less
+    confidence: float  # probability that the rate is within a third of the true one, 0..1
 
 
 class LearnedNode(Struct, frozen=True, gc=False):
-    """All that a learner knows of a node. Of two values the one with the greater epoch is true."""
+    """All that is learned of a node. Of two values, the one with the greater epoch holds."""
 
     node: str
     epoch: int  # grows with every sample and every change of state
-    at: float  # when this was so, seconds on the shell's clock
+    at: float  # when this was exported, seconds on the caller's clock
     state: NodeState
-    speed: float  # at all work; 1 is a typical node
-    confidence: float  # as of a cell, of the speed
+    speed: float  # over all workloads; 1 is a typical node
+    confidence: float  # of the speed, as in LearnedWork
     work: tuple[LearnedWork, ...]
 
 
 class LearnedLoad(Struct, frozen=True, gc=False):
-    """How busy all nodes together are, and with what: by this the operator reckons how often to probe."""
+    """The load of all nodes together and its mix; the operator computes from it how often to probe."""
 
-    arrivals: float  # tasks a second that come, quick to rise
-    capacity: float  # tasks a second that all live nodes can surely do; 0 while nothing is known
-    shares: tuple[tuple[str, float], ...]  # of kinds of work in what came lately, adding up to 1
+    arrivals: float  # tasks a second that arrive, as an upper estimate
+    capacity: float  # tasks a second of all live nodes, as a lower estimate; 0 while unknown
+    shares: tuple[tuple[str, float], ...]  # (workload, share of recent arrivals), adding up to 1
 
 
 class LearnedGroup(Struct, frozen=True, gc=False):
-    """What the nodes of a group have shown at one kind of work; means over those with samples."""
+    """What is learned of a group of nodes for one workload; means over its nodes with samples."""
 
-    group: int  # its place among the groups asked for
+    group: int  # its index among the groups asked for
     workload: str
     nodes: int  # with samples
-    samples: float  # of all of them
+    samples: float  # of all these nodes
     speed: float  # 1 is the mean of all nodes with samples of this work
-    confidence: float  # as of a cell
+    confidence: float  # as in LearnedWork
 
 
 class LearnedSummary(Struct, frozen=True, gc=False):
-    """What is known in all, for metrics: few numbers, however many nodes there are."""
+    """All that is learned, in few numbers however many nodes there are; for metrics."""
 
-    arrivals: float  # tasks a second that come to all schedulers
-    capacity: float  # tasks a second that all live nodes can surely do; 0 while nothing is known
-    arrived: int  # tasks that have come since the learner began
-    samples: int  # tasks it has learned from since
-    alarms: int  # changes of speed it has found since
+    arrivals: float  # tasks a second that arrive at all schedulers
+    capacity: float  # tasks a second of all live nodes, as a lower estimate; 0 while unknown
+    arrived: int  # tasks that have arrived since the learner started
+    samples: int  # tasks it has learned from since then
+    alarms: int  # changes of speed it has detected since then
     states: tuple[tuple[int, NodeState, int], ...]  # (group, state, nodes)
     work: tuple[LearnedGroup, ...]

@@ -1,8 +1,8 @@
-"""The nouns: what a scheduler talks about, as frozen values.
+"""Tasks (pods) and nodes as frozen values, reduced to what scheduling needs.
 
 Amounts are whole numbers in the smallest unit of their resource: `cpu` in thousandths of a core,
-everything else in units or bytes. They stay integers from the API to the last comparison, so that a
-node filled to the brim is full exactly, never almost.
+everything else in units or bytes. They stay whole from the API to the last comparison, so there is no
+rounding where a node is exactly full.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Pairs = tuple[tuple[str, str], ...]
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 DEVICE_MILLI = "gpu-milli"
-"""The one resource that comes in devices, of 1000 each, which tasks may share: core/devices.py."""
+"""The one resource that is divided into devices, of 1000 each, which tasks can share: cluster/devices.py."""
 
 
 class Requirement(Struct, frozen=True, gc=False):
@@ -32,21 +32,21 @@ class Requirement(Struct, frozen=True, gc=False):
 
 
 class Term(Struct, frozen=True, gc=False):
-    """A node selector term: every expression and every field must hold; an empty term holds nowhere."""
+    """A node selector term: every expression and every field must hold; an empty term holds on no node."""
 
     expressions: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
 
 
 class Preference(Struct, frozen=True, gc=False):
-    """A soft node selector term and its weight, 1..100."""
+    """A preferred node selector term and its weight, 1..100."""
 
     weight: int
     term: Term
 
 
 class Taint(Struct, frozen=True, gc=False):
-    """A node's reason to keep pods away."""
+    """A taint of a node."""
 
     key: str
     value: str = ""
@@ -54,7 +54,7 @@ class Taint(Struct, frozen=True, gc=False):
 
 
 class Toleration(Struct, frozen=True, gc=False):
-    """A pod's answer to taints; an empty key or effect stands for all."""
+    """A toleration of a pod; an empty key or effect matches all."""
 
     key: str = ""
     op: Literal["Equal", "Exists", "Lt", "Gt"] = "Equal"
@@ -63,7 +63,7 @@ class Toleration(Struct, frozen=True, gc=False):
 
 
 class HostPort(Struct, frozen=True, gc=False):
-    """A port taken on the node itself; `0.0.0.0` stands for every address."""
+    """A port of the node itself; `0.0.0.0` is every address."""
 
     port: int
     protocol: str = "TCP"
@@ -71,37 +71,33 @@ class HostPort(Struct, frozen=True, gc=False):
 
 
 class AntiAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
-    """A resident pod's required anti-affinity: it keeps matching pods out of its topology domain."""
+    """A required anti-affinity term of a pod on a node: keeps matching pods out of its topology domain."""
 
     topology_key: str
-    selector: tuple[Requirement, ...] = ()  # on pod labels, all must hold; none at all match every pod
-    namespaces: tuple[str, ...] | None = None  # None stands for every namespace
+    selector: tuple[Requirement, ...] = ()  # on pod labels, all must hold; an empty one matches every pod
+    namespaces: tuple[str, ...] | None = None  # None is every namespace
 
 
 class Spec(Struct, frozen=True, gc=False, cache_hash=True):
-    """All that the rules and policies may look at. Pods of equal specs cannot be told apart."""
+    """All that rules and policies see of a pod; pods with equal specs are treated alike."""
 
     requests: Amounts = ()
-    score_requests: tuple[int, int] = (
-        0,
-        0,
-    )  # cpu, memory with Kubernetes' defaults for best-effort containers
+    score_requests: tuple[int, int] = (0, 0)  # cpu, memory; Kubernetes' defaults for best-effort containers
     node_name: str = ""
     node_selector: Pairs = ()
-    affinity: tuple[Term, ...] | None = None  # any one term must hold; None asks for nothing
+    affinity: tuple[Term, ...] | None = None  # at least one term must hold; None is no requirement
     preferences: tuple[Preference, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()
-    long_running: bool = False  # a service: it has no end of its own, so nobody should wait for it to end
-    probe: bool = False  # it goes to find out how fast a node is: what is believed of nodes is not asked
-    unsupported: tuple[str, ...] = ()  # features this pod asks for that no rule here can honour
-    matched_terms: tuple[
-        AntiAffinityTerm, ...
-    ] = ()  # guards of residents that this pod matches, from core/guards.py
+    long_running: bool = False  # a service: it does not end by itself, so no task should wait for it
+    probe: bool = False  # a NodeProbe's pod: measures how fast a node is, whatever is learned of it
+    unsupported: tuple[str, ...] = ()  # requested features that no rule implements
+    # Anti-affinity terms of pods on nodes that match this pod: cluster/anti_affinity.py.
+    matched_terms: tuple[AntiAffinityTerm, ...] = ()
 
 
 class Task(Struct, frozen=True, gc=False):
-    """One pod, as last seen. Its level counts, not how it came there: seeing it twice changes nothing."""
+    """One pod, as last seen. Seeing an equal one again changes nothing."""
 
     uid: str
     namespace: str
@@ -110,28 +106,32 @@ class Task(Struct, frozen=True, gc=False):
     spec: Spec = Spec()
     priority: int = 0
     created: float = 0.0  # seconds since the epoch
-    workload: str = ""  # what kind of work it is: tasks of one workload teach us about each other
-    job: str = ""  # the controlling owner's uid: tasks that belong together
+    workload: str = ""  # the kind of work: what is learned from a task holds for tasks of the same workload
+    job: str = ""  # the controlling owner's uid, shared by the tasks of a job
     gates: tuple[str, ...] = ()
     labels: Pairs = ()
-    anti_affinity_terms: tuple[AntiAffinityTerm, ...] = ()  # what it keeps away from its own node's domains
+    anti_affinity_terms: tuple[
+        AntiAffinityTerm, ...
+    ] = ()  # which pods it keeps out of its node's topology domains
     node: str = ""
     nominated: str = ""
     phase: Phase = "Pending"
     deleting: bool = False
-    held: Amounts | None = None  # what it holds on its node where that differs from spec.requests (resize)
-    started: float | None = None  # container start, seconds on the shell's clock
+    held: Amounts | None = None  # what it holds on its node, if not spec.requests (resize)
+    started: float | None = None  # container start, seconds on the caller's clock
     finished: float | None = None
-    reported: str = ""  # message of PodScheduled=False as it stands on the pod
-    estimate: float | None = None  # how long it will run, as whoever submitted it believes, seconds
-    path: float | None = None  # critical path from its start to the end of its job, likewise, seconds
-    job_work: float | None = None  # of its job, not begun when it was submitted, itself included, seconds
-    notional_requests: Amounts = ()  # of a probe with zero requests: room that must stay free beside it
-    devices: tuple[int, ...] = ()  # those it has been given on its node: whole ones, then that of its share
+    reported: str = ""  # message of the pod's condition PodScheduled=False
+    estimate: float | None = None  # expected run time, given by the submitter, seconds
+    path: float | None = None  # critical path from its start to the end of its job, given likewise, seconds
+    job_work: float | None = (
+        None  # work of its job not started when it was submitted, itself included, seconds
+    )
+    notional_requests: Amounts = ()  # of a probe with zero requests: must stay free beside it
+    devices: tuple[int, ...] = ()  # its devices on its node: whole ones first, then the one it shares
 
     @property
     def ended(self) -> bool:
-        """Whether it holds nothing any more."""
+        """Whether it has ended and so holds nothing."""
         return self.phase in ("Succeeded", "Failed")
 
     @property
@@ -154,5 +154,5 @@ class Node(Struct, frozen=True, gc=False):
 
 
 def amount_of(amounts: Amounts, resource: str) -> int:
-    """How much of one resource; 0 if it is not among them."""
+    """The amount of one resource; 0 if it is not among them."""
     return next((amount for name, amount in amounts if name == resource), 0)

@@ -1,4 +1,4 @@
-"""What stands in a node's line: a claim to the room that falls free there."""
+"""What a node queue holds: a reservation, by which tasks wait for a node."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ ClassKey = tuple[Spec, str]
 
 
 class Reservation:
-    """Tasks that wait in lines, and the nodes in whose lines they stand. Read it, do not write it.
+    """Tasks that wait, and the nodes in whose queues they wait. Written by NodeQueues only.
 
-    One task that has joined one line is a claim; so are the tasks of a job behind reservations in many
-    lines (Sparrow, 2013: late binding). Whichever node comes to it first starts the next of its tasks. A
-    claim is the same object wherever it stands, so a policy may remember things about it.
+    Usually one task in the queue of one node; in Sparrow (SOSP 2013), the tasks of a job with reservations in
+    the queues of many nodes (late binding): whichever node dispatches first starts the next of the tasks. It
+    is the same object in every queue, so a policy may remember things about it.
     """
 
     __slots__ = ("__weakref__", "class_key", "is_tentative", "profile", "rows", "since", "sticky", "tasks")
@@ -30,11 +30,11 @@ class Reservation:
         first = tasks[0]
         self.class_key: ClassKey = (first.spec, first.workload)  # of all its tasks
         self.profile = first.profile  # of all its tasks
-        self.tasks = tasks  # not started yet, in order; never empty while it stands anywhere
-        self.rows = rows  # where it stands; a row stands here twice if it was drawn twice
-        self.since = since  # seconds
-        self.sticky = sticky  # keeps its place in a line until all its tasks have started
-        self.is_tentative = is_tentative  # counts as held for a node: one task, which has joined its line
+        self.tasks = tasks  # not started yet, in order; never empty while it is in any queue
+        self.rows = rows  # in whose queues it is; a row drawn twice is here twice
+        self.since = since  # when it was enqueued, seconds on the caller's clock
+        self.sticky = sticky  # keeps its place in a queue until all its tasks have started
+        self.is_tentative = is_tentative  # its task counts as tentative on its node; only with one of each
 
     @property
     def head(self) -> Task:

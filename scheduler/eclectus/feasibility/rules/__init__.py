@@ -1,1 +1,1 @@
-"""One Kubernetes Filter per file, and the table of all."""
+"""The filters, one per file, with kube-scheduler's plugin names and words; table.py lists them."""

@@ -1,8 +1,8 @@
-"""Shared devices: a share must find one device with so much left, whole ones must be untouched.
+"""Devices: a share needs one device with enough left, and whole devices must be unused.
 
-No rule of kube-scheduler, which knows no shares: it is the filter of the plug-ins that add them to it
-(Open-Gpu-Share and others). Room in all is judged like that of every resource, so this rule speaks only
-where it is not enough.
+Not a plugin of kube-scheduler, which has no shared devices, but the filter of plugins that add them
+(Open-Gpu-Share and others). The total is checked as for every resource; this rule refuses nodes on which the
+total is enough and the single devices are not.
 """
 
 from __future__ import annotations

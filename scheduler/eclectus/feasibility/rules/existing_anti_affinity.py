@@ -1,6 +1,6 @@
-"""InterPodAffinity, its symmetric third: residents' required anti-affinity keeps matching pods away.
+"""InterPodAffinity, one part of it: required anti-affinity of pods on nodes keeps matching pods away.
 
-The incoming pod's own inter-pod rules are not built yet; a pod that has any is refused whole.
+The pod's own required inter-pod affinity is not implemented: a pod that has any is refused (unsupported.py).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from eclectus.model.objects import Spec
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     holds = np.ones(len(rows), dtype=bool)
-    for guard in spec.matched_terms:
-        column = cluster.labels.column(guard.topology_key)
-        closed = np.unique(column[list(cluster.anti_affinity.rows(guard))])
-        holds &= ~np.isin(column[rows], closed[closed != ABSENT])
+    for term in spec.matched_terms:
+        column = cluster.labels.column(term.topology_key)
+        domains = np.unique(column[list(cluster.anti_affinity.rows(term))])
+        holds &= ~np.isin(column[rows], domains[domains != ABSENT])
     return holds
 
 

@@ -1,4 +1,4 @@
-"""Label and taint values as integers, by Kubernetes' rules and not Python's: no `1_000`, no spaces."""
+"""Label and taint values as integers, by Kubernetes' rules; Python's also allow `1_000` and spaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def parse_integer(text: str) -> int | None:
-    """The 64-bit integer that the text spells, None where it spells none."""
+    """The 64-bit integer that the text stands for; None if it stands for none."""
     if len(text) > 63 or not _INTEGER.fullmatch(text):  # no label value is longer
         return None
     number = int(text)

@@ -1,7 +1,7 @@
 """NodeAffinity: nodeSelector and required node affinity, on columns of label codes.
 
-All nodeSelector pairs hold, and at least one term: all its expressions and fields. A term that is
-empty, or that cannot be read, holds nowhere.
+All nodeSelector pairs must hold, and at least one term; a term holds if all its expressions and fields do. A
+term that is empty or invalid holds on no node.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NAME_FIELD = "metadata.name"
 
 
 def term_holds(cluster: Cluster, term: Term, rows: Rows) -> Mask:
-    """Where a term holds, shape [len(rows)]."""
+    """Whether a term holds on each of the rows, shape [len(rows)]."""
     if not term.expressions and not term.fields:
         return np.zeros(len(rows), dtype=bool)
     holds = np.ones(len(rows), dtype=bool)
@@ -65,27 +65,27 @@ def _compares(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
         return np.zeros(len(rows), dtype=bool)
     column = cluster.labels.column(requirement.key)[rows]
     known = cluster.labels.codes(requirement.key)
-    verdicts = np.zeros(len(known) + 1, dtype=bool)  # the last one answers ABSENT, which is -1
+    holds_for = np.zeros(len(known) + 1, dtype=bool)  # by code; the last is for ABSENT, which is -1
     for text, code in known.items():
         number = parse_integer(text)
         if number is not None:
-            verdicts[code] = number > bound if requirement.op == "Gt" else number < bound
-    return verdicts[column]
+            holds_for[code] = number > bound if requirement.op == "Gt" else number < bound
+    return holds_for[column]
 
 
 def _field_holds(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
-    """Fields know one value and two operators; what is asked beyond that holds nowhere."""
+    """Fields allow one value and two operators; any other requirement holds on no node."""
     if requirement.key != NAME_FIELD or len(requirement.values) != 1 or requirement.op not in ("In", "NotIn"):
         return np.zeros(len(rows), dtype=bool)
-    named: Mask = rows == cluster.rows.get(requirement.values[0], -1)
-    return named if requirement.op == "In" else ~named
+    is_named: Mask = rows == cluster.rows.get(requirement.values[0], -1)
+    return is_named if requirement.op == "In" else ~is_named
 
 
 def pinned_names(spec: Spec) -> frozenset[str] | None:
-    """The only nodes that required affinity can mean, where every term names some; None where any may be.
+    """The only nodes that required affinity allows, if every term names some; None if it does not.
 
-    kube-scheduler narrows its search to these before it looks at any node (the DaemonSet path), which
-    shows in its messages.
+    kube-scheduler reduces its search to these in PreFilter (the path for DaemonSets), which shows in its
+    messages.
     """
     if not spec.affinity:
         return None

@@ -1,4 +1,4 @@
-"""NodeName: a task pinned to a node runs there or nowhere."""
+"""NodeName: a pod that names a node runs on this node only."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ from eclectus.model.objects import HostPort, Spec
 _ANY = "0.0.0.0"  # noqa: S104 — Kubernetes' word for any address, nothing is bound to it
 
 
-def _clashing(cluster: Cluster, wanted: HostPort) -> Iterator[HostPort]:
-    """Held ports that overlap with the wanted one."""
+def _conflicting(cluster: Cluster, wanted: HostPort) -> Iterator[HostPort]:
+    """Ports that conflict with the wanted one; all that are in use are among them."""
     if wanted.ip != _ANY:
         yield from (HostPort(wanted.port, wanted.protocol, ip) for ip in (wanted.ip, _ANY))
         return
@@ -25,12 +25,12 @@ def _clashing(cluster: Cluster, wanted: HostPort) -> Iterator[HostPort]:
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
-    clashing = [port for wanted in spec.host_ports for port in _clashing(cluster, wanted)]
-    taken = [cluster.port_rows[port] for port in clashing if port in cluster.port_rows]
+    conflicts = [port for wanted in spec.host_ports for port in _conflicting(cluster, wanted)]
+    taken = [cluster.port_rows[port] for port in conflicts if port in cluster.port_rows]
     if not taken:
         return np.ones(len(rows), dtype=bool)
-    free = (not any(row in holders for holders in taken) for row in rows.tolist())
-    return np.fromiter(free, dtype=bool, count=len(rows))  # costs the rows asked, not the ports held
+    free = (not any(row in used_on for used_on in taken) for row in rows.tolist())
+    return np.fromiter(free, dtype=bool, count=len(rows))  # O(rows asked), not O(ports in use)
 
 
 RULE = Rule(

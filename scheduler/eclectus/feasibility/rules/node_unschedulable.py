@@ -1,4 +1,4 @@
-"""NodeUnschedulable: a cordoned node takes only pods that tolerate the cordon's taint."""
+"""NodeUnschedulable: a cordoned node takes only pods that tolerate the taint of the same name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a rule is: a question about a pod's spec that nodes answer with yes or no."""
+"""What a rule is: a filter that says of each node whether it can run a pod with a given spec."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ Mask = NDArray[np.bool_]
 class Rule:
     """One filter of kube-scheduler.
 
-    `holds(cluster, spec, rows)` answers for each of `rows`, shape [len(rows)]. It is asked only where
-    `asks(spec)` is true, so that a plain pod costs nothing.
+    `holds(cluster, spec, rows)` is true for the rows that pass, shape [len(rows)]. It is called only
+    if `applies(spec)`, so that a rule costs nothing for pods that do not use its feature.
     """
 
-    plugin: str  # kube-scheduler's name for it
-    reason: str  # the words of its refusal, as autoscalers parse them
+    plugin: str  # name of kube-scheduler's plugin
+    reason: str  # kube-scheduler's words for its refusal, which autoscalers parse
     applies: Callable[[Spec], bool]
     holds: Callable[[Cluster, Spec, Rows], Mask]
-    after_room: bool = False  # whether kube-scheduler asks it only where there is room: matters for messages
+    after_room: bool = False  # whether kube-scheduler runs it after NodeResourcesFit: matters for messages

@@ -1,8 +1,8 @@
 """The table of rules, in kube-scheduler's order: the first that refuses a node names the reason.
 
-Static rules look at a node's shape and its labels; usage rules look at what is held there. Room
-itself (NodeResourcesFit) is the overflow of classes.py and comes before the rules marked `after_room`.
-To add a rule: a file and a line.
+Static rules depend on a node's labels, taints and name; usage rules depend on the pods on it. Room itself
+(NodeResourcesFit) is in feasibility/room.py and comes before the rules marked `after_room`. To add a rule,
+add a file with a `RULE` and a line here.
 """
 
 from __future__ import annotations

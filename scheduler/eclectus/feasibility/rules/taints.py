@@ -1,7 +1,7 @@
 """TaintToleration: a node's taints keep away the pods that do not tolerate them.
 
-Nodes share few sets of taints, so a set is judged once and not once a node. The comparisons Lt and Gt
-are KEP-5471: the *taint's* value is less or greater than the toleration's.
+Nodes share few distinct sets of taints, so each set is evaluated once, not once per node. The operators Lt
+and Gt are those of KEP-5471: the taint's value is less or greater than the toleration's.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Taints = tuple[Taint, ...]
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether any of the tolerations answers the taint."""
+    """Whether any of the tolerations tolerates the taint."""
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
-def by_taint_set(cluster: Cluster, rows: Rows, verdict: Callable[[Taints], float]) -> NDArray[np.float64]:
-    """`verdict` of each row's taints, shape [len(rows)], asked once a distinct set."""
+def by_taint_set(cluster: Cluster, rows: Rows, value: Callable[[Taints], float]) -> NDArray[np.float64]:
+    """`value` of each row's taints, shape [len(rows)], computed once for each distinct set."""
     sets = cluster.taint_set[rows]
-    verdicts = np.zeros(len(cluster.taint_sets))
-    for index in np.flatnonzero(np.bincount(sets)):
-        verdicts[index] = verdict(cluster.taint_sets[index])
-    return verdicts[sets]
+    values = np.zeros(len(cluster.taint_sets))
+    for index in np.flatnonzero(np.bincount(sets)).tolist():
+        values[index] = value(cluster.taint_sets[index])
+    return values[sets]
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -57,16 +57,16 @@ def _compares(toleration: Toleration, taint: Taint) -> bool:
 
 def _decimal(text: str) -> int | None:
     number = parse_integer(text)
-    return number if text == str(number) else None  # taints are stricter than labels: no sign, no zeros ahead
+    return number if text == str(number) else None  # stricter than for labels: no plus sign, no leading zeros
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
-    def open_to_us(taints: Taints) -> bool:
+    def all_tolerated(taints: Taints) -> bool:
         return all(
             taint.effect == "PreferNoSchedule" or tolerated(taint, spec.tolerations) for taint in taints
         )
 
-    return by_taint_set(cluster, rows, open_to_us) > 0
+    return by_taint_set(cluster, rows, all_tolerated) > 0
 
 
 RULE = Rule(

@@ -1,4 +1,4 @@
-"""Pods that ask for what no rule here can honour: refused everywhere, by the name of the feature."""
+"""Pods that request a feature that no rule implements: refused on all nodes, naming the feature."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def _holds(_cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
 
 
 def message(spec: Spec) -> str:
-    """What the pod asks for in vain; spec.unsupported must not be empty."""
+    """The refusal, which names the features; spec.unsupported must not be empty."""
     *others, last = spec.unsupported
     features = f"{', '.join(others)} and {last}" if others else last
     return f"pod asks for {features}, which Eclectus does not support yet"
 
 
 RULE = Rule(
-    plugin="Unsupported",  # ours alone: kube-scheduler has a plugin for each of these features
+    plugin="Unsupported",  # Eclectus' own: kube-scheduler has a plugin for each of these features
     reason="pod asks for features that Eclectus does not support yet",
     applies=lambda spec: bool(spec.unsupported),
     holds=_holds,

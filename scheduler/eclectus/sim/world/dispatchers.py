@@ -89,9 +89,7 @@ class OldPicture(PlacePolicy):
             self._picture = truth.with_cluster(_same_nodes(truth.cluster), shares)
             self._shape, self._due = truth.cluster.shape.head, truth.now
         if truth.now >= self._due:
-            seen = self._picture.cluster
-            seen.layers[:], seen.scored[:] = truth.cluster.layers, truth.cluster.scored
-            seen.usage.record_all()
+            self._picture.cluster.copy_amounts(truth.cluster)
             self._due = (floor(truth.now / self._age) + 1) * self._age
         self._picture.now = truth.now
         self._picture.classes.cycle = truth.classes.cycle
