@@ -92,7 +92,7 @@ class Watched:
         raise AssertionError(f"a change by {factor} is not found in {most} samples")
 
 
-def test_numbers_and_arrays_go_alike() -> None:
+def test_numbers_and_arrays_give_the_same_sums() -> None:
     scores = np.random.default_rng(2).normal(0.3, 1.0, 200).tolist()
     one, many = AT_REST, Sums(*(np.zeros(3) for _ in range(4)))
     for at, score in enumerate(scores):
@@ -113,7 +113,7 @@ def test_the_run_that_alarms_began_with_the_change() -> None:
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0], ids=["faster", "slower"])
-def test_no_four_samples_are_an_alarm(way: float) -> None:
+def test_four_samples_never_raise_an_alarm(way: float) -> None:
     sums = AT_REST
     for at in range(4):
         sums = step(numbers, sums, way * CLIP, float(at), SLACK)
@@ -121,7 +121,7 @@ def test_no_four_samples_are_an_alarm(way: float) -> None:
     assert changed_since(step(numbers, sums, way * CLIP, 4.0, SLACK), THRESHOLD) == 0.0
 
 
-def test_a_drift_within_the_slack_is_let_pass() -> None:
+def test_a_drift_within_the_slack_raises_no_alarm() -> None:
     sums = AT_REST
     for at in range(10_000):
         sums = step(numbers, sums, 0.49 if at % 2 else 0.5, float(at), SLACK)
@@ -129,7 +129,7 @@ def test_a_drift_within_the_slack_is_let_pass() -> None:
 
 
 @pytest.mark.parametrize("name", ["exponential", "scv 10"])
-def test_a_fourfold_change_is_found_in_a_dozen_samples(name: str) -> None:
+def test_a_fourfold_change_is_detected_within_a_dozen_samples(name: str) -> None:
     for factor in (4.0, 0.25):
         watched = Watched(LAWS[name], cells=400)
         for _ in range(50):
@@ -138,7 +138,7 @@ def test_a_fourfold_change_is_found_in_a_dozen_samples(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["exponential", "scv 10"])
-def test_chance_alone_seldom_sounds_it(name: str) -> None:
+def test_false_alarms_are_rare(name: str) -> None:
     watched = Watched(LAWS[name], cells=1000)
     alarms = sum(int(watched.sample().sum()) for _ in range(500))
     assert 500 * 1000 / alarms > 1000
@@ -167,7 +167,7 @@ def test_run_lengths_are_those_of_the_table(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LAWS)
-def test_scores_of_any_law_lie_about_zero_and_within_the_clip(name: str) -> None:
+def test_scores_of_any_distribution_are_around_0_and_within_the_clip(name: str) -> None:
     spread, chance = usual(LAWS[name]), np.random.default_rng(4)
     scores = np.array([spread.score(r) for r in LAWS[name](chance, (8000,)).tolist()])
     assert abs(scores.mean()) < 0.12
@@ -175,7 +175,7 @@ def test_scores_of_any_law_lie_about_zero_and_within_the_clip(name: str) -> None
     assert np.abs(scores).max() <= CLIP
 
 
-def test_work_of_equal_sizes_keeps_a_least_spread() -> None:
+def test_equal_sizes_keep_the_minimal_spread() -> None:
     spread = Spread()
     for _ in range(5000):
         spread.score(1.0)
@@ -183,7 +183,7 @@ def test_work_of_equal_sizes_keeps_a_least_spread() -> None:
     assert spread.score(1.1) == pytest.approx(0.38, abs=0.02)
 
 
-def test_a_new_kind_of_work_begins_as_an_exponential_one() -> None:
+def test_a_new_workload_starts_as_an_exponential_one() -> None:
     """The tenth sample is scored much as the ten thousandth."""
     chance, young, old = np.random.default_rng(5), Spread(), usual(exponential)
     for relative in chance.exponential(1.0, 9).tolist():
@@ -200,7 +200,7 @@ def test_the_coefficient_of_variation_is_found(name: str, variation: float) -> N
     assert np.mean(found) == pytest.approx(variation, rel=0.3, abs=0.02)
 
 
-def test_one_task_that_stood_still_for_a_day_is_not_all_of_it() -> None:
+def test_one_hung_task_moves_the_estimates_little() -> None:
     spread = usual(exponential)
     before = spread.location, spread.spread, spread.variation
     spread.score(1e6)

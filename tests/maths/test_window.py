@@ -50,7 +50,7 @@ def test_windows_grow_with_the_spread_of_sizes_up_to_the_cap() -> None:
     assert lengths == [28, 55, 64]
 
 
-def test_a_cap_below_the_least_window_goes_first() -> None:
+def test_a_cap_below_the_minimal_length_takes_precedence() -> None:
     assert window_length(2, error_aimed(0.05), 0.0, most=4) == 4
 
 
@@ -70,7 +70,7 @@ def test_the_cut_off_costs_a_tenth_of_the_spare_capacity() -> None:
         (1000, 256, 0.39),
     ],
 )
-def test_the_margin_is_the_references(nodes: int, samples: int, margin: float) -> None:
+def test_the_margin_equals_the_reference_values(nodes: int, samples: int, margin: float) -> None:
     assert cut_margin(np.array([samples]), nodes, 2.0, 0.0)[0] == pytest.approx(margin, abs=0.006)
 
 
@@ -108,7 +108,7 @@ def test_the_same_seen_in_a_thousand_idle_workers() -> None:
     assert np.mean(took > (1 + 0.06) * samples / rate) > 0.2  # the paper's margin
 
 
-def test_few_nodes_ask_for_no_less_certainty() -> None:
+def test_few_nodes_count_as_the_minimum() -> None:
     assert unlikelihood(2, 2.0) == unlikelihood(MIN_NODES, 2.0) < unlikelihood(30, 2.0)
 
 

@@ -19,7 +19,7 @@ SPECIALISTS = {
 }
 
 
-def test_one_rate_a_node_is_the_same_for_all_work() -> None:
+def test_one_rate_for_each_node_is_the_same_for_all_workloads() -> None:
     apart, together = School(), School(by="node")  # type: ignore[arg-type]
     for school in (apart, together):
         for turn in range(200):
@@ -45,11 +45,11 @@ def responses(learn: dict[str, Any]) -> float:
     return one.response.mean
 
 
-def test_where_classes_rank_nodes_differently_one_rate_is_everybodys_loss() -> None:
+def test_where_workloads_rank_nodes_differently_one_rate_for_each_node_is_worse() -> None:
     assert responses({"by": "node"}) > 2 * responses({})
 
 
-def test_the_shipped_ablations_take_away_one_part_each() -> None:
+def test_the_shipped_ablations_disable_one_part_each() -> None:
     """Else a row of the table would tell of two things at once."""
     contestants = {each.name: each for each in load(shipped()["ablations"]).contestants}
     whole = contestants["whole"]

@@ -52,13 +52,13 @@ def test_replanning_beats_it_at_every_load(
 
 
 @pytest.mark.slow
-def test_two_choices_lose_to_it_on_single_slots_which_is_why_they_are_not_the_default() -> None:
+def test_two_choices_are_worse_than_the_central_queue_on_single_slots() -> None:
     mean, _ = ratios(Rosella(view="sample"), load=0.8, slots=1, tasks=6000)
     assert mean > 1.2
 
 
 @pytest.mark.slow
-def test_the_selfish_choice_is_everybodys_loss() -> None:
+def test_theta_of_one_is_worse_for_all() -> None:
     selfish, _ = ratios(Rosella(theta=1), load=0.8, slots=1, tasks=3000)
     shared, _ = ratios(Rosella(theta=6), load=0.8, slots=1, tasks=3000)
     assert shared < selfish

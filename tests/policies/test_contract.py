@@ -33,7 +33,7 @@ SUPPORT = Path(__file__).parent.parent / "support"
 every = pytest.mark.parametrize("way", WAYS, ids=str)
 
 
-def test_no_policy_of_the_table_is_left_out() -> None:
+def test_every_policy_of_the_table_is_checked() -> None:
     asked = {(way.role, way.name.split()[0]) for way in WAYS}
     roles = {"learn": table.LEARN, "order": table.ORDER, "hold": table.HOLD, "place": table.PLACE}
     roles |= {"line": table.LINE, "relieve": table.RELIEVE}  # type: ignore[dict-item]
@@ -99,17 +99,17 @@ def test_equal_seeds_decide_alike(way: Way) -> None:
 
 
 @every
-def test_nobody_is_lost_and_whoever_waits_is_told_why(way: Way) -> None:
+def test_no_task_is_lost_and_every_pending_task_has_a_message(way: Way) -> None:
     loses_nobody(way.engine)
 
 
 @every
-def test_nothing_is_written_to_what_may_only_be_read(way: Way) -> None:
+def test_no_policy_writes_to_the_view(way: Way) -> None:
     writes_nothing(way.engine)
 
 
 @every
-def test_nodes_and_pods_may_vanish_at_any_moment(way: Way) -> None:
+def test_nodes_and_pods_may_disappear_at_any_time(way: Way) -> None:
     survives_what_vanishes(way.engine)
 
 
@@ -126,7 +126,7 @@ def _run(arguments: list[str], hash_seed: str) -> str:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
-def test_another_seed_decides_otherwise_where_chance_plays() -> None:
+def test_another_seed_gives_other_decisions_where_draws_are_random() -> None:
     way = next(way for way in WAYS if "view=sample" in way.name)
     assert digest(way.engine(seed=1)) != digest(way.engine(seed=2))
 
@@ -190,7 +190,7 @@ def test_a_policy_that_breaks_a_promise_is_found(promise: Any, sin: Any) -> None
         promise(lambda: make_engine(Bad(sin)))
 
 
-def test_a_policy_with_chance_of_its_own_is_found() -> None:
+def test_a_policy_with_a_random_source_of_its_own_is_found() -> None:
     from random import SystemRandom
 
     def rolls(view: View, task: Task) -> Action:
@@ -201,12 +201,12 @@ def test_a_policy_with_chance_of_its_own_is_found() -> None:
         decides_alike(lambda: make_engine(Bad(rolls)))
 
 
-def test_a_policy_that_hangs_on_the_hash_seed_is_found() -> None:
+def test_a_policy_that_depends_on_the_hash_seed_is_found() -> None:
     code = "import test_contract as c, stories; print(stories.digest(c.make_engine(c.Bad(c._hashes))))"
     assert len({_run(["-c", code], hash_seed) for hash_seed in "123"}) > 1
 
 
-def test_the_good_one_of_the_planted_breaks_nothing() -> None:
+def test_the_same_policy_without_a_violation_passes() -> None:
     def good() -> Engine:
         return make_engine(Bad(lambda view, task: None))
 
@@ -214,5 +214,5 @@ def test_the_good_one_of_the_planted_breaks_nothing() -> None:
         promise(good)
 
 
-def test_policies_are_made_for_their_roles() -> None:
+def test_place_policies_have_the_role_s_type() -> None:
     assert all(issubclass(policy, PlacePolicy) for policy in table.PLACE.values())

@@ -28,7 +28,7 @@ def world(policy: PlacePolicy, **rates: float) -> World:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_dead_node_gets_nothing_even_when_all_others_are_full(way: str) -> None:
+def test_a_dead_node_gets_no_task_even_when_all_others_are_full(way: str) -> None:
     there = world(Rosella(**WAYS[way]), dead=0.0, one=1.0, two=0.5)  # type: ignore[arg-type]
     there.add(*numbered(12))
     for _ in range(4):
@@ -40,7 +40,7 @@ def test_a_dead_node_gets_nothing_even_when_all_others_are_full(way: str) -> Non
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_could_only_run_there_waits_and_is_told(way: str) -> None:
+def test_a_task_that_can_only_run_there_waits_with_a_message(way: str) -> None:
     there = world(Rosella(**WAYS[way]), dead=0.0)  # type: ignore[arg-type]
     there.add(make_task("a"))
     there.sleep(60.0)
@@ -49,14 +49,14 @@ def test_who_could_only_run_there_waits_and_is_told(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_probe_goes_there_all_the_same(way: str) -> None:
+def test_a_probe_goes_to_a_dead_node(way: str) -> None:
     there = world(Rosella(**WAYS[way]), dead=0.0, one=1.0)  # type: ignore[arg-type]
     there.add(make_task("probe", node_name="dead", probe=True))
     there.sleep(60.0)
     assert [bind.node for bind in there.binds] == ["dead"]
 
 
-def test_policies_that_do_not_go_by_speed_are_not_concerned() -> None:
+def test_policies_that_do_not_use_speeds_still_use_a_dead_node() -> None:
     there = world(LeastAllocated(), dead=0.0, one=1.0)
     there.add(*numbered(4))
     assert {bind.node for bind in there.binds} == {"dead", "one"}
@@ -89,7 +89,7 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
     return seen
 
 
-def test_a_frozen_machine_is_found_dead_its_line_ends_and_it_comes_back_by_its_own_work() -> None:
+def test_a_frozen_machine_is_dead_gets_no_more_tasks_and_becomes_live_by_its_own_tasks() -> None:
     seen = {at: (state, line) for at, state, line in frozen({"policy": "rosella", "view": "sample"})}
     assert [seen[at][0] for at in (60.0, 80.0, 260.0, 299.0, 399.0)] == [
         "live",

@@ -109,11 +109,11 @@ def test_in_eagle_no_short_task_ever_waits_behind_a_long_one(long: float) -> Non
 
 
 @pytest.mark.parametrize(("place", "line"), [("sparrow", "fifo"), ("hawk", "stealing"), ("clwl", "fifo")])
-def test_the_same_watcher_finds_them_elsewhere(place: str, line: str) -> None:
+def test_the_same_check_finds_such_tasks_with_other_policies(place: str, line: str) -> None:
     assert shorts_behind_long(mixed(place, line)) > 0
 
 
-def test_a_short_job_of_eagle_keeps_its_place_until_all_its_tasks_have_started() -> None:
+def test_a_reservation_of_eagle_stays_until_all_tasks_of_its_job_have_started() -> None:
     world = small_world(make_engine(table.PLACE["eagle"](), line=table.LINE["srpt"]()), nodes=1, cpu=1)
     world.add(*numbered(3, "a", job="a", estimate=5.0))
     world.add(*numbered(1, "b", job="b", estimate=50.0))
@@ -156,7 +156,7 @@ def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
     return found
 
 
-def test_hawks_idle_nodes_take_short_work_from_behind_long_work_and_nothing_else(
+def test_idle_nodes_of_hawk_steal_short_tasks_behind_long_ones_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     found = thefts(mixed("hawk", "stealing"), monkeypatch)
@@ -173,7 +173,7 @@ def test_stealing_shortens_the_wait_of_short_tasks() -> None:
     assert wait("stealing") < 0.8 * wait("fifo")
 
 
-def test_a_node_that_only_runs_services_steals() -> None:
+def test_a_node_that_runs_only_services_steals() -> None:
     hawk, line = table.PLACE["hawk"](cut_off=CUT_OFF, long_share=1.0), table.LINE["stealing"](cut_off=CUT_OFF)
     world = small_world(make_engine(hawk, line=line), nodes=2, cpu=2)
     for at in range(2):
@@ -221,13 +221,13 @@ def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.Monke
     return simulate(asked, asked.contestants[0], seed=1, checked=True)
 
 
-def test_the_central_rule_is_its_dumb_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clwl_equals_a_plain_computation_at_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = mixed("clwl", "fifo", tasks=600)
     clever, dumb = (run_with(kind, asked, monkeypatch) for kind in (CentralLeastWait, Reckoner))
     assert clever == dumb
 
 
-def test_without_time_between_heartbeats_the_distributed_rule_is_the_central_one(
+def test_dlwl_with_a_heartbeat_of_0_equals_clwl(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """On single slots; several are counted with their own work spread over all of them until the next."""
@@ -255,7 +255,7 @@ def _least_wait(policy: str, cluster: dict[str, Any], classes: list[dict[str, An
     return scenario(cluster=cluster, workload=workload, profiles=[profile], measure={"tasks": 600})
 
 
-def test_between_heartbeats_it_knows_what_it_has_placed_and_not_what_has_ended() -> None:
+def test_between_heartbeats_dlwl_counts_what_it_placed_and_not_what_ended() -> None:
     world = small_world(make_engine(DistributedLeastWait(heartbeat=1000.0, long_share=1.0)), nodes=2, cpu=1)
     world.add(make_task("long", estimate=100.0, workload="long"))
     world.add(make_task("a", estimate=1.0, workload="short"))
@@ -268,7 +268,7 @@ def test_between_heartbeats_it_knows_what_it_has_placed_and_not_what_has_ended()
     assert world.node_of("c") == "n0"
 
 
-def test_work_of_unknown_length_avoids_a_node_of_no_speed() -> None:
+def test_tasks_without_an_estimate_avoid_a_node_of_speed_0() -> None:
     world = small_world(make_engine(CentralLeastWait(), ExactSpeeds({"n0": 0.0})), nodes=2, cpu=1)
     world.add(*numbered(5))
     assert (len(world.engine._state.node_queues.by_row[1]), world.faults) == (3, [])

@@ -15,7 +15,7 @@ LEARNERS = pytest.mark.parametrize("name", list(table.LEARN))
 
 
 @LEARNERS
-def test_rates_are_finite_and_bounded_by_what_is_said_and_some_node_is_alive(name: str) -> None:
+def test_rates_are_finite_within_their_bound_and_not_all_0(name: str) -> None:
     learn = table.LEARN[name]()
     for news in _school(learn, np.random.default_rng(5)):
         for asked in (news.split("@")[0], "a", "never seen"):
@@ -26,7 +26,7 @@ def test_rates_are_finite_and_bounded_by_what_is_said_and_some_node_is_alive(nam
 
 
 @LEARNERS
-def test_rows_change_only_with_their_own_news_or_a_new_epoch(name: str) -> None:
+def test_rates_change_only_with_an_event_of_their_node_or_a_new_epoch(name: str) -> None:
     learn = table.LEARN[name]()
     before: dict[str, Any] = {}
     for news in _school(learn, np.random.default_rng(6)):
@@ -40,7 +40,7 @@ def test_rows_change_only_with_their_own_news_or_a_new_epoch(name: str) -> None:
 
 
 @LEARNERS
-def test_what_is_shown_to_people_is_of_nodes_that_are_there(name: str) -> None:
+def test_learned_cells_are_of_present_nodes(name: str) -> None:
     learn = table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(7)):
         for cell in learn.learned_cells():
@@ -51,7 +51,7 @@ def test_what_is_shown_to_people_is_of_nodes_that_are_there(name: str) -> None:
 
 
 @LEARNERS
-def test_what_is_known_can_be_told_to_another_process(name: str) -> None:
+def test_learned_nodes_can_be_restored_in_another_learner(name: str) -> None:
     learn, heir = table.LEARN[name](), table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(8)):
         pass

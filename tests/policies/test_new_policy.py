@@ -53,11 +53,11 @@ def test_a_configuration_names_it_and_pods_are_placed_by_it(setting: str, node: 
     assert world.placed() == {"pod": node}
 
 
-def test_its_settings_are_checked_like_anybodys() -> None:
+def test_its_settings_are_checked() -> None:
     with pytest.raises(SettingsError, match=r"profiles\[0\]\.place\.fromEnd: unknown field; .*'fromTheEnd'"):
         parse(FILE % "fromEnd: true")
 
 
-def test_the_contract_covers_it_and_its_settings_without_another_word() -> None:
+def test_the_contract_suite_covers_it_and_its_settings() -> None:
     names = {way.name for way in every_way()}
     assert {"alphabetical", "alphabetical from_the_end=False", "alphabetical from_the_end=True"} <= names

@@ -68,7 +68,7 @@ def test_the_paper_s_example() -> None:
     assert (used["cpu"], used["memory"]) == (9000, 14 * 2**30)
 
 
-def test_a_lie_about_one_s_needs_does_not_pay() -> None:
+def test_a_group_gains_nothing_by_overstating_its_requests() -> None:
     others = demands("B", 100, cpu=3, memory=1)
 
     def useful(claimed: float) -> int:
@@ -79,12 +79,12 @@ def test_a_lie_about_one_s_needs_does_not_pay() -> None:
     assert useful(claimed=3) == 25
 
 
-def test_who_weighs_twice_as_much_gets_twice_as_much() -> None:
+def test_a_group_of_twice_the_weight_gets_twice_as_much() -> None:
     tasks = [*demands("A", 30, cpu=1), *demands("B", 30, cpu=1)]
     assert counts(taken(DominantShare(weights={"A": 2.0}), tasks, cpu=12)) == {"A": 8, "B": 4}
 
 
-def test_shares_that_are_equal_by_weight_tie_exactly_and_go_by_age() -> None:
+def test_equal_weighted_shares_compare_as_equal_and_age_decides() -> None:
     tasks = [*demands("A", 9, cpu=1), *demands("B", 3, cpu=1)]
     names = taken(DominantShare(weights={"A": 3.0}), [replace(task, created=0) for task in tasks], cpu=12)
     assert names == ["A0", "B0", "A1", "A2", "A3", "B1", "A4", "A5", "A6", "B2", "A7", "A8"]
@@ -112,7 +112,7 @@ def test_priority_goes_before_shares() -> None:
         (DominantShare(by="label", label="team"), ["x", ""]),
     ],
 )
-def test_who_shares_is_a_setting(order: DominantShare, groups: list[str]) -> None:
+def test_groups_are_formed_as_set(order: DominantShare, groups: list[str]) -> None:
     tasks = [make_task("a", job="j", labels=(("team", "x"),)), make_task("b")]
     assert [order.group(task) for task in tasks] == groups
 
@@ -186,17 +186,17 @@ def of_job(job: str, *paths: float, **fields: Any) -> list[Task]:
     return [make_task(f"{job}{at}", job=job, path=path, **fields) for at, path in enumerate(paths)]
 
 
-def test_the_job_of_the_shortest_critical_path_goes_first_and_in_it_the_task_on_that_path() -> None:
+def test_the_job_with_the_shortest_critical_path_goes_first_and_in_it_the_task_on_that_path() -> None:
     tasks = [*of_job("a", 5, 90), *of_job("b", 40, 50), *of_job("c", 60)]
     assert taken(ShortestJob(), tasks, cpu=9) == ["b1", "b0", "c0", "a1", "a0"]
 
 
-def test_without_a_path_a_task_is_as_long_as_its_estimate_and_who_says_nothing_goes_last() -> None:
+def test_without_a_path_the_estimate_counts_and_a_task_without_both_goes_last() -> None:
     tasks = [make_task("a"), make_task("b", estimate=9.0), make_task("c", path=5.0, estimate=1.0)]
     assert taken(ShortestJob(), tasks, cpu=9) == ["c", "b", "a"]
 
 
-def test_a_pending_pod_whose_path_is_told_later_finds_its_place() -> None:
+def test_a_pending_pod_that_gets_a_path_later_is_reordered() -> None:
     world = World(make_engine(LeastAllocated(), order=ShortestJob()), make_node(cpu=1))
     world.add(make_task("resident", path=1.0), make_task("a", path=9.0), make_task("b", created=2))
     world.put(make_task("b", path=3.0, created=2))
@@ -296,7 +296,7 @@ TWINS: list[tuple[Order, Ranking]] = [
 
 @pytest.mark.parametrize(("order", "rank"), TWINS, ids=lambda part: type(part).__name__)
 @pytest.mark.parametrize("seed", range(25))
-def test_a_sorted_list_gives_the_same_sequence(order: Order, rank: Ranking, seed: int) -> None:
+def test_sorting_all_tasks_each_time_gives_the_same_sequence(order: Order, rank: Ranking, seed: int) -> None:
     chance = Random(f"twin {seed}")
     work = {job: float(chance.randrange(20, 60)) for job in "abcd"}
     tasks = [

@@ -47,7 +47,7 @@ def test_a_worker_with_rate_zero_revives_by_probes_only() -> None:
     assert school.ratio(0) == pytest.approx(4.0, rel=0.3)
 
 
-def test_what_stood_still_with_a_dead_node_says_nothing_of_its_speed() -> None:
+def test_tasks_that_hung_with_a_dead_node_are_no_samples() -> None:
     school = frozen(slots=0)
     stuck = [school.begin(0) for _ in range(12)]
     dead_after = until_dead(school)
@@ -60,7 +60,7 @@ def test_what_stood_still_with_a_dead_node_says_nothing_of_its_speed() -> None:
     assert school.ratio(0) == pytest.approx(1.0, rel=0.35)
 
 
-def test_one_that_stands_still_again_dies_again() -> None:
+def test_a_revived_node_that_hangs_again_dies_again() -> None:
     school = frozen(slots=0)
     stuck = [school.begin(0) for _ in range(4)]
     school.finish(stuck[0], 0, until_dead(school))
@@ -69,7 +69,7 @@ def test_one_that_stands_still_again_dies_again() -> None:
     assert school.rate()[0] == 0.0
 
 
-def test_a_silent_node_is_believed_ever_slower_before_it_is_dead() -> None:
+def test_the_rate_of_a_silent_node_falls_until_it_is_dead() -> None:
     school = frozen()
     known, seen = school.rate()[0], []
     for _ in range(12):
@@ -81,7 +81,7 @@ def test_a_silent_node_is_believed_ever_slower_before_it_is_dead() -> None:
     assert doubted[-1] < 0.25 * known
 
 
-def test_one_task_that_ends_clears_a_suspect() -> None:
+def test_one_ended_task_clears_a_suspect_node() -> None:
     school = frozen()
     [uid] = [school.begin(0)]
     school.wait(40.0)
@@ -103,7 +103,7 @@ def test_an_idle_node_never_dies() -> None:
     assert school.rate()[0] > 0
 
 
-def test_one_hung_task_does_not_condemn_a_node_that_goes_on_working() -> None:
+def test_one_hung_task_does_not_make_a_working_node_dead() -> None:
     school = frozen(slots=1)
     for _ in range(1000):
         school.run(0, 1.0)
@@ -111,7 +111,7 @@ def test_one_hung_task_does_not_condemn_a_node_that_goes_on_working() -> None:
     assert school.ratio(0) == pytest.approx(1.0, rel=0.4)
 
 
-def test_of_one_hung_task_alone_a_node_is_long_not_even_suspect() -> None:
+def test_one_hung_task_alone_does_not_soon_make_a_node_suspect() -> None:
     school = frozen(slots=1)
     school.wait(300.0)
     assert school.state(0) == "live"
@@ -129,7 +129,7 @@ def test_a_node_that_is_slow_but_works_is_not_dead() -> None:
     assert school.ratio(0) == pytest.approx(0.1, rel=0.35)
 
 
-def test_a_node_slower_than_the_cut_off_over_its_window_is_dead_though_it_works() -> None:
+def test_a_node_slower_than_the_cut_off_over_its_window_is_dead() -> None:
     """mu*: at the least load, c0 (1 - .05) of a mean node's speed; and within the margin it is not judged."""
     found = {}
     for speed in (0.2, 0.02):
@@ -141,7 +141,7 @@ def test_a_node_slower_than_the_cut_off_over_its_window_is_dead_though_it_works(
     assert found == {0.2: "live", 0.02: "dead"}
 
 
-def test_a_dead_node_on_which_nothing_runs_is_forgiven_after_a_half_life() -> None:
+def test_a_dead_node_on_which_nothing_runs_is_reset_after_a_half_life() -> None:
     school = frozen(slots=0, half_life=1800.0)
     stuck = [school.begin(0) for _ in range(4)]
     until_dead(school)
@@ -157,7 +157,7 @@ def test_a_dead_node_on_which_nothing_runs_is_forgiven_after_a_half_life() -> No
     assert school.rate()[0] > 0
 
 
-def test_when_all_have_died_there_is_something_wrong_with_us() -> None:
+def test_if_all_nodes_are_dead_none_is_treated_so() -> None:
     school = School(rows=3)
     school.teach(64)
     for row in range(3):
@@ -168,7 +168,7 @@ def test_when_all_have_died_there_is_something_wrong_with_us() -> None:
         assert school.rate().max() > 0
 
 
-def test_a_slow_start_of_new_work_accuses_nobody() -> None:
+def test_the_first_tasks_of_a_long_workload_make_no_node_suspect() -> None:
     """Its first tasks to end are its shortest, so that all others seem overdue. Exponential, 40 slots."""
     school = School()
     running = [
@@ -184,7 +184,9 @@ def test_a_slow_start_of_new_work_accuses_nobody() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.floats(0.1, 1e4)), max_size=80))
 @settings(deadline=None)
-def test_whatever_runs_and_leaves_the_books_agree(deeds: list[tuple[int, int, float]]) -> None:
+def test_running_tasks_are_counted_correctly_for_any_sequence_of_events(
+    deeds: list[tuple[int, int, float]],
+) -> None:
     """Tasks told running twice, leaving twice, nodes that come and go: rates stay finite, not all 0."""
     school, running = School(rows=4), set()
     for row, deed, passed in deeds:

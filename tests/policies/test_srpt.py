@@ -76,7 +76,7 @@ def served(world: World, most: int = 1000) -> list[str]:
     return order
 
 
-def test_the_shortest_goes_first_unless_somebody_has_been_passed_enough() -> None:
+def test_the_shortest_goes_first_unless_a_job_has_been_overtaken_enough() -> None:
     """A is passed by 40 of the 50 s it bears; then everybody who would pass it is too long, and it goes."""
     world = one_server(ShortestRemaining())
     for one in (job("A", 10, 30), job("B", 60, 2), job("C", 40, 1), job("D", 40, 4)):
@@ -91,21 +91,21 @@ def test_of_equal_jobs_the_first_goes_first() -> None:
     assert served(world) == ["x", "y", "z"]
 
 
-def test_who_stands_twice_in_a_line_is_passed_once() -> None:
+def test_a_job_queued_twice_is_overtaken_once() -> None:
     world = one_server(ShortestRemaining(), Reserving(reservations=2))
     for one in (job("A", 10, 9), job("B", 20), job("C", 20)):
         world.add(*one)
     assert served(world, most=3) == ["B", "C", "A"]
 
 
-def test_long_work_at_the_head_goes_first() -> None:
+def test_a_long_task_at_the_head_goes_first() -> None:
     world = one_server(ShortestRemaining())
     world.add(*job("l", LONG))
     world.add(*job("s", 1))
     assert served(world) == ["l", "s"]
 
 
-def test_long_work_passes_nobody() -> None:
+def test_a_long_task_overtakes_no_job() -> None:
     """Not even a job with more work left: a short task that came first would wait behind a long one."""
     world = one_server(ShortestRemaining(), Reserving(sticky=True))
     world.add(*job("s", 80, 5))
@@ -113,7 +113,7 @@ def test_long_work_passes_nobody() -> None:
     assert served(world) == ["s"] * 5 + ["l"]
 
 
-def test_short_work_may_pass_long_work_that_is_not_at_the_head() -> None:
+def test_a_short_task_may_overtake_a_long_one_that_is_not_at_the_head() -> None:
     world = one_server(ShortestRemaining())
     for one in (job("a", 10), job("l", LONG), job("b", 5)):
         world.add(*one)
@@ -128,7 +128,7 @@ ARRIVALS = st.lists(st.tuples(SIZES, st.integers(1, 4), st.integers(0, 3)), min_
 @given(
     arrivals=ARRIVALS, reservations=st.integers(1, 3), sticky=st.booleans(), slack=st.sampled_from([0, 1, 5])
 )
-def test_no_claim_is_overtaken_by_more_than_its_slack(
+def test_no_reservation_is_overtaken_by_more_than_its_slack(
     arrivals: list[tuple[float, int, int]], reservations: int, sticky: bool, slack: int
 ) -> None:
     """Jobs arrive, each followed by a few ends of tasks; then all are served."""
@@ -144,7 +144,7 @@ def test_no_claim_is_overtaken_by_more_than_its_slack(
 
 
 @pytest.mark.parametrize(("slack", "limited"), [(5.0, True), (1e9, False)])
-def test_the_limit_is_what_keeps_short_jobs_from_being_passed_for_ever(slack: float, limited: bool) -> None:
+def test_without_the_limit_a_short_job_is_overtaken_again_and_again(slack: float, limited: bool) -> None:
     line = Watched(slack)
     world = one_server(line)
     world.add(*job("A", 10, 9))

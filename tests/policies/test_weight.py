@@ -28,15 +28,15 @@ def theta(weight: WaitingWeight, world: World) -> float:
 
 
 @pytest.mark.parametrize(("running", "load"), [(1, 0.2), (4, 0.8), (6, 0.9), (8, 1.0)])
-def test_it_goes_by_the_share_of_the_pace_in_use(running: int, load: float) -> None:
+def test_theta_follows_the_share_of_capacity_in_use(running: int, load: float) -> None:
     assert theta(WaitingWeight(None), busy(running)) == weight_of_waiting(load, 4)
 
 
-def test_what_the_user_has_set_stays() -> None:
+def test_a_theta_that_is_set_is_used() -> None:
     assert theta(WaitingWeight(7.0), busy(8)) == 7.0
 
 
-def test_what_is_so_for_a_moment_changes_little() -> None:
+def test_a_short_change_of_load_changes_theta_little() -> None:
     """The load falls from .8 to .2: half the mean time of a task later by a tenth, and at last whole."""
     weight, world = WaitingWeight(None), busy(4)
     assert theta(weight, world) == weight_of_waiting(0.8, 4)
@@ -59,7 +59,9 @@ def test_what_is_so_for_a_moment_changes_little() -> None:
         pytest.param(0.9, 4, 1.05, 1.1, marks=pytest.mark.slow),
     ],
 )
-def test_it_is_no_worse_than_one_for_all(load: float, slots: int, mean_most: float, p99_most: float) -> None:
+def test_it_is_no_worse_than_a_fixed_theta(
+    load: float, slots: int, mean_most: float, p99_most: float
+) -> None:
     """At low load and at high: the tail is shorter, the mean much the same."""
     tasks = 1500 if slots == 1 else 6000
     ours = simulate(Rosella(), load=load, slots=slots, tasks=tasks, seed=1)

@@ -75,7 +75,7 @@ def test_tasks_at_one_instant_are_one_moment_of_many() -> None:
     assert rate.slow(times[-1]) == pytest.approx(10.0, rel=0.25)
 
 
-def test_a_list_of_all_that_waits_is_no_rate() -> None:
+def test_a_list_of_all_pending_tasks_gives_no_rate() -> None:
     rate = ArrivalRate()
     for _ in range(5000):
         rate.add(100.0)

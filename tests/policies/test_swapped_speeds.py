@@ -23,7 +23,7 @@ def in_system(told: Run, begins: float, ends: float) -> float:
 
 
 @pytest.mark.slow
-def test_after_a_shock_nodes_that_get_work_are_learned_anew_and_queues_recover() -> None:
+def test_after_a_swap_of_speeds_nodes_with_work_are_learned_again_and_queues_recover() -> None:
     asked = load(SHOCK)
     by_name = {each.name: each for each in asked.contestants}
     ours = [run(asked, by_name["eclectus"], seed) for seed in SEEDS]

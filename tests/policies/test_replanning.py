@@ -35,7 +35,7 @@ def crowd(tasks: list[Task], fast: float, slow: float, room: int = 1) -> tuple[W
     return world, policy
 
 
-def test_a_round_plans_no_more_though_ten_times_as_many_wait() -> None:
+def test_a_cycle_makes_no_more_deferrals_if_ten_times_as_many_tasks_wait() -> None:
     plans = []
     for waiting in (100, 1000):
         world, policy = crowd(numbered(40 + waiting), fast=1.0, slow=0.001)
@@ -46,13 +46,13 @@ def test_a_round_plans_no_more_though_ten_times_as_many_wait() -> None:
     assert plans == [replan.DEFERRED_PER_CLASS] * 2
 
 
-def test_a_queue_longer_than_worth_waiting_for_gives_the_slow_node_its_task() -> None:
+def test_the_task_behind_those_worth_waiting_gets_the_slow_node() -> None:
     """(86.8 - 1) s x 40 tasks/s / 4 - 1, rounded up, may wait: 857, and the one behind them runs there."""
     world, _ = crowd(numbered(40 + 862), fast=1.0, slow=1.25**-20)
     assert [name for name, node in world.placed().items() if node == "slow"] == ["t897"]
 
 
-def test_it_decides_as_if_all_were_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_decides_as_if_all_tasks_were_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     """With one kind of work; every response time of the run is the same."""
     found = []
     for most in (1, 10**9):
@@ -61,7 +61,7 @@ def test_it_decides_as_if_all_were_planned(monkeypatch: pytest.MonkeyPatch) -> N
     assert found[0] == found[1]
 
 
-def test_when_the_first_in_line_has_waited_in_vain_nobody_behind_it_waits() -> None:
+def test_when_the_first_task_has_waited_as_long_as_allowed_none_behind_it_waits() -> None:
     world, _ = crowd(numbered(40 + 30), fast=1.0, slow=1.25**-18, room=60)  # 55.5 s a task
     world.sleep(54)
     assert set(world.placed().values()) == {"fast"}
@@ -69,7 +69,7 @@ def test_when_the_first_in_line_has_waited_in_vain_nobody_behind_it_waits() -> N
     assert list(world.placed().values()).count("slow") == 30
 
 
-def test_what_was_passed_over_is_told_why_it_waits() -> None:
+def test_a_skipped_task_has_the_same_reason_as_a_deferred_one() -> None:
     world, _ = crowd(numbered(40 + 100), fast=1.0, slow=0.001)
     world.sleep(60)
     told = {name: reason for name in ("t40", "t139") for reason, _ in world.words(name)}

@@ -33,18 +33,18 @@ def test_a_task_moves_to_a_node_that_ends_it_sooner() -> None:
     assert on(world, "new") == ["t3"]  # who has waited least would have waited longest
 
 
-def test_it_stays_where_lines_are_not_mended() -> None:
+def test_with_fifo_no_task_moves() -> None:
     assert on(crowded(FifoLine(), {"one": 1.0, "new": 1.0}, waiting=3), "new") == []
 
 
 @pytest.mark.parametrize(("bound", "moves"), [(0.0, True), (0.49, True), (0.51, False), (5.0, False)])
-def test_it_stays_where_it_would_gain_less_than_the_bound(bound: float, moves: bool) -> None:
+def test_a_task_moves_only_if_it_gains_more_than_the_bound(bound: float, moves: bool) -> None:
     """There 1 s to wait and 1 s to run, here 4/3 s to run: 1.5 times as long."""
     world = crowded(RosellaLine(bound=bound), {"one": 1.0, "new": 0.75}, waiting=1)
     assert bool(on(world, "new")) is moves
 
 
-def test_as_many_move_as_there_is_room_for() -> None:
+def test_as_many_tasks_move_as_there_is_room_for() -> None:
     world = crowded(RosellaLine(), {"one": 1.0}, waiting=8)
     world.put_node(make_node("wide", cpu=3))
     assert len(on(world, "wide")) == 3
@@ -52,7 +52,7 @@ def test_as_many_move_as_there_is_room_for() -> None:
     assert len(on(world, "wide")) == 3
 
 
-def test_the_line_of_a_node_that_hardly_works_is_emptied() -> None:
+def test_the_queue_of_a_node_that_is_almost_stopped_is_emptied() -> None:
     world = crowded(RosellaLine(), {"one": 1e-6}, waiting=2)
     world.put_node(make_node("good", cpu=1))
     world.end(on(world, "good")[0])
@@ -60,18 +60,18 @@ def test_the_line_of_a_node_that_hardly_works_is_emptied() -> None:
     assert len(world.engine._state.node_queues) == 0
 
 
-def test_nothing_moves_to_a_node_that_does_no_work() -> None:
+def test_no_task_moves_to_a_node_of_speed_0() -> None:
     world = crowded(RosellaLine(), {"one": 1.0, "dead": 0.0}, waiting=3)
     assert on(world, "dead") == []
 
 
-def test_nothing_moves_where_it_may_not_run() -> None:
+def test_no_task_moves_to_a_node_that_may_not_run_it() -> None:
     world = crowded(RosellaLine(), {"one": 1.0}, waiting=2)
     world.put_node(make_node("closed", cpu=9, unschedulable=True))
     assert on(world, "closed") == []
 
 
-def test_a_node_asks_no_more_lines_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_inspects_no_more_queues_than_set(monkeypatch: pytest.MonkeyPatch) -> None:
     """And of each no more than a few places, however long it is."""
     world = crowded(RosellaLine(), {f"n{at}": 1.0 for at in range(40)}, waiting=1000)
     looks = []
@@ -116,7 +116,7 @@ def means(line: str, tasks: int) -> tuple[float, float]:
     return one.response.mean, one.response.p99
 
 
-def test_mended_lines_answer_sooner() -> None:
+def test_moving_tasks_shortens_response_times() -> None:
     mended, left = means("RosellaLine", 4000), means("FifoLine", 4000)
     assert mended[0] < 0.9 * left[0]
     assert mended[1] < 0.9 * left[1]
