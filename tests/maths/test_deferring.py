@@ -1,4 +1,4 @@
-"""How many tasks may wait for busy nodes: the closed form against counting one by one."""
+"""The number of tasks worth waiting for busy nodes: the closed form against assigning one by one."""
 
 from __future__ import annotations
 
@@ -10,32 +10,34 @@ import pytest
 from eclectus.maths.deferring import UNLIMITED, pace_in_use, weight_of_waiting, worth_waiting
 
 
-def counted(theta: float, over: list[float], pace: list[float], service: list[float], limit: float) -> int:
-    """Task after task takes the node that costs it least, until none costs less than the limit."""
-    tasks, over = 0, list(over)
+def counted(
+    theta: float, overflow: list[float], pace: list[float], service: list[float], limit: float
+) -> int:
+    """Each task takes the node of least cost, until no cost is below the limit."""
+    tasks, overflow = 0, list(overflow)
     while True:
         costs = [
             theta * max(missing, 1.0) / speed + runs
-            for missing, speed, runs in zip(over, pace, service, strict=True)
+            for missing, speed, runs in zip(overflow, pace, service, strict=True)
         ]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] >= limit:
             return tasks
-        over[best] += 1
+        overflow[best] += 1
         tasks += 1
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_it_equals_assigning_tasks_one_by_one(seed: int) -> None:
-    chance = Random(seed)
-    nodes = chance.randrange(1, 8)
-    over = [float(chance.randrange(1, 6)) for _ in range(nodes)]
-    rate = [chance.choice([1.0, 2.5, 4.0, 8.0]) for _ in range(nodes)]
-    pace = [chance.choice([1, 4, 16]) * each for each in rate]
+    rng = Random(seed)
+    nodes = rng.randrange(1, 8)
+    overflow = [float(rng.randrange(1, 6)) for _ in range(nodes)]
+    rate = [rng.choice([1.0, 2.5, 4.0, 8.0]) for _ in range(nodes)]
+    pace = [rng.choice([1, 4, 16]) * each for each in rate]
     service = [1 / each for each in rate]
-    theta, limit = chance.uniform(1, 20), chance.uniform(0.2, 3)
-    found = worth_waiting(theta, np.array(over), np.array(pace), np.array(service), limit)
-    assert found == counted(theta, over, pace, service, limit)
+    theta, limit = rng.uniform(1, 20), rng.uniform(0.2, 3)
+    found = worth_waiting(theta, np.array(overflow), np.array(pace), np.array(service), limit)
+    assert found == counted(theta, overflow, pace, service, limit)
 
 
 def test_no_task_waits_for_a_node_no_faster_than_the_one_with_room() -> None:
@@ -51,7 +53,7 @@ def test_if_nodes_with_room_have_speed_0_any_number_may_wait() -> None:
     assert worth_waiting(4.0, np.ones(1), np.ones(1), np.ones(1), np.inf) == UNLIMITED
 
 
-# -- what a second of waiting weighs -------------------------------------------------------------------
+# -- theta -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

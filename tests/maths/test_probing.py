@@ -1,4 +1,4 @@
-"""Probes: how many, when, where."""
+"""Rate, gaps and targets of probes."""
 
 from __future__ import annotations
 

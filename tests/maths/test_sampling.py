@@ -1,4 +1,4 @@
-"""Draws: in the right proportions, never what must not be drawn."""
+"""Random draws: in the right proportions, and never of excluded rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_come_in_proportion_to_their_weights(most: float) -> None:
 
 
 def test_a_node_that_outweighs_all_others_is_drawn_exactly() -> None:
-    """Most tries are rejected here, so the exact draw after them decides."""
+    """Most tries are rejected here, so the exact draw decides."""
     weights = np.full(2000, 1e-4)
     weights[1234] = 1.0
     rng = Random(2)

@@ -1,6 +1,6 @@
-"""Re-planning against the rival Kubernetes users have: a central queue, least loaded free node, speed-blind.
+"""Re-planning against a central queue with the least allocated node with room, which ignores speeds.
 
-30 nodes of speeds 1 : 2 : 4 : 8, exact rates, exponential work. Longer runs of an independent
+30 nodes of speeds 1 : 2 : 4 : 8, known rates, exponential sizes. Longer runs of an independent
 simulation gave, as ratios of mean / p99 response time to central at load .8: re-planning (theta 6)
 .77/.68 with one slot a node and .70/.50 with four; two proportional choices 1.55/.98 and .95/.88.
 Bounds here are generous, because these runs are short.
@@ -19,7 +19,7 @@ from queueing import simulate
 def ratios(
     policy: type[PlacePolicy] | PlacePolicy, *, load: float, slots: int, tasks: int
 ) -> tuple[float, float]:
-    """Mean and p99 of the policy over those of the central queue, on the same stream."""
+    """Mean and p99 of the policy divided by those of the central queue, on the same stream."""
     rival = simulate(LeastAllocated(), load=load, slots=slots, tasks=tasks, seed=1)
     ours = simulate(policy, load=load, slots=slots, tasks=tasks, seed=1)
     assert ours.served == rival.served == tasks

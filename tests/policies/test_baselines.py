@@ -1,4 +1,4 @@
-"""The plain baselines, each by the sentence that it is."""
+"""The simple baselines, each checked by its definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node believed dead gets no real work from Rosella's policies, and is found dead where it really is."""
+"""A dead node gets no real work from Rosella's policies, and a frozen machine is found dead."""
 
 from __future__ import annotations
 
@@ -63,9 +63,10 @@ def test_policies_that_do_not_use_speeds_still_use_a_dead_node() -> None:
 
 
 def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
-    """One of four machines stands still from 60 s to 300 s; its state and its line, when anything befalls.
+    """One of four machines is frozen from 60 s to 300 s; (time, state, length of its queue) at each event.
 
-    To freeze a machine that is frozen, or recover one that is well, changes nothing: it is there to look.
+    Events that freeze a frozen machine or recover a working one change nothing; they are there to read the
+    state.
     """
     asked = scenario(
         cluster={"groups": [{"name": "a", "count": 3, "slots": 4}, {"name": "b", "count": 1, "slots": 4}]},
@@ -78,19 +79,19 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
     sim, _ = build(asked, asked.contestants[0], engine_seed(1))
     engine, seen = sim.engine, []
 
-    def look() -> None:
+    def observe() -> None:
         states = {cell.node: cell.state for cell in engine.learned_cells()}
         row = engine._state.cluster.rows["b-0"]
         seen.append((sim.now, states["b-0"], len(engine._state.node_queues.by_row.get(row, ()))))
         assert {states[name] for name in states if name != "b-0"} == {"live"}
 
-    sim.on_shock = look
+    sim.on_shock = observe
     sim.run()
     return seen
 
 
 def test_a_frozen_machine_is_dead_gets_no_more_tasks_and_becomes_live_by_its_own_tasks() -> None:
-    seen = {at: (state, line) for at, state, line in frozen({"policy": "rosella", "view": "sample"})}
+    seen = {at: (state, queued) for at, state, queued in frozen({"policy": "rosella", "view": "sample"})}
     assert [seen[at][0] for at in (60.0, 80.0, 260.0, 299.0, 399.0)] == [
         "live",
         "suspect",

@@ -1,4 +1,4 @@
-"""Rosella's learner: how busy nodes are, what people are told, and what another process takes over."""
+"""Rosella's learner: load, values for users, and what another process restores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from eclectus.model.learned import LearnedNode, LearnedWork
 from school import School
 
-# -- how busy it is ----------------------------------------------------------------------------------
+# -- load ----------------------------------------------------------------------------------
 
 
 def test_capacity_is_the_slots_in_use_times_the_speeds() -> None:
@@ -49,7 +49,7 @@ def test_the_learned_load_has_spare_capacity_and_recent_shares() -> None:
     assert shares["w"] == pytest.approx(5 / 8, rel=0.05)
 
 
-# -- for people, and across restarts -----------------------------------------------------------------
+# -- values for users, and across restarts -----------------------------------------------------------------
 
 
 def test_learned_cells_have_confidence_and_time_of_the_newest_sample() -> None:
@@ -117,16 +117,16 @@ def test_restored_samples_lose_weight_with_age() -> None:
     assert after.rate("short").max() / after.rate("short").min() < 1.2
 
 
-def told(epoch: int, rate: float, at: float = 500.0) -> LearnedNode:
+def value(epoch: int, rate: float, at: float = 500.0) -> LearnedNode:
     return LearnedNode("n0", epoch, at, "live", rate, 0.9, (LearnedWork("w", rate, 50, 0.9),))
 
 
 def test_the_latest_epoch_wins() -> None:
     learn = School(rows=2).learn
-    learn.recall(told(10, 4.0))
-    learn.recall(told(7, 0.1))
+    learn.recall(value(10, 4.0))
+    learn.recall(value(7, 0.1))
     assert next(learn.learned_nodes()).work[0].rate == pytest.approx(4.0)
-    learn.recall(told(11, 2.0))
+    learn.recall(value(11, 2.0))
     assert next(learn.learned_nodes()).work[0].rate == pytest.approx(2.0)
     assert next(learn.learned_nodes()).epoch == 11
 
@@ -134,7 +134,7 @@ def test_the_latest_epoch_wins() -> None:
 def test_an_earlier_epoch_is_not_restored() -> None:
     school = School()
     school.teach(20)
-    school.learn.recall(told(20, 100.0))
+    school.learn.recall(value(20, 100.0))
     assert school.ratio(0) < 5
     assert next(school.learn.learned_nodes()).epoch == 20
 

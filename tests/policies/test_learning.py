@@ -1,4 +1,4 @@
-"""Rosella's learner: what it believes after changes and with age."""
+"""Rosella's learner: rates after changes of speed, and ageing of samples."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from school import School
 THIRD = log(4 / 3)
 
 
-# -- change ------------------------------------------------------------------------------------------
+# -- changes of speed --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("speed", [0.25, 4.0], ids=["slower", "faster"])
 def test_a_change_of_speed_is_learned_from_a_few_samples(speed: float) -> None:
-    """The median of 9 nodes that change alone is within a third of the truth after 20 samples; the window
-    alone would need 45."""
+    """The median of 9 nodes that change alone is within a third of the truth after 20 samples.
+
+    The window alone would need 45.
+    """
     found = []
     for seed in range(9):
         school = School(rows=5, seed=seed)
@@ -48,7 +50,7 @@ def test_without_the_test_for_changes_the_rate_lags() -> None:
 
 
 def test_a_change_of_a_node_is_detected_over_all_its_workloads() -> None:
-    """Twenty kinds of work, two samples of each from the changed node: no cell alone could tell yet."""
+    """Twenty workloads, two samples of each from the changed node: too few for any single cell."""
     sizes, off = {f"w{at}": 2.0**at for at in range(20)}, []
     for seed in range(5):
         school = School(rows=6, seed=seed)
@@ -84,7 +86,7 @@ def test_a_workload_that_becomes_longer_everywhere_changes_no_node() -> None:
 
 @pytest.mark.slow
 def test_false_alarms_of_the_whole_learner_are_as_rare_as_those_of_the_test_alone() -> None:
-    """Expected times and what is usual are estimates here: still over 1,000 samples to an alarm."""
+    """Expected times, location and spread are estimates here: still over 1,000 samples for each alarm."""
     school = School(rows=20)
     school.teach(3000)
     assert 20 * 3000 / school.learn.rates.alarms > 1000
@@ -106,8 +108,10 @@ def test_a_node_that_was_not_used_for_long_counts_as_typical_again() -> None:
 
 
 def test_after_a_half_life_a_sample_has_half_its_weight() -> None:
-    """Ten samples ten times as long, then worth five: n of them with k = 1 make f = (1 + n) / (1 + 10 n), and
-    a rate of (1 + n) / (1 / f + 10 n)."""
+    """Ten samples ten times as long, which then weigh five: n of them with k = 1 give
+
+    f = (1 + n) / (1 + 10 n) and a rate of (1 + n) / (1 / f + 10 n).
+    """
     found = []
     for quiet in (0.0, 600.0):
         school = School(half_life=600.0, prior_samples=1.0)

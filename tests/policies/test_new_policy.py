@@ -1,4 +1,4 @@
-"""A new policy is one file and one line: this file is the file, and the table entry is the line."""
+"""A new policy is one module and one entry in the table: this file is the module, the fixture the entry."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from worlds import World
 
 @dataclass(eq=False)
 class Alphabetical(PlacePolicy):
-    """The open node whose name comes first, or last."""
+    """The node with room whose name comes first, or last."""
 
-    from_the_end: Annotated[bool, Setting("the last name, not the first", why="A comes first")] = False
+    from_the_end: Annotated[bool, Setting("take the last name, not the first", why="alphabetical order")] = (
+        False
+    )
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
+        """Place each task, or answer Unschedulable."""
         for task in pending:
             names = sorted(view.cluster.names[row] for row in view.task_class(task).fits_now_rows)
             yield Place(task, view.cluster.rows[names[-self.from_the_end]]) if names else Unschedulable(task)

@@ -1,4 +1,4 @@
-"""Rosella's parts one by one: the three keys, the draws, the ties."""
+"""Rosella's placement: the three keys, the draws, the ties."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ ROW = np.array([0])
 
 @pytest.fixture(autouse=True)
 def _as_in_the_engine() -> Iterator[None]:
-    """The engine lets policies divide by rates and slots of 0."""
+    """The engine ignores numpy's warnings, so policies may divide by 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         yield
 
 
 def key(name: str, queue: int, slots: int, rate: float, services: int = 0) -> float:
-    """The key of a node of so many slots with so many tasks running or meant for it."""
+    """The key of a node of `slots` slots with `queue` tasks running or queued there."""
     cluster = make_cluster(make_node(cpu=slots + services))
     for at in range(queue):
         cluster.add_tentative(0, make_spec(cpu=1).requests)
-        if at % 2:  # half of them run, half are meant for it
+        if at % 2:  # half of them run, half are queued
             cluster.add_tentative(0, make_spec(cpu=1).requests, -1)
             cluster.hold(0, make_task(str(at)))
     for at in range(services):
@@ -89,13 +89,13 @@ def test_an_idle_node_of_speed_0_has_no_wait_but_an_infinite_delay() -> None:
     assert key("wait", 1, 1, 0.0) == np.inf
 
 
-# -- choices ---------------------------------------------------------------------------------------
+# -- draws ---------------------------------------------------------------------------------------
 
 
 def choices(
     policy: PlacePolicy, rates: dict[str, float], times: int, task: Task | None = None
 ) -> Counter[str]:
-    """Where an idle cluster's tasks would go, each asked as if it were the first."""
+    """The nodes of tasks in an idle cluster, each placed as if it were the first."""
     engine = make_engine(policy, ExactSpeeds(rates), seed=3)
     labels = {name: {"name": name} for name in rates}
     nodes = [NodeSeen(make_node(name, cpu=1, labels=labels[name])) for name in rates]
@@ -109,7 +109,7 @@ EXAMPLE_1 = {**{f"slow{at}": 1.0 for at in range(9)}, "fast": 6.0}
 
 
 def test_example_one_sends_an_idle_cluster_64_of_100_to_the_fast_worker() -> None:
-    """p = .4; the fast one is sampled with probability 1 - .6^2, and wins every tie."""
+    """p = .4; the fast node is drawn with probability 1 - .6^2, and wins every tie."""
     found = choices(Rosella(view="sample"), EXAMPLE_1, 8000)
     assert found["fast"] / 8000 == pytest.approx(0.64, abs=0.02)
     slow = [found[name] for name in EXAMPLE_1 if name != "fast"]
@@ -144,7 +144,7 @@ def test_uniform_draws_include_the_fast_worker_as_often_as_any() -> None:
 
 @pytest.mark.parametrize("drawn", [1, 3, 5])
 def test_of_so_many_draws_the_best_gets_the_task(drawn: int) -> None:
-    """Example 1: the fast one is missed with probability .6^d, and wins every tie."""
+    """Example 1: the fast node is not drawn with probability .6^d, and wins every tie."""
     found = choices(Rosella(view="sample", choices=drawn), EXAMPLE_1, 8000)
     assert found["fast"] / 8000 == pytest.approx(1 - 0.6**drawn, abs=0.02)
 
@@ -152,7 +152,7 @@ def test_of_so_many_draws_the_best_gets_the_task(drawn: int) -> None:
 @pytest.mark.parametrize("query", ["proportional", "uniform"])
 @pytest.mark.parametrize("compare", ["sq", "wait", "sed"])
 def test_any_query_works_with_any_assignment(query: str, compare: str) -> None:
-    """Two nodes, both drawn: who gets the task is the assignment rule's alone."""
+    """Two nodes, both drawn: only the assignment rule decides."""
     policy = Rosella(view="sample", query=query, compare=compare, distinct=True)  # type: ignore[arg-type]
     world = World(make_engine(policy, ExactSpeeds({"slow": 1.0, "fast": 8.0})))
     world.step(NodeSeen(make_node("slow", cpu=1)), NodeSeen(make_node("fast", cpu=1)))
@@ -188,7 +188,7 @@ def test_preferences_weigh_as_set(weight: float, node: str) -> None:
 
 
 def test_the_three_rules_differ_as_in_the_paper() -> None:
-    """A fast node with a short line against an idle slow one."""
+    """A fast node with a short queue against an idle slow one."""
     for compare, node in (("sq", "slow"), ("wait", "slow"), ("sed", "fast")):
         policy = Rosella(replan=False, compare=compare)  # type: ignore[arg-type]
         engine = make_engine(policy, ExactSpeeds({"slow": 1.0, "fast": 8.0}))

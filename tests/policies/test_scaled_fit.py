@@ -1,4 +1,4 @@
-"""Best fit and dot product by one yardstick, each by the sentence that it is."""
+"""Scaled best fit and dot product, each checked by its definition."""
 
 from __future__ import annotations
 

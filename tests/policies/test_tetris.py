@@ -1,4 +1,4 @@
-"""Tetris: alignment, short jobs, fairness, and a plain loop over all pairs beside it."""
+"""Tetris: alignment, short jobs, fairness, and comparison with a plain loop over all pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKING = {"shortness": 0.0, "fairness": 0.0}
 
 
 class ByJob(FifoOrder):
-    """First come, first served, with lanes of its own for each job."""
+    """First in, first out, with separate class queues for each job."""
 
     def group(self, task: Task) -> str:
         return task.job
@@ -72,12 +72,12 @@ def test_short_jobs_weigh_as_much_as_alignment() -> None:
 
 def test_a_job_without_remaining_work_counts_as_the_longest_known() -> None:
     tasks = [
-        make_task("mute", cpu=6, memory=6, job="m"),
+        make_task("unknown", cpu=6, memory=6, job="m"),
         make_task("long", cpu=6, memory=6, job="l", job_work=90.0),
         make_task("short", cpu=5, memory=5, job="s", job_work=10.0),
     ]
     assert names(placed(Tetris(), tasks)) == ["short"]
-    assert names(placed(Tetris(), tasks[:2])) == ["mute"]
+    assert names(placed(Tetris(), tasks[:2])) == ["unknown"]
 
 
 def test_with_fairness_jobs_with_the_largest_shares_wait() -> None:
@@ -133,7 +133,7 @@ def test_tasks_that_do_not_fit_are_unschedulable_and_counted_once() -> None:
 
 
 def seconds_to_run(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node) -> float:
-    """Makespan, every task running ten seconds: rounds until all have run."""
+    """Makespan in seconds, with ten seconds for every task."""
     world, left = placed(policy, tasks, *nodes), len(tasks)
     rounds = 0
     while left:
@@ -146,13 +146,13 @@ def seconds_to_run(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node) -> 
 
 
 THREE_AND_ONE = [*(make_task(f"s{at}", cpu=3, memory=3) for at in range(3)), make_task("l", cpu=9, memory=9)]
-TWINS = (make_node("n0", cpu=10, memory=10), make_node("n1", cpu=10, memory=10))
+TWO_NODES = (make_node("n0", cpu=10, memory=10), make_node("n1", cpu=10, memory=10))
 
 
 @pytest.mark.parametrize("other", [WorstFit(), LeastAllocated()])
 def test_small_tasks_leave_a_node_free_for_a_large_one(other: PlacePolicy) -> None:
-    assert seconds_to_run(Tetris(), THREE_AND_ONE, *TWINS) == 10.0
-    assert seconds_to_run(other, THREE_AND_ONE, *TWINS) == 20.0
+    assert seconds_to_run(Tetris(), THREE_AND_ONE, *TWO_NODES) == 10.0
+    assert seconds_to_run(other, THREE_AND_ONE, *TWO_NODES) == 20.0
 
 
 def test_two_resources_are_packed_in_less_time_than_by_spreading() -> None:
@@ -177,15 +177,15 @@ def test_two_resources_are_packed_in_less_time_than_by_spreading() -> None:
 def brute(
     tasks: Sequence[Task], capacity: dict[str, dict[str, float]], shortness: float
 ) -> list[tuple[str, str]]:
-    """All pairs of node and first task of a kind, each time anew; the kind that was served then goes last."""
+    """All pairs of node and first task of a class, for each placement; the placed class goes last."""
     free = {node: dict(amounts) for node, amounts in capacity.items()}
     work, answers = {task.job: task.job_work or 0.0 for task in tasks}, []
-    kinds: dict[Any, list[Task]] = {}
+    classes: dict[Any, list[Task]] = {}
     for task in tasks:
-        kinds.setdefault((task.job, task.spec), []).append(task)
+        classes.setdefault((task.job, task.spec), []).append(task)
     while True:
         offers = []
-        for waiting in kinds.values():
+        for waiting in classes.values():
             fits = [
                 (_aligned(waiting[0], capacity[node], left), node)
                 for node, left in free.items()
@@ -202,9 +202,9 @@ def brute(
         work[task.job] = max(work[task.job] - (task.estimate or 0.0), 0.0)
         for name, amount in task.spec.requests:
             free[node][name] -= amount
-        rest = kinds.pop((task.job, task.spec))[1:]
+        rest = classes.pop((task.job, task.spec))[1:]
         if rest:
-            kinds[task.job, task.spec] = rest
+            classes[task.job, task.spec] = rest
 
 
 def _aligned(task: Task, whole: dict[str, float], left: dict[str, float]) -> float:
@@ -214,20 +214,20 @@ def _aligned(task: Task, whole: dict[str, float], left: dict[str, float]) -> flo
 @pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("shortness", [0.0, 1.0])
 def test_a_loop_over_all_pairs_gives_the_same_placements(seed: int, shortness: float) -> None:
-    chance = Random(f"brute {seed}")
-    sizes = {f"n{at}": (chance.choice((11, 17, 23)), chance.choice((13, 19, 29))) for at in range(3)}
-    totals = {job: float(chance.randrange(30, 90)) for job in "abc"}
+    rng = Random(f"brute {seed}")
+    sizes = {f"n{at}": (rng.choice((11, 17, 23)), rng.choice((13, 19, 29))) for at in range(3)}
+    totals = {job: float(rng.randrange(30, 90)) for job in "abc"}
     tasks = [
         make_task(
             f"t{at}",
-            cpu=chance.choice((1, 3, 7)),
-            memory=chance.choice((1, 2, 5)),
+            cpu=rng.choice((1, 3, 7)),
+            memory=rng.choice((1, 2, 5)),
             job=job,
-            estimate=chance.choice((2.0, 5.0)),
+            estimate=rng.choice((2.0, 5.0)),
             job_work=totals[job],
             created=at,
         )
-        for at, job in enumerate(chance.choices("abc", k=25))
+        for at, job in enumerate(rng.choices("abc", k=25))
     ]
     nodes = [make_node(name, cpu=cpu, memory=memory) for name, (cpu, memory) in sizes.items()]
     world = placed(Tetris(shortness=shortness, fairness=0), tasks, *nodes)

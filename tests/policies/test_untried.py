@@ -1,4 +1,4 @@
-"""Rosella's learner: what it believes of nodes at work they have never done."""
+"""Rosella's learner: effective rates for workloads that a node has never run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulated import runs
 
 
 def taught(**settings: float) -> School:
-    """Ten nodes that are alike: all have done `a`, only the first five of them `b`; and one that is new."""
+    """Ten equal nodes: all have run `a`, only the first five `b`; and one new node."""
     school = School(rows=11, **settings)
     school.draw = lambda: 1.0
     school.teach(40, {"a": 2.0}, list(range(10)))
@@ -23,7 +23,7 @@ def taught(**settings: float) -> School:
 
 
 def test_a_node_counts_with_half_its_speed_for_an_untried_workload() -> None:
-    """And one of which nothing is known is typical at all work."""
+    """And a node without samples counts as typical for all workloads."""
     rate = taught().rate("b")
     assert rate[:5] == pytest.approx(1 / 6, rel=0.01)
     assert rate[5:10] == pytest.approx(0.5 / 6, rel=0.01)
@@ -39,7 +39,7 @@ def test_one_sample_replaces_the_reduced_rate() -> None:
 
 
 def test_silence_applies_as_well() -> None:
-    """What a node that stands still is believed to have left is a share of the guess."""
+    """The share of a silent node multiplies the reduced rate."""
     school = taught()
     for _ in range(4):
         school.begin(7, "a")
@@ -56,7 +56,7 @@ def test_a_workload_that_no_node_has_run_is_reduced_nowhere() -> None:
 
 
 def test_a_pair_whose_samples_were_dropped_counts_as_typical() -> None:
-    """It was not bad at it before, and who knows what it has become."""
+    """It was tried before, and its present speed must be found out."""
     school = taught(half_life=60.0)
     for _ in range(300):
         school.end(0, 6.0, "b", after=1.0)
@@ -81,7 +81,7 @@ def test_a_share_of_1_disables_it() -> None:
 
 
 def test_where_workloads_rank_nodes_differently_fewer_tasks_run_long() -> None:
-    """From nothing learned, on the nodes of the live comparison."""
+    """Starting without samples, on the nodes of the demo's comparison."""
 
     def p99(share: float) -> float:
         asked = load(shipped()["mixed"], changes=(f"profiles=[{_profile(share)}]",))

@@ -1,4 +1,4 @@
-"""An engine whose policies are watched: whatever a policy writes into what it may only read is found."""
+"""An engine that detects when a policy writes to arrays that it may only read."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ OF_CLUSTER = (
 OF_CLASS = ("feasible", "fits_now", "overflow", "empty_capacity", "service_slots", "preference_score")
 
 
-class Watched(PlacePolicy):
-    """Asks the policy within, with the cluster's arrays shut against writing."""
+class ReadOnly(PlacePolicy):
+    """Calls a policy while the cluster's arrays are read-only."""
 
-    def __init__(self, within: PlacePolicy) -> None:
-        self._within = within
+    def __init__(self, policy: PlacePolicy) -> None:
+        self._policy = policy
 
     def place(self, view: View, pending: Iterator[Any]) -> Iterator[Action]:
-        answers = self._within.place(view, pending)
+        answers = self._policy.place(view, pending)
         while True:
-            _shut(view, True)
+            _lock(view, True)
             try:
                 action = next(answers)
             except StopIteration:
                 return
             finally:
-                _shut(view, False)
+                _lock(view, False)
             yield action
 
 
-def _shut(view: View, shut: bool) -> None:
-    for name in OF_CLUSTER:  # the ledger first: its pages are views of it
-        getattr(view.cluster, name).flags.writeable = not shut
+def _lock(view: View, is_locked: bool) -> None:
+    for name in OF_CLUSTER:  # the table first: its layers are views of it
+        getattr(view.cluster, name).flags.writeable = not is_locked
     if view.cluster.devices is not None:
-        view.cluster.devices.free.flags.writeable = not shut
+        view.cluster.devices.free.flags.writeable = not is_locked
 
 
-def watch(engine: Engine) -> Engine:
-    """The same engine, its Place policies watched."""
+def with_read_only_view(engine: Engine) -> Engine:
+    """The same engine, with its Place policies wrapped in ReadOnly."""
     from dataclasses import replace
 
     state = engine._state
     state.profiles = {
-        name: replace(profile, place=Watched(profile.place)) for name, profile in state.profiles.items()
+        name: replace(profile, place=ReadOnly(profile.place)) for name, profile in state.profiles.items()
     }
     return engine
 
 
-def bent(engine: Engine) -> str:
-    """Which array of which class does not say what a fresh look says; empty if all do."""
+def changed_array(engine: Engine) -> str:
+    """The array of a task class that differs from a newly computed one; empty if all agree."""
     view = engine._state.view
     for (spec, workload), kept in list(view.classes._classes.items()):
         kept.refresh()

@@ -1,4 +1,4 @@
-"""The speed estimator against a dumb twin, and against the truth it cannot see."""
+"""The rate estimator against a plain computation, and against the true rates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eclectus.maths.estimators.ratio import SWEEPS, RatioMatrix, confidence, con
 from eclectus.policies.rosella import RosellaLearn
 
 
-class Dumb:
+class PlainRates:
     """The same formulas, sample by sample, one cell at a time."""
 
     def __init__(self, k: float, workloads: int, rows: int) -> None:
@@ -39,17 +39,17 @@ class Dumb:
             for i in self.rows:
                 self.factor[i] = self.factor[i] / mean if i in known else 1.0
             for c in self.workloads:
-                told = [(s, i) for i in self.rows for s in self.samples[c, i]]
-                if told:
-                    self.size[c] = sum(s * self.factor[i] for s, i in told) / len(told)
+                samples = [(s, i) for i in self.rows for s in self.samples[c, i]]
+                if samples:
+                    self.size[c] = sum(s * self.factor[i] for s, i in samples) / len(samples)
 
     def rate(self, c: int, i: int) -> float:
-        told = self.samples[c, i]
-        return (self.k + len(told)) / (self.k * self.size[c] / self.factor[i] + sum(told))
+        samples = self.samples[c, i]
+        return (self.k + len(samples)) / (self.k * self.size[c] / self.factor[i] + sum(samples))
 
     def _fit_factor(self, i: int) -> None:
-        told = [(s, c) for c in self.workloads for s in self.samples[c, i]]
-        self.factor[i] = (self.k + len(told)) / (self.k + sum(s / self.size[c] for s, c in told))
+        samples = [(s, c) for c in self.workloads for s in self.samples[c, i]]
+        self.factor[i] = (self.k + len(samples)) / (self.k + sum(s / self.size[c] for s, c in samples))
 
 
 SAMPLES = st.lists(
@@ -60,32 +60,32 @@ SAMPLES = st.lists(
 @given(SAMPLES)
 @settings(deadline=None)
 def test_the_matrix_equals_a_plain_computation(samples: list[tuple[int, int, float]]) -> None:
-    matrix, dumb = RatioMatrix(2.0, rows=4), Dumb(2.0, 3, 4)
+    matrix, plain = RatioMatrix(2.0, rows=4), PlainRates(2.0, 3, 4)
     for _ in range(3):
         matrix.open_workload()
     for at, (workload, row, seconds) in enumerate(samples):
         matrix.add(workload, row, 1, seconds)
-        dumb.add(workload, row, seconds)
-        assert matrix.factor[row] == pytest.approx(dumb.factor[row])
+        plain.add(workload, row, seconds)
+        assert matrix.factor[row] == pytest.approx(plain.factor[row])
         if at % 7 == 6:
             matrix.refresh()
-            dumb.refresh()
+            plain.refresh()
     matrix.refresh()
-    dumb.refresh()
-    expected = [[dumb.rate(c, i) for i in range(4)] for c in range(3)]
+    plain.refresh()
+    expected = [[plain.rate(c, i) for i in range(4)] for c in range(3)]
     assert matrix.rate == pytest.approx(np.array(expected))
 
 
 def taught(
     speeds: np.ndarray, sizes: np.ndarray, samples: int, *, seed: int = 1, special: np.ndarray | None = None
 ) -> RatioMatrix:
-    """A matrix that has seen `samples` exponential service times of each cell."""
-    chance, matrix = np.random.default_rng(seed), RatioMatrix(2.0, rows=len(speeds))
+    """A matrix with `samples` exponential service times for each cell."""
+    rng, matrix = np.random.default_rng(seed), RatioMatrix(2.0, rows=len(speeds))
     mean = sizes[:, None] / speeds * (1 if special is None else special)
     for workload in range(len(sizes)):
         matrix.open_workload()
         for row in range(len(speeds)):
-            for seconds in chance.exponential(mean[workload, row], samples):
+            for seconds in rng.exponential(mean[workload, row], samples):
                 matrix.add(workload, row, 1, float(seconds))
     matrix.refresh()
     return matrix
@@ -184,7 +184,7 @@ def test_the_window_drops_exactly_the_older_samples() -> None:
         teach(short, 0, 2.0, at)
         teach(short, 1, 4.0, at)
     for each in (long, short):
-        for at in range(100, 130):  # sizes and factors settle
+        for at in range(100, 130):  # sizes and factors converge
             teach(each, 2, 4.0, at)
     assert long.speeds("w").rate == pytest.approx(short.speeds("w").rate, rel=1e-3)
     assert [cell.samples for cell in long.learned_cells()] == [8, 8, 8]
