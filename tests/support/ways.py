@@ -43,10 +43,10 @@ class Way:
 def every_way() -> Iterator[Way]:
     """All policies with all combinations, in the order of the table."""
     for role, policies in ROLES.items():
-        for name, kind in policies.items():
-            for settings in _variants(kind):
+        for name, policy in policies.items():
+            for settings in _variants(policy):
                 said = ", ".join(f"{key}={value}" for key, value in settings.items())
-                yield Way(role, f"{name} {said}".strip(), _maker(kind, settings))
+                yield Way(role, f"{name} {said}".strip(), _maker(policy, settings))
 
 
 def written(role: str) -> Iterator[dict[str, Any]]:
@@ -54,31 +54,31 @@ def written(role: str) -> Iterator[dict[str, Any]]:
 
     Defaults are left out, because a setting may contradict the default of another.
     """
-    for name, kind in ROLES[role].items():
-        spelling = {field: key for key, (field, _, _) in settings_of(kind).items()}
-        default = {each.name: each.default for each in fields(kind)}
+    for name, policy in ROLES[role].items():
+        spelling = {field: key for key, (field, _, _) in settings_of(policy).items()}
+        default = {each.name: each.default for each in fields(policy)}
         seen: list[dict[str, Any]] = []
-        for settings in _variants(kind):
+        for settings in _variants(policy):
             said = {spelling[field]: value for field, value in settings.items() if value != default[field]}
             if said not in seen:
                 seen.append(said)
                 yield {"policy": name, **said}
 
 
-def _maker(kind: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: kind(**settings)
+def _maker(policy: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: policy(**settings)
 
 
-def _variants(kind: type[Any]) -> Iterator[dict[str, Any]]:
+def _variants(policy: type[Any]) -> Iterator[dict[str, Any]]:
     """Every combination of the settings with few choices that the policy accepts as valid."""
-    choices = {name: _choices(hint) for name, hint, _ in settings_of(kind).values()}
+    choices = {name: _choices(hint) for name, hint, _ in settings_of(policy).values()}
     several = {name: values for name, values in choices.items() if values}
     if several:
         yield {}  # defaults only
     for values in product(*several.values()):
         settings = dict(zip(several, values, strict=True))
         try:
-            kind(**settings)
+            policy(**settings)
         except SettingsError:
             continue
         yield settings
