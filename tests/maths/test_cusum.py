@@ -1,4 +1,4 @@
-"""The test for changed speeds: how seldom chance sets it off, how soon a change does, what it then says."""
+"""The test for a change of speed: false alarms, time to detect a change, and the reported start."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from eclectus.maths import numbers
 from eclectus.maths.cusum import AT_REST, CLIP, Sums, changed_since, step
 from eclectus.maths.estimators.spread import MIN_SPREAD, Spread
 
-Law = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
+Distribution = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
 SLACK, THRESHOLD = 0.5, 6.0  # the learner's defaults
 
 
-def exponential(chance: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    return chance.exponential(1.0, shape)
+def exponential(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.exponential(1.0, shape)
 
 
-def hyperexponential(scv: float) -> Law:
+def hyperexponential(scv: float) -> Distribution:
     """Two phases of balanced means, mean 1."""
     share = 0.5 * (1 + sqrt((scv - 1) / (scv + 1)))
 
-    def draw(chance: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        mean = np.where(chance.random(shape) < share, 0.5 / share, 0.5 / (1 - share))
-        return chance.exponential(1.0, shape) * mean
+    def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        mean = np.where(rng.random(shape) < share, 0.5 / share, 0.5 / (1 - share))
+        return rng.exponential(1.0, shape) * mean
 
     return draw
 
 
-def lognormal(sigma: float) -> Law:
-    return lambda chance, shape: chance.lognormal(-(sigma**2) / 2, sigma, shape)
+def lognormal(sigma: float) -> Distribution:
+    return lambda rng, shape: rng.lognormal(-(sigma**2) / 2, sigma, shape)
 
 
-def bounded_pareto(chance: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def bounded_pareto(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Shape 1.5, largest over smallest 1000."""
-    return (1 - chance.random(shape) * (1 - 1000**-1.5)) ** (-1 / 1.5)
+    return (1 - rng.random(shape) * (1 - 1000**-1.5)) ** (-1 / 1.5)
 
 
-LAWS: dict[str, Law] = {
+DISTRIBUTIONS: dict[str, Distribution] = {
     "exponential": exponential,
     "scv 4": hyperexponential(4),
     "scv 10": hyperexponential(10),
@@ -54,28 +54,28 @@ LAWS: dict[str, Law] = {
 }
 
 
-def usual(law: Law) -> Spread:
-    """What the learner finds to be usual, on average over 20,000 samples."""
+def usual(distribution: Distribution) -> Spread:
+    """Location and spread that the learner estimates, averaged over 20,000 samples."""
     spread, found = Spread(), []
-    for relative in law(np.random.default_rng(9), (20_000,)).tolist():
+    for relative in distribution(np.random.default_rng(9), (20_000,)).tolist():
         spread.score(relative)
         found.append((spread.location, spread.spread))
     spread.location, spread.spread = np.mean(found, axis=0).tolist()
     return spread
 
 
-class Watched:
+class ManyCells:
     """Many cells at once, each with a CUSUM of its own."""
 
-    def __init__(self, law: Law, cells: int, seed: int = 1) -> None:
-        self._law, self._spread, self._chance = law, usual(law), np.random.default_rng(seed)
+    def __init__(self, distribution: Distribution, cells: int, seed: int = 1) -> None:
+        self._law, self._spread, self._rng = distribution, usual(distribution), np.random.default_rng(seed)
         self.sums = Sums(*(np.zeros(cells) for _ in range(4)))
         self._at = 0.0
 
     def sample(self, factor: float = 1.0) -> np.ndarray:
-        """One sample each, times lengthened by a factor; which cells sound an alarm, which resets them."""
+        """One sample for each cell, times multiplied by a factor; resets and returns cells with an alarm."""
         self._at += 1.0
-        relative = self._law(self._chance, self.sums.up.shape) * factor
+        relative = self._law(self._rng, self.sums.up.shape) * factor
         beyond = (np.log(relative) - self._spread.location) / self._spread.spread
         self.sums = step(np, self.sums, np.clip(beyond, -CLIP, CLIP), self._at, SLACK)
         alarm = np.maximum(self.sums.up, self.sums.down) > THRESHOLD
@@ -92,7 +92,7 @@ class Watched:
         raise AssertionError(f"a change by {factor} is not found in {most} samples")
 
 
-def test_numbers_and_arrays_go_alike() -> None:
+def test_numbers_and_arrays_give_the_same_sums() -> None:
     scores = np.random.default_rng(2).normal(0.3, 1.0, 200).tolist()
     one, many = AT_REST, Sums(*(np.zeros(3) for _ in range(4)))
     for at, score in enumerate(scores):
@@ -113,7 +113,7 @@ def test_the_run_that_alarms_began_with_the_change() -> None:
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0], ids=["faster", "slower"])
-def test_no_four_samples_are_an_alarm(way: float) -> None:
+def test_four_samples_never_raise_an_alarm(way: float) -> None:
     sums = AT_REST
     for at in range(4):
         sums = step(numbers, sums, way * CLIP, float(at), SLACK)
@@ -121,7 +121,7 @@ def test_no_four_samples_are_an_alarm(way: float) -> None:
     assert changed_since(step(numbers, sums, way * CLIP, 4.0, SLACK), THRESHOLD) == 0.0
 
 
-def test_a_drift_within_the_slack_is_let_pass() -> None:
+def test_a_drift_within_the_slack_raises_no_alarm() -> None:
     sums = AT_REST
     for at in range(10_000):
         sums = step(numbers, sums, 0.49 if at % 2 else 0.5, float(at), SLACK)
@@ -129,53 +129,53 @@ def test_a_drift_within_the_slack_is_let_pass() -> None:
 
 
 @pytest.mark.parametrize("name", ["exponential", "scv 10"])
-def test_a_fourfold_change_is_found_in_a_dozen_samples(name: str) -> None:
+def test_a_fourfold_change_is_detected_within_a_dozen_samples(name: str) -> None:
     for factor in (4.0, 0.25):
-        watched = Watched(LAWS[name], cells=400)
+        tested = ManyCells(DISTRIBUTIONS[name], cells=400)
         for _ in range(50):
-            watched.sample()
-        assert watched.run_lengths(factor).mean() < 14
+            tested.sample()
+        assert tested.run_lengths(factor).mean() < 14
 
 
 @pytest.mark.parametrize("name", ["exponential", "scv 10"])
-def test_chance_alone_seldom_sounds_it(name: str) -> None:
-    watched = Watched(LAWS[name], cells=1000)
-    alarms = sum(int(watched.sample().sum()) for _ in range(500))
+def test_false_alarms_are_rare(name: str) -> None:
+    tested = ManyCells(DISTRIBUTIONS[name], cells=1000)
+    alarms = sum(int(tested.sample().sum()) for _ in range(500))
     assert 500 * 1000 / alarms > 1000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_run_lengths_are_those_of_the_table(name: str) -> None:
-    """The table in maths/cusum.py: a mean of at least 1,000 to a false alarm is promised for any law."""
-    watched = Watched(LAWS[name], cells=1000)
-    alarms = sum(int(watched.sample().sum()) for _ in range(5000))
+    """The table in maths/cusum.py; at least 1,000 samples to a false alarm for any distribution."""
+    tested = ManyCells(DISTRIBUTIONS[name], cells=1000)
+    alarms = sum(int(tested.sample().sum()) for _ in range(5000))
     before = 5000 * 1000 / max(alarms, 1)
     found = {}
     for factor in (4.0, 0.25, 2.0, 0.5):
-        watched = Watched(LAWS[name], cells=4000, seed=3)
+        tested = ManyCells(DISTRIBUTIONS[name], cells=4000, seed=3)
         for _ in range(50):
-            watched.sample()
-        found[factor] = watched.run_lengths(factor, most=8000)
+            tested.sample()
+        found[factor] = tested.run_lengths(factor, most=8000)
     cells = [f"{lengths.mean():.0f} ({np.quantile(lengths, 0.9):.0f})" for lengths in found.values()]
     print(f"{name:20} {before:10,.0f}  " + "  ".join(f"{cell:>9}" for cell in cells))  # noqa: T201 — the table
     assert before > 1000
     assert max(found[4.0].mean(), found[0.25].mean()) < (30 if name == "log-normal, sd 2" else 14)
 
 
-# -- what is usual -----------------------------------------------------------------------------------
+# -- location and spread -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_scores_of_any_law_lie_about_zero_and_within_the_clip(name: str) -> None:
-    spread, chance = usual(LAWS[name]), np.random.default_rng(4)
-    scores = np.array([spread.score(r) for r in LAWS[name](chance, (8000,)).tolist()])
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_scores_of_any_distribution_are_around_0_and_within_the_clip(name: str) -> None:
+    spread, rng = usual(DISTRIBUTIONS[name]), np.random.default_rng(4)
+    scores = np.array([spread.score(r) for r in DISTRIBUTIONS[name](rng, (8000,)).tolist()])
     assert abs(scores.mean()) < 0.12
     assert np.abs(scores).mean() < 0.9
     assert np.abs(scores).max() <= CLIP
 
 
-def test_work_of_equal_sizes_keeps_a_least_spread() -> None:
+def test_equal_sizes_keep_the_minimal_spread() -> None:
     spread = Spread()
     for _ in range(5000):
         spread.score(1.0)
@@ -183,24 +183,24 @@ def test_work_of_equal_sizes_keeps_a_least_spread() -> None:
     assert spread.score(1.1) == pytest.approx(0.38, abs=0.02)
 
 
-def test_a_new_kind_of_work_begins_as_an_exponential_one() -> None:
+def test_a_new_workload_starts_as_an_exponential_one() -> None:
     """The tenth sample is scored much as the ten thousandth."""
-    chance, young, old = np.random.default_rng(5), Spread(), usual(exponential)
-    for relative in chance.exponential(1.0, 9).tolist():
+    rng, young, old = np.random.default_rng(5), Spread(), usual(exponential)
+    for relative in rng.exponential(1.0, 9).tolist():
         young.score(relative)
     assert young.score(5.0) == pytest.approx(old.score(5.0), abs=0.4)
 
 
 @pytest.mark.parametrize(("name", "variation"), [("exponential", 1.0), ("scv 4", 4.0), ("nearly equal", 0.0)])
 def test_the_coefficient_of_variation_is_found(name: str, variation: float) -> None:
-    chance, spread, found = np.random.default_rng(6), usual(LAWS[name]), []
-    for relative in LAWS[name](chance, (5000,)).tolist():
+    rng, spread, found = np.random.default_rng(6), usual(DISTRIBUTIONS[name]), []
+    for relative in DISTRIBUTIONS[name](rng, (5000,)).tolist():
         spread.score(relative)
         found.append(spread.variation)
     assert np.mean(found) == pytest.approx(variation, rel=0.3, abs=0.02)
 
 
-def test_one_task_that_stood_still_for_a_day_is_not_all_of_it() -> None:
+def test_one_hung_task_moves_the_estimates_little() -> None:
     spread = usual(exponential)
     before = spread.location, spread.spread, spread.variation
     spread.score(1e6)
@@ -211,8 +211,8 @@ def test_one_task_that_stood_still_for_a_day_is_not_all_of_it() -> None:
 
 def test_a_workload_that_grows_for_all_is_followed() -> None:
     spread = usual(exponential)
-    chance = np.random.default_rng(7)
-    scores = [spread.score(10 * r) for r in chance.exponential(1.0, 600).tolist()]
+    rng = np.random.default_rng(7)
+    scores = [spread.score(10 * r) for r in rng.exponential(1.0, 600).tolist()]
     means = [float(np.mean(scores[at : at + 100])) for at in (0, 200, 500)]
     assert means[0] > 0.6
     assert abs(means[2]) < 0.3

@@ -1,4 +1,4 @@
-"""How many tasks may wait for busy nodes: the closed form against counting one by one."""
+"""The number of tasks worth waiting for busy nodes: the closed form against assigning one by one."""
 
 from __future__ import annotations
 
@@ -10,48 +10,50 @@ import pytest
 from eclectus.maths.deferring import UNLIMITED, pace_in_use, weight_of_waiting, worth_waiting
 
 
-def counted(theta: float, over: list[float], pace: list[float], service: list[float], limit: float) -> int:
-    """Task after task takes the node that costs it least, until none costs less than the limit."""
-    tasks, over = 0, list(over)
+def counted(
+    theta: float, overflow: list[float], pace: list[float], service: list[float], limit: float
+) -> int:
+    """Each task takes the node of least cost, until no cost is below the limit."""
+    tasks, overflow = 0, list(overflow)
     while True:
         costs = [
             theta * max(missing, 1.0) / speed + runs
-            for missing, speed, runs in zip(over, pace, service, strict=True)
+            for missing, speed, runs in zip(overflow, pace, service, strict=True)
         ]
         best = min(range(len(costs)), key=costs.__getitem__)
         if costs[best] >= limit:
             return tasks
-        over[best] += 1
+        overflow[best] += 1
         tasks += 1
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_it_is_what_one_finds_by_giving_places_out(seed: int) -> None:
-    chance = Random(seed)
-    nodes = chance.randrange(1, 8)
-    over = [float(chance.randrange(1, 6)) for _ in range(nodes)]
-    rate = [chance.choice([1.0, 2.5, 4.0, 8.0]) for _ in range(nodes)]
-    pace = [chance.choice([1, 4, 16]) * each for each in rate]
+def test_it_equals_assigning_tasks_one_by_one(seed: int) -> None:
+    rng = Random(seed)
+    nodes = rng.randrange(1, 8)
+    overflow = [float(rng.randrange(1, 6)) for _ in range(nodes)]
+    rate = [rng.choice([1.0, 2.5, 4.0, 8.0]) for _ in range(nodes)]
+    pace = [rng.choice([1, 4, 16]) * each for each in rate]
     service = [1 / each for each in rate]
-    theta, limit = chance.uniform(1, 20), chance.uniform(0.2, 3)
-    found = worth_waiting(theta, np.array(over), np.array(pace), np.array(service), limit)
-    assert found == counted(theta, over, pace, service, limit)
+    theta, limit = rng.uniform(1, 20), rng.uniform(0.2, 3)
+    found = worth_waiting(theta, np.array(overflow), np.array(pace), np.array(service), limit)
+    assert found == counted(theta, overflow, pace, service, limit)
 
 
-def test_nobody_waits_for_a_node_no_faster_than_the_one_with_room() -> None:
+def test_no_task_waits_for_a_node_no_faster_than_the_one_with_room() -> None:
     one = np.ones(1)
     assert worth_waiting(4.0, one, one, one, 1.0) == 0
 
 
-def test_nobody_waits_for_a_node_that_does_no_work() -> None:
+def test_no_task_waits_for_a_node_of_speed_0() -> None:
     assert worth_waiting(4.0, np.ones(1), np.zeros(1), np.full(1, np.inf), 1.0) == 0
 
 
-def test_where_nodes_with_room_do_no_work_the_number_is_still_one() -> None:
+def test_if_nodes_with_room_have_speed_0_any_number_may_wait() -> None:
     assert worth_waiting(4.0, np.ones(1), np.ones(1), np.ones(1), np.inf) == UNLIMITED
 
 
-# -- what a second of waiting weighs -------------------------------------------------------------------
+# -- theta -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -66,12 +68,12 @@ def test_it_grows_with_load_and_slots(load: float, slots: int, theta: float) -> 
     assert exact / 1.1**0.5 <= found <= exact * 1.1**0.5
 
 
-def test_an_empty_cluster_waits_as_each_task_would_choose() -> None:
+def test_at_load_0_theta_is_1() -> None:
     assert weight_of_waiting(0.0, 100) == 1.0
 
 
 @pytest.mark.parametrize(("load", "slots"), [(0.95, 1), (0.8, 4), (0.9, 16), (1.0, 1)])
-def test_it_stays_where_nodes_still_do_what_they_are_good_at(load: float, slots: int) -> None:
+def test_theta_is_bounded(load: float, slots: int) -> None:
     assert weight_of_waiting(load, slots) == 4.0
 
 
@@ -79,11 +81,11 @@ def test_it_stays_where_nodes_still_do_what_they_are_good_at(load: float, slots:
     ("queue", "share"),
     [([0, 0], 0.0), ([4, 0], 0.8), ([0, 4], 0.2), ([2, 2], 0.5), ([9, 1], 0.85), ([-1, 0], 0.0)],
 )
-def test_a_fast_slot_in_use_counts_as_much_as_it_does(queue: list[float], share: float) -> None:
+def test_slots_in_use_count_by_their_rate(queue: list[float], share: float) -> None:
     found = pace_in_use(np.array(queue, dtype=float), np.array([4.0, 4.0]), np.array([4.0, 1.0]))
     assert found == pytest.approx(share)
 
 
-def test_where_nothing_can_be_done_everything_is_in_use() -> None:
+def test_without_capacity_all_of_it_is_in_use() -> None:
     assert pace_in_use(np.zeros(2), np.ones(2), np.zeros(2)) == 1.0
     assert pace_in_use(np.zeros(0), np.zeros(0), np.zeros(0)) == 1.0

@@ -1,4 +1,4 @@
-"""Single numbers behave as numpy's do, at 0 and at infinity too."""
+"""The scalar functions give what numpy gives, at 0 and infinity too."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from eclectus.maths import numbers
 VALUES = (-inf, -2.0, -0.0, 0.0, 1e-300, 3.0, inf)
 
 
-@pytest.mark.parametrize("word", ["maximum", "divide"])
+@pytest.mark.parametrize("function", ["maximum", "divide"])
 @pytest.mark.parametrize(("one", "other"), [*product(VALUES, (0.0, 0.5, 7.0, inf))])
-def test_a_word_means_what_it_means_in_numpy(word: str, one: float, other: float) -> None:
+def test_a_function_gives_what_numpy_gives(function: str, one: float, other: float) -> None:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        expected = getattr(np, word)(np.array([one]), np.array([other]))
-    assert np.array_equal([getattr(numbers, word)(one, other)], expected, equal_nan=True)
+        expected = getattr(np, function)(np.array([one]), np.array([other]))
+    assert np.array_equal([getattr(numbers, function)(one, other)], expected, equal_nan=True)
 
 
-def test_where_takes_the_one_or_the_other() -> None:
+def test_where_selects_by_the_condition() -> None:
     assert (numbers.where(True, 1, 2), numbers.where(False, 1, 2)) == (1, 2)

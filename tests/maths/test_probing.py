@@ -1,4 +1,4 @@
-"""Probes: how many, when, where."""
+"""Rate, gaps and targets of probes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ def test_gaps_are_exponential_with_that_rate() -> None:
     assert gaps.std() == pytest.approx(0.25, rel=0.03)
 
 
-def test_at_no_rate_the_next_never_comes() -> None:
+def test_at_rate_0_no_probe_is_sent() -> None:
     assert gap_seconds(Random(2), 0.0) == float("inf")
 
 
-def test_nodes_are_drawn_alike_and_work_by_its_share() -> None:
+def test_nodes_are_drawn_uniformly_and_workloads_by_their_share() -> None:
     rng, rows = Random(3), np.array([2, 5, 7])
     drawn = [draw_cell(rng, rows, np.array([3.0, 0.0, 1.0])) for _ in range(12_000)]
     nodes, work = (Counter(part) for part in zip(*drawn, strict=True))  # type: ignore[misc]
@@ -43,7 +43,5 @@ def test_nodes_are_drawn_alike_and_work_by_its_share() -> None:
 
 
 @pytest.mark.parametrize(("rows", "shares"), [([], [1.0]), ([1], []), ([1], [0.0, 0.0])])
-def test_without_a_node_or_recent_work_there_is_nothing_to_probe(
-    rows: list[int], shares: list[float]
-) -> None:
+def test_without_a_node_or_recent_tasks_there_is_no_probe(rows: list[int], shares: list[float]) -> None:
     assert draw_cell(Random(4), np.array(rows, dtype=np.intp), np.array(shares)) is None

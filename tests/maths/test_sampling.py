@@ -1,4 +1,4 @@
-"""Draws: in the right proportions, never what must not be drawn."""
+"""Random draws: in the right proportions, and never of excluded rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_rows_come_in_proportion_to_their_weights(most: float) -> None:
 
 
 def test_a_node_that_outweighs_all_others_is_drawn_exactly() -> None:
-    """Most tries are rejected here, so the exact draw after them decides."""
+    """Most tries are rejected here, so the exact draw decides."""
     weights = np.full(2000, 1e-4)
     weights[1234] = 1.0
     rng = Random(2)
@@ -48,12 +48,12 @@ def test_a_weight_of_nothing_is_never_drawn() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [0, 2]], ids=["no rows", "no weight"])
-def test_where_there_is_nothing_to_draw_there_is_none(rows: list[int]) -> None:
+def test_without_rows_or_weights_nothing_is_drawn(rows: list[int]) -> None:
     weights = np.array([0.0, 1.0, 0.0])
     assert draw_proportional(Random(4), np.array(rows, dtype=np.intp), weights, 1.0) is None
 
 
-def test_no_weight_at_all_and_no_bound_is_none() -> None:
+def test_with_all_weights_and_the_bound_0_nothing_is_drawn() -> None:
     assert draw_proportional(Random(4), np.arange(3), np.zeros(3), 0.0) is None
 
 
@@ -91,7 +91,7 @@ def test_one_marked_row_among_thousands_is_found() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [0, 1]], ids=["no rows", "no marks"])
-def test_where_nothing_is_marked_there_is_none(rows: list[int]) -> None:
+def test_without_marked_rows_nothing_is_drawn(rows: list[int]) -> None:
     assert draw_marked(Random(9), np.array(rows, dtype=np.intp), np.zeros(2, dtype=bool)) is None
 
 

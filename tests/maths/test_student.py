@@ -7,11 +7,11 @@ POINTS = [(1, 12.7062), (2, 4.30265), (3, 3.18245), (4, 2.77645), (5, 2.57058), 
 
 
 @pytest.mark.parametrize(("freedom", "point"), POINTS)
-def test_points_are_those_of_the_books(freedom: int, point: float) -> None:
+def test_quantiles_equal_published_tables(freedom: int, point: float) -> None:
     assert quantile(0.975, freedom) == pytest.approx(point, rel=1e-5)
 
 
-def test_many_degrees_are_the_normal_law() -> None:
+def test_with_many_degrees_it_is_the_normal_distribution() -> None:
     assert quantile(0.975, 20_000) == pytest.approx(1.95996, rel=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""Window and cut-off: the tables of rosella.md 5.3, and the chance to cut off who is healthy (T5)."""
+"""Window and cut-off: tables of the formulas, and the probability to cut off a healthy node."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_windows_grow_with_the_spread_of_sizes_up_to_the_cap() -> None:
     assert lengths == [28, 55, 64]
 
 
-def test_a_cap_below_the_least_window_goes_first() -> None:
+def test_a_cap_below_the_minimal_length_takes_precedence() -> None:
     assert window_length(2, error_aimed(0.05), 0.0, most=4) == 4
 
 
@@ -70,7 +70,7 @@ def test_the_cut_off_costs_a_tenth_of_the_spare_capacity() -> None:
         (1000, 256, 0.39),
     ],
 )
-def test_the_margin_is_the_references(nodes: int, samples: int, margin: float) -> None:
+def test_the_margin_equals_the_reference_values(nodes: int, samples: int, margin: float) -> None:
     assert cut_margin(np.array([samples]), nodes, 2.0, 0.0)[0] == pytest.approx(margin, abs=0.006)
 
 
@@ -90,7 +90,7 @@ def below(samples: int, mean: float) -> float:
 @pytest.mark.parametrize("samples", [64, 128, 256])
 @pytest.mark.parametrize("load", [0.5, 0.8, 0.9])
 def test_idle_workers_are_cut_off_less_often_than_promised(nodes: int, samples: int, load: float) -> None:
-    """T5, exactly: probes come to an idle worker at mu*; fewer than L of them in T_cut."""
+    """Exactly: probes arrive at an idle worker at rate mu*; fewer than L of them in T_cut."""
     rate, error = cut_off_rate(1.0, load, nodes, 0.1), error_aimed(load)
     seconds = cut_seconds(np.array([samples]), rate, cut_margin(np.array([samples]), nodes, 2.0, error))
     assert below(samples, rate * float(seconds[0])) <= nodes**-2.0
@@ -99,16 +99,16 @@ def test_idle_workers_are_cut_off_less_often_than_promised(nodes: int, samples: 
 
 
 def test_the_same_seen_in_a_thousand_idle_workers() -> None:
-    """T5, simulated, with x = 1 so that one in thirty would show: windows in which it took too long."""
-    chance, nodes, samples, certainty = np.random.default_rng(5), 30, 64, 1.0
+    """Simulated, with x = 1, so that one in thirty is measurable: windows that took too long."""
+    rng, nodes, samples, certainty = np.random.default_rng(5), 30, 64, 1.0
     rate = cut_off_rate(30.0, 0.8, nodes, 0.1)
     seconds = cut_seconds(np.array([samples]), rate, cut_margin(np.array([samples]), nodes, certainty, 0.06))
-    took = chance.exponential(1 / rate, (1000, 20, samples)).sum(axis=2)
+    took = rng.exponential(1 / rate, (1000, 20, samples)).sum(axis=2)
     assert np.mean(took > seconds) < 1 / nodes
     assert np.mean(took > (1 + 0.06) * samples / rate) > 0.2  # the paper's margin
 
 
-def test_few_nodes_ask_for_no_less_certainty() -> None:
+def test_few_nodes_count_as_the_minimum() -> None:
     assert unlikelihood(2, 2.0) == unlikelihood(MIN_NODES, 2.0) < unlikelihood(30, 2.0)
 
 
@@ -116,17 +116,19 @@ def test_few_nodes_ask_for_no_less_certainty() -> None:
 
 
 def test_the_floor_is_a_low_percentile_of_the_last_hour() -> None:
-    floor = LowPercentile()
-    assert floor.value == 0.0
+    percentile = LowPercentile()
+    assert percentile.value == 0.0
     for minute in range(100):
-        floor.add(1000.0 if minute == 70 else 1.0 if minute < 40 else 50.0 + minute, minute * PERIOD_SECONDS)
-    assert floor.value == pytest.approx(93.0, abs=1.0)
+        percentile.add(
+            1000.0 if minute == 70 else 1.0 if minute < 40 else 50.0 + minute, minute * PERIOD_SECONDS
+        )
+    assert percentile.value == pytest.approx(93.0, abs=1.0)
 
 
 def test_the_floor_is_read_once_a_period() -> None:
-    floor = LowPercentile()
+    percentile = LowPercentile()
     for begins in (100.0, 100.0 + PERIOD_SECONDS):
-        assert not floor.is_due(begins)
-        assert not floor.is_due(begins + PERIOD_SECONDS - 1)
-        assert floor.is_due(begins + PERIOD_SECONDS)
-        floor.add(1.0, begins + PERIOD_SECONDS)
+        assert not percentile.is_due(begins)
+        assert not percentile.is_due(begins + PERIOD_SECONDS - 1)
+        assert percentile.is_due(begins + PERIOD_SECONDS)
+        percentile.add(1.0, begins + PERIOD_SECONDS)

@@ -1,4 +1,4 @@
-"""What parts of Rosella are worth, in short; scenarios/ablations.yaml measures them all."""
+"""What parts of Rosella contribute, in short runs; scenarios/ablations.yaml measures all of them."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SPECIALISTS = {
 }
 
 
-def test_one_rate_a_node_is_the_same_for_all_work() -> None:
-    apart, together = School(), School(by="node")  # type: ignore[arg-type]
-    for school in (apart, together):
+def test_one_rate_for_each_node_is_the_same_for_all_workloads() -> None:
+    by_workload, by_node = School(), School(by="node")  # type: ignore[arg-type]
+    for school in (by_workload, by_node):
         for turn in range(200):
             for row in range(10):
                 is_good_at = (row < 5) == (turn % 2 == 0)
                 school.end(row, 1.0 if is_good_at else 8.0, f"w{turn % 2}", after=0.1)
-    assert apart.rate("w0")[0] == pytest.approx(8 * apart.rate("w1")[0], rel=0.1)
-    assert together.rate("w0").tolist() == together.rate("w1").tolist()
-    assert together.rate("w0") == pytest.approx(together.rate("w0")[0], rel=0.1)
-    assert {cell.workload for cell in together.learn.learned_cells()} == {""}
+    assert by_workload.rate("w0")[0] == pytest.approx(8 * by_workload.rate("w1")[0], rel=0.1)
+    assert by_node.rate("w0").tolist() == by_node.rate("w1").tolist()
+    assert by_node.rate("w0") == pytest.approx(by_node.rate("w0")[0], rel=0.1)
+    assert {cell.workload for cell in by_node.learn.learned_cells()} == {""}
 
 
-def responses(learn: dict[str, Any]) -> float:
+def mean_response(learn: dict[str, Any]) -> float:
     classes = [{"name": "web", "size": {"mean": 2}}, {"name": "render", "size": {"mean": 2}}]
     asked = scenario(
         cluster=SPECIALISTS,
@@ -45,12 +45,12 @@ def responses(learn: dict[str, Any]) -> float:
     return one.response.mean
 
 
-def test_where_classes_rank_nodes_differently_one_rate_is_everybodys_loss() -> None:
-    assert responses({"by": "node"}) > 2 * responses({})
+def test_where_workloads_rank_nodes_differently_one_rate_for_each_node_is_worse() -> None:
+    assert mean_response({"by": "node"}) > 2 * mean_response({})
 
 
-def test_the_shipped_ablations_take_away_one_part_each() -> None:
-    """Else a row of the table would tell of two things at once."""
+def test_the_shipped_ablations_disable_one_part_each() -> None:
+    """Otherwise a row of the table would show the effect of two parts."""
     contestants = {each.name: each for each in load(shipped()["ablations"]).contestants}
     whole = contestants["whole"]
     assert whole.probes is not None

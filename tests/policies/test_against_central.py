@@ -1,6 +1,6 @@
-"""Re-planning against the rival Kubernetes users have: a central queue, least loaded free node, speed-blind.
+"""Re-planning against a central queue with the least allocated node with room, which ignores speeds.
 
-30 nodes of speeds 1 : 2 : 4 : 8, exact rates, exponential work. Longer runs of an independent
+30 nodes of speeds 1 : 2 : 4 : 8, known rates, exponential sizes. Longer runs of an independent
 simulation gave, as ratios of mean / p99 response time to central at load .8: re-planning (theta 6)
 .77/.68 with one slot a node and .70/.50 with four; two proportional choices 1.55/.98 and .95/.88.
 Bounds here are generous, because these runs are short.
@@ -19,7 +19,7 @@ from queueing import simulate
 def ratios(
     policy: type[PlacePolicy] | PlacePolicy, *, load: float, slots: int, tasks: int
 ) -> tuple[float, float]:
-    """Mean and p99 of the policy over those of the central queue, on the same stream."""
+    """Mean and p99 of the policy divided by those of the central queue, on the same stream."""
     rival = simulate(LeastAllocated(), load=load, slots=slots, tasks=tasks, seed=1)
     ours = simulate(policy, load=load, slots=slots, tasks=tasks, seed=1)
     assert ours.served == rival.served == tasks
@@ -52,13 +52,13 @@ def test_replanning_beats_it_at_every_load(
 
 
 @pytest.mark.slow
-def test_two_choices_lose_to_it_on_single_slots_which_is_why_they_are_not_the_default() -> None:
+def test_two_choices_are_worse_than_the_central_queue_on_single_slots() -> None:
     mean, _ = ratios(Rosella(view="sample"), load=0.8, slots=1, tasks=6000)
     assert mean > 1.2
 
 
 @pytest.mark.slow
-def test_the_selfish_choice_is_everybodys_loss() -> None:
+def test_theta_of_one_is_worse_for_all() -> None:
     selfish, _ = ratios(Rosella(theta=1), load=0.8, slots=1, tasks=3000)
     shared, _ = ratios(Rosella(theta=6), load=0.8, slots=1, tasks=3000)
     assert shared < selfish

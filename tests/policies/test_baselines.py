@@ -1,4 +1,4 @@
-"""The plain baselines, each by the sentence that it is."""
+"""The simple baselines, each checked by its definition."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from eclectus.policies.place.round_robin import RoundRobin
 from worlds import World, numbered, small_world
 
 
-def test_round_robin_goes_round() -> None:
+def test_round_robin_takes_one_node_after_the_other() -> None:
     world = small_world(make_engine(RoundRobin()), nodes=3)
     world.add(*numbered(6))
     assert [world.node_of(f"t{at}") for at in range(6)] == ["n0", "n1", "n2", "n0", "n1", "n2"]
 
 
-def test_round_robin_passes_over_the_full() -> None:
+def test_round_robin_skips_full_nodes() -> None:
     world = World(
         make_engine(RoundRobin()), make_node("n0", cpu=1), make_node("n1", cpu=9), make_node("n2", cpu=1)
     )
@@ -28,14 +28,14 @@ def test_round_robin_passes_over_the_full() -> None:
     assert Counter(world.placed().values()) == {"n0": 1, "n1": 4, "n2": 1}
 
 
-def test_round_robin_with_lines_does_not_look_whether_there_is_room() -> None:
+def test_round_robin_with_node_queues_ignores_room() -> None:
     world = small_world(make_engine(RoundRobin("lines")), nodes=2, cpu=1)
     world.add(*numbered(4))
     world.end("t0")
     assert world.node_of("t2") == "n0"
 
 
-def test_the_idle_go_first_and_only_then_is_a_line_joined() -> None:
+def test_idle_nodes_first_then_a_node_queue() -> None:
     engine = make_engine(JoinIdle())
     world = small_world(engine, nodes=4, cpu=1)
     world.add(*numbered(6))
@@ -51,7 +51,7 @@ def test_one_proportional_choice_draws_by_speed() -> None:
 
 
 @pytest.mark.parametrize(("policy", "node"), [(BestFit, "tight"), (WorstFit, "loose")])
-def test_fit_goes_by_how_many_more_would_fit(policy: type[BestFit], node: str) -> None:
+def test_fit_compares_how_many_more_tasks_would_fit(policy: type[BestFit], node: str) -> None:
     nodes = [make_node("loose", cpu=16), make_node("tight", cpu=3), make_node("small", cpu=1)]
     world = World(make_engine(policy()), *nodes)
     world.add(make_task("pod", cpu=2))

@@ -1,6 +1,6 @@
-"""What every policy of every role must keep, whatever it is: asked of each entry of the table.
+"""Requirements on every policy, checked for each entry of the table.
 
-A policy joins by standing in the table; the last part shows that each check can fail.
+A new entry of the table is included automatically. The last part shows that each check can fail.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
 from judge import refusal
 from stories import Story, digest
-from tamper import bent
+from tamper import changed_array
 from ways import Way, every_way
 
 WAYS = list(every_way())
@@ -33,44 +33,44 @@ SUPPORT = Path(__file__).parent.parent / "support"
 every = pytest.mark.parametrize("way", WAYS, ids=str)
 
 
-def test_no_policy_of_the_table_is_left_out() -> None:
+def test_every_policy_of_the_table_is_checked() -> None:
     asked = {(way.role, way.name.split()[0]) for way in WAYS}
     assert asked == {(role, name) for role, policies in table.ROLES.items() for name in policies}
 
 
-# -- the promises ----------------------------------------------------------------------------------
+# -- the requirements ----------------------------------------------------------------------------------
 
 
 def binds_only_what_fits(make: Callable[[], Engine]) -> None:
-    """The story judges each bind as it is asked for, and the engine had nothing to refuse."""
+    """The story checks each Bind; the engine found no invalid action."""
     for seed in range(2):
         story = Story(make(), seed).live(80)
         assert [command for command in story.commands if isinstance(command, Fault)] == []
 
 
-def decides_alike(make: Callable[[], Engine]) -> None:
+def decides_equally(make: Callable[[], Engine]) -> None:
     assert digest(make()) == digest(make())
 
 
-def loses_nobody(make: Callable[[], Engine]) -> None:
-    """Once quiet comes, who still waits could run nowhere, and has been told why."""
+def loses_no_task(make: Callable[[], Engine]) -> None:
+    """When no more events come, a task that still waits fits on no node and has a message."""
     story = Story(make(), seed=7).live(100).drain()
-    told = {command.uid for command in story.commands if isinstance(command, Report) and command.message}
+    explained = {command.uid for command in story.commands if isinstance(command, Report) and command.message}
     for task in story.waiting():
         refusals = [refusal(task, node, story._on(node.name)) for node in story.nodes.values()]
         assert task.gates or all(refusals), f"{task} could run"
-        assert task.gates or task.uid in told, f"{task} was told nothing"
+        assert task.gates or task.uid in explained, f"{task} has no message"
 
 
 def writes_nothing(make: Callable[[], Engine]) -> None:
     engine = make()
     story = Story(engine, seed=3).live(60)
     assert [command for command in story.commands if isinstance(command, Fault)] == []
-    assert bent(engine) == ""
+    assert changed_array(engine) == ""
 
 
-def survives_what_vanishes(make: Callable[[], Engine]) -> None:
-    """Before there is any node; gone in the very step; gone between a bind and its answer."""
+def survives_disappearance(make: Callable[[], Engine]) -> None:
+    """Events before there is a node; nodes and pods gone in the same step, and between bind and answer."""
     engine = make()
     commands = engine.step([Resumed(), TaskSeen(make_task("early", cpu=99))], 0.0)
     nodes = [NodeSeen(make_node(f"n{at}", cpu=2)) for at in range(3)]
@@ -93,28 +93,28 @@ def test_every_bind_fits(way: Way) -> None:
 
 @every
 def test_equal_seeds_decide_alike(way: Way) -> None:
-    decides_alike(way.engine)
+    decides_equally(way.engine)
 
 
 @every
-def test_nobody_is_lost_and_whoever_waits_is_told_why(way: Way) -> None:
-    loses_nobody(way.engine)
+def test_no_task_is_lost_and_every_pending_task_has_a_message(way: Way) -> None:
+    loses_no_task(way.engine)
 
 
 @every
-def test_nothing_is_written_to_what_may_only_be_read(way: Way) -> None:
+def test_no_policy_writes_to_the_view(way: Way) -> None:
     writes_nothing(way.engine)
 
 
 @every
-def test_nodes_and_pods_may_vanish_at_any_moment(way: Way) -> None:
-    survives_what_vanishes(way.engine)
+def test_nodes_and_pods_may_disappear_at_any_time(way: Way) -> None:
+    survives_disappearance(way.engine)
 
 
 def test_no_decision_hangs_on_the_hash_seed_of_the_process() -> None:
-    told = [_run(["-m", "stories"], hash_seed) for hash_seed in ("1", "2")]
-    assert told[0] == told[1]
-    assert len(told[0].splitlines()) == len(WAYS)
+    printed = [_run(["-m", "stories"], hash_seed) for hash_seed in ("1", "2")]
+    assert printed[0] == printed[1]
+    assert len(printed[0].splitlines()) == len(WAYS)
 
 
 def _run(arguments: list[str], hash_seed: str) -> str:
@@ -124,34 +124,34 @@ def _run(arguments: list[str], hash_seed: str) -> str:
     return subprocess.run(command, env=env, capture_output=True, text=True, check=True, timeout=120).stdout
 
 
-def test_another_seed_decides_otherwise_where_chance_plays() -> None:
+def test_another_seed_gives_other_decisions_where_draws_are_random() -> None:
     way = next(way for way in WAYS if "view=sample" in way.name)
     assert digest(way.engine(seed=1)) != digest(way.engine(seed=2))
 
 
-# -- a new policy that breaks a promise is found ---------------------------------------------------
+# -- a policy that violates a requirement is found ---------------------------------------------------
 
 
-class Bad(LeastAllocated):
-    """Does one forbidden thing."""
+class Violating(LeastAllocated):
+    """Violates one requirement."""
 
-    def __init__(self, sin: Callable[[View, Task], Action | None]) -> None:
-        self._sin = sin
+    def __init__(self, violation: Callable[[View, Task], Action | None]) -> None:
+        self._violation = violation
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         for task in pending:
-            action = self._sin(view, task)
+            action = self._violation(view, task)
             if action is None:
                 yield from super().place(view, iter([task]))
             else:
                 yield action
 
 
-def _writes_the_ledger(view: View, task: Task) -> None:
+def _writes_to_the_table(view: View, task: Task) -> None:
     view.cluster.used[0, 0] += 1
 
 
-def _bends_its_class(view: View, task: Task) -> None:
+def _changes_its_class(view: View, task: Task) -> None:
     view.task_class(task).preference_score[:] = 0.5
 
 
@@ -168,27 +168,27 @@ def _hashes(view: View, task: Task) -> Action:
     return Place(task, int(rows[hash(task.name) % len(rows)])) if len(rows) else Unschedulable(task)
 
 
-def _joins_what_is_closed(view: View, task: Task) -> Action:
+def _enqueues_at_an_unsuitable_node(view: View, task: Task) -> Action:
     return Enqueue(task, len(view.cluster.names) - 1)
 
 
 PLANTED = [
     (binds_only_what_fits, _goes_anywhere),
-    (binds_only_what_fits, _joins_what_is_closed),
-    (loses_nobody, _forgets),
-    (writes_nothing, _writes_the_ledger),
-    (writes_nothing, _bends_its_class),
-    (survives_what_vanishes, _goes_anywhere),
+    (binds_only_what_fits, _enqueues_at_an_unsuitable_node),
+    (loses_no_task, _forgets),
+    (writes_nothing, _writes_to_the_table),
+    (writes_nothing, _changes_its_class),
+    (survives_disappearance, _goes_anywhere),
 ]
 
 
-@pytest.mark.parametrize(("promise", "sin"), PLANTED, ids=lambda part: part.__name__)
-def test_a_policy_that_breaks_a_promise_is_found(promise: Any, sin: Any) -> None:
+@pytest.mark.parametrize(("requirement", "violation"), PLANTED, ids=lambda part: part.__name__)
+def test_a_policy_that_violates_a_requirement_is_found(requirement: Any, violation: Any) -> None:
     with pytest.raises(AssertionError):
-        promise(lambda: make_engine(Bad(sin)))
+        requirement(lambda: make_engine(Violating(violation)))
 
 
-def test_a_policy_with_chance_of_its_own_is_found() -> None:
+def test_a_policy_with_a_random_source_of_its_own_is_found() -> None:
     from random import SystemRandom
 
     def rolls(view: View, task: Task) -> Action:
@@ -196,21 +196,21 @@ def test_a_policy_with_chance_of_its_own_is_found() -> None:
         return Place(task, int(SystemRandom().choice(rows))) if len(rows) else Unschedulable(task)
 
     with pytest.raises(AssertionError):
-        decides_alike(lambda: make_engine(Bad(rolls)))
+        decides_equally(lambda: make_engine(Violating(rolls)))
 
 
-def test_a_policy_that_hangs_on_the_hash_seed_is_found() -> None:
-    code = "import test_contract as c, stories; print(stories.digest(c.make_engine(c.Bad(c._hashes))))"
+def test_a_policy_that_depends_on_the_hash_seed_is_found() -> None:
+    code = "import test_contract as c, stories; print(stories.digest(c.make_engine(c.Violating(c._hashes))))"
     assert len({_run(["-c", code], hash_seed) for hash_seed in "123"}) > 1
 
 
-def test_the_good_one_of_the_planted_breaks_nothing() -> None:
-    def good() -> Engine:
-        return make_engine(Bad(lambda view, task: None))
+def test_the_same_policy_without_a_violation_passes() -> None:
+    def valid() -> Engine:
+        return make_engine(Violating(lambda view, task: None))
 
-    for promise in (decides_alike, *dict(PLANTED)):
-        promise(good)
+    for requirement in (decides_equally, *dict(PLANTED)):
+        requirement(valid)
 
 
-def test_policies_are_made_for_their_roles() -> None:
+def test_place_policies_have_the_role_s_type() -> None:
     assert all(issubclass(policy, PlacePolicy) for policy in table.PLACE.values())

@@ -1,4 +1,4 @@
-"""A node believed dead gets no real work from Rosella's policies, and is found dead where it really is."""
+"""A dead node gets no real work from Rosella's policies, and a frozen machine is found dead."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def world(policy: PlacePolicy, **rates: float) -> World:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_dead_node_gets_nothing_even_when_all_others_are_full(way: str) -> None:
+def test_a_dead_node_gets_no_task_even_when_all_others_are_full(way: str) -> None:
     there = world(Rosella(**WAYS[way]), dead=0.0, one=1.0, two=0.5)  # type: ignore[arg-type]
     there.add(*numbered(12))
     for _ in range(4):
@@ -40,7 +40,7 @@ def test_a_dead_node_gets_nothing_even_when_all_others_are_full(way: str) -> Non
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_could_only_run_there_waits_and_is_told(way: str) -> None:
+def test_a_task_that_can_only_run_there_waits_with_a_message(way: str) -> None:
     there = world(Rosella(**WAYS[way]), dead=0.0)  # type: ignore[arg-type]
     there.add(make_task("a"))
     there.sleep(60.0)
@@ -49,23 +49,24 @@ def test_who_could_only_run_there_waits_and_is_told(way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_probe_goes_there_all_the_same(way: str) -> None:
+def test_a_probe_goes_to_a_dead_node(way: str) -> None:
     there = world(Rosella(**WAYS[way]), dead=0.0, one=1.0)  # type: ignore[arg-type]
     there.add(make_task("probe", node_name="dead", probe=True))
     there.sleep(60.0)
     assert [bind.node for bind in there.binds] == ["dead"]
 
 
-def test_policies_that_do_not_go_by_speed_are_not_concerned() -> None:
+def test_policies_that_do_not_use_speeds_still_use_a_dead_node() -> None:
     there = world(LeastAllocated(), dead=0.0, one=1.0)
     there.add(*numbered(4))
     assert {bind.node for bind in there.binds} == {"dead", "one"}
 
 
 def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
-    """One of four machines stands still from 60 s to 300 s; its state and its line, when anything befalls.
+    """One of four machines is frozen from 60 s to 300 s; (time, state, length of its queue) at each event.
 
-    To freeze a machine that is frozen, or recover one that is well, changes nothing: it is there to look.
+    Events that freeze a frozen machine or recover a working one change nothing; they are there to read the
+    state.
     """
     asked = scenario(
         cluster={"groups": [{"name": "a", "count": 3, "slots": 4}, {"name": "b", "count": 1, "slots": 4}]},
@@ -78,19 +79,19 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
     sim, _ = build(asked, asked.contestants[0], engine_seed(1))
     engine, seen = sim.engine, []
 
-    def look() -> None:
+    def observe() -> None:
         states = {cell.node: cell.state for cell in engine.learned_cells()}
         row = engine._state.cluster.rows["b-0"]
         seen.append((sim.now, states["b-0"], len(engine._state.node_queues.by_row.get(row, ()))))
         assert {states[name] for name in states if name != "b-0"} == {"live"}
 
-    sim.on_shock = look
+    sim.on_shock = observe
     sim.run()
     return seen
 
 
-def test_a_frozen_machine_is_found_dead_its_line_ends_and_it_comes_back_by_its_own_work() -> None:
-    seen = {at: (state, line) for at, state, line in frozen({"policy": "rosella", "view": "sample"})}
+def test_a_frozen_machine_is_dead_gets_no_more_tasks_and_becomes_live_by_its_own_tasks() -> None:
+    seen = {at: (state, queued) for at, state, queued in frozen({"policy": "rosella", "view": "sample"})}
     assert [seen[at][0] for at in (60.0, 80.0, 260.0, 299.0, 399.0)] == [
         "live",
         "suspect",

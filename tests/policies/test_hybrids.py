@@ -1,4 +1,4 @@
-"""Hawk, Eagle and the least-wait rules: short work beside long work, watched while it runs."""
+"""Hawk, Eagle and the least-wait policies: short tasks beside long ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,11 @@ CLASSES: dict[str, dict[str, Any]] = {
 }
 CLUSTER = {
     "groups": [
-        {"name": "ssd", "count": 12, "labels": {"disk": "ssd"}},  # so that some are for short work alone
+        {
+            "name": "ssd",
+            "count": 12,
+            "labels": {"disk": "ssd"},
+        },  # the first rows, so that some run short tasks only
         {"name": "plain", "count": 24},
         {"name": "wide", "count": 4, "slots": 4},
     ]
@@ -46,7 +50,7 @@ SLOTS = 12 + 24 + 4 * 4
 
 
 def mixed(place: str, line: str, tasks: int = 1500, long: float = 16.0) -> Scenario:
-    """Short and long jobs at about 80 % load, some short ones for a quarter of the machines only."""
+    """Short and long jobs at about 80 % load; some short jobs may use a quarter of the machines only."""
     partition = {"cutOff": CUT_OFF, "longShare": 0.8}
     profile = {
         "schedulerName": "it",
@@ -74,30 +78,30 @@ def is_long(task: Task) -> bool:
 
 
 def behind_long(engine: Engine, row: int) -> Iterator[Reservation]:
-    """Short claims of a row that stand behind long work, be it in line or running."""
+    """Short reservations in a node queue behind a long task, queued or running."""
     state = engine._state
     is_behind = any(is_long(task) for task, _ in state.placed.on_row(row))
-    for claim in state.node_queues.by_row.get(row, ()):
-        if is_long(claim.head):
+    for reservation in state.node_queues.by_row.get(row, ()):
+        if is_long(reservation.head):
             is_behind = True
         elif is_behind:
-            yield claim
+            yield reservation
 
 
 # -- Eagle -----------------------------------------------------------------------------------------
 
 
 def shorts_behind_long(asked: Scenario) -> int:
-    """How many short claims were seen behind long work, over all lines and moments."""
+    """How often a short reservation was behind a long task, over all node queues and steps."""
     world, _ = build(asked, asked.contestants[0], seed=1)
     seen = 0
 
-    def look(now: float, events: object, commands: object) -> None:
+    def observe(now: float, events: object, commands: object) -> None:
         nonlocal seen
         engine = world.engine
         seen += sum(1 for row in engine._state.node_queues.by_row for _ in behind_long(engine, row))
 
-    world.told = look
+    world.told = observe
     world.run()
     assert world.fault_count == 0, world.first_fault
     return seen
@@ -109,11 +113,11 @@ def test_in_eagle_no_short_task_ever_waits_behind_a_long_one(long: float) -> Non
 
 
 @pytest.mark.parametrize(("place", "line"), [("sparrow", "fifo"), ("hawk", "stealing"), ("clwl", "fifo")])
-def test_the_same_watcher_finds_them_elsewhere(place: str, line: str) -> None:
+def test_the_same_check_finds_such_tasks_with_other_policies(place: str, line: str) -> None:
     assert shorts_behind_long(mixed(place, line)) > 0
 
 
-def test_a_short_job_of_eagle_keeps_its_place_until_all_its_tasks_have_started() -> None:
+def test_a_reservation_of_eagle_stays_until_all_tasks_of_its_job_have_started() -> None:
     world = small_world(make_engine(table.PLACE["eagle"](), line=table.LINE["srpt"]()), nodes=1, cpu=1)
     world.add(*numbered(3, "a", job="a", estimate=5.0))
     world.add(*numbered(1, "b", job="b", estimate=50.0))
@@ -128,27 +132,27 @@ def test_a_short_job_of_eagle_keeps_its_place_until_all_its_tasks_have_started()
 
 
 @dataclass
-class Theft:
-    """One claim taken over."""
+class Steal:
+    """One stolen reservation."""
 
-    claim: Reservation
+    reservation: Reservation
     is_short: bool
     was_behind_long: bool
     may_run: bool
     thief_was_idle: bool
 
 
-def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
+def steals(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Steal]:
     world, _ = build(asked, asked.contestants[0], seed=2)
     state, found = world.engine._state, []
     move = state.node_queues.move
 
-    def watched(claim: Reservation, row: int, to: int) -> None:
-        behind = claim in list(behind_long(world.engine, row))
-        may_run = state.view.classes.current(*claim.class_key).may_wait(to)
+    def watched(reservation: Reservation, row: int, to: int) -> None:
+        behind = reservation in list(behind_long(world.engine, row))
+        may_run = state.view.classes.current(*reservation.class_key).may_wait(to)
         idle = not list(state.placed.on_row(to))
-        found.append(Theft(claim, not is_long(claim.head), behind, may_run, idle))
-        move(claim, row, to)
+        found.append(Steal(reservation, not is_long(reservation.head), behind, may_run, idle))
+        move(reservation, row, to)
 
     monkeypatch.setattr(state.node_queues, "move", watched)
     world.run()
@@ -156,10 +160,10 @@ def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
     return found
 
 
-def test_hawks_idle_nodes_take_short_work_from_behind_long_work_and_nothing_else(
+def test_idle_nodes_of_hawk_steal_short_tasks_behind_long_ones_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = thefts(mixed("hawk", "stealing"), monkeypatch)
+    found = steals(mixed("hawk", "stealing"), monkeypatch)
     assert len(found) > 20
     assert all(each.is_short and each.was_behind_long for each in found)
     assert all(each.may_run and each.thief_was_idle for each in found)
@@ -173,7 +177,7 @@ def test_stealing_shortens_the_wait_of_short_tasks() -> None:
     assert wait("stealing") < 0.8 * wait("fifo")
 
 
-def test_a_node_that_only_runs_services_steals() -> None:
+def test_a_node_that_runs_only_services_steals() -> None:
     hawk, line = table.PLACE["hawk"](cut_off=CUT_OFF, long_share=1.0), table.LINE["stealing"](cut_off=CUT_OFF)
     world = small_world(make_engine(hawk, line=line), nodes=2, cpu=2)
     for at in range(2):
@@ -192,8 +196,8 @@ def test_a_node_that_only_runs_services_steals() -> None:
 
 
 @dataclass(eq=False)
-class Reckoner(CentralLeastWait):
-    """The dumb twin: looks at every node anew before every task."""
+class PlainLeastWait(CentralLeastWait):
+    """A plain computation of CLWL: reads every node before every task."""
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         for task in pending:
@@ -207,7 +211,7 @@ class Reckoner(CentralLeastWait):
         if task_class.fits_now[row]:
             return 0.0
         left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.placed_pods(row)]
-        line = [seconds(one) for claim in view.node_queues.get(row, ()) for one in claim.tasks]
+        line = [seconds(one) for reservation in view.node_queues.get(row, ()) for one in reservation.tasks]
         return (fsum(left) + fsum(line)) / float(task_class.service_slots[row])
 
 
@@ -221,26 +225,28 @@ def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.Monke
     return simulate(asked, asked.contestants[0], seed=1, checked=True)
 
 
-def test_the_central_rule_is_its_dumb_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clwl_equals_a_plain_computation_at_every_task(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = mixed("clwl", "fifo", tasks=600)
-    clever, dumb = (run_with(kind, asked, monkeypatch) for kind in (CentralLeastWait, Reckoner))
-    assert clever == dumb
+    fast, plain = (run_with(kind, asked, monkeypatch) for kind in (CentralLeastWait, PlainLeastWait))
+    assert fast == plain
 
 
-def test_without_time_between_heartbeats_the_distributed_rule_is_the_central_one(
+def test_dlwl_with_a_heartbeat_of_0_equals_clwl(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On single slots; several are counted with their own work spread over all of them until the next."""
+    """On single slots: with several, what was placed since the heartbeat is divided evenly by all slots."""
     groups = {"groups": [{"count": 30}]}
     classes = [{"name": "short", **CLASSES["short"]}]
     classes.append({"name": "long", "size": {"mean": 16}, "estimate": 16, **CLASSES["long"]})
     central = _least_wait("clwl", groups, classes)
-    assert run_with(CentralLeastWait, central, monkeypatch) == run_with(Always, central, monkeypatch)
+    assert run_with(CentralLeastWait, central, monkeypatch) == run_with(
+        WithoutHeartbeat, central, monkeypatch
+    )
 
 
 @dataclass(eq=False)
-class Always(DistributedLeastWait):
-    """Looks with every job."""
+class WithoutHeartbeat(DistributedLeastWait):
+    """Updates the waits for every job."""
 
     heartbeat: float = 0.0
 
@@ -255,7 +261,7 @@ def _least_wait(policy: str, cluster: dict[str, Any], classes: list[dict[str, An
     return scenario(cluster=cluster, workload=workload, profiles=[profile], measure={"tasks": 600})
 
 
-def test_between_heartbeats_it_knows_what_it_has_placed_and_not_what_has_ended() -> None:
+def test_between_heartbeats_dlwl_counts_what_it_placed_and_not_what_ended() -> None:
     world = small_world(make_engine(DistributedLeastWait(heartbeat=1000.0, long_share=1.0)), nodes=2, cpu=1)
     world.add(make_task("long", estimate=100.0, workload="long"))
     world.add(make_task("a", estimate=1.0, workload="short"))
@@ -268,7 +274,7 @@ def test_between_heartbeats_it_knows_what_it_has_placed_and_not_what_has_ended()
     assert world.node_of("c") == "n0"
 
 
-def test_work_of_unknown_length_avoids_a_node_of_no_speed() -> None:
+def test_tasks_without_an_estimate_avoid_a_node_of_speed_0() -> None:
     world = small_world(make_engine(CentralLeastWait(), ExactSpeeds({"n0": 0.0})), nodes=2, cpu=1)
     world.add(*numbered(5))
     assert (len(world.engine._state.node_queues.by_row[1]), world.faults) == (3, [])

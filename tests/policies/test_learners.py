@@ -1,4 +1,4 @@
-"""What every learner of the table must keep: honest bounds, honest epochs, names of nodes that are there."""
+"""Requirements on every learner of the table: correct bounds, epochs and node names."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LEARNERS = pytest.mark.parametrize("name", list(table.LEARN))
 
 
 @LEARNERS
-def test_rates_are_finite_and_bounded_by_what_is_said_and_some_node_is_alive(name: str) -> None:
+def test_rates_are_finite_within_their_bound_and_not_all_0(name: str) -> None:
     learn = table.LEARN[name]()
-    for news in _school(learn, np.random.default_rng(5)):
-        for asked in (news.split("@")[0], "a", "never seen"):
+    for event in _school(learn, np.random.default_rng(5)):
+        for asked in (event.split("@")[0], "a", "never seen"):
             speeds = learn.speeds(asked)
             assert np.all(speeds.rate >= 0)
             assert np.all(np.isfinite(speeds.rate))
@@ -26,21 +26,21 @@ def test_rates_are_finite_and_bounded_by_what_is_said_and_some_node_is_alive(nam
 
 
 @LEARNERS
-def test_rows_change_only_with_their_own_news_or_a_new_epoch(name: str) -> None:
+def test_rates_change_only_with_an_event_of_their_node_or_a_new_epoch(name: str) -> None:
     learn = table.LEARN[name]()
     before: dict[str, Any] = {}
-    for news in _school(learn, np.random.default_rng(6)):
+    for event in _school(learn, np.random.default_rng(6)):
         for asked in ("a", "b", "never seen"):
             speeds = learn.speeds(asked)
             if asked in before and before[asked][0] == speeds.epoch:
                 _, rate = before[asked]
                 changed = np.flatnonzero(rate != speeds.rate[: len(rate)])
-                assert set(changed) <= {news_row(news)}, asked
+                assert set(changed) <= {event_row(event)}, asked
             before[asked] = (speeds.epoch, speeds.rate.copy())
 
 
 @LEARNERS
-def test_what_is_shown_to_people_is_of_nodes_that_are_there(name: str) -> None:
+def test_learned_cells_are_of_present_nodes(name: str) -> None:
     learn = table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(7)):
         for cell in learn.learned_cells():
@@ -51,42 +51,44 @@ def test_what_is_shown_to_people_is_of_nodes_that_are_there(name: str) -> None:
 
 
 @LEARNERS
-def test_what_is_known_can_be_told_to_another_process(name: str) -> None:
-    learn, heir = table.LEARN[name](), table.LEARN[name]()
+def test_learned_nodes_can_be_restored_in_another_learner(name: str) -> None:
+    learn, other = table.LEARN[name](), table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(8)):
         pass
     known = list(learn.learned_nodes())
     for row, each in enumerate(known):
-        heir.add_node(row, each.node, 16)
-        heir.recall(each)
-    assert [each.node for each in heir.learned_nodes()] == [each.node for each in known]
+        other.add_node(row, each.node, 16)
+        other.recall(each)
+    assert [each.node for each in other.learned_nodes()] == [each.node for each in known]
 
 
-def news_row(news: str) -> int:
-    """The row that a piece of news was about."""
-    return int(news.split("@")[1])
+def event_row(event: str) -> int:
+    """The row of an event."""
+    return int(event.split("@")[1])
 
 
-def _school(learn: Learn, chance: np.random.Generator) -> Iterator[str]:
-    """Nodes come and go, work of many sizes comes, runs and ends; yields after each piece of news
-    `workload@row`. What is told of tasks that run concerns no rate by itself, so it comes with other news."""
-    seated: set[int] = set()
+def _school(learn: Learn, rng: np.random.Generator) -> Iterator[str]:
+    """Nodes come and go, tasks of many sizes arrive, run and end; yields `workload@row` after each event.
+
+    A task that starts or leaves changes no rate by itself, so it comes together with another event.
+    """
+    present: set[int] = set()
     capacity, now = 8, 0.0
     for step in range(400):
-        row = int(chance.integers(capacity))
-        now += float(chance.exponential(0.4))
-        workload = "abcdefgh"[int(chance.integers(8))]
-        if row not in seated:
+        row = int(rng.integers(capacity))
+        now += float(rng.exponential(0.4))
+        workload = "abcdefgh"[int(rng.integers(8))]
+        if row not in present:
             learn.add_node(row, f"n{step}", capacity)
-            seated.add(row)
-        elif chance.random() < 0.1:
+            present.add(row)
+        elif rng.random() < 0.1:
             learn.remove_node(row)
-            seated.discard(row)
+            present.discard(row)
         else:
-            for uid in (str(step), str(step - 5), str(int(chance.integers(step + 1)))):
-                (learn.left if chance.random() < 0.6 else _starter(learn, row, workload))(uid, now)
+            for uid in (str(step), str(step - 5), str(int(rng.integers(step + 1)))):
+                (learn.left if rng.random() < 0.6 else _starter(learn, row, workload))(uid, now)
             size = 10.0 ** (ord(workload) - ord("d"))
-            learn.observe(Completion(row, workload, float(chance.exponential(size)) + 1e-6, now))
+            learn.observe(Completion(row, workload, float(rng.exponential(size)) + 1e-6, now))
         if step == 200:
             capacity = 16
         yield f"{workload}@{row}"

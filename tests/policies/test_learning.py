@@ -1,4 +1,4 @@
-"""Rosella's learner: what it believes after changes and with age."""
+"""Rosella's learner: rates after changes of speed, and ageing of samples."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from school import School
 THIRD = log(4 / 3)
 
 
-# -- change ------------------------------------------------------------------------------------------
+# -- changes of speed --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("speed", [0.25, 4.0], ids=["slower", "faster"])
-def test_a_new_speed_counts_after_a_few_samples_of_it(speed: float) -> None:
-    """The median of 9 nodes that change alone is within a third of the truth after 20 samples; the window
-    alone would need 45."""
+def test_a_change_of_speed_is_learned_from_a_few_samples(speed: float) -> None:
+    """The median of 9 nodes that change alone is within a third of the truth after 20 samples.
+
+    The window alone would need 45.
+    """
     found = []
     for seed in range(9):
         school = School(rows=5, seed=seed)
@@ -30,7 +32,7 @@ def test_a_new_speed_counts_after_a_few_samples_of_it(speed: float) -> None:
 
 
 @pytest.mark.parametrize("speed", [0.25, 4.0], ids=["slower", "faster"])
-def test_where_sizes_are_alike_eight_samples_do(speed: float) -> None:
+def test_with_nearly_equal_sizes_eight_samples_suffice(speed: float) -> None:
     school = School()
     school.draw = lambda: float(school.chance.lognormal(0.0, 0.1))
     school.teach(100)
@@ -39,7 +41,7 @@ def test_where_sizes_are_alike_eight_samples_do(speed: float) -> None:
     assert abs(log(school.ratio(0) / speed)) < THIRD
 
 
-def test_without_the_test_for_changes_the_window_lags() -> None:
+def test_without_the_test_for_changes_the_rate_lags() -> None:
     school = School(alarm_threshold=1000.0)
     school.teach(100)
     school.speed[0] = 0.25
@@ -47,8 +49,8 @@ def test_without_the_test_for_changes_the_window_lags() -> None:
     assert school.ratio(0) > 0.4
 
 
-def test_a_change_of_the_node_shows_in_all_its_work_together() -> None:
-    """Twenty kinds of work, two samples of each from the changed node: no cell alone could tell yet."""
+def test_a_change_of_a_node_is_detected_over_all_its_workloads() -> None:
+    """Twenty workloads, two samples of each from the changed node: too few for any single cell."""
     sizes, off = {f"w{at}": 2.0**at for at in range(20)}, []
     for seed in range(5):
         school = School(rows=6, seed=seed)
@@ -59,7 +61,7 @@ def test_a_change_of_the_node_shows_in_all_its_work_together() -> None:
     assert abs(np.median(off)) < THIRD
 
 
-def test_a_change_at_one_kind_of_work_leaves_the_others_windows_alone() -> None:
+def test_a_change_of_one_workload_keeps_the_windows_of_others() -> None:
     school = School()
     school.teach(200, {"a": 1.0, "b": 1.0})
     for _ in range(25):
@@ -72,7 +74,7 @@ def test_a_change_at_one_kind_of_work_leaves_the_others_windows_alone() -> None:
     assert school.ratio(0, "a") < 0.3
 
 
-def test_work_that_grows_for_all_nodes_changes_no_node() -> None:
+def test_a_workload_that_becomes_longer_everywhere_changes_no_node() -> None:
     school = School(rows=30)
     school.teach(80)
     alarms = school.learn.rates.alarms
@@ -83,8 +85,8 @@ def test_work_that_grows_for_all_nodes_changes_no_node() -> None:
 
 
 @pytest.mark.slow
-def test_in_the_whole_learner_false_alarms_are_as_seldom_as_in_the_test_alone() -> None:
-    """Expected times and what is usual are estimates here: still over 1,000 samples to an alarm."""
+def test_false_alarms_of_the_whole_learner_are_as_rare_as_those_of_the_test_alone() -> None:
+    """Expected times, location and spread are estimates here: still over 1,000 samples for each alarm."""
     school = School(rows=20)
     school.teach(3000)
     assert 20 * 3000 / school.learn.rates.alarms > 1000
@@ -93,7 +95,7 @@ def test_in_the_whole_learner_false_alarms_are_as_seldom_as_in_the_test_alone() 
 # -- age ---------------------------------------------------------------------------------------------
 
 
-def test_a_node_long_unused_is_believed_typical_again() -> None:
+def test_a_node_that_was_not_used_for_long_counts_as_typical_again() -> None:
     school = School(half_life=600.0)
     school.speed[0] = 0.1
     school.teach(64)
@@ -105,9 +107,11 @@ def test_a_node_long_unused_is_believed_typical_again() -> None:
     assert school.state(1) == "live"
 
 
-def test_one_half_life_takes_half_of_its_weight() -> None:
-    """Ten samples ten times as long, then worth five: n of them with k = 1 make f = (1 + n) / (1 + 10 n), and
-    a rate of (1 + n) / (1 / f + 10 n)."""
+def test_after_a_half_life_a_sample_has_half_its_weight() -> None:
+    """Ten samples ten times as long, which then weigh five: n of them with k = 1 give
+
+    f = (1 + n) / (1 + 10 n) and a rate of (1 + n) / (1 / f + 10 n).
+    """
     found = []
     for quiet in (0.0, 600.0):
         school = School(half_life=600.0, prior_samples=1.0)
@@ -122,7 +126,7 @@ def test_one_half_life_takes_half_of_its_weight() -> None:
     assert found == pytest.approx(expected, rel=0.01)
 
 
-def test_the_size_of_work_is_remembered_when_all_samples_have_faded() -> None:
+def test_the_size_of_a_workload_is_kept_when_all_samples_are_dropped() -> None:
     school = School(half_life=60.0)
     school.teach(50, {"long": 300.0, "short": 1.0})
     school.wait(1e5)

@@ -1,4 +1,4 @@
-"""A new policy is one file and one line: this file is the file, and the table entry is the line."""
+"""A new policy is one module and one entry in the table: this file is the module, the fixture the entry."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ from worlds import World
 
 @dataclass(eq=False)
 class Alphabetical(PlacePolicy):
-    """The open node whose name comes first, or last."""
+    """The node with room whose name comes first, or last."""
 
-    from_the_end: Annotated[bool, Setting("the last name, not the first", why="A comes first")] = False
+    from_the_end: Annotated[bool, Setting("take the last name, not the first", why="alphabetical order")] = (
+        False
+    )
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
-        """One task, one answer."""
+        """Place each task, or answer Unschedulable."""
         for task in pending:
             names = sorted(view.cluster.names[row] for row in view.task_class(task).fits_now_rows)
             yield Place(task, view.cluster.rows[names[-self.from_the_end]]) if names else Unschedulable(task)
@@ -53,11 +55,11 @@ def test_a_configuration_names_it_and_pods_are_placed_by_it(setting: str, node: 
     assert world.placed() == {"pod": node}
 
 
-def test_its_settings_are_checked_like_anybodys() -> None:
+def test_its_settings_are_checked() -> None:
     with pytest.raises(SettingsError, match=r"profiles\[0\]\.place\.fromEnd: unknown field; .*'fromTheEnd'"):
         parse(FILE % "fromEnd: true")
 
 
-def test_the_contract_covers_it_and_its_settings_without_another_word() -> None:
+def test_the_contract_suite_covers_it_and_its_settings() -> None:
     names = {way.name for way in every_way()}
     assert {"alphabetical", "alphabetical from_the_end=False", "alphabetical from_the_end=True"} <= names

@@ -1,4 +1,4 @@
-"""Orders that know groups and jobs: golden examples, promises, and a plain sorted list beside each heap."""
+"""Orders with groups and jobs: examples, properties, and comparison with a plain sorted list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from worlds import World
 
 
 def filled(order: Order, tasks: Sequence[Task], **node: Any) -> World:
-    """One node takes what it can of tasks that arrive together."""
+    """Tasks that arrive together at one node."""
     world = World(make_engine(LeastAllocated(), order=order), make_node(**node))
     world.add(*tasks)
     assert world.faults == []
@@ -40,7 +40,7 @@ def taken(order: Order, tasks: Sequence[Task], **node: Any) -> list[str]:
 
 
 def demands(group: str, count: int, cpu: float, memory: float = 0, **fields: Any) -> list[Task]:
-    """So many equal pods of one namespace, created one after the other."""
+    """`count` equal pods of one namespace, created one after the other."""
     tasks = [make_task(f"{group}{at}", cpu, memory=memory, created=at, **fields) for at in range(count)]
     return [replace(task, namespace=group) for task in tasks]
 
@@ -68,7 +68,7 @@ def test_the_paper_s_example() -> None:
     assert (used["cpu"], used["memory"]) == (9000, 14 * 2**30)
 
 
-def test_a_lie_about_one_s_needs_does_not_pay() -> None:
+def test_a_group_gains_nothing_by_overstating_its_requests() -> None:
     others = demands("B", 100, cpu=3, memory=1)
 
     def useful(claimed: float) -> int:
@@ -79,12 +79,12 @@ def test_a_lie_about_one_s_needs_does_not_pay() -> None:
     assert useful(claimed=3) == 25
 
 
-def test_who_weighs_twice_as_much_gets_twice_as_much() -> None:
+def test_a_group_of_twice_the_weight_gets_twice_as_much() -> None:
     tasks = [*demands("A", 30, cpu=1), *demands("B", 30, cpu=1)]
     assert counts(taken(DominantShare(weights={"A": 2.0}), tasks, cpu=12)) == {"A": 8, "B": 4}
 
 
-def test_shares_that_are_equal_by_weight_tie_exactly_and_go_by_age() -> None:
+def test_equal_weighted_shares_compare_as_equal_and_age_decides() -> None:
     tasks = [*demands("A", 9, cpu=1), *demands("B", 3, cpu=1)]
     names = taken(DominantShare(weights={"A": 3.0}), [replace(task, created=0) for task in tasks], cpu=12)
     assert names == ["A0", "B0", "A1", "A2", "A3", "B1", "A4", "A5", "A6", "B2", "A7", "A8"]
@@ -112,7 +112,7 @@ def test_priority_goes_before_shares() -> None:
         (DominantShare(by="label", label="team"), ["x", ""]),
     ],
 )
-def test_who_shares_is_a_setting(order: DominantShare, groups: list[str]) -> None:
+def test_groups_are_formed_as_set(order: DominantShare, groups: list[str]) -> None:
     tasks = [make_task("a", job="j", labels=(("team", "x"),)), make_task("b")]
     assert [order.group(task) for task in tasks] == groups
 
@@ -142,10 +142,10 @@ GROUPS = st.lists(st.tuples(DEMAND, st.sampled_from((1.0, 2.0, 3.0))), min_size=
 @given(GROUPS)
 @settings(max_examples=40, deadline=None)
 def test_sharing_incentive_up_to_a_task_of_each(groups: list[tuple[tuple[int, int], float]]) -> None:
-    """Whoever still waits holds his part of the cluster, less what one task of each may leave unfilled.
+    """A group with waiting tasks holds its share of the cluster, less one task of each group.
 
-    When i is refused, resource r is full but for its demand: 1 < sum of (w_j L + d_j), L = i's share
-    over its weight, because each j was given its last task when its own was no larger than L.
+    When a task of i does not fit, resource r is full but for its demand: 1 < sum of (w_j L + d_j), L = i's
+    share over its weight, because each j was given its last task when its own was no larger than L.
     """
     size = 60
     names = "ABCD"[: len(groups)]
@@ -186,17 +186,17 @@ def of_job(job: str, *paths: float, **fields: Any) -> list[Task]:
     return [make_task(f"{job}{at}", job=job, path=path, **fields) for at, path in enumerate(paths)]
 
 
-def test_the_job_of_the_shortest_critical_path_goes_first_and_in_it_the_task_on_that_path() -> None:
+def test_the_job_with_the_shortest_critical_path_goes_first_and_in_it_the_task_on_that_path() -> None:
     tasks = [*of_job("a", 5, 90), *of_job("b", 40, 50), *of_job("c", 60)]
     assert taken(ShortestJob(), tasks, cpu=9) == ["b1", "b0", "c0", "a1", "a0"]
 
 
-def test_without_a_path_a_task_is_as_long_as_its_estimate_and_who_says_nothing_goes_last() -> None:
+def test_without_a_path_the_estimate_counts_and_a_task_without_both_goes_last() -> None:
     tasks = [make_task("a"), make_task("b", estimate=9.0), make_task("c", path=5.0, estimate=1.0)]
     assert taken(ShortestJob(), tasks, cpu=9) == ["c", "b", "a"]
 
 
-def test_a_pending_pod_whose_path_is_told_later_finds_its_place() -> None:
+def test_a_pending_pod_that_gets_a_path_later_is_reordered() -> None:
     world = World(make_engine(LeastAllocated(), order=ShortestJob()), make_node(cpu=1))
     world.add(make_task("resident", path=1.0), make_task("a", path=9.0), make_task("b", created=2))
     world.put(make_task("b", path=3.0, created=2))
@@ -223,13 +223,13 @@ def test_priority_goes_before_length(order: Order) -> None:
     assert taken(order, tasks, cpu=9) == ["b", "a"]
 
 
-# -- each heap against a sorted list -------------------------------------------------------------------
+# -- heaps against a sorted list -------------------------------------------------------------------
 
-Ranking = Callable[[Task, "Twin"], tuple[float, ...]]
+Ranking = Callable[[Task, "PlainOrder"], tuple[float, ...]]
 
 
-class Twin:
-    """Sorts everything anew for each turn; a task that does not fit takes its lane out of the game."""
+class PlainOrder:
+    """Sorts all tasks for each placement; a task that does not fit removes its class queue."""
 
     def __init__(self, order: Order, rank: Ranking, tasks: Sequence[Task], cpu: int, memory: int) -> None:
         self.order, self.rank = order, rank
@@ -248,7 +248,7 @@ class Twin:
                 self.waiting.remove((at, task))
                 self._take(task, dict(needs))
             else:
-                self.waiting = [each for each in self.waiting if self._lane(each[1]) != self._lane(task)]
+                self.waiting = [each for each in self.waiting if self._queue(each[1]) != self._queue(task)]
         return self.names
 
     def _take(self, task: Task, needs: dict[str, int]) -> None:
@@ -266,52 +266,52 @@ class Twin:
         first = min((each for each in self.waiting if self.order.group(each[1]) == group), key=self._key)
         return (*self.rank(first[1], self), *self._key(first))
 
-    def _lane(self, task: Task) -> tuple[object, ...]:
+    def _queue(self, task: Task) -> tuple[object, ...]:
         return self.order.group(task), task.spec
 
 
-def _by_path(first: Task, twin: Twin) -> tuple[float, ...]:
+def _by_path(first: Task, plain: PlainOrder) -> tuple[float, ...]:
     path = first.estimate if first.path is None else first.path
     return (-first.priority, inf if path is None else path, first.created)
 
 
-def _by_work(first: Task, twin: Twin) -> tuple[float, ...]:
-    return (-first.priority, (first.job_work or 0) - twin.begun[first.job])
+def _by_work(first: Task, plain: PlainOrder) -> tuple[float, ...]:
+    return (-first.priority, (first.job_work or 0) - plain.begun[first.job])
 
 
-def _by_share(first: Task, twin: Twin) -> tuple[float, ...]:
-    order = twin.order
+def _by_share(first: Task, plain: PlainOrder) -> tuple[float, ...]:
+    order = plain.order
     assert isinstance(order, DominantShare)
-    held, weight = twin.held.get(order.group(first), Counter()), order.weights.get(order.group(first), 1)
-    shares = (Fraction(held[name], total) / Fraction(weight) for name, total in twin.offered.items())
+    held, weight = plain.held.get(order.group(first), Counter()), order.weights.get(order.group(first), 1)
+    shares = (Fraction(held[name], total) / Fraction(weight) for name, total in plain.offered.items())
     return (-first.priority, max(shares))  # type: ignore[return-value]
 
 
-TWINS: list[tuple[Order, Ranking]] = [
+PLAIN: list[tuple[Order, Ranking]] = [
     (ShortestJob(), _by_path),
     (LeastWorkLeft(), _by_work),
     (DominantShare(by="job", weights={"b": 3.0, "c": 0.5}), _by_share),
 ]
 
 
-@pytest.mark.parametrize(("order", "rank"), TWINS, ids=lambda part: type(part).__name__)
+@pytest.mark.parametrize(("order", "rank"), PLAIN, ids=lambda part: type(part).__name__)
 @pytest.mark.parametrize("seed", range(25))
-def test_a_sorted_list_gives_the_same_sequence(order: Order, rank: Ranking, seed: int) -> None:
-    chance = Random(f"twin {seed}")
-    work = {job: float(chance.randrange(20, 60)) for job in "abcd"}
+def test_sorting_all_tasks_each_time_gives_the_same_sequence(order: Order, rank: Ranking, seed: int) -> None:
+    rng = Random(f"twin {seed}")
+    work = {job: float(rng.randrange(20, 60)) for job in "abcd"}
     tasks = [
         make_task(
             f"t{at}",
-            cpu=chance.choice((1, 2, 5)),
-            memory=chance.choice((1, 3)),
+            cpu=rng.choice((1, 2, 5)),
+            memory=rng.choice((1, 3)),
             job=job,
-            priority=chance.choice((0, 0, 0, 7)),
-            created=chance.randrange(3),
-            estimate=chance.choice((1.0, 2.0, 4.0)),
-            path=chance.choice((None, 3.0, 8.0, 8.0, 20.0)),
+            priority=rng.choice((0, 0, 0, 7)),
+            created=rng.randrange(3),
+            estimate=rng.choice((1.0, 2.0, 4.0)),
+            path=rng.choice((None, 3.0, 8.0, 8.0, 20.0)),
             job_work=work[job],
         )
-        for at, job in enumerate(chance.choices("abcd", k=24))
+        for at, job in enumerate(rng.choices("abcd", k=24))
     ]
-    cpu, memory = chance.choice((12, 25, 90)), 30
-    assert taken(order, tasks, cpu=cpu, memory=memory) == Twin(order, rank, tasks, cpu, memory).run()
+    cpu, memory = rng.choice((12, 25, 90)), 30
+    assert taken(order, tasks, cpu=cpu, memory=memory) == PlainOrder(order, rank, tasks, cpu, memory).run()

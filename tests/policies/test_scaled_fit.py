@@ -1,4 +1,4 @@
-"""Best fit and dot product by one yardstick, each by the sentence that it is."""
+"""Scaled best fit and dot product, each checked by its definition."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ def test_best_fit_takes_the_node_with_the_least_of_cpu_and_gpus_left() -> None:
     assert chosen(ScaledBestFit(largest_cpu=1280), make_task("t", device_milli=1000), *nodes) == "cores"
 
 
-def test_memory_takes_no_part() -> None:
+def test_memory_is_not_considered() -> None:
     nodes = [make_node("a", cpu=8, memory=900, devices=1), make_node("b", cpu=8, memory=1, devices=1)]
     assert chosen(ScaledBestFit(), make_task("t", memory=1), *nodes) == "a"
 
 
 @pytest.mark.parametrize("policy", [ScaledBestFit, DotProduct])
-def test_scores_are_whole_and_the_first_of_equals_wins(policy: type[ScaledBestFit]) -> None:
+def test_scores_are_integers_and_the_first_of_equals_wins(policy: type[ScaledBestFit]) -> None:
     nodes = [make_node("a", cpu=66, devices=1), make_node("b", cpu=65, devices=1)]
     assert chosen(policy(), make_task("t"), *nodes) == "a"
     assert chosen(policy(), make_task("t"), *reversed(nodes)) == "b"
 
 
-def test_dot_product_looks_only_at_what_the_task_asks_for() -> None:
+def test_dot_product_considers_only_requested_resources() -> None:
     nodes = [make_node("gpus", cpu=32, devices=8), make_node("cores", cpu=128, devices=1)]
     few_cores, many_cores = make_task("t", device_milli=1000), make_task("u", cpu=32)
     assert chosen(DotProduct(), few_cores, *nodes) == "cores"
     assert chosen(DotProduct(), many_cores, *nodes) == "gpus"
 
 
-def test_they_work_where_there_are_no_gpus_and_refuse_where_there_is_no_room() -> None:
+def test_they_work_without_gpus_and_place_nothing_without_room() -> None:
     nodes = [make_node("loose", cpu=64), make_node("tight", cpu=8)]
     for policy in (ScaledBestFit, DotProduct):
         assert chosen(policy(), make_task("t", cpu=8), *nodes) == "tight"

@@ -1,4 +1,4 @@
-"""Rosella's learner: what it believes of nodes on which nothing ends, and what brings them back."""
+"""Rosella's learner: effective rates of nodes on which no task ends, and how they become live again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from school import School
 
 
 def frozen(slots: int = 4, **settings_: float) -> School:
-    """Ten nodes that have been learned; then n0 is busy in all slots, and nothing ends there."""
+    """Ten nodes with samples; then n0 is busy in all slots, and no task ends there."""
     school = School(**settings_)
     school.teach(64)
     for _ in range(slots):
@@ -20,7 +20,7 @@ def frozen(slots: int = 4, **settings_: float) -> School:
 
 
 def until_dead(school: School, row: int = 0, most: float = 1e5) -> float:
-    """Time passes, others go on working, until the row counts as dead; how long that took."""
+    """Time passes while other nodes work, until the row is dead; returns the seconds that took."""
     began = school.now
     while school.state(row) != "dead":
         for other in range(1, len(school.speed)):
@@ -31,7 +31,7 @@ def until_dead(school: School, row: int = 0, most: float = 1e5) -> float:
 
 
 def test_a_worker_with_rate_zero_revives_by_probes_only() -> None:
-    """T2: after the first it is tried; eight, of tasks begun since it died, bring it back at their speed."""
+    """After the first probe it is on trial; eight that started since it died make it live again."""
     school = frozen()
     until_dead(school)
     assert school.rate()[0] == 0.0
@@ -47,7 +47,7 @@ def test_a_worker_with_rate_zero_revives_by_probes_only() -> None:
     assert school.ratio(0) == pytest.approx(4.0, rel=0.3)
 
 
-def test_what_stood_still_with_a_dead_node_says_nothing_of_its_speed() -> None:
+def test_tasks_that_hung_with_a_dead_node_are_no_samples() -> None:
     school = frozen(slots=0)
     stuck = [school.begin(0) for _ in range(12)]
     dead_after = until_dead(school)
@@ -60,7 +60,7 @@ def test_what_stood_still_with_a_dead_node_says_nothing_of_its_speed() -> None:
     assert school.ratio(0) == pytest.approx(1.0, rel=0.35)
 
 
-def test_one_that_stands_still_again_dies_again() -> None:
+def test_a_revived_node_that_hangs_again_dies_again() -> None:
     school = frozen(slots=0)
     stuck = [school.begin(0) for _ in range(4)]
     school.finish(stuck[0], 0, until_dead(school))
@@ -69,31 +69,31 @@ def test_one_that_stands_still_again_dies_again() -> None:
     assert school.rate()[0] == 0.0
 
 
-def test_a_silent_node_is_believed_ever_slower_before_it_is_dead() -> None:
+def test_the_rate_of_a_silent_node_falls_until_it_is_dead() -> None:
     school = frozen()
     known, seen = school.rate()[0], []
     for _ in range(12):
         school.wait(4.0)
         seen.append((school.state(0), school.rate()[0]))
     assert seen[0] == ("live", pytest.approx(known, rel=0.1))
-    doubted = [rate for state, rate in seen if state == "suspect"]
-    assert doubted == sorted(doubted, reverse=True)
-    assert doubted[-1] < 0.25 * known
+    reduced = [rate for state, rate in seen if state == "suspect"]
+    assert reduced == sorted(reduced, reverse=True)
+    assert reduced[-1] < 0.25 * known
 
 
-def test_one_task_that_ends_clears_a_suspect() -> None:
+def test_one_ended_task_clears_a_suspect_node() -> None:
     school = frozen()
     [uid] = [school.begin(0)]
     school.wait(40.0)
     assert school.state(0) == "suspect"
-    doubted = school.rate()[0]
+    reduced = school.rate()[0]
     school.finish(uid, 0, 1.0)
-    assert school.rate()[0] > 2 * doubted
+    assert school.rate()[0] > 2 * reduced
     assert school.state(0) == "live"
 
 
 def test_an_idle_node_never_dies() -> None:
-    """The paper's cut-off would kill it: no benchmark comes, so none ends. Here nothing was to end."""
+    """By the paper's cut-off it would be dead, since no benchmark ends. Here no task was running."""
     school = School()
     school.teach(64)
     for _ in range(300):
@@ -103,7 +103,7 @@ def test_an_idle_node_never_dies() -> None:
     assert school.rate()[0] > 0
 
 
-def test_one_hung_task_does_not_condemn_a_node_that_goes_on_working() -> None:
+def test_one_hung_task_does_not_make_a_working_node_dead() -> None:
     school = frozen(slots=1)
     for _ in range(1000):
         school.run(0, 1.0)
@@ -111,7 +111,7 @@ def test_one_hung_task_does_not_condemn_a_node_that_goes_on_working() -> None:
     assert school.ratio(0) == pytest.approx(1.0, rel=0.4)
 
 
-def test_of_one_hung_task_alone_a_node_is_long_not_even_suspect() -> None:
+def test_one_hung_task_alone_does_not_soon_make_a_node_suspect() -> None:
     school = frozen(slots=1)
     school.wait(300.0)
     assert school.state(0) == "live"
@@ -129,8 +129,8 @@ def test_a_node_that_is_slow_but_works_is_not_dead() -> None:
     assert school.ratio(0) == pytest.approx(0.1, rel=0.35)
 
 
-def test_a_node_slower_than_the_cut_off_over_its_window_is_dead_though_it_works() -> None:
-    """mu*: at the least load, c0 (1 - .05) of a mean node's speed; and within the margin it is not judged."""
+def test_a_node_slower_than_the_cut_off_over_its_window_is_dead() -> None:
+    """mu*: at the minimal load c0 (1 - .05) of a mean node's speed; within the margin the node stays live."""
     found = {}
     for speed in (0.2, 0.02):
         school = School(half_life=1e9, capacity=1e6)
@@ -141,7 +141,7 @@ def test_a_node_slower_than_the_cut_off_over_its_window_is_dead_though_it_works(
     assert found == {0.2: "live", 0.02: "dead"}
 
 
-def test_a_dead_node_on_which_nothing_runs_is_forgiven_after_a_half_life() -> None:
+def test_a_dead_node_on_which_nothing_runs_is_reset_after_a_half_life() -> None:
     school = frozen(slots=0, half_life=1800.0)
     stuck = [school.begin(0) for _ in range(4)]
     until_dead(school)
@@ -157,7 +157,7 @@ def test_a_dead_node_on_which_nothing_runs_is_forgiven_after_a_half_life() -> No
     assert school.rate()[0] > 0
 
 
-def test_when_all_have_died_there_is_something_wrong_with_us() -> None:
+def test_if_all_nodes_are_dead_none_is_treated_so() -> None:
     school = School(rows=3)
     school.teach(64)
     for row in range(3):
@@ -168,8 +168,8 @@ def test_when_all_have_died_there_is_something_wrong_with_us() -> None:
         assert school.rate().max() > 0
 
 
-def test_a_slow_start_of_new_work_accuses_nobody() -> None:
-    """Its first tasks to end are its shortest, so that all others seem overdue. Exponential, 40 slots."""
+def test_the_first_tasks_of_a_long_workload_make_no_node_suspect() -> None:
+    """The first tasks that end are the shortest, so all others seem overdue. Exponential, 40 slots."""
     school = School()
     running = [
         (float(school.chance.exponential(100.0)), row, school.begin(row)) for row in list(range(10)) * 4
@@ -184,18 +184,20 @@ def test_a_slow_start_of_new_work_accuses_nobody() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.floats(0.1, 1e4)), max_size=80))
 @settings(deadline=None)
-def test_whatever_runs_and_leaves_the_books_agree(deeds: list[tuple[int, int, float]]) -> None:
-    """Tasks told running twice, leaving twice, nodes that come and go: rates stay finite, not all 0."""
+def test_running_tasks_are_counted_correctly_for_any_sequence_of_events(
+    events: list[tuple[int, int, float]],
+) -> None:
+    """Tasks seen running twice, leaving twice, nodes that come and go: rates stay finite, not all 0."""
     school, running = School(rows=4), set()
-    for row, deed, passed in deeds:
-        uid = f"{row}{deed % 3}"
+    for row, event, passed in events:
+        uid = f"{row}{event % 3}"
         school.now += passed
-        if deed < 3:
+        if event < 3:
             school.learn.started(uid, row, "w", school.now)
             running.add((uid, row))
-        elif deed == 3:
+        elif event == 3:
             school.end(row, passed)
-        elif deed == 4:
+        elif event == 4:
             school.learn.left(uid, school.now)
             running = {each for each in running if each[0] != uid}
         else:

@@ -1,4 +1,4 @@
-"""Shortest remaining work first: who may pass whom in a line, and how often somebody may be passed."""
+"""Shortest remaining work first: which reservation may overtake which, and how often."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG = 200.0  # above the cut-off of 90 s
 
 @dataclass
 class Reserving(PlacePolicy):
-    """Every job stands so many times in the line of the one node."""
+    """Every job has `reservations` reservations at the only node."""
 
     reservations: int = 1
     sticky: bool = False
@@ -32,31 +32,31 @@ class Reserving(PlacePolicy):
             yield ReserveMany(tasks, (0,) * self.reservations, self.sticky)
 
 
-class Watched(ShortestRemaining):
-    """Recounts by itself by how much the estimates of others have passed each short claim."""
+class CountingSrpt(ShortestRemaining):
+    """Counts independently by how much work each short reservation has been overtaken."""
 
     def __init__(self, slack: float) -> None:
         super().__init__(slack=slack)
-        self.passed: dict[Reservation, float] = {}  # seconds
-        self.worst = 0.0  # the most that a claim was ever passed by, in its own estimates
+        self.overtaken: dict[Reservation, float] = {}  # seconds
+        self.worst = 0.0  # the maximum, in multiples of the reservation's own estimate
 
-    def next(self, view: View, row: int, line: Sequence[Reservation]) -> Reservation | None:
-        chosen = super().next(view, row, line)
+    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
+        chosen = super().next(view, row, queue)
         assert chosen is not None
-        for claim in set(line[: line.index(chosen)]):
-            if not self.is_long(claim.head):
-                self.passed[claim] = self.passed.get(claim, 0.0) + estimate(chosen)
-                self.worst = max(self.worst, self.passed[claim] / estimate(claim))
+        for reservation in set(queue[: queue.index(chosen)]):
+            if not self.is_long(reservation.head):
+                self.overtaken[reservation] = self.overtaken.get(reservation, 0.0) + estimate(chosen)
+                self.worst = max(self.worst, self.overtaken[reservation] / estimate(reservation))
         return chosen
 
 
-def estimate(claim: Reservation) -> float:
-    assert claim.head.estimate is not None
-    return claim.head.estimate
+def estimate(reservation: Reservation) -> float:
+    assert reservation.head.estimate is not None
+    return reservation.head.estimate
 
 
 def one_server(line: Line, place: PlacePolicy | None = None) -> World:
-    """A node of one slot, which is busy."""
+    """A node with one slot, which is in use."""
     world = small_world(make_engine(place or Reserving(), line=line), cpu=1)
     world.put(make_task("busy", node="n0"))
     return world
@@ -67,7 +67,7 @@ def job(name: str, seconds: float, count: int = 1) -> list[Task]:
 
 
 def served(world: World, most: int = 1000) -> list[str]:
-    """Jobs in the order in which the node starts their tasks, by their first letters."""
+    """First letters of the jobs, in the order in which the node starts their tasks."""
     order = []
     while len(order) < most and (placed := world.placed()):
         (running,) = placed
@@ -76,8 +76,8 @@ def served(world: World, most: int = 1000) -> list[str]:
     return order
 
 
-def test_the_shortest_goes_first_unless_somebody_has_been_passed_enough() -> None:
-    """A is passed by 40 of the 50 s it bears; then everybody who would pass it is too long, and it goes."""
+def test_the_shortest_goes_first_unless_a_job_has_been_overtaken_enough() -> None:
+    """A is overtaken by 40 s of the allowed 50; all other jobs are longer than the rest, so A is next."""
     world = one_server(ShortestRemaining())
     for one in (job("A", 10, 30), job("B", 60, 2), job("C", 40, 1), job("D", 40, 4)):
         world.add(*one)
@@ -91,29 +91,29 @@ def test_of_equal_jobs_the_first_goes_first() -> None:
     assert served(world) == ["x", "y", "z"]
 
 
-def test_who_stands_twice_in_a_line_is_passed_once() -> None:
+def test_a_job_queued_twice_is_overtaken_once() -> None:
     world = one_server(ShortestRemaining(), Reserving(reservations=2))
     for one in (job("A", 10, 9), job("B", 20), job("C", 20)):
         world.add(*one)
     assert served(world, most=3) == ["B", "C", "A"]
 
 
-def test_long_work_at_the_head_goes_first() -> None:
+def test_a_long_task_at_the_head_goes_first() -> None:
     world = one_server(ShortestRemaining())
     world.add(*job("l", LONG))
     world.add(*job("s", 1))
     assert served(world) == ["l", "s"]
 
 
-def test_long_work_passes_nobody() -> None:
-    """Not even a job with more work left: a short task that came first would wait behind a long one."""
+def test_a_long_task_overtakes_no_job() -> None:
+    """Not even a job with more remaining work: a short task that came first would wait behind a long one."""
     world = one_server(ShortestRemaining(), Reserving(sticky=True))
     world.add(*job("s", 80, 5))
     world.add(*job("l", LONG))
     assert served(world) == ["s"] * 5 + ["l"]
 
 
-def test_short_work_may_pass_long_work_that_is_not_at_the_head() -> None:
+def test_a_short_task_may_overtake_a_long_one_that_is_not_at_the_head() -> None:
     world = one_server(ShortestRemaining())
     for one in (job("a", 10), job("l", LONG), job("b", 5)):
         world.add(*one)
@@ -128,11 +128,11 @@ ARRIVALS = st.lists(st.tuples(SIZES, st.integers(1, 4), st.integers(0, 3)), min_
 @given(
     arrivals=ARRIVALS, reservations=st.integers(1, 3), sticky=st.booleans(), slack=st.sampled_from([0, 1, 5])
 )
-def test_no_claim_is_overtaken_by_more_than_its_slack(
+def test_no_reservation_is_overtaken_by_more_than_its_slack(
     arrivals: list[tuple[float, int, int]], reservations: int, sticky: bool, slack: int
 ) -> None:
-    """Jobs arrive, each followed by a few ends of tasks; then all are served."""
-    line = Watched(slack)
+    """Jobs arrive, each followed by a few completions; then all tasks run."""
+    line = CountingSrpt(slack)
     world = one_server(line, Reserving(reservations, sticky))
     for number, (seconds, count, ends) in enumerate(arrivals):
         world.add(*job(f"{number}-", seconds, count))
@@ -144,8 +144,8 @@ def test_no_claim_is_overtaken_by_more_than_its_slack(
 
 
 @pytest.mark.parametrize(("slack", "limited"), [(5.0, True), (1e9, False)])
-def test_the_limit_is_what_keeps_short_jobs_from_being_passed_for_ever(slack: float, limited: bool) -> None:
-    line = Watched(slack)
+def test_without_the_limit_a_short_job_is_overtaken_again_and_again(slack: float, limited: bool) -> None:
+    line = CountingSrpt(slack)
     world = one_server(line)
     world.add(*job("A", 10, 9))
     for number in range(20):

@@ -1,4 +1,4 @@
-"""Tetris: alignment, short jobs, fairness, and a plain loop over all pairs beside it."""
+"""Tetris: alignment, short jobs, fairness, and comparison with a plain loop over all pairs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKING = {"shortness": 0.0, "fairness": 0.0}
 
 
 class ByJob(FifoOrder):
-    """First come, first served, with lanes of its own for each job."""
+    """First in, first out, with separate class queues for each job."""
 
     def group(self, task: Task) -> str:
         return task.job
@@ -58,7 +58,7 @@ def test_the_best_aligned_task_goes_first_and_then_what_fits_beside_it() -> None
     assert names(placed(Tetris(**PACKING), tasks)) == ["a", "c"]  # 0.9, 0.8, 0.7; then 0.1 * 0.2 + 0.6 * 0.9
 
 
-def test_a_task_goes_where_it_is_best_aligned() -> None:
+def test_a_task_goes_to_the_node_with_the_best_alignment() -> None:
     nodes = make_node("small", cpu=10, memory=10), make_node("large", cpu=40, memory=40)
     assert placed(Tetris(), [make_task("a", cpu=4, memory=4)], *nodes).placed() == {"a": "small"}
 
@@ -70,17 +70,17 @@ def test_short_jobs_weigh_as_much_as_alignment() -> None:
     assert names(placed(Tetris(), [long, short])) == ["short"]  # e = 1.4 / 50: -0.92 against 0.92
 
 
-def test_a_job_that_says_nothing_counts_as_the_longest_that_does() -> None:
+def test_a_job_without_remaining_work_counts_as_the_longest_known() -> None:
     tasks = [
-        make_task("mute", cpu=6, memory=6, job="m"),
+        make_task("unknown", cpu=6, memory=6, job="m"),
         make_task("long", cpu=6, memory=6, job="l", job_work=90.0),
         make_task("short", cpu=5, memory=5, job="s", job_work=10.0),
     ]
     assert names(placed(Tetris(), tasks)) == ["short"]
-    assert names(placed(Tetris(), tasks[:2])) == ["mute"]
+    assert names(placed(Tetris(), tasks[:2])) == ["unknown"]
 
 
-def test_what_a_job_holds_is_held_against_it_as_far_as_fairness_goes() -> None:
+def test_with_fairness_jobs_with_the_largest_shares_wait() -> None:
     def first(fairness: float) -> str:
         world = placed(
             Tetris(shortness=0, fairness=fairness), [make_task(f"a{n}", job="a") for n in range(2)]
@@ -114,26 +114,26 @@ def test_priority_goes_before_the_score() -> None:
     assert names(placed(Tetris(), tasks)) == ["high"]
 
 
-def test_equal_scores_take_turns_and_equal_tasks_go_by_the_order() -> None:
+def test_equal_scores_alternate_and_equal_tasks_follow_the_order() -> None:
     tasks = [make_task(f"{job}{n}", job=job, created=-n) for job in "ab" for n in range(3)]
     assert names(placed(Tetris(), tasks)) == ["a2", "b2", "a1", "b1", "a0", "b0"]
 
 
-def test_under_an_order_that_knows_no_jobs_the_oldest_of_each_kind_is_seen() -> None:
+def test_with_an_order_without_jobs_the_oldest_task_of_each_class_is_compared() -> None:
     long = [make_task(f"l{at}", job="l", estimate=9.0, created=at) for at in range(3)]
     short = [make_task("s", job="s", estimate=1.0, created=9), make_task("w", cpu=2, job="w", estimate=1.0)]
     world = placed(Tetris(), [*long, *short], make_node(cpu=4, memory=4), order=FifoOrder())
     assert names(world) == ["w", "l0", "l1"]
 
 
-def test_what_does_not_fit_is_parked_and_counted_once_whatever_its_jobs() -> None:
+def test_tasks_that_do_not_fit_are_unschedulable_and_counted_once() -> None:
     world = placed(Tetris(), [make_task(f"t{at}", cpu=99, job=f"j{at}") for at in range(5)])
     assert world.engine.queue_counts().unschedulable == 5
     assert world.engine.queue_counts().counters.attempts["unschedulable", "eclectus"] == 5
 
 
 def seconds_to_run(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node) -> float:
-    """Makespan, every task running ten seconds: rounds until all have run."""
+    """Makespan in seconds, with ten seconds for every task."""
     world, left = placed(policy, tasks, *nodes), len(tasks)
     rounds = 0
     while left:
@@ -146,13 +146,13 @@ def seconds_to_run(policy: PlacePolicy, tasks: Sequence[Task], *nodes: Node) -> 
 
 
 THREE_AND_ONE = [*(make_task(f"s{at}", cpu=3, memory=3) for at in range(3)), make_task("l", cpu=9, memory=9)]
-TWINS = (make_node("n0", cpu=10, memory=10), make_node("n1", cpu=10, memory=10))
+TWO_NODES = (make_node("n0", cpu=10, memory=10), make_node("n1", cpu=10, memory=10))
 
 
 @pytest.mark.parametrize("other", [WorstFit(), LeastAllocated()])
-def test_small_tasks_are_not_spread_in_the_way_of_a_large_one(other: PlacePolicy) -> None:
-    assert seconds_to_run(Tetris(), THREE_AND_ONE, *TWINS) == 10.0
-    assert seconds_to_run(other, THREE_AND_ONE, *TWINS) == 20.0
+def test_small_tasks_leave_a_node_free_for_a_large_one(other: PlacePolicy) -> None:
+    assert seconds_to_run(Tetris(), THREE_AND_ONE, *TWO_NODES) == 10.0
+    assert seconds_to_run(other, THREE_AND_ONE, *TWO_NODES) == 20.0
 
 
 def test_two_resources_are_packed_in_less_time_than_by_spreading() -> None:
@@ -177,15 +177,15 @@ def test_two_resources_are_packed_in_less_time_than_by_spreading() -> None:
 def brute(
     tasks: Sequence[Task], capacity: dict[str, dict[str, float]], shortness: float
 ) -> list[tuple[str, str]]:
-    """All pairs of node and first task of a kind, each time anew; the kind that was served then goes last."""
+    """All pairs of node and first task of a class, for each placement; the placed class goes last."""
     free = {node: dict(amounts) for node, amounts in capacity.items()}
     work, answers = {task.job: task.job_work or 0.0 for task in tasks}, []
-    kinds: dict[Any, list[Task]] = {}
+    classes: dict[Any, list[Task]] = {}
     for task in tasks:
-        kinds.setdefault((task.job, task.spec), []).append(task)
+        classes.setdefault((task.job, task.spec), []).append(task)
     while True:
         offers = []
-        for waiting in kinds.values():
+        for waiting in classes.values():
             fits = [
                 (_aligned(waiting[0], capacity[node], left), node)
                 for node, left in free.items()
@@ -202,9 +202,9 @@ def brute(
         work[task.job] = max(work[task.job] - (task.estimate or 0.0), 0.0)
         for name, amount in task.spec.requests:
             free[node][name] -= amount
-        rest = kinds.pop((task.job, task.spec))[1:]
+        rest = classes.pop((task.job, task.spec))[1:]
         if rest:
-            kinds[task.job, task.spec] = rest
+            classes[task.job, task.spec] = rest
 
 
 def _aligned(task: Task, whole: dict[str, float], left: dict[str, float]) -> float:
@@ -213,21 +213,21 @@ def _aligned(task: Task, whole: dict[str, float], left: dict[str, float]) -> flo
 
 @pytest.mark.parametrize("seed", range(15))
 @pytest.mark.parametrize("shortness", [0.0, 1.0])
-def test_a_loop_over_all_pairs_gives_the_same_answers(seed: int, shortness: float) -> None:
-    chance = Random(f"brute {seed}")
-    sizes = {f"n{at}": (chance.choice((11, 17, 23)), chance.choice((13, 19, 29))) for at in range(3)}
-    totals = {job: float(chance.randrange(30, 90)) for job in "abc"}
+def test_a_loop_over_all_pairs_gives_the_same_placements(seed: int, shortness: float) -> None:
+    rng = Random(f"brute {seed}")
+    sizes = {f"n{at}": (rng.choice((11, 17, 23)), rng.choice((13, 19, 29))) for at in range(3)}
+    totals = {job: float(rng.randrange(30, 90)) for job in "abc"}
     tasks = [
         make_task(
             f"t{at}",
-            cpu=chance.choice((1, 3, 7)),
-            memory=chance.choice((1, 2, 5)),
+            cpu=rng.choice((1, 3, 7)),
+            memory=rng.choice((1, 2, 5)),
             job=job,
-            estimate=chance.choice((2.0, 5.0)),
+            estimate=rng.choice((2.0, 5.0)),
             job_work=totals[job],
             created=at,
         )
-        for at, job in enumerate(chance.choices("abc", k=25))
+        for at, job in enumerate(rng.choices("abc", k=25))
     ]
     nodes = [make_node(name, cpu=cpu, memory=memory) for name, (cpu, memory) in sizes.items()]
     world = placed(Tetris(shortness=shortness, fairness=0), tasks, *nodes)

@@ -1,4 +1,4 @@
-"""Rosella's learner: what it believes of nodes at work they have never done."""
+"""Rosella's learner: effective rates for workloads that a node has never run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simulated import runs
 
 
 def taught(**settings: float) -> School:
-    """Ten nodes that are alike: all have done `a`, only the first five of them `b`; and one that is new."""
+    """Ten equal nodes: all have run `a`, only the first five `b`; and one new node."""
     school = School(rows=11, **settings)
     school.draw = lambda: 1.0
     school.teach(40, {"a": 2.0}, list(range(10)))
@@ -22,8 +22,8 @@ def taught(**settings: float) -> School:
     return school
 
 
-def test_a_known_node_is_believed_half_as_good_at_work_it_has_never_done() -> None:
-    """And one of which nothing is known is typical at all work."""
+def test_a_node_counts_with_half_its_speed_for_an_untried_workload() -> None:
+    """And a node without samples counts as typical for all workloads."""
     rate = taught().rate("b")
     assert rate[:5] == pytest.approx(1 / 6, rel=0.01)
     assert rate[5:10] == pytest.approx(0.5 / 6, rel=0.01)
@@ -31,15 +31,15 @@ def test_a_known_node_is_believed_half_as_good_at_work_it_has_never_done() -> No
     assert taught().rate("a") == pytest.approx(0.5, rel=0.01)
 
 
-def test_one_task_ends_the_guess() -> None:
+def test_one_sample_replaces_the_reduced_rate() -> None:
     school = taught()
     school.end(7, 6.0, "b")
     assert school.rate("b")[7] == pytest.approx(1 / 6, rel=0.01)
     assert school.rate("b")[8] == pytest.approx(0.5 / 6, rel=0.01)
 
 
-def test_silence_weighs_beside_it() -> None:
-    """What a node that stands still is believed to have left is a share of the guess."""
+def test_silence_applies_as_well() -> None:
+    """The share of a silent node multiplies the reduced rate."""
     school = taught()
     for _ in range(4):
         school.begin(7, "a")
@@ -51,12 +51,12 @@ def test_silence_weighs_beside_it() -> None:
     assert school.rate("b")[7] / school.rate("b")[8] == pytest.approx(share)
 
 
-def test_work_that_nobody_has_done_is_new_to_all_alike() -> None:
+def test_a_workload_that_no_node_has_run_is_reduced_nowhere() -> None:
     assert taught().rate("c") == pytest.approx(1.0, rel=0.01)
 
 
-def test_what_was_tried_and_is_forgotten_counts_as_typical() -> None:
-    """It was not bad at it before, and who knows what it has become."""
+def test_a_pair_whose_samples_were_dropped_counts_as_typical() -> None:
+    """It was tried before, and its present speed must be found out."""
     school = taught(half_life=60.0)
     for _ in range(300):
         school.end(0, 6.0, "b", after=1.0)
@@ -67,7 +67,7 @@ def test_what_was_tried_and_is_forgotten_counts_as_typical() -> None:
     assert rate[5:10] == pytest.approx(0.5 / 6, rel=0.05)
 
 
-def test_a_row_that_begins_anew_has_tried_nothing() -> None:
+def test_a_new_node_on_the_same_row_has_tried_nothing() -> None:
     school = taught()
     school.learn.remove_node(1)
     school.learn.add_node(1, "another", 11)
@@ -76,12 +76,12 @@ def test_a_row_that_begins_anew_has_tried_nothing() -> None:
     assert school.rate("b")[1] == pytest.approx(0.5 / 6, rel=0.01)
 
 
-def test_it_can_be_left_out() -> None:
+def test_a_share_of_1_disables_it() -> None:
     assert taught(untried_share=1.0).rate("b") == pytest.approx(1 / 6, rel=0.01)
 
 
-def test_where_kinds_of_work_rank_nodes_differently_fewer_tasks_run_long() -> None:
-    """From nothing learned, on the nodes of the live comparison."""
+def test_where_workloads_rank_nodes_differently_fewer_tasks_run_long() -> None:
+    """Starting without samples, on the nodes of the demo's comparison."""
 
     def p99(share: float) -> float:
         asked = load(shipped()["mixed"], changes=(f"profiles=[{_profile(share)}]",))

@@ -1,4 +1,4 @@
-"""theta by load and slots: what it goes by, and that it is no worse than one for all."""
+"""theta by load and slots: what it depends on, and that it is no worse than a fixed one."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from eclectus.policies.rosella.place.weight import MEAN_TIMES, WaitingWeight
 from queueing import simulate
 from worlds import World, numbered
 
-FORMER = 4.0  # the default before it went by load and slots
+FIXED = 4.0
 
 
 def busy(running: int, fast: float = 4.0) -> World:
-    """A fast node of four slots and a slow one, and so many tasks of a minute or so."""
+    """A fast and a slow node of four slots each, with `running` tasks."""
     engine = make_engine(Rosella(theta=1000), ExactSpeeds({"fast": fast, "slow": 1.0}))
     world = World(engine, make_node("fast", cpu=4), make_node("slow", cpu=4))
     world.add(*numbered(running))
@@ -28,16 +28,16 @@ def theta(weight: WaitingWeight, world: World) -> float:
 
 
 @pytest.mark.parametrize(("running", "load"), [(1, 0.2), (4, 0.8), (6, 0.9), (8, 1.0)])
-def test_it_goes_by_the_share_of_the_pace_in_use(running: int, load: float) -> None:
+def test_theta_follows_the_share_of_capacity_in_use(running: int, load: float) -> None:
     assert theta(WaitingWeight(None), busy(running)) == weight_of_waiting(load, 4)
 
 
-def test_what_the_user_has_set_stays() -> None:
+def test_a_theta_that_is_set_is_used() -> None:
     assert theta(WaitingWeight(7.0), busy(8)) == 7.0
 
 
-def test_what_is_so_for_a_moment_changes_little() -> None:
-    """The load falls from .8 to .2: half the mean time of a task later by a tenth, and at last whole."""
+def test_a_short_change_of_load_changes_theta_little() -> None:
+    """The load falls from .8 to .2: after half a mean task time by a tenth of that, in the end fully."""
     weight, world = WaitingWeight(None), busy(4)
     assert theta(weight, world) == weight_of_waiting(0.8, 4)
     for name in ("t1", "t2", "t3"):
@@ -46,7 +46,7 @@ def test_what_is_so_for_a_moment_changes_little() -> None:
     world.step(after=mean_seconds / 2)
     assert weight_of_waiting(0.7, 4) <= theta(weight, world) < weight_of_waiting(0.8, 4)
     world.step(after=mean_seconds * 20 * MEAN_TIMES)
-    world.add(*numbered(1, "last"))  # something must have changed
+    world.add(*numbered(1, "last"))  # a change, so that the load is measured again
     assert theta(weight, world) == weight_of_waiting(0.4, 4)
 
 
@@ -59,10 +59,12 @@ def test_what_is_so_for_a_moment_changes_little() -> None:
         pytest.param(0.9, 4, 1.05, 1.1, marks=pytest.mark.slow),
     ],
 )
-def test_it_is_no_worse_than_one_for_all(load: float, slots: int, mean_most: float, p99_most: float) -> None:
-    """At low load and at high: the tail is shorter, the mean much the same."""
+def test_it_is_no_worse_than_a_fixed_theta(
+    load: float, slots: int, mean_most: float, p99_most: float
+) -> None:
+    """At low and at high load: the tail is shorter, the mean about the same."""
     tasks = 1500 if slots == 1 else 6000
     ours = simulate(Rosella(), load=load, slots=slots, tasks=tasks, seed=1)
-    former = simulate(Rosella(theta=FORMER), load=load, slots=slots, tasks=tasks, seed=1)
-    assert ours.mean <= mean_most * former.mean
-    assert ours.p99 <= p99_most * former.p99
+    fixed = simulate(Rosella(theta=FIXED), load=load, slots=slots, tasks=tasks, seed=1)
+    assert ours.mean <= mean_most * fixed.mean
+    assert ours.p99 <= p99_most * fixed.p99

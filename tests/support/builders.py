@@ -1,4 +1,4 @@
-"""Nouns and engines in one line each: `make_task("a", cpu=2)`, `make_node("n", cpu=8)`, `make_engine()`."""
+"""Tasks, nodes, clusters and engines in one line: `make_task("a", cpu=2)`, `make_node("n", cpu=8)`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ GIB = 2**30
 
 
 def amounts(cpu: float = 0, memory: float = 0, **others: int) -> Amounts:
-    """Cores and GiB as the smallest units; others as they are, `_` for `-`."""
+    """Amounts in the smallest units, from cores and GiB; other resources as given, with `_` for `-`."""
     named = {"cpu": int(cpu * 1000), "memory": int(memory * GIB)}
     named |= {name.replace("_", "-"): amount for name, amount in others.items()}
     return tuple(sorted((name, amount) for name, amount in named.items() if amount))
 
 
 def make_spec(cpu: float = 1, memory: float = 0, gpus: int = 0, device_milli: int = 0, **fields: Any) -> Spec:
-    """A spec that asks for this many cores, GiB, `gpu`s and thousandths of shared devices."""
+    """A spec that requests this many cores, GiB, `gpu`s and thousandths of shared devices."""
     score = (int(cpu * 1000) or 100, int(memory * GIB) or 200 * 2**20)
     asked = amounts(cpu, memory, gpu=gpus, gpu_milli=device_milli)
     return Spec(requests=asked, score_requests=score, **fields)
 
 
 def make_task(name: str = "a", cpu: float = 1, *, spec: Spec | None = None, **fields: Any) -> Task:
-    """A pending pod of ours; what a Spec knows goes to the spec, what a Task knows to the task."""
+    """A pending pod of this scheduler. Keyword arguments are fields of Spec or of Task."""
     of_spec = {key: fields.pop(key) for key in list(fields) if key in _SPEC_FIELDS}
     spec = make_spec(cpu, **of_spec) if spec is None else spec
     return Task(uid=f"uid-{name}", namespace="default", name=name, spec=spec, **fields)
@@ -43,7 +43,7 @@ _SPEC_FIELDS = {*Spec.__struct_fields__, "memory", "gpus", "device_milli"} - {"r
 
 
 def make_node(name: str = "n", cpu: float = 4, memory: float = 64, pods: int = 110, **fields: Any) -> Node:
-    """A node of this many cores, GiB, `gpus` and shared `devices`; labels may be given as a dict."""
+    """A node with this many cores, GiB, `gpus` and shared `devices`; labels may be a dict."""
     fields["labels"] = tuple(sorted(dict(fields.get("labels", ())).items()))
     gpus, devices = fields.pop("gpus", 0), fields.pop("devices", 0)
     offered = amounts(cpu, memory, gpu=gpus, gpu_milli=1000 * devices, pods=pods)
@@ -51,7 +51,7 @@ def make_node(name: str = "n", cpu: float = 4, memory: float = 64, pods: int = 1
 
 
 class ExactSpeeds(Learn):
-    """A learner that knows the truth from the start: node name -> tasks a second in one slot."""
+    """A learner with known rates: node name -> tasks a second in one slot."""
 
     def __init__(self, rates: dict[str, float], otherwise: float = 1.0) -> None:
         self._rates, self._otherwise = rates, otherwise
@@ -78,7 +78,7 @@ class ExactSpeeds(Learn):
 
 
 def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **roles: Any) -> Profile:
-    """A profile of first in, first out and the given Place policy (rosella if none)."""
+    """A profile with fifo order and node queues, and the given Place policy (default rosella)."""
     fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella()} | roles
     return Profile(name, **fields)
 
@@ -86,7 +86,7 @@ def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **rol
 def make_engine(
     place: PlacePolicy | None = None, learn: Learn | None = None, seed: int = 0, **roles: Any
 ) -> Engine:
-    """An engine of one profile that has not been resumed yet."""
+    """An engine with one profile; it has not received Resumed yet."""
     return Engine([make_profile(place, **roles)], learn or Unlearned(), seed)
 
 

@@ -1,4 +1,4 @@
-"""A dumb judge: may this pod run there? Written from Kubernetes' rules, one pod and one node at a time."""
+"""An independent check whether a pod may run on a node, written from Kubernetes' rules without the engine."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import permutations
 from eclectus.model.objects import Amounts, HostPort, Node, Spec, Taint, Task, Toleration
 
 
-def refusal(task: Task, node: Node | None, residents: Iterable[Task]) -> str:
-    """Why the pod may not join these residents on this node; empty if it may."""
-    return unfit(task.spec, node) or crowded(task.spec, node, list(residents))  # type: ignore[arg-type]
+def refusal(task: Task, node: Node | None, placed: Iterable[Task]) -> str:
+    """Why the pod may not be placed on this node beside the placed pods; empty if it may."""
+    return unfit(task.spec, node) or crowded(task.spec, node, list(placed))  # type: ignore[arg-type]
 
 
 def unfit(  # noqa: PLR0911 — one line a rule reads best
     spec: Spec, node: Node | None
 ) -> str:
-    """What stands against the node itself, empty as it may be."""
+    """Why the pod could not run on the node even if it were empty; empty if it could."""
     if node is None:
         return "no such node"
     labels = dict(node.labels)
@@ -34,45 +34,45 @@ def unfit(  # noqa: PLR0911 — one line a rule reads best
     return crowded(spec, node, [])
 
 
-def crowded(spec: Spec, node: Node, residents: list[Task]) -> str:
-    """What is short beside these residents."""
+def crowded(spec: Spec, node: Node, placed: list[Task]) -> str:
+    """What is missing on the node beside the placed pods; empty if the pod fits."""
     free = Counter(dict(node.allocatable))
-    for resident in residents:
-        free.subtract(dict(resident.holding))
+    for pod in placed:
+        free.subtract(dict(pod.holding))
         free["pods"] -= 1
     if free["pods"] < 1:
         return "too many pods"
     for name, amount in spec.requests:
         if amount > free[name]:
             return f"insufficient {name}"
-    if not _packs(spec, node, residents):
+    if not _packs(spec, node, placed):
         return "devices"
-    held = [port for resident in residents for port in resident.spec.host_ports]
+    held = [port for pod in placed for port in pod.spec.host_ports]
     return "ports" if any(_clash(port, other) for port in spec.host_ports for other in held) else ""
 
 
-def overfull(node: Node, residents: list[Task]) -> str:
-    """The resource of which the residents hold more than there is; empty if none."""
-    held: Counter[str] = Counter({"pods": len(residents)})
-    for resident in residents:
-        held.update(dict(resident.holding))
+def overfull(node: Node, placed: list[Task]) -> str:
+    """A resource of which the placed pods hold more than the node has; empty if there is none."""
+    held: Counter[str] = Counter({"pods": len(placed)})
+    for pod in placed:
+        held.update(dict(pod.holding))
     room = dict(node.allocatable)
     return next((name for name, amount in sorted(held.items()) if amount > room.get(name, 0)), "")
 
 
-def devices_left(node: Node, residents: Iterable[Task]) -> dict[int, int]:
-    """Thousandths that the residents leave of each device; below 0 where they hold more than there is."""
+def devices_left(node: Node, placed: Iterable[Task]) -> dict[int, int]:
+    """Free thousandths of each device beside the placed pods; below 0 if they hold more than it has."""
     left = dict(enumerate(_parts(node.allocatable)))
-    for resident in residents:
-        for device, part in zip(resident.devices, _parts(resident.holding), strict=True):
+    for pod in placed:
+        for device, part in zip(pod.devices, _parts(pod.holding), strict=True):
             left[device] = left.get(device, 0) - part
     return left
 
 
-def _packs(spec: Spec, node: Node, residents: list[Task]) -> bool:
-    """Whether some choice of devices has room: all are tried."""
+def _packs(spec: Spec, node: Node, placed: list[Task]) -> bool:
+    """Whether some choice of devices has room; tries all choices."""
     parts = _parts(spec.requests)
-    choices = permutations(devices_left(node, residents).values(), len(parts))
+    choices = permutations(devices_left(node, placed).values(), len(parts))
     return any(all(has >= part for has, part in zip(choice, parts, strict=True)) for choice in choices)
 
 

@@ -1,4 +1,4 @@
-"""A few nodes, and which of them a class may use."""
+"""Small clusters, and the nodes on which a class fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ROOM = (("cpu", 4000), ("memory", 2**34), ("pods", 10))
 
 
 def cluster_of(*nodes: Node) -> Cluster:
-    """A cluster of these."""
+    """A cluster of these nodes."""
     cluster = Cluster(rows=4)
     for node in nodes:
         cluster.set_node(node)
@@ -18,10 +18,10 @@ def cluster_of(*nodes: Node) -> Cluster:
 
 
 def node(name: str = "n", taints: tuple[Taint, ...] = (), unschedulable: bool = False, **labels: str) -> Node:
-    """A node with room for a few."""
+    """A node with 4 cores, 16 GiB and room for 10 pods."""
     return Node(name, ROOM, tuple(sorted(labels.items())), taints, unschedulable)
 
 
 def runs_on(cluster: Cluster, spec: Spec) -> set[str]:
-    """Names of the nodes that the class may use now."""
+    """Names of the nodes on which the class fits now."""
     return {cluster.names[row] for row in TaskClass(cluster, spec, "w").fits_now_rows}

@@ -1,4 +1,4 @@
-"""Whether the arrays of the task classes still say what newly made ones say."""
+"""Detects changed arrays: whether the arrays of the task classes equal those of newly made classes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from eclectus.feasibility.task_class import TaskClass
 OF_CLASS = ("feasible", "fits_now", "overflow", "empty_capacity", "service_slots", "preference_score")
 
 
-def bent(engine: Engine) -> str:
+def changed_array(engine: Engine) -> str:
     """The first array of a class that differs from one made afresh; empty if none does."""
     view = engine._state.view
     for (spec, workload), kept in list(view.classes._classes.items()):

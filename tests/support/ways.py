@@ -1,4 +1,4 @@
-"""Every way to compose a profile: each policy of each role in the table, with each choice of its settings."""
+"""Every policy of every role in the table, with every combination of its settings that have few choices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eclectus.policies.table import ROLES
 
 @dataclass(frozen=True)
 class Way:
-    """One policy in its role, and what makes an engine that asks it."""
+    """One policy in its role, and how to make an engine that uses it."""
 
     role: str
     name: str
@@ -29,7 +29,7 @@ class Way:
         return f"{self.role}: {self.name}"
 
     def engine(self, seed: int = 0) -> Engine:
-        """A fresh engine with this policy in its role, and plain ones elsewhere."""
+        """A new engine with this policy in its role, and simple policies in the others."""
         policy = self.policy()
         learn = policy if self.role == "learn" else RosellaLearn(window=8)
         roles: dict[str, Any] = {}
@@ -41,44 +41,44 @@ class Way:
 
 
 def every_way() -> Iterator[Way]:
-    """All of them, in the order of the table."""
+    """All policies with all combinations, in the order of the table."""
     for role, policies in ROLES.items():
-        for name, kind in policies.items():
-            for settings in _variants(kind):
+        for name, policy in policies.items():
+            for settings in _variants(policy):
                 said = ", ".join(f"{key}={value}" for key, value in settings.items())
-                yield Way(role, f"{name} {said}".strip(), _maker(kind, settings))
+                yield Way(role, f"{name} {said}".strip(), _maker(policy, settings))
 
 
 def written(role: str) -> Iterator[dict[str, Any]]:
-    """The same policies of one role as a configuration spells them: `{"policy": …, settings}`.
+    """The same for one role, as written in a configuration: `{"policy": ..., settings}`.
 
-    What is so by default is not said: one setting may make another's default void.
+    Defaults are left out, because a setting may contradict the default of another.
     """
-    for name, kind in ROLES[role].items():
-        spelling = {field: key for key, (field, _, _) in settings_of(kind).items()}
-        default = {each.name: each.default for each in fields(kind)}
+    for name, policy in ROLES[role].items():
+        spelling = {field: key for key, (field, _, _) in settings_of(policy).items()}
+        default = {each.name: each.default for each in fields(policy)}
         seen: list[dict[str, Any]] = []
-        for settings in _variants(kind):
+        for settings in _variants(policy):
             said = {spelling[field]: value for field, value in settings.items() if value != default[field]}
             if said not in seen:
                 seen.append(said)
                 yield {"policy": name, **said}
 
 
-def _maker(kind: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
-    return lambda: kind(**settings)
+def _maker(policy: type[Any], settings: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: policy(**settings)
 
 
-def _variants(kind: type[Any]) -> Iterator[dict[str, Any]]:
-    """Every combination of the settings with few choices that the policy accepts."""
-    choices = {name: _choices(hint) for name, hint, _ in settings_of(kind).values()}
+def _variants(policy: type[Any]) -> Iterator[dict[str, Any]]:
+    """Every combination of the settings with few choices that the policy accepts as valid."""
+    choices = {name: _choices(hint) for name, hint, _ in settings_of(policy).values()}
     several = {name: values for name, values in choices.items() if values}
     if several:
-        yield {}  # as it stands when nothing is said
+        yield {}  # defaults only
     for values in product(*several.values()):
         settings = dict(zip(several, values, strict=True))
         try:
-            kind(**settings)
+            policy(**settings)
         except SettingsError:
             continue
         yield settings
@@ -89,4 +89,4 @@ def _choices(hint: Any) -> tuple[Any, ...]:
         return get_args(hint)
     if get_origin(hint) in (Union, UnionType):
         return tuple(value for part in get_args(hint) for value in _choices(part))
-    return (False, True) if hint is bool else ()  # unset is the way of no settings
+    return (False, True) if hint is bool else ()  # unset: covered by defaults only

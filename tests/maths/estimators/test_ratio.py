@@ -1,4 +1,4 @@
-"""The speed estimator against a dumb twin, and against the truth it cannot see."""
+"""The rate estimator against a plain computation, and against the true rates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from eclectus.maths.estimators.ratio import SWEEPS, RatioMatrix, confidence, con
 from eclectus.policies.rosella import RosellaLearn
 
 
-class Dumb:
+class PlainRates:
     """The same formulas, sample by sample, one cell at a time."""
 
     def __init__(self, k: float, workloads: int, rows: int) -> None:
@@ -39,17 +39,17 @@ class Dumb:
             for i in self.rows:
                 self.factor[i] = self.factor[i] / mean if i in known else 1.0
             for c in self.workloads:
-                told = [(s, i) for i in self.rows for s in self.samples[c, i]]
-                if told:
-                    self.size[c] = sum(s * self.factor[i] for s, i in told) / len(told)
+                samples = [(s, i) for i in self.rows for s in self.samples[c, i]]
+                if samples:
+                    self.size[c] = sum(s * self.factor[i] for s, i in samples) / len(samples)
 
     def rate(self, c: int, i: int) -> float:
-        told = self.samples[c, i]
-        return (self.k + len(told)) / (self.k * self.size[c] / self.factor[i] + sum(told))
+        samples = self.samples[c, i]
+        return (self.k + len(samples)) / (self.k * self.size[c] / self.factor[i] + sum(samples))
 
     def _fit_factor(self, i: int) -> None:
-        told = [(s, c) for c in self.workloads for s in self.samples[c, i]]
-        self.factor[i] = (self.k + len(told)) / (self.k + sum(s / self.size[c] for s, c in told))
+        samples = [(s, c) for c in self.workloads for s in self.samples[c, i]]
+        self.factor[i] = (self.k + len(samples)) / (self.k + sum(s / self.size[c] for s, c in samples))
 
 
 SAMPLES = st.lists(
@@ -59,33 +59,33 @@ SAMPLES = st.lists(
 
 @given(SAMPLES)
 @settings(deadline=None)
-def test_the_matrix_agrees_with_its_dumb_twin(samples: list[tuple[int, int, float]]) -> None:
-    matrix, dumb = RatioMatrix(2.0, rows=4), Dumb(2.0, 3, 4)
+def test_the_matrix_equals_a_plain_computation(samples: list[tuple[int, int, float]]) -> None:
+    matrix, plain = RatioMatrix(2.0, rows=4), PlainRates(2.0, 3, 4)
     for _ in range(3):
         matrix.open_workload()
     for at, (workload, row, seconds) in enumerate(samples):
         matrix.add(workload, row, 1, seconds)
-        dumb.add(workload, row, seconds)
-        assert matrix.factor[row] == pytest.approx(dumb.factor[row])
+        plain.add(workload, row, seconds)
+        assert matrix.factor[row] == pytest.approx(plain.factor[row])
         if at % 7 == 6:
             matrix.refresh()
-            dumb.refresh()
+            plain.refresh()
     matrix.refresh()
-    dumb.refresh()
-    expected = [[dumb.rate(c, i) for i in range(4)] for c in range(3)]
+    plain.refresh()
+    expected = [[plain.rate(c, i) for i in range(4)] for c in range(3)]
     assert matrix.rate == pytest.approx(np.array(expected))
 
 
 def taught(
     speeds: np.ndarray, sizes: np.ndarray, samples: int, *, seed: int = 1, special: np.ndarray | None = None
 ) -> RatioMatrix:
-    """A matrix that has seen `samples` exponential service times of each cell."""
-    chance, matrix = np.random.default_rng(seed), RatioMatrix(2.0, rows=len(speeds))
+    """A matrix with `samples` exponential service times for each cell."""
+    rng, matrix = np.random.default_rng(seed), RatioMatrix(2.0, rows=len(speeds))
     mean = sizes[:, None] / speeds * (1 if special is None else special)
     for workload in range(len(sizes)):
         matrix.open_workload()
         for row in range(len(speeds)):
-            for seconds in chance.exponential(mean[workload, row], samples):
+            for seconds in rng.exponential(mean[workload, row], samples):
                 matrix.add(workload, row, 1, float(seconds))
     matrix.refresh()
     return matrix
@@ -96,7 +96,7 @@ SIZES = np.array([0.5, 10.0, 300.0])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_sixty_four_samples_learn_nine_cells_in_ten_within_a_third(seed: int) -> None:
+def test_with_64_samples_nine_cells_in_ten_are_within_a_third(seed: int) -> None:
     learned = taught(GROUPS, SIZES, 64, seed=seed).rate
     truth = GROUPS / SIZES[:, None]
     off = np.abs(learned / truth - 1)
@@ -104,7 +104,7 @@ def test_sixty_four_samples_learn_nine_cells_in_ten_within_a_third(seed: int) ->
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_same_holds_where_some_nodes_suit_some_work(seed: int) -> None:
+def test_the_same_holds_where_some_nodes_suit_some_workloads(seed: int) -> None:
     special = np.where(np.arange(30) % 5 == 0, 4.0, 1.0) ** np.array([[1], [0], [0]])
     learned = taught(GROUPS, SIZES, 64, seed=seed, special=special).rate
     truth = GROUPS / SIZES[:, None] / special
@@ -141,14 +141,14 @@ def test_factors_are_scaled_to_a_geometric_mean_of_one() -> None:
     assert np.exp(np.log(matrix.factor).mean()) == pytest.approx(1.0)
 
 
-def test_nothing_learned_means_every_node_alike() -> None:
+def test_without_samples_all_nodes_have_the_same_rate() -> None:
     matrix = RatioMatrix(2.0, rows=5)
     matrix.open_workload()
     matrix.refresh()
     assert np.all(matrix.rate == 1.0)
 
 
-def test_what_is_taken_out_was_never_there() -> None:
+def test_removed_samples_leave_no_trace() -> None:
     matrix, clean = RatioMatrix(2.0, rows=2), RatioMatrix(2.0, rows=2)
     for each in (matrix, clean):
         each.open_workload()
@@ -175,7 +175,7 @@ def teach(learn: RosellaLearn, row: int, seconds: float, at: float, workload: st
     learn.observe(Completion(row, workload, seconds, at))
 
 
-def test_the_window_forgets_exactly_what_is_older() -> None:
+def test_the_window_drops_exactly_the_older_samples() -> None:
     long, short = learner(window=8), learner(window=8)
     for at in range(100):
         teach(long, 0, 1000.0 if at < 92 else 2.0, at)
@@ -184,13 +184,13 @@ def test_the_window_forgets_exactly_what_is_older() -> None:
         teach(short, 0, 2.0, at)
         teach(short, 1, 4.0, at)
     for each in (long, short):
-        for at in range(100, 130):  # sizes and factors settle
+        for at in range(100, 130):  # sizes and factors converge
             teach(each, 2, 4.0, at)
     assert long.speeds("w").rate == pytest.approx(short.speeds("w").rate, rel=1e-3)
     assert [cell.samples for cell in long.learned_cells()] == [8, 8, 8]
 
 
-def test_a_node_that_turns_slow_is_found_out_within_one_window() -> None:
+def test_a_node_that_becomes_slow_is_learned_within_one_window() -> None:
     learn = learner(window=16)
     for at in range(64):
         for row in range(4):
@@ -222,7 +222,7 @@ def test_no_rate_exceeds_the_bound_between_two_fits() -> None:
         assert speeds.rate.max() <= speeds.most
 
 
-def test_a_node_that_comes_back_begins_as_unknown() -> None:
+def test_a_node_that_returns_is_unknown() -> None:
     learn = learner()
     for at in range(50):
         for row in range(4):
@@ -234,14 +234,14 @@ def test_a_node_that_comes_back_begins_as_unknown() -> None:
     assert {cell.node for cell in learn.learned_cells()} == {"n1", "n2", "n3"}
 
 
-def test_workloads_beyond_the_bound_push_out_the_one_longest_unseen() -> None:
+def test_workloads_beyond_the_bound_replace_the_least_recently_used() -> None:
     learn = learner(most_workloads=3)
     for at, name in enumerate(["a", "b", "c", "a", "d"]):
         teach(learn, 0, 1.0, at, workload=name)
     assert {cell.workload for cell in learn.learned_cells()} == {"a", "c", "d"}
 
 
-def test_work_never_seen_goes_by_what_nodes_are_worth_for_all_work() -> None:
+def test_an_unknown_workload_uses_the_speeds_over_all_workloads() -> None:
     learn = learner()
     for at in range(50):
         for row in range(4):
@@ -250,7 +250,7 @@ def test_work_never_seen_goes_by_what_nodes_are_worth_for_all_work() -> None:
     assert rate[3] / rate[0] == pytest.approx(8, rel=0.2)
 
 
-def test_many_confidences_at_once_are_those_one_by_one() -> None:
+def test_confidences_of_an_array_equal_those_one_by_one() -> None:
     samples = np.array([1e-9, 0.5, 1.0, 8.0, 64.0, 4096.0])
     one_by_one = [confidence(relative_error(1.3, each)) for each in samples.tolist()]
     assert confidences(1.3, samples) == pytest.approx(one_by_one, abs=2e-5)

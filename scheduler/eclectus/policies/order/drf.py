@@ -42,7 +42,7 @@ class DominantShare(Order):
         str,
         Setting(
             "key of the label for by: label; pods without it form one group",
-            why="empty: only by: label needs one",
+            why="only by: label needs one",
         ),
     ] = ""
     weights: Annotated[

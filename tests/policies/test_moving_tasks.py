@@ -1,4 +1,4 @@
-"""Lines mended: who moves to a node with room, who stays, and that nobody moves twice."""
+"""Rosella's node queues: which tasks move to a node with room, and that none moves twice."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from simulated import poisson, runs, scenario
 from worlds import World, numbered
 
 
-def crowded(line: Line, rates: dict[str, float], waiting: int) -> World:
-    """So many wait in the line of node `one`, which stood alone when they came; then the others come."""
+def with_queue(line: Line, rates: dict[str, float], waiting: int) -> World:
+    """`waiting` tasks are queued at node `one`, which was alone when they came; then others are added."""
     first, *others = rates
     place = Rosella(replan=False, compare="sed")
     world = World(make_engine(place, ExactSpeeds(rates), line=line), make_node(first, cpu=1))
@@ -29,51 +29,51 @@ def on(world: World, node: str) -> list[str]:
 
 
 def test_a_task_moves_to_a_node_that_ends_it_sooner() -> None:
-    world = crowded(RosellaLine(), {"one": 1.0, "new": 1.0}, waiting=3)
-    assert on(world, "new") == ["t3"]  # who has waited least would have waited longest
+    world = with_queue(RosellaLine(), {"one": 1.0, "new": 1.0}, waiting=3)
+    assert on(world, "new") == ["t3"]  # the last in the queue has the longest wait
 
 
-def test_it_stays_where_lines_are_not_mended() -> None:
-    assert on(crowded(FifoLine(), {"one": 1.0, "new": 1.0}, waiting=3), "new") == []
+def test_with_fifo_no_task_moves() -> None:
+    assert on(with_queue(FifoLine(), {"one": 1.0, "new": 1.0}, waiting=3), "new") == []
 
 
 @pytest.mark.parametrize(("bound", "moves"), [(0.0, True), (0.49, True), (0.51, False), (5.0, False)])
-def test_it_stays_where_it_would_gain_less_than_the_bound(bound: float, moves: bool) -> None:
-    """There 1 s to wait and 1 s to run, here 4/3 s to run: 1.5 times as long."""
-    world = crowded(RosellaLine(bound=bound), {"one": 1.0, "new": 0.75}, waiting=1)
+def test_a_task_moves_only_if_it_gains_more_than_the_bound(bound: float, moves: bool) -> None:
+    """1 s wait and 1 s running there, 4/3 s running here: 1.5 times as long."""
+    world = with_queue(RosellaLine(bound=bound), {"one": 1.0, "new": 0.75}, waiting=1)
     assert bool(on(world, "new")) is moves
 
 
-def test_as_many_move_as_there_is_room_for() -> None:
-    world = crowded(RosellaLine(), {"one": 1.0}, waiting=8)
+def test_as_many_tasks_move_as_there_is_room_for() -> None:
+    world = with_queue(RosellaLine(), {"one": 1.0}, waiting=8)
     world.put_node(make_node("wide", cpu=3))
     assert len(on(world, "wide")) == 3
     world.end(on(world, "wide")[0])
     assert len(on(world, "wide")) == 3
 
 
-def test_the_line_of_a_node_that_hardly_works_is_emptied() -> None:
-    world = crowded(RosellaLine(), {"one": 1e-6}, waiting=2)
+def test_the_queue_of_a_node_that_is_almost_stopped_is_emptied() -> None:
+    world = with_queue(RosellaLine(), {"one": 1e-6}, waiting=2)
     world.put_node(make_node("good", cpu=1))
     world.end(on(world, "good")[0])
     assert len(on(world, "good")) == 1
     assert len(world.engine._state.node_queues) == 0
 
 
-def test_nothing_moves_to_a_node_that_does_no_work() -> None:
-    world = crowded(RosellaLine(), {"one": 1.0, "dead": 0.0}, waiting=3)
+def test_no_task_moves_to_a_node_of_speed_0() -> None:
+    world = with_queue(RosellaLine(), {"one": 1.0, "dead": 0.0}, waiting=3)
     assert on(world, "dead") == []
 
 
-def test_nothing_moves_where_it_may_not_run() -> None:
-    world = crowded(RosellaLine(), {"one": 1.0}, waiting=2)
+def test_no_task_moves_to_a_node_that_may_not_run_it() -> None:
+    world = with_queue(RosellaLine(), {"one": 1.0}, waiting=2)
     world.put_node(make_node("closed", cpu=9, unschedulable=True))
     assert on(world, "closed") == []
 
 
-def test_a_node_asks_no_more_lines_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And of each no more than a few places, however long it is."""
-    world = crowded(RosellaLine(), {f"n{at}": 1.0 for at in range(40)}, waiting=1000)
+def test_a_node_inspects_no_more_queues_than_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And in each queue no more than a few positions, however long it is."""
+    world = with_queue(RosellaLine(), {f"n{at}": 1.0 for at in range(40)}, waiting=1000)
     looks = []
     gain = line._gain
     monkeypatch.setattr(line, "_gain", lambda *asked: looks.append(asked) or gain(*asked))
@@ -89,7 +89,9 @@ def test_nobody_moves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         NodeQueues,
         "move",
-        lambda self, claim, row, to: moved.append(claim.head.uid) or move(self, claim, row, to),
+        lambda self, reservation, row, to: (
+            moved.append(reservation.head.uid) or move(self, reservation, row, to)
+        ),
     )
     means(RosellaLine.__name__, 2000)
     assert len(moved) > 50
@@ -97,7 +99,7 @@ def test_nobody_moves_twice(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def means(line: str, tasks: int) -> tuple[float, float]:
-    """Two choices in proportion to speed, exact rates, load .8."""
+    """Mean and p99 with two choices in proportion to speed, known rates, load .8."""
     asked = scenario(
         cluster={"groups": [{"name": "slow", "count": 8}, {"name": "fast", "count": 8, "speed": 4}]},
         workload=poisson(0.8),
@@ -116,7 +118,7 @@ def means(line: str, tasks: int) -> tuple[float, float]:
     return one.response.mean, one.response.p99
 
 
-def test_mended_lines_answer_sooner() -> None:
-    mended, left = means("RosellaLine", 4000), means("FifoLine", 4000)
-    assert mended[0] < 0.9 * left[0]
-    assert mended[1] < 0.9 * left[1]
+def test_moving_tasks_shortens_response_times() -> None:
+    moving, staying = means("RosellaLine", 4000), means("FifoLine", 4000)
+    assert moving[0] < 0.9 * staying[0]
+    assert moving[1] < 0.9 * staying[1]

@@ -1,4 +1,4 @@
-"""Rosella's learner: how busy nodes are, what people are told, and what another process takes over."""
+"""Rosella's learner: load, values for users, and what another process restores."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import pytest
 from eclectus.model.learned import LearnedNode, LearnedWork
 from school import School
 
-# -- how busy it is ----------------------------------------------------------------------------------
+# -- load ----------------------------------------------------------------------------------
 
 
-def test_capacity_is_what_nodes_have_carried_at_their_speeds() -> None:
+def test_capacity_is_the_slots_in_use_times_the_speeds() -> None:
     """Ten nodes of four slots at half a task a second: 20 tasks/s, as a lower bound."""
     school = School()
     for _ in range(60):
@@ -21,7 +21,7 @@ def test_capacity_is_what_nodes_have_carried_at_their_speeds() -> None:
     assert school.learn.load.capacity == pytest.approx(20.0, rel=0.1)
 
 
-def test_what_the_operator_says_goes_first() -> None:
+def test_a_capacity_that_is_set_takes_precedence() -> None:
     school = School(capacity=40.0)
     for _ in range(1200):
         school.wait(1 / 10)
@@ -36,7 +36,7 @@ def test_small_and_idle_clusters_need_shorter_windows() -> None:
     assert max(cell.samples for cell in busy.learn.learned_cells()) > 150
 
 
-def test_probes_are_reckoned_by_spare_capacity_and_recent_work() -> None:
+def test_the_learned_load_has_spare_capacity_and_recent_shares() -> None:
     school = School(capacity=100.0)
     school.teach(40, {"w": 1.0, "x": 2.0, "y": 1.0, "z": 1.0})
     school.teach(40)
@@ -49,10 +49,10 @@ def test_probes_are_reckoned_by_spare_capacity_and_recent_work() -> None:
     assert shares["w"] == pytest.approx(5 / 8, rel=0.05)
 
 
-# -- for people, and across restarts -----------------------------------------------------------------
+# -- values for users, and across restarts -----------------------------------------------------------------
 
 
-def test_people_are_told_how_sure_it_is_and_since_when() -> None:
+def test_learned_cells_have_confidence_and_time_of_the_newest_sample() -> None:
     school = School()
     school.teach(3)
     few = {cell.node: cell for cell in school.learn.learned_cells()}["n0"]
@@ -71,7 +71,7 @@ def taught(**settings_: float) -> School:
     return school
 
 
-def test_what_is_known_survives_a_restart() -> None:
+def test_learned_nodes_survive_a_restart() -> None:
     before, after = taught(), School()
     for known in before.learn.learned_nodes():
         after.learn.recall(known)
@@ -82,7 +82,7 @@ def test_what_is_known_survives_a_restart() -> None:
     ]
 
 
-def test_who_goes_while_what_is_known_is_read_is_left_out() -> None:
+def test_nodes_removed_while_learned_nodes_are_read_are_left_out() -> None:
     school = taught()
     reading = school.learn.learned_nodes()
     first = next(reading)
@@ -92,7 +92,7 @@ def test_who_goes_while_what_is_known_is_read_is_left_out() -> None:
     assert [first.node, *(known.node for known in reading)] == ["n0", *(f"n{row}" for row in range(3, 10))]
 
 
-def test_of_a_node_that_is_not_there_nothing_is_taken() -> None:
+def test_nothing_is_restored_for_a_node_that_does_not_exist() -> None:
     before, after = taught(), School(rows=0)
     for known in before.learn.learned_nodes():
         after.learn.recall(known)
@@ -101,7 +101,7 @@ def test_of_a_node_that_is_not_there_nothing_is_taken() -> None:
     assert list(after.learn.learned_nodes()) == []
 
 
-def test_what_is_recalled_makes_way_for_what_is_seen() -> None:
+def test_restored_samples_are_replaced_by_new_ones() -> None:
     before, after = taught(), School()
     for known in before.learn.learned_nodes():
         after.learn.recall(known)
@@ -109,7 +109,7 @@ def test_what_is_recalled_makes_way_for_what_is_seen() -> None:
     assert after.rate("short").max() / after.rate("short").min() < 2.5
 
 
-def test_what_is_recalled_late_has_faded() -> None:
+def test_restored_samples_lose_weight_with_age() -> None:
     before, after = taught(half_life=600.0), School(half_life=600.0)
     for known in before.learn.learned_nodes():
         after.learn.recall(known)
@@ -117,29 +117,29 @@ def test_what_is_recalled_late_has_faded() -> None:
     assert after.rate("short").max() / after.rate("short").min() < 1.2
 
 
-def told(epoch: int, rate: float, at: float = 500.0) -> LearnedNode:
+def value(epoch: int, rate: float, at: float = 500.0) -> LearnedNode:
     return LearnedNode("n0", epoch, at, "live", rate, 0.9, (LearnedWork("w", rate, 50, 0.9),))
 
 
-def test_the_newest_epoch_wins() -> None:
+def test_the_latest_epoch_wins() -> None:
     learn = School(rows=2).learn
-    learn.recall(told(10, 4.0))
-    learn.recall(told(7, 0.1))
+    learn.recall(value(10, 4.0))
+    learn.recall(value(7, 0.1))
     assert next(learn.learned_nodes()).work[0].rate == pytest.approx(4.0)
-    learn.recall(told(11, 2.0))
+    learn.recall(value(11, 2.0))
     assert next(learn.learned_nodes()).work[0].rate == pytest.approx(2.0)
     assert next(learn.learned_nodes()).epoch == 11
 
 
-def test_who_has_seen_more_himself_needs_no_telling() -> None:
+def test_an_earlier_epoch_is_not_restored() -> None:
     school = School()
     school.teach(20)
-    school.learn.recall(told(20, 100.0))
+    school.learn.recall(value(20, 100.0))
     assert school.ratio(0) < 5
     assert next(school.learn.learned_nodes()).epoch == 20
 
 
-def test_the_state_is_found_again_not_taken_over() -> None:
+def test_the_state_is_not_restored() -> None:
     school = School(rows=2)
     school.learn.recall(LearnedNode("n0", 9, 500.0, "dead", 1.0, 0.9, (LearnedWork("w", 1.0, 50, 0.9),)))
     assert school.state(0) == "live"

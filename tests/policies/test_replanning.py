@@ -1,4 +1,4 @@
-"""Re-planning costs a round what it places and a few plans, however many tasks wait."""
+"""The cost of a cycle of re-planning depends on what it places, not on how many tasks wait."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from worlds import World, numbered
 
 
 class Counting(Rosella):
-    """Counts the plans it makes."""
+    """Counts its deferrals."""
 
-    plans = 0
+    deferrals = 0
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         for action in super().place(view, pending):
-            self.plans += isinstance(action, Defer)
+            self.deferrals += isinstance(action, Defer)
             yield action
 
 
 def crowd(tasks: list[Task], fast: float, slow: float, room: int = 1) -> tuple[World, Counting]:
-    """All come at once, to a fast node of 40 slots and a slow one with room for so many."""
+    """All tasks arrive at once, at a fast node of 40 slots and a slow one with `room` slots."""
     policy = Counting(theta=4)
     engine = make_engine(policy, ExactSpeeds({"fast": fast, "slow": slow}, otherwise=fast))
     world = World(engine, make_node("fast", cpu=40), make_node("slow", cpu=room))
@@ -35,25 +35,25 @@ def crowd(tasks: list[Task], fast: float, slow: float, room: int = 1) -> tuple[W
     return world, policy
 
 
-def test_a_round_plans_no_more_though_ten_times_as_many_wait() -> None:
-    plans = []
+def test_a_cycle_makes_no_more_deferrals_if_ten_times_as_many_tasks_wait() -> None:
+    deferrals = []
     for waiting in (100, 1000):
         world, policy = crowd(numbered(40 + waiting), fast=1.0, slow=0.001)
-        before = policy.plans
+        before = policy.deferrals
         world.step(after=1.0)
-        plans.append(policy.plans - before)
+        deferrals.append(policy.deferrals - before)
         assert not any(node == "slow" for node in world.placed().values())
-    assert plans == [replan.DEFERRED_PER_CLASS] * 2
+    assert deferrals == [replan.DEFERRED_PER_CLASS] * 2
 
 
-def test_a_queue_longer_than_worth_waiting_for_gives_the_slow_node_its_task() -> None:
-    """(86.8 - 1) s x 40 tasks/s / 4 - 1, rounded up, may wait: 857, and the one behind them runs there."""
+def test_the_task_behind_those_worth_waiting_gets_the_slow_node() -> None:
+    """(86.8 - 1) s x 40 tasks/s / 4 - 1, rounded up, may wait: 857, and the task behind them runs there."""
     world, _ = crowd(numbered(40 + 862), fast=1.0, slow=1.25**-20)
     assert [name for name, node in world.placed().items() if node == "slow"] == ["t897"]
 
 
-def test_it_decides_as_if_all_were_planned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one kind of work; every response time of the run is the same."""
+def test_it_decides_as_if_all_tasks_were_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one class of tasks; every response time of the run is the same."""
     found = []
     for most in (1, 10**9):
         monkeypatch.setattr(replan, "DEFERRED_PER_CLASS", most)
@@ -61,7 +61,7 @@ def test_it_decides_as_if_all_were_planned(monkeypatch: pytest.MonkeyPatch) -> N
     assert found[0] == found[1]
 
 
-def test_when_the_first_in_line_has_waited_in_vain_nobody_behind_it_waits() -> None:
+def test_when_the_first_task_has_waited_as_long_as_allowed_none_behind_it_waits() -> None:
     world, _ = crowd(numbered(40 + 30), fast=1.0, slow=1.25**-18, room=60)  # 55.5 s a task
     world.sleep(54)
     assert set(world.placed().values()) == {"fast"}
@@ -69,8 +69,8 @@ def test_when_the_first_in_line_has_waited_in_vain_nobody_behind_it_waits() -> N
     assert list(world.placed().values()).count("slow") == 30
 
 
-def test_what_was_passed_over_is_told_why_it_waits() -> None:
+def test_a_skipped_task_has_the_same_reason_as_a_deferred_one() -> None:
     world, _ = crowd(numbered(40 + 100), fast=1.0, slow=0.001)
     world.sleep(60)
-    told = {name: reason for name in ("t40", "t139") for reason, _ in world.words(name)}
-    assert told["t139"] == told["t40"] == "WaitingForNode"
+    reasons = {name: reason for name in ("t40", "t139") for reason, _ in world.words(name)}
+    assert reasons["t139"] == reasons["t40"] == "WaitingForNode"
