@@ -105,7 +105,7 @@ def test_an_order_whose_groups_fail_is_told_so_and_stops_nobody() -> None:
 def test_through_all_that_may_happen_usage_is_the_sum_over_residents(seed: int) -> None:
     order = DominantShare(by="job")
     engine = make_engine(LeastAllocated(), order=order)
-    Story(engine, seed).live(120)
+    Story(engine, seed).run(120)
     state = engine._state
     expected: dict[str, dict[str, int]] = {}
     for task, _, _ in state.placed._placed.values():
@@ -154,7 +154,7 @@ def test_work_left_falls_as_pods_of_the_job_begin_and_rises_again_when_a_bind_is
 def test_the_figure_that_counts(said: list[tuple[float, float | None]], left: float) -> None:
     work = JobWork()
     for at, (created, figure) in enumerate(said):
-        work.appear(make_task(f"t{at}", job="j", created=created, estimate=3.0, job_work=figure))
+        work.add(make_task(f"t{at}", job="j", created=created, estimate=3.0, job_work=figure))
     assert work.left(make_task("t0", job="j")) == left
 
 
@@ -163,15 +163,15 @@ def test_a_figure_heard_again_does_not_undo_what_has_begun() -> None:
     first, second = (
         make_task(n, job="j", estimate=3.0, job_work=20.0, created=t) for n, t in (("a", 1), ("b", 9))
     )
-    work.appear(first)
-    work.begin(first)
-    work.appear(second)
+    work.add(first)
+    work.start(first)
+    work.add(second)
     assert work.left(second) == 17.0
 
 
 def test_of_a_job_of_which_nothing_is_known_there_is_no_end() -> None:
     work = JobWork()
-    work.appear(make_task("a", job="j"))
+    work.add(make_task("a", job="j"))
     assert work.left(make_task("a", job="j")) == inf
     assert work.left(make_task("stranger")) == inf
 
@@ -187,7 +187,7 @@ def test_a_pod_that_is_adopted_leaves_the_job_it_came_with() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_through_all_that_may_happen_accounts_are_of_pending_pods_alone(seed: int) -> None:
     engine = make_engine(LeastAllocated(), order=LeastWorkLeft())
-    Story(engine, seed).live(120)
+    Story(engine, seed).run(120)
     state = engine._state
     assert state.job_work is not None
     assert sorted(state.job_work._job_of) == sorted(state.pending)

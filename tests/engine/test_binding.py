@@ -24,7 +24,7 @@ def test_a_pod_that_fits_is_bound_in_the_step_that_shows_it() -> None:
 
 def test_a_bind_counts_before_it_is_answered() -> None:
     world = small_world(make_engine(), cpu=4)
-    world.answering = False
+    world.answers_binds = False
     world.step(*(TaskSeen(task) for task in numbered(5)))
     assert len(world.binds) == 4
     assert world.engine.queue_counts().binding == 4
@@ -53,7 +53,7 @@ def test_a_refused_pod_is_tried_again_after_one_second_doubling_to_ten() -> None
     for _ in range(6):
         tried, began = len(world.binds), world.now
         while len(world.binds) == tried:
-            world.wake()
+            world.advance_to_next_step()
         waits.append(world.now - began)
     assert waits == [1.0, 2.0, 4.0, 8.0, 10.0, 10.0]
 
@@ -62,7 +62,9 @@ def test_a_refused_bind_is_told_with_the_node_and_the_reason() -> None:
     world = small_world(make_engine(), cpu=1)
     world.refuse = lambda bind: "pod a is being deleted"
     world.add(make_task())
-    assert world.words("a") == [("SchedulerError", "binding to node n0 was refused: pod a is being deleted")]
+    assert world.messages("a") == [
+        ("SchedulerError", "binding to node n0 was refused: pod a is being deleted")
+    ]
 
 
 def test_what_changed_while_backing_off_counts_when_it_is_tried_again() -> None:
@@ -87,10 +89,10 @@ def test_a_bound_pod_starts_from_one_second_if_it_ever_comes_back() -> None:
 def test_what_changed_in_flight_counts_when_the_bind_is_refused() -> None:
     world = small_world(make_engine(), cpu=4)
     world.refuse = lambda bind: "conflict" if len(world.binds) == 1 else ""
-    world.answering = False
+    world.answers_binds = False
     world.add(make_task(cpu=1))
     world.add(make_task(cpu=3))
-    world.answering = True
+    world.answers_binds = True
     world.sleep(1)
     world.add(make_task("b", cpu=2))
     assert world.placed() == {"a": "n0"}
@@ -99,7 +101,7 @@ def test_what_changed_in_flight_counts_when_the_bind_is_refused() -> None:
 @pytest.mark.parametrize("change", [{"gates": ("hold",)}, {"deleting": True}])
 def test_a_pod_gated_or_deleted_in_flight_is_not_tried_again(change: dict[str, object]) -> None:
     world = small_world(make_engine(), cpu=4)
-    world.answering = False
+    world.answers_binds = False
     world.step(TaskSeen(make_task()))
     world.step(TaskSeen(make_task(**change)), BindRefused("uid-a", "n0", "conflict"))
     world.sleep(60)
@@ -109,7 +111,7 @@ def test_a_pod_gated_or_deleted_in_flight_is_not_tried_again(change: dict[str, o
 
 def test_a_pod_removed_in_flight_gives_its_room_back_once() -> None:
     world = small_world(make_engine(), cpu=1)
-    world.answering = False
+    world.answers_binds = False
     world.step(TaskSeen(make_task("a")))
     world.step(TaskGone("uid-a"), BindRefused("uid-a", "n0", "not found"))
     world.step(TaskSeen(make_task("b")), TaskSeen(make_task("c")))
@@ -118,7 +120,7 @@ def test_a_pod_removed_in_flight_gives_its_room_back_once() -> None:
 
 def test_the_watch_may_say_sooner_than_the_answer_that_a_pod_is_bound() -> None:
     world = small_world(make_engine(), cpu=4)
-    world.answering = False
+    world.answers_binds = False
     world.step(TaskSeen(make_task()))
     world.step(TaskSeen(make_task(node="n0")), BindConfirmed("uid-a", "n0"))
     census = world.engine.queue_counts()
@@ -127,7 +129,7 @@ def test_the_watch_may_say_sooner_than_the_answer_that_a_pod_is_bound() -> None:
 
 def test_a_pod_bound_elsewhere_by_another_hand_holds_room_there_alone() -> None:
     world = small_world(make_engine(), nodes=2, cpu=1)
-    world.answering = False
+    world.answers_binds = False
     world.step(TaskSeen(make_task("a")))
     taken, other = ("n0", "n1") if world.binds[0].node == "n0" else ("n1", "n0")
     world.step(TaskSeen(make_task("a", node=other)), BindRefused("uid-a", taken, "already bound"))

@@ -106,10 +106,10 @@ def test_a_row_is_used_again_without_a_trace_of_the_node_before() -> None:
 def test_a_bind_in_flight_survives_the_end_of_its_node() -> None:
     world = small_world(make_engine(), cpu=4)
     world.refuse = lambda bind: "node not found" if bind.node == "n0" else ""
-    world.answering = False
+    world.answers_binds = False
     world.add(make_task("a"))
     world.drop_node("n0")
-    world.answering = True
+    world.answers_binds = True
     world.put_node(make_node("m", cpu=4))
     world.sleep(1)
     assert world.placed() == {"a": "m"}

@@ -16,7 +16,7 @@ FULL = "0/1 nodes are available: 1 Insufficient cpu."
 def test_a_pod_that_fits_no_node_however_empty_is_told_at_once() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5))
-    assert world.words("a") == [("Unschedulable", FULL)]
+    assert world.messages("a") == [("Unschedulable", FULL)]
     assert world.now == 0
 
 
@@ -24,15 +24,15 @@ def test_so_is_everybody_else_of_its_kind() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5), make_task("b", cpu=5))
     world.add(make_task("c", cpu=5))
-    assert [world.words(name) for name in "abc"] == [[("Unschedulable", FULL)]] * 3
+    assert [world.messages(name) for name in "abc"] == [[("Unschedulable", FULL)]] * 3
 
 
 def test_a_pod_that_waits_for_room_is_told_after_a_grace() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
     assert world.reports == []
-    assert world.wake() == 1.0
-    assert world.words("t1") == [("Unschedulable", FULL)]
+    assert world.advance_to_next_step() == 1.0
+    assert world.messages("t1") == [("Unschedulable", FULL)]
 
 
 def test_a_pod_that_finds_room_within_the_grace_is_told_nothing() -> None:
@@ -48,7 +48,7 @@ def test_words_that_stand_are_not_said_again() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
     world.sleep(3600)
-    assert len(world.words("t1")) == 1
+    assert len(world.messages("t1")) == 1
 
 
 def test_words_that_stand_on_the_pod_from_an_earlier_life_are_not_said_again() -> None:
@@ -64,9 +64,9 @@ def test_new_words_come_when_they_differ_ten_seconds_later_at_the_soonest() -> N
     world.sleep(2)
     world.put_node(make_node("m", unschedulable=True))
     world.sleep(7.9)
-    assert len(world.words("a")) == 1
+    assert len(world.messages("a")) == 1
     world.sleep(0.2)
-    assert world.words("a")[1][1] == (
+    assert world.messages("a")[1][1] == (
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
     )
 
@@ -74,13 +74,13 @@ def test_new_words_come_when_they_differ_ten_seconds_later_at_the_soonest() -> N
 def test_without_nodes_the_words_are_kube_schedulers() -> None:
     world = World(make_engine())
     world.add(make_task())
-    assert world.words("a") == [("Unschedulable", "no nodes available to schedule pods")]
+    assert world.messages("a") == [("Unschedulable", "no nodes available to schedule pods")]
 
 
 def test_a_pod_that_asks_for_what_is_not_built_is_told_which_feature() -> None:
     world = small_world(make_engine())
     world.add(make_task(unsupported=("inter-pod affinity",)))
-    assert "asks for inter-pod affinity" in world.words("a")[0][1]
+    assert "asks for inter-pod affinity" in world.messages("a")[0][1]
 
 
 def test_a_gated_pod_is_told_nothing() -> None:
@@ -94,7 +94,7 @@ def test_a_pod_in_a_line_is_told_which_and_how_many_stand_before_it() -> None:
     world = small_world(make_engine(Uniform("lines")), cpu=1)
     world.add(*numbered(3))
     world.sleep(1)
-    assert world.words("t2") == [("WaitingForNode", "in the queue of node n0, 1 pods ahead")]
+    assert world.messages("t2") == [("WaitingForNode", "in the queue of node n0, 1 pods ahead")]
 
 
 def test_a_pod_in_a_line_is_told_anew_when_it_has_moved_up() -> None:
@@ -104,7 +104,7 @@ def test_a_pod_in_a_line_is_told_anew_when_it_has_moved_up() -> None:
     world.put(world.tasks["t2"])  # the watch shows what we have said on it
     world.end("t0")
     world.sleep(20)
-    assert world.words("t2")[-1] == ("WaitingForNode", "in the queue of node n0, 0 pods ahead")
+    assert world.messages("t2")[-1] == ("WaitingForNode", "in the queue of node n0, 0 pods ahead")
 
 
 def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> None:
@@ -112,7 +112,7 @@ def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> N
     world = World(make_engine(learn=learn), make_node("fast", cpu=1), make_node("slow", cpu=1))
     world.add(*numbered(2))
     world.sleep(1)
-    assert world.words("t1") == [
+    assert world.messages("t1") == [
         (
             "WaitingForNode",
             "waiting for node fast: expected to end sooner there than on any of 1 nodes with room",

@@ -94,7 +94,7 @@ def test_an_answer_that_must_not_be_is_refused_and_named(sin: str) -> None:
 def test_the_pod_it_was_about_backs_off_and_is_told(sin: str) -> None:
     world = misplaced(SINS[sin][0])
     assert world.engine.queue_counts().backoff == 1
-    [(reason, message)] = world.words("bad")
+    [(reason, message)] = world.messages("bad")
     assert reason == "SchedulerError"
     assert SINS[sin][1] in message
 
@@ -102,7 +102,7 @@ def test_the_pod_it_was_about_backs_off_and_is_told(sin: str) -> None:
 def test_what_is_said_of_a_failing_policy_is_said_once() -> None:
     world = misplaced(raises)
     world.sleep(120)
-    assert len(world.words("bad")) == 1
+    assert len(world.messages("bad")) == 1
 
 
 def test_a_task_answered_twice_is_placed_once() -> None:
@@ -117,7 +117,7 @@ def test_a_task_that_is_not_answered_is_offered_again_and_told_it_waits() -> Non
     world = misplaced(lambda view, task: mute.append(task.name) or [])
     world.sleep(40)
     assert len(mute) > 1
-    assert world.words("bad")[-1] == (
+    assert world.messages("bad")[-1] == (
         "WaitingForNode",
         "waiting although 1 nodes have room: policy Naughty has not placed it yet",
     )
@@ -131,7 +131,7 @@ def test_a_policy_that_never_stops_answering_is_stopped() -> None:
     world = misplaced(babble)
     assert set(world.placed()) == {"resident", "t0", "t1"}
     assert len(world.step(after=1)) <= 101
-    assert "erred 100 times in one scheduling cycle" in world.words("bad")[0][1]
+    assert "erred 100 times in one scheduling cycle" in world.messages("bad")[0][1]
 
 
 def test_a_policy_that_cannot_even_be_asked_costs_a_fault_a_round() -> None:
@@ -168,7 +168,7 @@ def test_an_order_that_raises_on_a_pod_costs_that_pod_alone_and_is_named() -> No
     world.add(*three())
     assert set(world.placed()) == {"t0", "t1"}
     assert [fault.policy for fault in world.faults] == ["BadKey"]
-    assert world.words("bad")[0][0] == "SchedulerError"
+    assert world.messages("bad")[0][0] == "SchedulerError"
 
 
 @pytest.mark.parametrize("answer", [None, "lane"])
@@ -211,16 +211,16 @@ def test_a_learner_that_raises_on_a_sample_costs_that_sample() -> None:
 
 def test_a_refusal_of_one_task_alone_backs_off_and_leaves_its_class_in_peace() -> None:
     world = misplaced(lambda view, task: [Unschedulable(task, Reason("not on a Friday", of_class=False))])
-    assert world.words("bad") == [("Unschedulable", "not on a Friday")]
+    assert world.messages("bad") == [("Unschedulable", "not on a Friday")]
     assert world.node_of("t1") == "n0"
     world.sleep(60)
-    assert len(world.words("bad")) == 1
+    assert len(world.messages("bad")) == 1
 
 
 def test_a_refusal_in_the_policys_own_words_reaches_the_pod() -> None:
     world = misplaced(lambda view, task: [Unschedulable(task, Reason("the pool is used up"))])
     world.sleep(2)
-    assert world.words("bad") == [("Unschedulable", "the pool is used up")]
+    assert world.messages("bad") == [("Unschedulable", "the pool is used up")]
 
 
 def test_a_fault_stops_nobody_from_seeing_the_next_node() -> None:

@@ -61,7 +61,7 @@ def test_lanes_of_which_something_was_answered_come_again_in_the_order() -> None
         seen.extend(task.name for task in turns)
 
     world = world_of(pull)
-    world.answering = False
+    world.answers_binds = False
     world.add(*LANES)
     assert seen == ["a1", "b1"]
     assert [bind.name for bind in world.binds] == ["b0", "a0"]

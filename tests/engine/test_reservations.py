@@ -121,7 +121,7 @@ def test_who_waits_in_many_lines_is_told_so() -> None:
     world = batched(0, 1)
     world.add(*job(2))
     world.sleep(2.0)
-    assert world.words("t0") == [("WaitingForNode", "in the queues of 2 nodes, for 2 pods of its job")]
+    assert world.messages("t0") == [("WaitingForNode", "in the queues of 2 nodes, for 2 pods of its job")]
 
 
 @pytest.mark.parametrize(

@@ -148,9 +148,9 @@ class Life(RuleBasedStateMachine):
         self.step(self.server.deliver(999, 999))
 
     @rule(pick=PICK, how=st.sampled_from(["answer", "answer", "answer", "refuse", "lose", "lose late"]))
-    @precondition(lambda self: self.server.asked)
+    @precondition(lambda self: self.server.binds_in_flight)
     def settle_bind(self, pick: int, how: str) -> None:
-        at = pick % len(self.server.asked)
+        at = pick % len(self.server.binds_in_flight)
         if how.startswith("lose"):
             self.server.lose(at, before=how == "lose")
         else:
@@ -158,7 +158,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def look_for_lost(self) -> None:
-        self.step(list(self.server.settle()))
+        self.step(list(self.server.resolve_lost_binds()))
 
     @rule(pick=PICK)
     def repeat(self, pick: int) -> None:
@@ -195,9 +195,9 @@ class Life(RuleBasedStateMachine):
     @rule(applied=st.booleans())
     def crash(self, applied: bool) -> None:
         """The process dies; what it had asked for is done or not, and another begins from the store alone."""
-        while self.server.asked:
+        while self.server.binds_in_flight:
             self.server.lose(0, before=not applied)
-        self.server.lost = []
+        self.server.lost_binds = []
         self.start()
 
     # -- promises ----------------------------------------------------------------------------------
@@ -266,8 +266,8 @@ class Life(RuleBasedStateMachine):
         """Everything is delivered and answered, until the engine has nothing more to do for minutes."""
         calm = 0
         while calm < 12:
-            self.step([*self.server.settle(), *self.server.deliver(999, 999)])
-            while self.server.asked:
+            self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
+            while self.server.binds_in_flight:
                 self.step([self.server.answer(0)])
             calm = 0 if self.server.task_watch or self.server.node_watch else calm + 1
             if calm:
@@ -298,12 +298,12 @@ class Life(RuleBasedStateMachine):
         known = self.server.delivered
         for event in events:
             before = dict(known.tasks)
-            known.take(event)
+            known.apply(event)
             self.gone += [before[uid] for uid in before.keys() - known.tasks.keys()]
         self.engine_only(events)
 
     def engine_only(self, events: list[Event]) -> None:
-        self.server.take(self.engine.step(events, self.now))
+        self.server.accept(self.engine.step(events, self.now))
 
     def _some(self, things: object, pick: int) -> str:
         names = list(things)  # type: ignore[call-overload]

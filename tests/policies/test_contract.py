@@ -44,7 +44,7 @@ def test_no_policy_of_the_table_is_left_out() -> None:
 def binds_only_what_fits(make: Callable[[], Engine]) -> None:
     """The story judges each bind as it is asked for, and the engine had nothing to refuse."""
     for seed in range(2):
-        story = Story(make(), seed).live(80)
+        story = Story(make(), seed).run(80)
         assert [command for command in story.commands if isinstance(command, Fault)] == []
 
 
@@ -54,7 +54,7 @@ def decides_alike(make: Callable[[], Engine]) -> None:
 
 def loses_nobody(make: Callable[[], Engine]) -> None:
     """Once quiet comes, who still waits could run nowhere, and has been told why."""
-    story = Story(make(), seed=7).live(100).drain()
+    story = Story(make(), seed=7).run(100).drain()
     told = {command.uid for command in story.commands if isinstance(command, Report) and command.message}
     for task in story.waiting():
         refusals = [refusal(task, node, story._on(node.name)) for node in story.nodes.values()]
@@ -64,7 +64,7 @@ def loses_nobody(make: Callable[[], Engine]) -> None:
 
 def writes_nothing(make: Callable[[], Engine]) -> None:
     engine = watch(make())
-    story = Story(engine, seed=3).live(60)
+    story = Story(engine, seed=3).run(60)
     assert [command for command in story.commands if isinstance(command, Fault)] == []
     assert bent(engine) == ""
 

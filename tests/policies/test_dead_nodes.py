@@ -45,7 +45,7 @@ def test_who_could_only_run_there_waits_and_is_told(way: str) -> None:
     there.add(make_task("a"))
     there.sleep(60.0)
     assert there.binds == []
-    assert there.words("a")
+    assert there.messages("a")
 
 
 @pytest.mark.parametrize("way", WAYS)

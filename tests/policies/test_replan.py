@@ -72,5 +72,5 @@ def test_when_the_first_in_line_has_waited_in_vain_nobody_behind_it_waits() -> N
 def test_what_was_passed_over_is_told_why_it_waits() -> None:
     world, _ = crowd(numbered(40 + 100), fast=1.0, slow=0.001)
     world.sleep(60)
-    told = {name: reason for name in ("t40", "t139") for reason, _ in world.words(name)}
+    told = {name: reason for name in ("t40", "t139") for reason, _ in world.messages(name)}
     assert told["t139"] == told["t40"] == "WaitingForNode"

@@ -25,7 +25,7 @@ class Delivered:
         self.tasks: dict[str, Task] = {}
         self.bound: dict[str, str] = {}  # uid -> node, of our binds asked for and not refused
 
-    def take(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         """The engine is being told this."""
         match event:
             case NodeSeen(node):
@@ -69,8 +69,8 @@ class ModelServer:
         self.delivered = Delivered()
         self.node_watch: list[Event] = []
         self.task_watch: list[Event] = []
-        self.asked: list[Bind] = []  # on their way to the store
-        self.lost: list[Bind] = []  # in the store or not, nobody was told
+        self.binds_in_flight: list[Bind] = []  # on their way to the store
+        self.lost_binds: list[Bind] = []  # in the store or not, nobody was told
         self.ever_bound: dict[str, str] = {}
 
     # -- the store -------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class ModelServer:
 
     # -- between the store and the engine ----------------------------------------------------------
 
-    def take(self, commands: list[Command]) -> None:
+    def accept(self, commands: list[Command]) -> None:
         """Judge and accept what the engine asks for."""
         for command in commands:
             assert not isinstance(command, Fault), command
@@ -132,7 +132,7 @@ class ModelServer:
                 self._report(command)
             else:
                 self._judge(command)
-                self.asked.append(command)
+                self.binds_in_flight.append(command)
 
     def _report(self, report: Report) -> None:
         assert report.message
@@ -158,31 +158,31 @@ class ModelServer:
 
     def answer(self, at: int) -> Event:
         """A bind reaches the store, and its answer comes back."""
-        bind = self.asked.pop(at)
+        bind = self.binds_in_flight.pop(at)
         reason = self.bind(bind.uid, bind.node)
         return BindRefused(bind.uid, bind.node, reason) if reason else BindConfirmed(bind.uid, bind.node)
 
     def refuse(self, at: int) -> Event:
         """A bind is refused for a reason of the server's own."""
-        bind = self.asked.pop(at)
+        bind = self.binds_in_flight.pop(at)
         return BindRefused(bind.uid, bind.node, "too many requests")
 
     def lose(self, at: int, before: bool) -> None:
         """A bind, or the answer to it, is lost on the way."""
-        bind = self.asked.pop(at)
+        bind = self.binds_in_flight.pop(at)
         if not before:
             self.bind(bind.uid, bind.node)
-        self.lost.append(bind)
+        self.lost_binds.append(bind)
 
-    def settle(self) -> Iterator[Event]:
+    def resolve_lost_binds(self) -> Iterator[Event]:
         """Look what became of binds whose answers were lost."""
-        for bind in self.lost:
+        for bind in self.lost_binds:
             task = self.tasks.get(bind.uid)
             if task is not None and task.node == bind.node:
                 yield BindConfirmed(bind.uid, bind.node)
             else:
                 yield BindRefused(bind.uid, bind.node, "found unbound")
-        self.lost = []
+        self.lost_binds = []
 
     def relist(self) -> list[Event]:
         """A watch was lost: everything there is, and the end of everything the engine knows and is gone."""

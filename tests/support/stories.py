@@ -31,7 +31,7 @@ from eclectus.model.objects import HostPort, Node, Preference, Requirement, Tain
 from judge import devices_left, refusal
 
 FAST = Term((Requirement("speed", "In", ("fast",)),))
-KINDS = (
+POD_FIELDS = (
     {"cpu": 1},
     {"cpu": 1, "workload": "sort"},
     {"cpu": 2, "memory": 4},
@@ -57,11 +57,11 @@ class Story:
         self.tasks: dict[str, Task] = {}
         self.nodes: dict[str, Node] = {}
         self.commands: list[msgspec.Struct] = []
-        self._chance, self._serial = Random(f"story {seed}"), 0
-        self._asked: list[Bind] = []
+        self._random, self._serial = Random(f"story {seed}"), 0
+        self._binds_in_flight: list[Bind] = []
         self._step([Resumed()])
 
-    def live(self, rounds: int) -> Story:
+    def run(self, rounds: int) -> Story:
         """So many rounds of what may happen, then quiet."""
         deeds = (
             self._create, self._create, self._create, self._end, self._end, self._delete, self._change,
@@ -71,9 +71,9 @@ class Story:
             self._step(self._add_node())
         for _ in range(rounds):
             events = self._answers()
-            for _ in range(self._chance.randrange(1, 5)):
-                events += self._chance.choice(deeds)()
-            self._step(events, self._chance.random())
+            for _ in range(self._random.randrange(1, 5)):
+                events += self._random.choice(deeds)()
+            self._step(events, self._random.random())
         return self
 
     def drain(self) -> Story:
@@ -92,14 +92,14 @@ class Story:
 
     def _create(self) -> list[Event]:
         self._serial += 1
-        kind = self._chance.choice(KINDS)
-        priority = self._chance.choice((0, 0, 5))
+        kind = self._random.choice(POD_FIELDS)
+        priority = self._random.choice((0, 0, 5))
         task = make_task(f"t{self._serial}", created=self.now, priority=priority, **kind)
         self.tasks[task.uid] = task
         return [TaskSeen(task)]
 
     def _foreign(self) -> list[Event]:
-        name = self._some(self.nodes)
+        name = self._pick(self.nodes)
         if name is None:
             return []
         self._serial += 1
@@ -110,26 +110,26 @@ class Story:
         return [TaskSeen(task)]
 
     def _end(self) -> list[Event]:
-        uid = self._some(
+        uid = self._pick(
             {uid: task for uid, task in self.tasks.items() if task.node and not task.spec.long_running}
         )
         if uid is None:
             return []
         task = self.tasks.pop(uid)
-        ran = self._chance.uniform(1, 20)
+        ran = self._random.uniform(1, 20)
         return [TaskSeen(replace(task, phase="Succeeded", started=self.now - ran, finished=self.now))]
 
     def _delete(self) -> list[Event]:
-        uid = self._some(self.tasks)
+        uid = self._pick(self.tasks)
         return [] if uid is None else [TaskGone(self.tasks.pop(uid).uid)]
 
     def _change(self) -> list[Event]:
-        uid = self._some({uid: task for uid, task in self.tasks.items() if not task.node})
+        uid = self._pick({uid: task for uid, task in self.tasks.items() if not task.node})
         if uid is None:
             return []
         old = self.tasks[uid]
-        gates = () if old.gates else self._chance.choice(((), ("gate",)))
-        self.tasks[uid] = replace(old, priority=self._chance.randrange(10), gates=gates)
+        gates = () if old.gates else self._random.choice(((), ("gate",)))
+        self.tasks[uid] = replace(old, priority=self._random.randrange(10), gates=gates)
         return [TaskSeen(self.tasks[uid]), TaskSeen(self.tasks[uid])]
 
     def _add_node(self) -> list[Event]:
@@ -139,21 +139,21 @@ class Story:
         return [NodeSeen(node)]
 
     def _alter_node(self) -> list[Event]:
-        name = self._some(self.nodes)
+        name = self._pick(self.nodes)
         if name is None:
             return []
         self.nodes[name] = self._node(name)
         return [NodeSeen(self.nodes[name])]
 
     def _drop_node(self) -> list[Event]:
-        name = self._some(self.nodes) if len(self.nodes) > 3 else None
+        name = self._pick(self.nodes) if len(self.nodes) > 3 else None
         if name is None:
             return []
         del self.nodes[name]
         return [NodeGone(name)]
 
     def _node(self, name: str) -> Node:
-        chance = self._chance
+        chance = self._random
         taint = Taint("dedicated", effect=chance.choice(("NoSchedule", "PreferNoSchedule")))
         return make_node(
             name,
@@ -166,13 +166,13 @@ class Story:
             unschedulable=chance.random() < 0.1,
         )
 
-    def _some(self, things: dict[str, object] | dict[str, Task] | dict[str, Node]) -> str | None:
-        return self._chance.choice(sorted(things)) if things else None
+    def _pick(self, things: dict[str, object] | dict[str, Task] | dict[str, Node]) -> str | None:
+        return self._random.choice(sorted(things)) if things else None
 
     # -- steps -----------------------------------------------------------------------------------
 
     def _on(self, node: str) -> list[Task]:
-        asked = {bind.uid for bind in self._asked if bind.node == node}
+        asked = {bind.uid for bind in self._binds_in_flight if bind.node == node}
         return [task for uid, task in self.tasks.items() if task.node == node or uid in asked]
 
     def _step(self, events: list[Event], after: float = 0.0) -> None:
@@ -184,24 +184,24 @@ class Story:
                 assert not task.node, f"{task} is bound twice"
                 problem = refusal(task, self.nodes.get(command.node), self._on(command.node))
                 assert not problem, f"{task} is sent to {command.node}: {problem}"
-                self._asked.append(command)
+                self._binds_in_flight.append(command)
                 task = self.tasks[command.uid] = replace(task, devices=command.devices)
                 left = devices_left(self.nodes[command.node], self._on(command.node))
                 assert all(left[device] >= 0 for device in task.devices), f"{task} overfills a device"
 
     def _answers(self) -> list[Event]:
-        asked, self._asked = self._asked, []
+        asked, self._binds_in_flight = self._binds_in_flight, []
         return [event for bind in asked for event in self._answer(bind)]
 
     def _answer(self, bind: Bind) -> list[Event]:
         task = self.tasks.get(bind.uid)
-        if task is None or task.gates or bind.node not in self.nodes or self._chance.random() < 0.1:
+        if task is None or task.gates or bind.node not in self.nodes or self._random.random() < 0.1:
             if task is not None:
                 self.tasks[bind.uid] = replace(task, devices=())
             return [BindRefused(bind.uid, bind.node, "conflict")]
         self.tasks[bind.uid] = replace(task, node=bind.node)
         events: list[Event] = [BindConfirmed(bind.uid, bind.node), TaskSeen(self.tasks[bind.uid])]
-        self._chance.shuffle(events)
+        self._random.shuffle(events)
         return events
 
 
@@ -212,7 +212,7 @@ def _good_node(name: str) -> Node:
 
 def digest(engine: Engine, seed: int = 1, rounds: int = 60) -> str:
     """A fingerprint of all commands of a story."""
-    return sha256(msgspec.json.encode(Story(engine, seed).live(rounds).commands)).hexdigest()
+    return sha256(msgspec.json.encode(Story(engine, seed).run(rounds).commands)).hexdigest()
 
 
 def digests(make: Callable[[], Engine], seeds: int = 3) -> list[str]:

@@ -33,7 +33,7 @@ class World:
         self.engine, self.now = engine, 0.0
         self.tasks: dict[str, Task] = {}  # by name
         self.refuse: Callable[[Bind], str] = lambda bind: ""
-        self.answering = True  # False: binds stay in flight
+        self.answers_binds = True  # False: binds stay in flight
         self.in_flight: list[Bind] = []
         self.binds: list[Bind] = []
         self.reports: list[Report] = []
@@ -52,7 +52,7 @@ class World:
 
     def settle(self) -> None:
         """Step until nothing is in flight."""
-        while self.in_flight and self.answering:
+        while self.in_flight and self.answers_binds:
             self.step()
 
     def add(self, *tasks: Task) -> None:
@@ -86,7 +86,7 @@ class World:
         self.step(NodeGone(name))
         self.settle()
 
-    def wake(self) -> float:
+    def advance_to_next_step(self) -> float:
         """Let time pass to the engine's own next wake; returns how long that was."""
         at = self.engine.next_step_at()
         assert at is not None, "the engine wants to sleep for ever"
@@ -100,7 +100,7 @@ class World:
         self.settle()
         end = self.now + seconds
         while (at := self.engine.next_step_at()) is not None and at <= end:
-            self.wake()
+            self.advance_to_next_step()
         self.now = end
 
     # -- what the test asks ----------------------------------------------------------------------
@@ -113,7 +113,7 @@ class World:
         """Pod -> node of all bound pods."""
         return {name: task.node for name, task in self.tasks.items() if task.node}
 
-    def words(self, name: str) -> list[tuple[str, str]]:
+    def messages(self, name: str) -> list[tuple[str, str]]:
         """Reason and message of everything said on a pod."""
         return [(report.reason, report.message) for report in self.reports if report.name == name]
 
@@ -134,7 +134,7 @@ class World:
             self.faults.append(command)
 
     def _answers(self) -> list[Event]:
-        if not self.answering:
+        if not self.answers_binds:
             return []
         asked, self.in_flight = self.in_flight, []
         return [event for bind in asked for event in self._answer(bind)]
