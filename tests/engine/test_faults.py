@@ -73,7 +73,7 @@ def world_with(answer: Any) -> World:
         make_node("n1", cpu=1),
         make_node("n2", unschedulable=True),
     )
-    world.add(make_task("resident", node="n1"))
+    world.add(make_task("placed", node="n1"))
     world.add(*three())
     return world
 
@@ -129,7 +129,7 @@ def test_a_policy_that_never_stops_answering_is_stopped() -> None:
             yield None
 
     world = world_with(endless)
-    assert set(world.placed()) == {"resident", "t0", "t1"}
+    assert set(world.placed()) == {"placed", "t0", "t1"}
     assert len(world.step(after=1)) <= 101
     assert "erred 100 times in one scheduling cycle" in world.messages("bad")[0][1]
 
