@@ -222,10 +222,9 @@ class EngineMachine(RuleBasedStateMachine):
         for name, node in known.nodes.items():
             row, placed = cluster.rows[name], known.on(name)
             _same(cluster, cluster.allocatable[row], [dict(node.allocatable)])
-            _same(cluster, cluster.used[row], [{"pods": 1, **dict(task.holding)} for task in placed])
-            _same(
-                cluster, cluster.long_running[row], [{"pods": 1, **dict(task.holding)} for task in services]
-            )
+            _same(cluster, cluster.used[row], [_held(task) for task in placed])
+            services = [task for task in placed if task.spec.long_running]
+            _same(cluster, cluster.long_running[row], [_held(task) for task in services])
             scored = np.array([task.spec.score_requests for task in placed]).reshape(-1, 2).sum(axis=0)
             assert tuple(cluster.scored[row]) == tuple(scored)
             assert bool(cluster.cordoned[row]) == node.unschedulable
@@ -323,6 +322,10 @@ class EngineMachine(RuleBasedStateMachine):
             case "held" if task.node:
                 return replace(task, held=None if task.held else amounts(cpu=2))
         return task
+
+
+def _held(task: Task) -> dict[str, int]:
+    return {"pods": 1, **dict(task.holding)}
 
 
 def _same(cluster: object, row: object, parts: list[dict[str, int]]) -> None:
