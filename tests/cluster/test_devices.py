@@ -175,7 +175,7 @@ def test_a_share_waits_although_the_total_is_enough_and_its_message_says_so() ->
     world.sleep(2)
     assert world.node_of("c") == ""
     reason = "1 node(s) had enough gpu-milli in all, but not on single devices"
-    assert world.words("c")[-1] == ("Unschedulable", f"0/1 nodes are available: {reason}.")
+    assert world.messages("c")[-1] == ("Unschedulable", f"0/1 nodes are available: {reason}.")
     world.end("b")
     assert world.node_of("c") == "n"
     assert world.binds[-1].devices == (1,)

@@ -105,7 +105,7 @@ def test_an_order_whose_grouping_fails_is_a_fault_and_stops_no_other() -> None:
 def test_shares_are_always_the_sum_over_the_pods_on_nodes(seed: int) -> None:
     order = DominantShare(by="job")
     engine = make_engine(LeastAllocated(), order=order)
-    Story(engine, seed).live(120)
+    Story(engine, seed).run(120)
     state = engine._state
     expected: dict[str, dict[str, int]] = {}
     for task, _, _ in state.placed._placed.values():
@@ -154,7 +154,7 @@ def test_work_left_falls_when_pods_of_the_job_start_and_rises_when_a_bind_is_ref
 def test_which_figure_of_the_jobs_pods_counts(said: list[tuple[float, float | None]], left: float) -> None:
     work = JobWork()
     for at, (created, figure) in enumerate(said):
-        work.appear(make_task(f"t{at}", job="j", created=created, estimate=3.0, job_work=figure))
+        work.add(make_task(f"t{at}", job="j", created=created, estimate=3.0, job_work=figure))
     assert work.left(make_task("t0", job="j")) == left
 
 
@@ -163,15 +163,15 @@ def test_a_repeated_figure_does_not_undo_what_has_started() -> None:
     first, second = (
         make_task(n, job="j", estimate=3.0, job_work=20.0, created=t) for n, t in (("a", 1), ("b", 9))
     )
-    work.appear(first)
-    work.begin(first)
-    work.appear(second)
+    work.add(first)
+    work.start(first)
+    work.add(second)
     assert work.left(second) == 17.0
 
 
 def test_a_job_without_estimates_has_infinite_work_left() -> None:
     work = JobWork()
-    work.appear(make_task("a", job="j"))
+    work.add(make_task("a", job="j"))
     assert work.left(make_task("a", job="j")) == inf
     assert work.left(make_task("stranger")) == inf
 
@@ -187,7 +187,7 @@ def test_a_pod_that_changes_its_job_leaves_the_one_before() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_work_left_is_always_counted_for_pending_pods_only(seed: int) -> None:
     engine = make_engine(LeastAllocated(), order=LeastWorkLeft())
-    Story(engine, seed).live(120)
+    Story(engine, seed).run(120)
     state = engine._state
     assert state.job_work is not None
     assert sorted(state.job_work._job_of) == sorted(state.pending)

@@ -1,4 +1,4 @@
-"""Plans hold for one round; patience is bounded; words say what is waited for."""
+"""Deferred tasks: decided anew in every cycle, for a limited time, and they hold tentative room."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from worlds import World, numbered
 
 
 def two_speeds(fast: float = 0.1, slow: float = 0.01, theta: float = 6.0, **nodes: object) -> World:
-    """One fast and one slow node of one slot each; a task runs 10 s on the fast and 100 s on the slow."""
+    """One fast and one slow node with one slot each: a task runs 10 s on the fast, 100 s on the slow one."""
     learn = ExactSpeeds({"fast": fast, "slow": slow}, otherwise=fast)
     engine = make_engine(Rosella(theta=theta), learn)
     return World(engine, make_node("fast", cpu=1), make_node("slow", cpu=1))
@@ -23,7 +23,7 @@ def test_the_fast_node_is_taken_first() -> None:
     assert world.placed() == {"a": "fast"}
 
 
-def test_a_task_waits_for_the_fast_node_while_the_slow_one_stands_free() -> None:
+def test_a_task_waits_for_the_fast_node_while_the_slow_one_is_free() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     assert world.placed() == {"t0": "fast"}
@@ -31,19 +31,19 @@ def test_a_task_waits_for_the_fast_node_while_the_slow_one_stands_free() -> None
     assert world.placed() == {"t1": "fast"}
 
 
-def test_the_larger_theta_the_sooner_a_slow_node_is_taken() -> None:
+def test_with_a_large_theta_the_slow_node_is_taken_at_once() -> None:
     world = two_speeds(theta=100)
     world.add(*numbered(2))
     assert world.placed() == {"t0": "fast", "t1": "slow"}
 
 
-def test_the_third_in_line_is_not_worth_waiting_for() -> None:
+def test_a_task_does_not_wait_behind_another_deferred_task() -> None:
     world = two_speeds()
     world.add(*numbered(3))
     assert world.placed() == {"t0": "fast", "t2": "slow"}
 
 
-def test_a_task_waits_no_longer_than_it_would_have_run() -> None:
+def test_a_task_waits_no_longer_than_it_would_have_run_on_the_slow_node() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     world.sleep(85)
@@ -52,7 +52,7 @@ def test_a_task_waits_no_longer_than_it_would_have_run() -> None:
     assert world.node_of("t1") == "slow"
 
 
-def test_patience_counts_from_the_first_plan_through_every_event() -> None:
+def test_waiting_time_counts_from_the_first_deferral_whatever_events_come() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     for at in range(12):
@@ -61,7 +61,7 @@ def test_patience_counts_from_the_first_plan_through_every_event() -> None:
     assert world.node_of("t1") == "slow"
 
 
-def test_a_task_whose_node_goes_is_planned_afresh() -> None:
+def test_a_task_whose_node_is_deleted_is_decided_anew() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     world.step(NodeGone("fast"))
@@ -69,7 +69,7 @@ def test_a_task_whose_node_goes_is_planned_afresh() -> None:
     assert world.node_of("t1") == "slow"
 
 
-def test_a_node_that_takes_the_row_of_one_waited_for_owes_it_nothing() -> None:
+def test_a_new_node_in_the_row_of_a_deleted_one_has_no_tentative_room() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     world.step(NodeGone("fast"), NodeSeen(make_node("new", cpu=1)))
@@ -79,14 +79,14 @@ def test_a_node_that_takes_the_row_of_one_waited_for_owes_it_nothing() -> None:
     assert list(world.placed().values()).count("new") == 1
 
 
-def test_a_new_idle_node_ends_a_wait() -> None:
+def test_a_new_idle_node_ends_the_wait() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     world.put_node(make_node("another", cpu=1))
     assert world.node_of("t1") == "another"
 
 
-def test_a_planned_task_that_goes_leaves_no_trace() -> None:
+def test_a_deleted_deferred_task_leaves_no_tentative_room() -> None:
     world = two_speeds()
     world.add(*numbered(2))
     world.step(TaskGone("uid-t1"))
@@ -96,7 +96,7 @@ def test_a_planned_task_that_goes_leaves_no_trace() -> None:
     assert world.node_of("late") == "fast"
 
 
-def test_room_planned_for_an_early_task_is_not_given_to_a_later_one() -> None:
+def test_tentative_room_of_an_earlier_task_is_not_given_to_a_later_one() -> None:
     world = two_speeds()
     world.add(make_task("first", created=0), make_task("wide", cpu=1, memory=1, created=1))
     world.end("first")
@@ -111,13 +111,13 @@ def test_a_service_never_waits_while_a_node_has_room() -> None:
     assert world.placed() == {"t0": "fast", "t1": "slow"}
 
 
-def test_nobody_waits_for_a_service_to_end() -> None:
+def test_no_task_waits_for_a_service_to_end() -> None:
     world = two_speeds()
     world.add(make_task("service", long_running=True), make_task("batch", created=1))
     assert world.placed() == {"service": "fast", "batch": "slow"}
 
 
-def test_nobody_waits_for_a_node_that_services_over_fill() -> None:
+def test_no_task_waits_for_a_node_that_services_overcommit() -> None:
     world = two_speeds()
     world.add(make_task("service", long_running=True))
     world.put_node(make_node("fast", cpu=0.2))
@@ -133,17 +133,17 @@ def test_services_share_nodes_in_proportion_to_speed() -> None:
     assert nodes.count("fast") == pytest.approx(12, abs=1)
 
 
-def test_a_soft_preference_is_worth_a_factor_of_speed() -> None:
+def test_a_preference_counts_as_a_factor_of_speed() -> None:
     from eclectus.model.objects import Preference, Requirement, Term
 
-    likes_slow = (Preference(1, Term((Requirement("kind", "In", ("slow",)),))),)
+    prefers_slow = (Preference(1, Term((Requirement("kind", "In", ("slow",)),))),)
     learn = ExactSpeeds({"fast": 0.15, "slow": 0.1}, otherwise=0.1)
     world = World(
         make_engine(learn=learn),
         make_node("fast", labels={"kind": "fast"}),
         make_node("slow", labels={"kind": "slow"}),
     )
-    world.add(make_task("a", preferences=likes_slow), make_task("b", created=1))
+    world.add(make_task("a", preferences=prefers_slow), make_task("b", created=1))
     assert world.placed() == {"a": "slow", "b": "fast"}
 
 

@@ -1,4 +1,4 @@
-"""What happens outside: late, repeated and unknown events do no harm; others' pods count."""
+"""Event handlers: late, repeated and unknown events do no harm; pods of other schedulers count."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from worlds import World, numbered, small_world
 @pytest.mark.parametrize(
     "event",
     [
-        NodeGone("nobody"),
-        TaskGone("nobody"),
-        BindConfirmed("nobody", "n0"),
-        BindRefused("nobody", "n0", "conflict"),
+        NodeGone("unknown"),
+        TaskGone("unknown"),
+        BindConfirmed("unknown", "n0"),
+        BindRefused("unknown", "n0", "conflict"),
         TaskSeen(make_task("ended", phase="Failed")),
     ],
 )
-def test_an_event_about_nobody_changes_nothing(event: Event) -> None:
+def test_an_event_about_an_unknown_object_changes_nothing(event: Event) -> None:
     world = small_world(make_engine())
     before = world.engine.queue_counts()
     assert world.step(event, event) == []
     assert world.engine.queue_counts() == before
 
 
-def test_seeing_everything_twice_changes_nothing() -> None:
+def test_repeated_events_change_nothing() -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(*numbered(4))
     before, bound = world.engine.queue_counts(), dict(world.placed())
@@ -47,7 +47,7 @@ def test_seeing_everything_twice_changes_nothing() -> None:
     assert world.placed() == bound
 
 
-def test_a_late_word_that_a_bound_pod_is_pending_is_ignored() -> None:
+def test_a_late_event_that_shows_a_bound_pod_pending_is_ignored() -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(make_task("a"))
     world.step(TaskSeen(make_task("a")))
@@ -56,7 +56,7 @@ def test_a_late_word_that_a_bound_pod_is_pending_is_ignored() -> None:
     assert set(world.placed()) == {"a", "b"}
 
 
-def test_a_late_word_that_a_foreign_bound_pod_is_pending_is_ignored() -> None:
+def test_a_late_event_that_shows_a_foreign_bound_pod_pending_is_ignored() -> None:
     world = small_world(make_engine(), cpu=1)
     world.step(TaskSeen(make_task("f", profile="other", node="n0")))
     world.step(TaskSeen(make_task("f", profile="other")))
@@ -64,7 +64,7 @@ def test_a_late_word_that_a_foreign_bound_pod_is_pending_is_ignored() -> None:
     assert world.placed() == {}
 
 
-def test_a_late_word_of_a_pod_that_is_gone_is_ignored() -> None:
+def test_a_late_event_about_a_deleted_pod_is_ignored() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(make_task("a"))
     world.delete("a")
@@ -82,7 +82,7 @@ def test_a_pod_seen_before_its_node_holds_room_when_the_node_appears() -> None:
     assert len(world.placed()) == 1
 
 
-def test_a_node_that_comes_back_still_holds_its_residents() -> None:
+def test_a_node_that_is_created_again_still_holds_its_pods() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=3))
     world.drop_node("n0")
@@ -93,7 +93,7 @@ def test_a_node_that_comes_back_still_holds_its_residents() -> None:
     assert set(world.placed()) == {"b"}
 
 
-def test_a_row_is_used_again_without_a_trace_of_the_node_before() -> None:
+def test_a_reused_row_holds_nothing_of_the_deleted_node() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=4))
     world.drop_node("n0")
@@ -103,19 +103,19 @@ def test_a_row_is_used_again_without_a_trace_of_the_node_before() -> None:
     assert world.placed() == {"b": "m"}
 
 
-def test_a_bind_in_flight_survives_the_end_of_its_node() -> None:
+def test_a_pod_whose_node_is_deleted_during_its_bind_is_placed_elsewhere() -> None:
     world = small_world(make_engine(), cpu=4)
     world.refuse = lambda bind: "node not found" if bind.node == "n0" else ""
-    world.answering = False
+    world.answers_binds = False
     world.add(make_task("a"))
     world.drop_node("n0")
-    world.answering = True
+    world.answers_binds = True
     world.put_node(make_node("m", cpu=4))
     world.sleep(1)
     assert world.placed() == {"a": "m"}
 
 
-def test_the_line_of_a_node_that_goes_finds_other_nodes() -> None:
+def test_tasks_queued_at_a_deleted_node_are_placed_on_other_nodes() -> None:
     world = World(make_engine(Uniform("lines")), make_node("n0", cpu=1))
     world.add(*numbered(3))
     world.put_node(make_node("m", cpu=2))
@@ -125,7 +125,7 @@ def test_the_line_of_a_node_that_goes_finds_other_nodes() -> None:
     assert [world.node_of(f"t{at}") for at in (1, 2)] == ["m", "m"]
 
 
-def test_another_schedulers_pods_count_and_are_left_alone() -> None:
+def test_pods_of_other_schedulers_hold_room_and_are_not_placed() -> None:
     world = small_world(make_engine(), cpu=4)
     world.step(TaskSeen(make_task("f", profile="other", node="n0", cpu=3)))
     world.step(TaskSeen(make_task("waiting", profile="other", cpu=1)))
@@ -133,7 +133,7 @@ def test_another_schedulers_pods_count_and_are_left_alone() -> None:
     assert list(world.placed()) == ["t0"]
 
 
-def test_room_promised_to_a_foreign_pod_is_taken_until_the_promise_ends() -> None:
+def test_a_nominated_foreign_pod_holds_room_until_its_nomination_ends() -> None:
     world = small_world(make_engine(), cpu=4)
     world.step(TaskSeen(make_task("f", profile="other", nominated="n0", cpu=4)))
     world.add(make_task("a"))
@@ -143,7 +143,7 @@ def test_room_promised_to_a_foreign_pod_is_taken_until_the_promise_ends() -> Non
     assert world.placed() == {"a": "n0"}
 
 
-def test_a_foreign_pod_moves_from_its_promised_node_to_where_it_is_bound() -> None:
+def test_a_foreign_pod_bound_elsewhere_releases_its_nominated_node() -> None:
     world = small_world(make_engine(), nodes=2, cpu=4)
     world.step(TaskSeen(make_task("f", profile="other", nominated="n0", cpu=4)))
     world.step(TaskSeen(make_task("f", profile="other", nominated="n0", node="n1", cpu=4)))
@@ -151,7 +151,7 @@ def test_a_foreign_pod_moves_from_its_promised_node_to_where_it_is_bound() -> No
     assert world.placed() == {"a": "n0"}
 
 
-def test_a_gated_pod_waits_for_its_last_gate() -> None:
+def test_a_gated_pod_waits_until_its_last_gate_is_removed() -> None:
     world = small_world(make_engine())
     world.add(make_task(gates=("x", "y")))
     world.put(make_task(gates=("y",)))
@@ -166,7 +166,7 @@ def test_a_deleting_pod_is_not_placed() -> None:
     assert (world.binds, world.engine.queue_counts().active) == ([], 0)
 
 
-def test_a_waiting_pod_that_changes_is_judged_anew() -> None:
+def test_a_waiting_pod_that_changes_is_decided_anew() -> None:
     world = World(make_engine(), make_node("n0", labels={"disk": "hdd"}))
     world.add(make_task(node_selector=(("disk", "ssd"),)))
     assert world.placed() == {}
@@ -174,14 +174,14 @@ def test_a_waiting_pod_that_changes_is_judged_anew() -> None:
     assert world.placed() == {"a": "n0"}
 
 
-def test_a_cordoned_node_takes_no_more() -> None:
+def test_a_cordoned_node_gets_no_pods() -> None:
     world = small_world(make_engine(), nodes=2)
     world.put_node(make_node("n0", unschedulable=True))
     world.add(*numbered(4))
     assert set(world.placed().values()) == {"n1"}
 
 
-def test_a_node_that_shrinks_below_what_it_holds_takes_no_more() -> None:
+def test_a_node_that_shrinks_below_its_used_amounts_gets_no_pods() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=3))
     world.put_node(make_node("n0", cpu=2))
@@ -199,7 +199,7 @@ def test_nothing_is_decided_while_paused_and_nothing_is_forgotten() -> None:
     assert list(world.placed()) == ["t0", "t1"]
 
 
-def test_a_pod_that_ran_to_its_end_teaches_once() -> None:
+def test_a_completed_pod_is_one_sample() -> None:
     learn = ExactSpeeds({})
     world = small_world(make_engine(learn=learn))
     world.add(make_task("a", workload="w"))
@@ -217,7 +217,7 @@ def test_a_pod_that_ran_to_its_end_teaches_once() -> None:
         {"phase": "Succeeded", "started": 12.0, "finished": 5.0},
     ],
 )
-def test_what_failed_or_has_no_times_teaches_nothing(end: dict[str, object]) -> None:
+def test_a_pod_that_failed_or_has_no_valid_times_is_no_sample(end: dict[str, object]) -> None:
     learn = ExactSpeeds({})
     world = small_world(make_engine(learn=learn))
     world.add(make_task("a"))
@@ -225,14 +225,14 @@ def test_what_failed_or_has_no_times_teaches_nothing(end: dict[str, object]) -> 
     assert learn.seen == []
 
 
-def test_a_cluster_that_grows_past_its_arrays_goes_on() -> None:
+def test_the_arrays_grow_with_the_cluster() -> None:
     world = small_world(make_engine(LeastAllocated()), nodes=1, cpu=1)
     world.step(*(NodeSeen(make_node(f"m{at}", cpu=1)) for at in range(200)))
     world.add(*numbered(250))
     assert len(set(world.placed().values())) == 201
 
 
-def test_a_resource_never_heard_of_opens_a_column() -> None:
+def test_an_unknown_resource_gets_a_column() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a"), make_task("g", gpus=1))
     world.put_node(make_node("g0", cpu=4, gpus=1))

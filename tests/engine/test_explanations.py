@@ -1,4 +1,4 @@
-"""Every pod that waits is told why: in time, in true words, and not twice the same."""
+"""Every pod that waits gets a report of why: in time, with a correct message, and no message twice."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from worlds import World, numbered, small_world
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
 
 
-def test_a_pod_that_fits_no_node_however_empty_is_told_at_once() -> None:
+def test_a_pod_that_no_empty_node_could_run_is_reported_at_once() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5))
-    assert world.words("a") == [("Unschedulable", FULL)]
+    assert world.messages("a") == [("Unschedulable", FULL)]
     assert world.now == 0
 
 
-def test_so_is_everybody_else_of_its_kind() -> None:
+def test_all_pods_of_a_class_that_is_never_feasible_are_reported_at_once() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5), make_task("b", cpu=5))
     world.add(make_task("c", cpu=5))
-    assert [world.words(name) for name in "abc"] == [[("Unschedulable", FULL)]] * 3
+    assert [world.messages(name) for name in "abc"] == [[("Unschedulable", FULL)]] * 3
 
 
-def test_a_pod_that_waits_for_room_is_told_after_a_grace() -> None:
+def test_a_pod_that_waits_for_room_is_reported_after_the_grace_period() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
     assert world.reports == []
-    assert world.wake() == 1.0
-    assert world.words("t1") == [("Unschedulable", FULL)]
+    assert world.advance_to_next_step() == 1.0
+    assert world.messages("t1") == [("Unschedulable", FULL)]
 
 
-def test_a_pod_that_finds_room_within_the_grace_is_told_nothing() -> None:
+def test_a_pod_placed_within_the_grace_period_is_not_reported() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
     world.sleep(0.9)
@@ -44,75 +44,75 @@ def test_a_pod_that_finds_room_within_the_grace_is_told_nothing() -> None:
     assert world.reports == []
 
 
-def test_words_that_stand_are_not_said_again() -> None:
+def test_an_unchanged_message_is_not_reported_again() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
     world.sleep(3600)
-    assert len(world.words("t1")) == 1
+    assert len(world.messages("t1")) == 1
 
 
-def test_words_that_stand_on_the_pod_from_an_earlier_life_are_not_said_again() -> None:
+def test_a_message_already_on_the_pod_is_not_reported_again_after_a_restart() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5, reported=FULL))
     world.sleep(60)
     assert world.reports == []
 
 
-def test_new_words_come_when_they_differ_ten_seconds_later_at_the_soonest() -> None:
+def test_a_changed_message_is_reported_ten_seconds_after_the_last_one() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5))
     world.sleep(2)
     world.put_node(make_node("m", unschedulable=True))
     world.sleep(7.9)
-    assert len(world.words("a")) == 1
+    assert len(world.messages("a")) == 1
     world.sleep(0.2)
-    assert world.words("a")[1][1] == (
+    assert world.messages("a")[1][1] == (
         "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
     )
 
 
-def test_without_nodes_the_words_are_kube_schedulers() -> None:
+def test_without_nodes_the_message_is_that_of_kube_scheduler() -> None:
     world = World(make_engine())
     world.add(make_task())
-    assert world.words("a") == [("Unschedulable", "no nodes available to schedule pods")]
+    assert world.messages("a") == [("Unschedulable", "no nodes available to schedule pods")]
 
 
-def test_a_pod_that_asks_for_what_is_not_built_is_told_which_feature() -> None:
+def test_the_report_names_an_unsupported_feature() -> None:
     world = small_world(make_engine())
     world.add(make_task(unsupported=("inter-pod affinity",)))
-    assert "asks for inter-pod affinity" in world.words("a")[0][1]
+    assert "asks for inter-pod affinity" in world.messages("a")[0][1]
 
 
-def test_a_gated_pod_is_told_nothing() -> None:
+def test_a_gated_pod_is_not_reported() -> None:
     world = small_world(make_engine())
     world.add(make_task(cpu=99, gates=("x",)))
     world.sleep(60)
     assert world.reports == []
 
 
-def test_a_pod_in_a_line_is_told_which_and_how_many_stand_before_it() -> None:
+def test_a_pod_in_a_node_queue_is_reported_with_the_number_of_pods_ahead() -> None:
     world = small_world(make_engine(Uniform("lines")), cpu=1)
     world.add(*numbered(3))
     world.sleep(1)
-    assert world.words("t2") == [("WaitingForNode", "in the queue of node n0, 1 pods ahead")]
+    assert world.messages("t2") == [("WaitingForNode", "in the queue of node n0, 1 pods ahead")]
 
 
-def test_a_pod_in_a_line_is_told_anew_when_it_has_moved_up() -> None:
+def test_a_pod_in_a_node_queue_is_reported_again_after_it_has_moved_up() -> None:
     world = small_world(make_engine(Uniform("lines")), cpu=1)
     world.add(*numbered(3))
     world.sleep(1)
-    world.put(world.tasks["t2"])  # the watch shows what we have said on it
+    world.put(world.tasks["t2"])  # the watch shows the condition
     world.end("t0")
     world.sleep(20)
-    assert world.words("t2")[-1] == ("WaitingForNode", "in the queue of node n0, 0 pods ahead")
+    assert world.messages("t2")[-1] == ("WaitingForNode", "in the queue of node n0, 0 pods ahead")
 
 
-def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> None:
+def test_a_pod_deferred_for_a_fast_node_while_slow_ones_are_free_is_reported_so() -> None:
     learn = ExactSpeeds({"fast": 0.01, "slow": 0.0001}, otherwise=0.01)
     world = World(make_engine(learn=learn), make_node("fast", cpu=1), make_node("slow", cpu=1))
     world.add(*numbered(2))
     world.sleep(1)
-    assert world.words("t1") == [
+    assert world.messages("t1") == [
         (
             "WaitingForNode",
             "waiting for node fast: expected to end sooner there than on any of 1 nodes with room",
@@ -120,7 +120,7 @@ def test_a_pod_planned_on_a_fast_node_while_slow_ones_are_free_is_told_so() -> N
     ]
 
 
-def test_a_pod_told_once_a_quarter_of_an_hour_for_a_month_is_still_told() -> None:
+def test_a_pod_that_has_been_reported_three_thousand_times_is_still_reported() -> None:
     reports, now = ReportSchedule(), 0.0
     for _ in range(3000):
         reports.add("a", now, at_once=False)
@@ -129,10 +129,10 @@ def test_a_pod_told_once_a_quarter_of_an_hour_for_a_month_is_still_told() -> Non
         assert due - now <= 300
         now = due
         assert reports.take_due(now) == ["a"]
-        reports.record("a", "words", "", now)
+        reports.record("a", "message", "", now)
 
 
-def test_backing_off_for_ever_stays_at_ten_seconds() -> None:
+def test_back_off_stays_at_ten_seconds_after_thousands_of_failures() -> None:
     backoff, now = Backoff(), 0.0
     for _ in range(3000):
         backoff.add(make_task(), now)

@@ -1,4 +1,4 @@
-"""Whose turn it is: priority, then age; profiles side by side."""
+"""Which task is next: by priority, then by age; several profiles in one process."""
 
 from __future__ import annotations
 
@@ -11,62 +11,62 @@ from eclectus.policies.place.allocation import LeastAllocated, MostAllocated
 from worlds import World, small_world
 
 
-def order_of(world: World) -> list[str]:
+def bind_order(world: World) -> list[str]:
     return [bind.name for bind in world.binds]
 
 
-def test_higher_priority_goes_first_whatever_its_age_or_class() -> None:
+def test_higher_priority_is_placed_first_whatever_its_age_or_class() -> None:
     world = small_world(make_engine(), cpu=9)
     world.add(
         make_task("old", created=1, cpu=1),
         make_task("high", created=3, priority=5, cpu=2),
         make_task("other", created=2, priority=5, cpu=3),
     )
-    assert order_of(world) == ["other", "high", "old"]
+    assert bind_order(world) == ["other", "high", "old"]
 
 
-def test_the_older_pod_goes_first_even_if_it_is_seen_later() -> None:
+def test_the_older_pod_is_placed_first_even_if_it_is_seen_later() -> None:
     world = small_world(make_engine(), cpu=9)
     world.step(Paused())
     world.add(make_task("young", created=2))
     world.add(make_task("old", created=1))
     world.step(Resumed())
-    assert order_of(world) == ["old", "young"]
+    assert bind_order(world) == ["old", "young"]
 
 
-def test_a_pod_whose_priority_rises_while_it_waits_overtakes() -> None:
+def test_a_pod_whose_priority_rises_while_it_waits_is_placed_first() -> None:
     world = small_world(make_engine(), cpu=1)
-    world.add(make_task("resident"), make_task("old", created=1), make_task("young", created=2))
+    world.add(make_task("placed"), make_task("old", created=1), make_task("young", created=2))
     world.put(make_task("young", created=2, priority=1))
-    world.end("resident")
+    world.end("placed")
     assert world.placed() == {"young": "n0"}
 
 
-def test_a_refused_pod_keeps_its_rank() -> None:
+def test_a_pod_whose_bind_was_refused_keeps_its_rank() -> None:
     world = small_world(make_engine(), cpu=1)
     world.refuse = lambda bind: "conflict" if len(world.binds) == 1 else ""
-    world.add(make_task("resident", created=0))
+    world.add(make_task("placed", created=0))
     world.add(make_task("old", created=1))
     assert world.placed() == {"old": "n0"}
     world.add(make_task("young", created=2))
     world.sleep(2)
     world.end("old")
-    assert world.placed() == {"resident": "n0"}
+    assert world.placed() == {"placed": "n0"}
 
 
-def test_a_large_pod_does_not_hold_up_small_ones_of_another_class() -> None:
+def test_an_unschedulable_pod_does_not_block_pods_of_another_class() -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(make_task("large", cpu=3, created=0), make_task("small", cpu=1, created=1))
     assert world.placed() == {"small": "n0"}
 
 
-def test_workloads_of_equal_needs_share_the_room_by_age() -> None:
+def test_workloads_with_equal_requests_are_placed_by_age() -> None:
     world = small_world(make_engine(), cpu=3)
     world.add(*(make_task(f"t{at}", created=at, workload="ab"[at % 2]) for at in range(6)))
-    assert order_of(world) == ["t0", "t1", "t2"]
+    assert bind_order(world) == ["t0", "t1", "t2"]
 
 
-def test_profiles_answer_for_their_own_pods_on_the_same_nodes() -> None:
+def test_each_profile_places_its_own_pods_on_the_same_nodes() -> None:
     profiles = [make_profile(LeastAllocated(), "spread"), make_profile(MostAllocated(), "pack")]
     world = World(Engine(profiles, Unlearned()), make_node("n0"), make_node("n1"))
     world.add(make_task("a", profile="spread"))
@@ -76,11 +76,11 @@ def test_profiles_answer_for_their_own_pods_on_the_same_nodes() -> None:
     assert {bind.name: bind.profile for bind in world.binds} == {"a": "spread", "b": "spread", "c": "pack"}
 
 
-def test_the_profile_with_the_first_pod_begins() -> None:
+def test_the_profile_with_the_oldest_pod_is_asked_first() -> None:
     profiles = [make_profile(name="one"), make_profile(name="two")]
     world = World(Engine(profiles, Unlearned()), make_node("n0", cpu=1))
     world.add(make_task("late", profile="one", created=2), make_task("early", profile="two", created=1))
-    assert order_of(world) == ["early"]
+    assert bind_order(world) == ["early"]
 
 
 def test_one_learner_serves_all_profiles() -> None:
@@ -92,16 +92,16 @@ def test_one_learner_serves_all_profiles() -> None:
     assert set(world.placed().values()) == {"n1"}
 
 
-def test_groups_of_an_order_never_share_a_lane() -> None:
+def test_groups_of_an_order_never_share_a_class_queue() -> None:
     class ByJob(FifoOrder):
         def group(self, task):  # type: ignore[no-untyped-def]
             return task.job
 
-        def queues_in_order(self, view, lanes):  # type: ignore[no-untyped-def]
-            for lane in sorted(lanes, key=lambda lane: lane.group):
-                while lane.head is not None:
-                    yield lane
+        def queues_in_order(self, view, queues):  # type: ignore[no-untyped-def]
+            for queue in sorted(queues, key=lambda queue: queue.group):
+                while queue.head is not None:
+                    yield queue
 
     world = small_world(make_engine(order=ByJob()), cpu=9)
     world.add(*(make_task(f"t{at}", created=at, job="ab"[at % 2]) for at in range(4)))
-    assert order_of(world) == ["t0", "t2", "t1", "t3"]
+    assert bind_order(world) == ["t0", "t2", "t1", "t3"]

@@ -1,4 +1,4 @@
-"""A probe that holds no room counts as gone once a real pod has taken the room that it stands for."""
+"""A probe with zero requests counts as gone once real pods use the room of its notional requests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from worlds import World
 
-ROOM = (("cpu", 1000), ("memory", 2**20))
+NOTIONAL = (("cpu", 1000), ("memory", 2**20))
 
 
-class Diary(ExactSpeeds):
-    """Writes down what it learns, and who runs."""
+class RecordingLearner(ExactSpeeds):
+    """Records samples and running tasks."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -30,77 +30,77 @@ class Diary(ExactSpeeds):
 
 
 @pytest.fixture
-def diary() -> Diary:
-    return Diary()
+def learner() -> RecordingLearner:
+    return RecordingLearner()
 
 
 @pytest.fixture
-def world(diary: Diary) -> World:
-    """Two nodes of two cores."""
-    return World(make_engine(learn=diary), make_node("n0", cpu=2), make_node("n1", cpu=2))
+def world(learner: RecordingLearner) -> World:
+    """Two nodes with two cores each."""
+    return World(make_engine(learn=learner), make_node("n0", cpu=2), make_node("n1", cpu=2))
 
 
 def on(name: str, cpu: float = 0, node: str = "n0", **fields: Any) -> Task:
     return replace(make_task(name, cpu=cpu), node=node, phase="Running", started=0.0, **fields)
 
 
-PROBE = on("probe", notional_requests=ROOM)
-DONE = replace(PROBE, phase="Succeeded", finished=5.0)
+PROBE = on("probe", notional_requests=NOTIONAL)
+COMPLETED = replace(PROBE, phase="Succeeded", finished=5.0)
 
 
-def test_a_probe_that_keeps_its_room_teaches(world: World, diary: Diary) -> None:
+def test_a_probe_that_keeps_its_room_is_a_sample(world: World, learner: RecordingLearner) -> None:
     world.step(TaskSeen(PROBE), TaskSeen(on("beside", 1)), TaskSeen(on("there", 2, "n1")))
-    assert "uid-probe" in diary.running
-    world.step(TaskSeen(DONE))
-    assert [sample.seconds for sample in diary.seen] == [5.0]
-    assert "uid-probe" not in diary.running
+    assert "uid-probe" in learner.running
+    world.step(TaskSeen(COMPLETED))
+    assert [sample.seconds for sample in learner.seen] == [5.0]
+    assert "uid-probe" not in learner.running
 
 
-def test_one_that_has_lost_it_teaches_nothing_and_runs_no_more(world: World, diary: Diary) -> None:
+def test_a_probe_that_lost_its_room_is_no_sample(world: World, learner: RecordingLearner) -> None:
     world.step(TaskSeen(PROBE))
     world.step(TaskSeen(on("real", 1.01)))
-    assert diary.running == {"uid-real"}
-    world.step(TaskSeen(PROBE), TaskSeen(DONE))
-    assert (diary.seen, diary.running) == ([], {"uid-real"})
+    assert learner.running == {"uid-real"}
+    world.step(TaskSeen(PROBE), TaskSeen(COMPLETED))
+    assert (learner.seen, learner.running) == ([], {"uid-real"})
 
 
-def test_what_is_lost_stays_lost(world: World, diary: Diary) -> None:
+def test_a_probe_that_lost_its_room_stays_invalid(world: World, learner: RecordingLearner) -> None:
     world.step(TaskSeen(PROBE))
     world.step(TaskSeen(on("real", 2)))
     world.step(TaskGone("uid-real"))
-    world.step(TaskSeen(PROBE), TaskSeen(DONE))
-    assert diary.seen == []
+    world.step(TaskSeen(PROBE), TaskSeen(COMPLETED))
+    assert learner.seen == []
 
 
-def test_where_there_was_no_room_from_the_first_it_teaches_nothing(world: World, diary: Diary) -> None:
+def test_a_probe_that_never_had_its_room_is_no_sample(world: World, learner: RecordingLearner) -> None:
     world.step(TaskSeen(on("real", 1.5)))
     world.step(TaskSeen(PROBE))
-    world.step(TaskSeen(DONE))
-    assert (diary.seen, diary.running) == ([], {"uid-real"})
+    world.step(TaskSeen(COMPLETED))
+    assert (learner.seen, learner.running) == ([], {"uid-real"})
 
 
-def test_the_next_one_is_another_matter(world: World, diary: Diary) -> None:
+def test_the_next_probe_of_the_node_is_a_sample(world: World, learner: RecordingLearner) -> None:
     world.step(TaskSeen(PROBE))
     world.step(TaskSeen(on("real", 2)))
-    world.step(TaskSeen(DONE), TaskGone("uid-real"))
-    again = on("again", notional_requests=ROOM)
+    world.step(TaskSeen(COMPLETED), TaskGone("uid-real"))
+    again = on("again", notional_requests=NOTIONAL)
     world.step(TaskSeen(again))
     world.step(TaskSeen(replace(again, phase="Succeeded", finished=3.0)))
-    assert [sample.seconds for sample in diary.seen] == [3.0]
+    assert [sample.seconds for sample in learner.seen] == [3.0]
 
 
-def test_a_probe_that_stands_for_nothing_holds_its_room(world: World, diary: Diary) -> None:
+def test_a_probe_without_notional_requests_is_a_sample(world: World, learner: RecordingLearner) -> None:
     holding = on("probe", 1)
     world.step(TaskSeen(holding))
     world.step(TaskSeen(on("real", 2)))
     world.step(TaskSeen(replace(holding, phase="Succeeded", finished=5.0)))
-    assert len(diary.seen) == 1
+    assert len(learner.seen) == 1
 
 
-def test_a_node_that_goes_and_comes_back_is_no_trouble(world: World, diary: Diary) -> None:
+def test_a_node_deleted_and_created_again_is_no_error(world: World, learner: RecordingLearner) -> None:
     world.step(TaskSeen(PROBE))
     world.step(NodeGone("n0"))
     world.step(TaskSeen(on("real", 2)))
     world.step(NodeSeen(make_node("n0", cpu=2)))
-    world.step(TaskSeen(PROBE), TaskSeen(DONE))
-    assert diary.seen == []
+    world.step(TaskSeen(PROBE), TaskSeen(COMPLETED))
+    assert learner.seen == []

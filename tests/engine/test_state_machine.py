@@ -1,7 +1,7 @@
-"""Whatever happens in whatever order: no pod bound twice, none lost, no node over-filled, no drift.
+"""Invariants under random events: no pod bound twice or lost, no node overcommitted, correct arrays.
 
-Hypothesis drives an engine against a model of the API server (tests/support/model_server.py), with
-late, repeated and batched events, lost and refused binds, foreign pods, crashes and lost watches.
+Hypothesis drives an engine against a model of the API server (tests/support/model_server.py), with late,
+repeated and batched events, lost and refused binds, foreign pods, crashes and lost watches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from eclectus.policies.rosella import Rosella, RosellaLearn
 from judge import refusal
 from model_server import ModelServer
 
-KINDS = st.sampled_from(
+POD_FIELDS = st.sampled_from(
     [
         {"cpu": 1},
         {"cpu": 1},
@@ -49,7 +49,7 @@ KINDS = st.sampled_from(
         {"cpu": 9},
     ]
 )
-SHAPES = st.fixed_dictionaries(
+NODE_FIELDS = st.fixed_dictionaries(
     {
         "cpu": st.sampled_from([1, 2, 4]),
         "pods": st.sampled_from([2, 10]),
@@ -62,82 +62,82 @@ SHAPES = st.fixed_dictionaries(
 PICK = st.integers(0, 1000)
 
 
-class Life(RuleBasedStateMachine):
-    """One engine, one server, and everything between them."""
+class EngineMachine(RuleBasedStateMachine):
+    """One engine, one server, and the watches and answers between them."""
 
     policy: Callable[[], PlacePolicy] = Rosella
     learn: Callable[[], Learn] = RosellaLearn
-    central = True  # a waiting pod takes any node with room, sooner or later
+    central = True  # whether a waiting pod takes any node with room in the end
 
     @initialize()
-    def begin(self) -> None:
+    def initialise(self) -> None:
         self.server, self.now, self.serial, self.paused = ModelServer(), 0.0, 0, False
         self.server.put_node(make_node("first", cpu=2))
         self.start()
 
     # -- the cluster -----------------------------------------------------------------------------
 
-    @rule(kind=KINDS, priority=st.sampled_from([0, 0, 1]), gated=st.booleans())
-    def create(self, kind: dict[str, object], priority: int, gated: bool) -> None:
+    @rule(fields=POD_FIELDS, priority=st.sampled_from([0, 0, 1]), gated=st.booleans())
+    def create(self, fields: dict[str, object], priority: int, gated: bool) -> None:
         self.serial += 1
         gates = ("gate",) if gated and priority else ()
         name = f"t{self.serial}"
-        self.server.put_task(make_task(name, created=self.now, priority=priority, gates=gates, **kind))
+        self.server.put_task(make_task(name, created=self.now, priority=priority, gates=gates, **fields))
 
-    @rule(kind=KINDS, count=st.integers(2, 6))
-    def create_many(self, kind: dict[str, object], count: int) -> None:
+    @rule(fields=POD_FIELDS, count=st.integers(2, 6))
+    def create_many(self, fields: dict[str, object], count: int) -> None:
         for _ in range(count):
-            self.create(kind, 0, False)
+            self.create(fields, 0, False)
 
     @rule(pick=PICK)
     def delete(self, pick: int) -> None:
-        if uid := self._some(self.server.tasks, pick):
+        if uid := self._pick(self.server.tasks, pick):
             self.server.drop_task(uid)
 
     @rule(pick=PICK, change=st.sampled_from(["priority", "gates", "deleting", "tolerations", "held"]))
     def update(self, pick: int, change: str) -> None:
-        if uid := self._some(self.server.tasks, pick):
+        if uid := self._pick(self.server.tasks, pick):
             self.server.put_task(self._changed(self.server.tasks[uid], change))
 
     @rule(pick=PICK, seconds=st.sampled_from([1.0, 5.0, 40.0]))
     def end(self, pick: int, seconds: float) -> None:
         running = [uid for uid, task in self.server.tasks.items() if task.node and not task.spec.long_running]
-        if uid := self._some(running, pick):
+        if uid := self._pick(running, pick):
             self.server.end_task(uid, self.now, seconds)
 
-    @rule(shape=SHAPES)
-    def add_node(self, shape: dict[str, object]) -> None:
+    @rule(fields=NODE_FIELDS)
+    def add_node(self, fields: dict[str, object]) -> None:
         if len(self.server.nodes) < 6:
             self.serial += 1
-            self.server.put_node(make_node(f"n{self.serial}", **shape))
+            self.server.put_node(make_node(f"n{self.serial}", **fields))
 
-    @rule(pick=PICK, shape=SHAPES)
-    def alter_node(self, pick: int, shape: dict[str, object]) -> None:
-        if name := self._some(self.server.nodes, pick):
-            self.server.put_node(make_node(name, **shape))
+    @rule(pick=PICK, fields=NODE_FIELDS)
+    def update_node(self, pick: int, fields: dict[str, object]) -> None:
+        if name := self._pick(self.server.nodes, pick):
+            self.server.put_node(make_node(name, **fields))
 
     @rule(pick=PICK)
     def drop_node(self, pick: int) -> None:
-        if name := self._some(self.server.nodes, pick):
+        if name := self._pick(self.server.nodes, pick):
             self.server.drop_node(name)
 
     @rule(pick=PICK)
-    def bring_node_back(self, pick: int) -> None:
-        if name := self._some(self.server.nodes, pick):
+    def recreate_node(self, pick: int) -> None:
+        if name := self._pick(self.server.nodes, pick):
             node = self.server.nodes[name]
             self.server.drop_node(name)
             self.server.put_node(node)
 
-    @rule(pick=PICK, kind=KINDS, promised=st.booleans())
-    def foreign(self, pick: int, kind: dict[str, object], promised: bool) -> None:
-        """Another scheduler takes room that it sees, whatever we have asked for meanwhile."""
-        name = self._some(self.server.nodes, pick)
+    @rule(pick=PICK, fields=POD_FIELDS, nominated=st.booleans())
+    def create_foreign(self, pick: int, fields: dict[str, object], nominated: bool) -> None:
+        """Another scheduler takes room that it sees free, though binds of ours may be in flight."""
+        name = self._pick(self.server.nodes, pick)
         self.serial += 1
-        task = make_task(f"f{self.serial}", profile="other", **kind)
+        task = make_task(f"f{self.serial}", profile="other", **fields)
         if name and not refusal(task, self.server.nodes[name], self.server.on(name)):
-            self.server.put_task(replace(task, nominated=name) if promised else replace(task, node=name))
+            self.server.put_task(replace(task, nominated=name) if nominated else replace(task, node=name))
 
-    # -- between -----------------------------------------------------------------------------------
+    # -- delivery ----------------------------------------------------------------------------------
 
     @rule(nodes=st.integers(0, 9), tasks=st.integers(0, 9), after=st.sampled_from([0.0, 0.1, 1.0, 30.0]))
     def deliver(self, nodes: int, tasks: int, after: float) -> None:
@@ -148,35 +148,35 @@ class Life(RuleBasedStateMachine):
         self.step(self.server.deliver(999, 999))
 
     @rule(pick=PICK, how=st.sampled_from(["answer", "answer", "answer", "refuse", "lose", "lose late"]))
-    @precondition(lambda self: self.server.asked)
-    def settle_bind(self, pick: int, how: str) -> None:
-        at = pick % len(self.server.asked)
+    @precondition(lambda self: self.server.binds_in_flight)
+    def answer_bind(self, pick: int, how: str) -> None:
+        at = pick % len(self.server.binds_in_flight)
         if how.startswith("lose"):
             self.server.lose(at, before=how == "lose")
         else:
             self.step([self.server.answer(at) if how == "answer" else self.server.refuse(at)])
 
     @rule()
-    def look_for_lost(self) -> None:
-        self.step(list(self.server.settle()))
+    def resolve_lost_binds(self) -> None:
+        self.step(list(self.server.resolve_lost_binds()))
 
     @rule(pick=PICK)
-    def repeat(self, pick: int) -> None:
-        """The newest word on a pod once more; and, of one that is bound, an older one."""
+    def repeat_event(self, pick: int) -> None:
+        """The newest event of a pod again; for a bound pod also an older one."""
         known = self.server.delivered.tasks
-        if uid := self._some(known, pick):
+        if uid := self._pick(known, pick):
             self.step([TaskSeen(known[uid])])
             if known[uid].node:
                 self.engine_only([TaskSeen(replace(known[uid], node=""))])
 
     @rule(pick=PICK)
-    def come_late(self, pick: int) -> None:
-        """A word on a pod that the engine knows to be gone."""
+    def deliver_late_event(self, pick: int) -> None:
+        """An event of a pod that the engine knows to be gone."""
         if self.gone:
             self.engine_only([TaskSeen(self.gone[pick % len(self.gone)])])
 
     @rule()
-    def wake(self) -> None:
+    def step_when_due(self) -> None:
         at = self.engine.next_step_at()
         if at is not None:
             self.step([], max(0.0, at - self.now))
@@ -194,16 +194,16 @@ class Life(RuleBasedStateMachine):
 
     @rule(applied=st.booleans())
     def crash(self, applied: bool) -> None:
-        """The process dies; what it had asked for is done or not, and another begins from the store alone."""
-        while self.server.asked:
+        """The process dies; its binds have reached the store or not. A new one starts from the store."""
+        while self.server.binds_in_flight:
             self.server.lose(0, before=not applied)
-        self.server.lost = []
+        self.server.lost_binds = []
         self.start()
 
-    # -- promises ----------------------------------------------------------------------------------
+    # -- invariants --------------------------------------------------------------------------------
 
     @invariant()
-    def everybody_stands_in_one_queue(self) -> None:
+    def every_waiting_pod_is_in_one_queue(self) -> None:
         state, known = self.engine._state, self.server.delivered
         for task in known.waiting():
             places = [
@@ -211,35 +211,35 @@ class Life(RuleBasedStateMachine):
                 for each in (state.class_queues, state.node_queues, state.backoff, state._gated)
             ]
             assert sum(places) == 1, f"{task}: {places}"
-        standing = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state._gated)
-        assert standing == len(known.waiting())
+        queued = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state._gated)
+        assert queued == len(known.waiting())
         assert self.engine.queue_counts().counters.missed_activations == 0
 
     @invariant()
-    def the_picture_is_what_was_delivered(self) -> None:
+    def the_arrays_match_the_delivered_events(self) -> None:
         cluster, known = self.engine._state.cluster, self.server.delivered
         assert set(cluster.rows) == set(known.nodes)
         for name, node in known.nodes.items():
-            row, residents = cluster.rows[name], known.on(name)
-            lasting = [task for task in residents if task.spec.long_running]
+            row, placed = cluster.rows[name], known.on(name)
             _same(cluster, cluster.allocatable[row], [dict(node.allocatable)])
-            _same(cluster, cluster.used[row], [{"pods": 1, **dict(task.holding)} for task in residents])
-            _same(cluster, cluster.long_running[row], [{"pods": 1, **dict(task.holding)} for task in lasting])
-            scored = np.array([task.spec.score_requests for task in residents]).reshape(-1, 2).sum(axis=0)
+            _same(cluster, cluster.used[row], [_held(task) for task in placed])
+            services = [task for task in placed if task.spec.long_running]
+            _same(cluster, cluster.long_running[row], [_held(task) for task in services])
+            scored = np.array([task.spec.score_requests for task in placed]).reshape(-1, 2).sum(axis=0)
             assert tuple(cluster.scored[row]) == tuple(scored)
             assert bool(cluster.cordoned[row]) == node.unschedulable
         ports = sum(len(task.spec.host_ports) for name in known.nodes for task in known.on(name))
         assert sum(sum(rows.values()) for rows in cluster.port_rows.values()) == ports
 
     @invariant()
-    def meant_room_is_that_of_lines_and_plans(self) -> None:
+    def tentative_room_is_that_of_node_queues_and_deferrals(self) -> None:
         state = self.engine._state
-        meant = [*state.deferrals._rows.values()]
-        for row, line in state.node_queues.by_row.items():
-            assert all(claim.tasks and claim.rows.count(row) == line.count(claim) for claim in line)
-            meant += [(claim.head, row) for claim in line if claim.is_tentative]
+        tentative = [*state.deferrals._rows.values()]
+        for row, queue in state.node_queues.by_row.items():
+            assert all(each.tasks and each.rows.count(row) == queue.count(each) for each in queue)
+            tentative += [(each.head, row) for each in queue if each.is_tentative]
         expected = np.zeros_like(state.cluster.tentative)
-        for task, row in meant:
+        for task, row in tentative:
             expected[row] += state.cluster.task_vector(task.spec.requests)
         assert np.array_equal(state.cluster.tentative, expected)
 
@@ -248,43 +248,43 @@ class Life(RuleBasedStateMachine):
             return
         self.paused = False
         self.step([Resumed()])
-        self.quiet()
+        self.run_until_idle()
         for uid in [uid for uid, task in self.server.tasks.items() if task.nominated and not task.node]:
             self.server.drop_task(uid)
-        self.quiet()
-        for _ in range(len(self.server.tasks)):  # each round ends one of them
+        self.run_until_idle()
+        for _ in range(len(self.server.tasks)):  # each iteration ends one of them
             running = [
                 uid for uid, task in self.server.tasks.items() if task.node and not task.spec.long_running
             ]
             if not running:
                 break
             self.server.end_task(running[0], self.now, 5.0)
-            self.quiet()
-        self.nobody_is_lost(all_bound=True)
+            self.run_until_idle()
+        self.no_pod_is_lost(all_bound=True)
 
-    def quiet(self) -> None:
-        """Everything is delivered and answered, until the engine has nothing more to do for minutes."""
-        calm = 0
-        while calm < 12:
-            self.step([*self.server.settle(), *self.server.deliver(999, 999)])
-            while self.server.asked:
+    def run_until_idle(self) -> None:
+        """Deliver and answer everything, until the engine has had nothing to do for minutes."""
+        idle_steps = 0
+        while idle_steps < 12:
+            self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
+            while self.server.binds_in_flight:
                 self.step([self.server.answer(0)])
-            calm = 0 if self.server.task_watch or self.server.node_watch else calm + 1
-            if calm:
+            idle_steps = 0 if self.server.task_watch or self.server.node_watch else idle_steps + 1
+            if idle_steps:
                 at = self.engine.next_step_at()
                 self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 0.0)
-        self.nobody_is_lost(all_bound=self.central)
+        self.no_pod_is_lost(all_bound=self.central)
 
-    def nobody_is_lost(self, all_bound: bool) -> None:
+    def no_pod_is_lost(self, all_bound: bool) -> None:
         server = self.server
         for task in server.delivered.waiting():
             if task.gates:
                 continue
-            assert task.reported, f"{task} waits and was told nothing"
+            assert task.reported, f"{task} waits and has no report"
             refusals = [refusal(task, node, server.delivered.on(name)) for name, node in server.nodes.items()]
             assert not all_bound or all(refusals), f"{task} could run: {refusals}"
 
-    # -- within --------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------
 
     def start(self) -> None:
         self.engine: Engine = make_engine(self.policy(), self.learn(), seed=7)
@@ -298,15 +298,15 @@ class Life(RuleBasedStateMachine):
         known = self.server.delivered
         for event in events:
             before = dict(known.tasks)
-            known.take(event)
+            known.apply(event)
             self.gone += [before[uid] for uid in before.keys() - known.tasks.keys()]
         self.engine_only(events)
 
     def engine_only(self, events: list[Event]) -> None:
-        self.server.take(self.engine.step(events, self.now))
+        self.server.accept(self.engine.step(events, self.now))
 
-    def _some(self, things: object, pick: int) -> str:
-        names = list(things)  # type: ignore[call-overload]
+    def _pick(self, named: object, pick: int) -> str:
+        names = list(named)  # type: ignore[call-overload]
         return names[pick % len(names)] if names else ""
 
     def _changed(self, task: Task, change: str) -> Task:
@@ -324,6 +324,10 @@ class Life(RuleBasedStateMachine):
         return task
 
 
+def _held(task: Task) -> dict[str, int]:
+    return {"pods": 1, **dict(task.holding)}
+
+
 def _same(cluster: object, row: object, parts: list[dict[str, int]]) -> None:
     total = {name: sum(part.get(name, 0) for part in parts) for name in cluster.columns}  # type: ignore[attr-defined]
     counted = {name: row[column] for name, column in cluster.columns.items()}  # type: ignore[attr-defined,index]
@@ -331,20 +335,20 @@ def _same(cluster: object, row: object, parts: list[dict[str, int]]) -> None:
 
 
 UNEQUAL = {f"n{serial}": 1.0 if serial % 2 else 0.125 for serial in range(1000)}  # rates, tasks a second
-KNOWN = partial(ExactSpeeds, UNEQUAL, otherwise=0.125)
+EXACT = partial(ExactSpeeds, UNEQUAL, otherwise=0.125)
 LEARNED = partial(RosellaLearn, window=8)
 WAYS = {
-    "replan": (Rosella, KNOWN, True),
+    "replan": (Rosella, EXACT, True),
     "replan-learned": (Rosella, LEARNED, True),
-    "replan-selfish": (partial(Rosella, theta=1), KNOWN, True),
+    "replan-selfish": (partial(Rosella, theta=1), EXACT, True),
     "sampled-lines": (partial(Rosella, view="sample"), LEARNED, False),
-    "committed-lines": (partial(Rosella, replan=False, compare="sed"), KNOWN, False),
+    "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, False),
     "least-allocated": (LeastAllocated, LEARNED, True),
     "two-choices": (PowerOfTwo, LEARNED, True),
 }
 
 
-def live(way: str, examples: int, steps: int, derandomize: bool) -> None:
+def run_machine(way: str, examples: int, steps: int, derandomize: bool) -> None:
     policy, learn, central = WAYS[way]
     ways = {"policy": staticmethod(policy), "learn": staticmethod(learn), "central": central}
     how = settings(
@@ -355,15 +359,15 @@ def live(way: str, examples: int, steps: int, derandomize: bool) -> None:
         derandomize=derandomize,
         print_blob=False,
     )
-    run_state_machine_as_test(type(f"Life_{way}", (Life,), ways), settings=how)
+    run_state_machine_as_test(type(f"EngineMachine_{way}", (EngineMachine,), ways), settings=how)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_promises_hold_whatever_happens(way: str) -> None:
-    live(way, examples=60, steps=40, derandomize=True)
+def test_invariants_hold(way: str) -> None:
+    run_machine(way, examples=60, steps=40, derandomize=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_promises_hold_in_many_more_lives(way: str) -> None:
-    live(way, examples=300, steps=60, derandomize=False)
+def test_invariants_hold_in_many_more_runs(way: str) -> None:
+    run_machine(way, examples=300, steps=60, derandomize=False)

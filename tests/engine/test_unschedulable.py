@@ -1,4 +1,4 @@
-"""Lanes that found nothing sleep until a node opens for their class, and not a step longer."""
+"""Unschedulable class queues are not asked about until a node fits their class, and then at once."""
 
 from __future__ import annotations
 
@@ -14,37 +14,37 @@ from worlds import World, numbered, small_world
 
 
 class Counting(LeastAllocated):
-    """Counts the tasks it is asked about."""
+    """Counts the tasks that it is offered."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.offered = 0
 
-    def place(self, view: View, turns):  # type: ignore[no-untyped-def]
+    def place(self, view: View, pending):  # type: ignore[no-untyped-def]
         def counted():  # type: ignore[no-untyped-def]
-            for task in turns:
-                self.asked += 1
+            for task in pending:
+                self.offered += 1
                 yield task
 
         return super().place(view, counted())
 
 
-@pytest.mark.parametrize(("cpu", "answers"), [(1, 2), (99, 1)], ids=["full", "hopeless"])
-def test_a_parked_lane_is_not_asked_about_again(cpu: int, answers: int) -> None:
+@pytest.mark.parametrize(("cpu", "answers"), [(1, 2), (99, 1)], ids=["full", "never feasible"])
+def test_an_unschedulable_queue_is_not_offered_again(cpu: int, answers: int) -> None:
     policy = Counting()
     world = small_world(make_engine(policy), cpu=1)
     world.add(*numbered(100, cpu=cpu))
-    asked = policy.asked
-    assert asked == answers
+    offered = policy.offered
+    assert offered == answers
     world.add(*numbered(100, "later", cpu=cpu))
     world.step(TaskSeen(make_task("f", profile="other", node="nowhere")))
-    assert policy.asked == asked
+    assert policy.offered == offered
 
 
 @pytest.mark.parametrize(
-    "opening",
+    "change",
     ["end", "delete", "node", "uncordon", "untaint", "grow", "label"],
 )
-def test_a_parked_lane_wakes_in_the_step_that_opens_a_node(opening: str) -> None:
+def test_an_unschedulable_queue_is_activated_in_the_step_in_which_a_node_fits(change: str) -> None:
     labels = {"disk": "ssd"}
     world = World(
         make_engine(),
@@ -54,15 +54,15 @@ def test_a_parked_lane_wakes_in_the_step_that_opens_a_node(opening: str) -> None
         make_node("small", cpu=0.5, labels=labels),
         make_node("hdd", cpu=1, labels={"disk": "hdd"}),
     )
-    ask = (("disk", "ssd"),)
-    world.add(make_task("resident", node_selector=ask))
-    world.add(make_task("a", node_selector=ask))
+    selector = (("disk", "ssd"),)
+    world.add(make_task("placed", node_selector=selector))
+    world.add(make_task("a", node_selector=selector))
     assert world.node_of("a") == ""
-    match opening:
+    match change:
         case "end":
-            world.end("resident")
+            world.end("placed")
         case "delete":
-            world.delete("resident")
+            world.delete("placed")
         case "node":
             world.put_node(make_node("new", cpu=1, labels=labels))
         case "uncordon":
@@ -76,15 +76,15 @@ def test_a_parked_lane_wakes_in_the_step_that_opens_a_node(opening: str) -> None
     assert world.node_of("a") != ""
 
 
-def test_a_hopeless_lane_is_looked_at_again_once_a_node_could_ever_run_it() -> None:
+def test_a_never_feasible_queue_is_activated_when_a_node_becomes_feasible() -> None:
     world = small_world(make_engine(), cpu=4)
-    world.add(make_task("resident", cpu=8), make_task("a", cpu=8))
+    world.add(make_task("placed", cpu=8), make_task("a", cpu=8))
     world.put_node(make_node("large", cpu=8))
     assert sorted(world.placed().values()) == ["large"]
     assert world.engine.queue_counts().unschedulable == 1
 
 
-def test_a_long_wait_is_no_missed_wake() -> None:
+def test_a_long_wait_is_no_missed_activation() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(3))
     world.sleep(3600)
@@ -94,7 +94,7 @@ def test_a_long_wait_is_no_missed_wake() -> None:
     assert world.node_of("t1") == "n0"
 
 
-def test_a_node_that_opens_in_the_very_step_of_the_flush_is_no_missed_wake() -> None:
+def test_a_node_that_fits_in_the_step_of_the_flush_is_no_missed_activation() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
     world.sleep(299.9)
@@ -104,10 +104,10 @@ def test_a_node_that_opens_in_the_very_step_of_the_flush_is_no_missed_wake() -> 
     assert world.engine.queue_counts().counters.missed_activations == 0
 
 
-def test_a_wake_that_was_missed_is_found_by_the_flush_healed_and_counted() -> None:
+def test_a_missed_activation_is_repaired_by_the_flush_and_counted() -> None:
     world = small_world(make_engine(), cpu=1)
     world.add(*numbered(2))
-    blind(world.engine)
+    stop_refreshing(world.engine)
     world.end("t0")
     assert world.node_of("t1") == ""
     world.sleep(700)
@@ -115,18 +115,18 @@ def test_a_wake_that_was_missed_is_found_by_the_flush_healed_and_counted() -> No
     assert world.engine.queue_counts().counters.missed_activations == 1
 
 
-def blind(engine: Engine) -> None:
-    """Plant the defect the flush is for: a class that has stopped looking at the cluster."""
+def stop_refreshing(engine: Engine) -> None:
+    """Simulate the defect that the flush detects: a class that does not follow the cluster any more."""
     classes = engine._state.view.classes
     for task_class in classes._classes.values():
         task_class.refresh = lambda: None  # type: ignore[method-assign]
 
 
-def test_the_census_adds_up_whatever_the_pods_wait_for() -> None:
+def test_queue_counts_add_up_to_the_number_of_pods() -> None:
     world = small_world(make_engine(), cpu=2)
     world.refuse = lambda bind: "conflict" if bind.name == "t0" else ""
     world.add(*numbered(5), make_task("gated", gates=("x",)), make_task("huge", cpu=99))
-    census = world.engine.queue_counts()
-    waiting = census.active + census.backoff + census.unschedulable + census.gated + census.node_queues
-    assert waiting + census.binding + len(world.placed()) == len(world.tasks)
-    assert (census.backoff, census.gated, census.nodes) == (1, 1, 1)
+    counts = world.engine.queue_counts()
+    waiting = counts.active + counts.backoff + counts.unschedulable + counts.gated + counts.node_queues
+    assert waiting + counts.binding + len(world.placed()) == len(world.tasks)
+    assert (counts.backoff, counts.gated, counts.nodes) == (1, 1, 1)

@@ -1,4 +1,4 @@
-"""The best node found without looking at all of them is the best of all of them."""
+"""The ranking finds the best of all nodes from the rows that changed."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ CHANGES = st.lists(
 
 @given(CHANGES)
 @settings(deadline=None, max_examples=80)
-def test_the_ranking_agrees_with_a_look_at_every_node(changes: list[tuple[str, int]]) -> None:
+def test_the_ranking_agrees_with_a_full_evaluation(changes: list[tuple[str, int]]) -> None:
     cluster = make_cluster(*(make_node(f"n{at}", cpu=4) for at in range(2 * BLOCK + 3)))
     task_class = TaskClass(cluster, make_spec(cpu=1), "")
-    tilt = [1.0]
+    sign = [1.0]
 
-    def cost(group: TaskClass, rows: np.ndarray) -> np.ndarray:
+    def cost(each_class: TaskClass, rows: np.ndarray) -> np.ndarray:
         held = cluster.used[rows, cluster.columns["cpu"]]
-        return np.where(group.fits_now[rows], held * 1000 + tilt[0] * (rows * 7919 % 101), np.inf)
+        return np.where(each_class.fits_now[rows], held * 1000 + sign[0] * (rows * 7919 % 101), np.inf)
 
     ranking, epoch, held = Ranking(task_class, cost), 0, []
-    for what, at in changes:
+    for change, at in changes:
         name = f"n{at}"
         row = cluster.rows.get(name)
-        if what == "hold" and row is not None:
+        if change == "hold" and row is not None:
             held.append((row, make_task(str(len(held)))))
             cluster.hold(*held[-1])
-        elif what == "release" and held:
+        elif change == "release" and held:
             cluster.release(*held.pop(at % len(held)))
-        elif what == "drop" and row is not None and row not in {row for row, _ in held}:
+        elif change == "drop" and row is not None and row not in {row for row, _ in held}:
             cluster.drop_node(name)
-        elif what in ("add", "resize", "cordon"):
-            cluster.set_node(make_node(name, cpu=at % 5, unschedulable=what == "cordon"))
-        elif what == "epoch":
-            epoch, tilt[0] = epoch + 1, -tilt[0]
-        elif what == "forget":
+        elif change in ("add", "resize", "cordon"):
+            cluster.set_node(make_node(name, cpu=at % 5, unschedulable=change == "cordon"))
+        elif change == "epoch":
+            epoch, sign[0] = epoch + 1, -sign[0]
+        elif change == "forget":
             cluster.shape.truncate(1)
             cluster.usage.truncate(1)
         task_class.refresh()
@@ -58,40 +58,42 @@ def test_the_ranking_agrees_with_a_look_at_every_node(changes: list[tuple[str, i
 
 def test_equal_costs_go_to_the_lowest_row() -> None:
     cluster = make_cluster(*(make_node(f"n{at}") for at in range(BLOCK + 2)))
-    ranking = Ranking(TaskClass(cluster, make_spec(), ""), lambda group, rows: np.ones(len(rows)))
+    ranking = Ranking(TaskClass(cluster, make_spec(), ""), lambda each_class, rows: np.ones(len(rows)))
     ranking.refresh(0)
     assert ranking.best() == (0, 1.0)
 
 
-def test_where_every_cost_is_infinite_there_is_no_best() -> None:
+def test_there_is_no_best_node_if_every_cost_is_infinite() -> None:
     cluster = make_cluster(make_node())
-    ranking = Ranking(TaskClass(cluster, make_spec(), ""), lambda group, rows: np.full(len(rows), np.inf))
+    ranking = Ranking(
+        TaskClass(cluster, make_spec(), ""), lambda each_class, rows: np.full(len(rows), np.inf)
+    )
     ranking.refresh(0)
     assert ranking.best() is None
 
 
-def test_a_cost_that_raised_is_asked_again() -> None:
-    cluster, broken = make_cluster(make_node()), [True]
+def test_a_cost_function_that_raised_is_called_again() -> None:
+    cluster, failing = make_cluster(make_node()), [True]
 
-    def cost(group: TaskClass, rows: np.ndarray) -> np.ndarray:
-        if broken[0]:
+    def cost(each_class: TaskClass, rows: np.ndarray) -> np.ndarray:
+        if failing[0]:
             raise ValueError("not now")
         return np.ones(len(rows))
 
     ranking = Ranking(TaskClass(cluster, make_spec(), ""), cost)
     with pytest.raises(ValueError, match="not now"):
         ranking.refresh(0)
-    broken[0] = False
+    failing[0] = False
     ranking.refresh(0)
     assert ranking.best() == (0, 1.0)
 
 
-def test_a_change_costs_its_row_and_not_the_nodes() -> None:
+def test_a_change_recomputes_one_row_only() -> None:
     cluster = make_cluster(*(make_node(f"n{at}") for at in range(1000)))
-    asked: list[int] = []
+    evaluated: list[int] = []
 
-    def cost(group: TaskClass, rows: np.ndarray) -> np.ndarray:
-        asked.append(len(rows))
+    def cost(each_class: TaskClass, rows: np.ndarray) -> np.ndarray:
+        evaluated.append(len(rows))
         return np.ones(len(rows))
 
     task_class = TaskClass(cluster, make_spec(), "")
@@ -102,4 +104,4 @@ def test_a_change_costs_its_row_and_not_the_nodes() -> None:
         task_class.refresh()
         ranking.refresh(0)
     ranking.refresh(0)
-    assert asked == [cluster.capacity, 1, 1, 1]
+    assert evaluated == [cluster.capacity, 1, 1, 1]

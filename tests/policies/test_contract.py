@@ -44,7 +44,7 @@ def test_every_policy_of_the_table_is_checked() -> None:
 def binds_only_what_fits(make: Callable[[], Engine]) -> None:
     """The story checks each Bind; the engine found no invalid action."""
     for seed in range(2):
-        story = Story(make(), seed).live(80)
+        story = Story(make(), seed).run(80)
         assert [command for command in story.commands if isinstance(command, Fault)] == []
 
 
@@ -54,7 +54,7 @@ def decides_equally(make: Callable[[], Engine]) -> None:
 
 def loses_no_task(make: Callable[[], Engine]) -> None:
     """When no more events come, a task that still waits fits on no node and has a message."""
-    story = Story(make(), seed=7).live(100).drain()
+    story = Story(make(), seed=7).run(100).drain()
     explained = {command.uid for command in story.commands if isinstance(command, Report) and command.message}
     for task in story.waiting():
         refusals = [refusal(task, node, story._on(node.name)) for node in story.nodes.values()]
@@ -64,7 +64,7 @@ def loses_no_task(make: Callable[[], Engine]) -> None:
 
 def writes_nothing(make: Callable[[], Engine]) -> None:
     engine = make()
-    story = Story(engine, seed=3).live(60)
+    story = Story(engine, seed=3).run(60)
     assert [command for command in story.commands if isinstance(command, Fault)] == []
     assert changed_array(engine) == ""
 

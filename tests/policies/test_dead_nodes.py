@@ -45,7 +45,7 @@ def test_a_task_that_can_only_run_there_waits_with_a_message(way: str) -> None:
     there.add(make_task("a"))
     there.sleep(60.0)
     assert there.binds == []
-    assert there.words("a")
+    assert there.messages("a")
 
 
 @pytest.mark.parametrize("way", WAYS)

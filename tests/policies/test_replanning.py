@@ -72,5 +72,5 @@ def test_when_the_first_task_has_waited_as_long_as_allowed_none_behind_it_waits(
 def test_a_skipped_task_has_the_same_reason_as_a_deferred_one() -> None:
     world, _ = crowd(numbered(40 + 100), fast=1.0, slow=0.001)
     world.sleep(60)
-    reasons = {name: reason for name in ("t40", "t139") for reason, _ in world.words(name)}
+    reasons = {name: reason for name in ("t40", "t139") for reason, _ in world.messages(name)}
     assert reasons["t139"] == reasons["t40"] == "WaitingForNode"

@@ -1,8 +1,9 @@
-"""A model of the API server and of what stands between it and an engine: watches, answers, kubelets.
+"""A model of the API server, the watches, the answers to binds and the kubelets.
 
-The store is the truth. Nodes and pods reach the engine through two watches, each in order but late;
-binds reach the store when the test says so, and their answers may be lost and settled by looking.
-`Delivered` is what the engine has been told so far, kept by dumb means: what it may be judged by.
+The store is the truth. Nodes and pods reach the engine through two watches, each in order but late. Binds
+reach the store when the test says so. Their answers may be lost, and are then resolved by reading the pod.
+`Delivered` is the cluster state according to the events that the engine has received so far, computed in
+the simplest way: commands are checked against it.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from judge import crowded, refusal
 
 
 class Delivered:
-    """The picture that the engine's events paint, and the binds it has asked for itself."""
+    """The cluster state according to the events delivered to the engine, and the binds it has issued."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.tasks: dict[str, Task] = {}
-        self.bound: dict[str, str] = {}  # uid -> node, of our binds asked for and not refused
+        self.bound: dict[str, str] = {}  # uid -> node, of our binds issued and not refused
 
-    def take(self, event: Event) -> None:
-        """The engine is being told this."""
+    def apply(self, event: Event) -> None:
+        """The engine receives this event."""
         match event:
             case NodeSeen(node):
                 self.nodes[node.name] = node
@@ -46,16 +47,16 @@ class Delivered:
                 del self.bound[uid]
 
     def node_of(self, task: Task) -> str:
-        """Where a pod holds room, as far as the engine can know."""
-        promised = task.nominated if task.profile != "eclectus" and not task.deleting else ""
-        return task.node or self.bound.get(task.uid, "") or promised
+        """The node on which a pod holds room, as far as the engine can know."""
+        nominated = task.nominated if task.profile != "eclectus" and not task.deleting else ""
+        return task.node or self.bound.get(task.uid, "") or nominated
 
     def on(self, node: str) -> list[Task]:
         """Pods that hold room on a node."""
         return [task for task in self.tasks.values() if self.node_of(task) == node]
 
     def waiting(self) -> list[Task]:
-        """Ours that want a node."""
+        """Our pods that wait for a node."""
         ours = (task for task in self.tasks.values() if task.profile == "eclectus")
         return [task for task in ours if not self.node_of(task) and not task.deleting]
 
@@ -69,8 +70,8 @@ class ModelServer:
         self.delivered = Delivered()
         self.node_watch: list[Event] = []
         self.task_watch: list[Event] = []
-        self.asked: list[Bind] = []  # on their way to the store
-        self.lost: list[Bind] = []  # in the store or not, nobody was told
+        self.binds_in_flight: list[Bind] = []  # not in the store yet
+        self.lost_binds: list[Bind] = []  # in the store or not; the engine got no answer
         self.ever_bound: dict[str, str] = {}
 
     # -- the store -------------------------------------------------------------------------------
@@ -98,7 +99,7 @@ class ModelServer:
         self.task_watch.append(TaskGone(uid))
 
     def end_task(self, uid: str, now: float, seconds: float) -> None:
-        """A pod runs to its end and is removed, having run for so long."""
+        """A pod succeeds after it has run for this many seconds, and is removed."""
         task = replace(self.tasks[uid], phase="Succeeded", started=now - seconds, finished=now)
         self.task_watch.append(TaskSeen(task))
         self.drop_task(uid)
@@ -108,40 +109,40 @@ class ModelServer:
         return [task for task in self.tasks.values() if task.node == node]
 
     def bind(self, uid: str, node: str) -> str:
-        """What the binding subresource does: no look at room. Returns why not; empty when bound."""
+        """What the binding subresource does; it does not check for room. Returns why not, empty if bound."""
         task = self.tasks.get(uid)
         if task is None:
             return "not found"
         if task.node or task.deleting or task.gates:
             return "already bound" if task.node else "deleting or gated"
         assert self.ever_bound.setdefault(uid, node) == node, f"{task} is bound twice"
-        residents = self.on(node)
+        placed = self.on(node)
         self.put_task(replace(task, node=node))
-        if node not in self.nodes or crowded(task.spec, self.nodes[node], residents):
+        if node not in self.nodes or crowded(task.spec, self.nodes[node], placed):
             self.task_watch.append(TaskSeen(replace(self.tasks[uid], phase="Failed")))  # OutOfcpu
             self.drop_task(uid)
         return ""
 
     # -- between the store and the engine ----------------------------------------------------------
 
-    def take(self, commands: list[Command]) -> None:
-        """Judge and accept what the engine asks for."""
+    def accept(self, commands: list[Command]) -> None:
+        """Check and accept the commands of the engine."""
         for command in commands:
             assert not isinstance(command, Fault), command
             if isinstance(command, Report):
                 self._report(command)
             else:
-                self._judge(command)
-                self.asked.append(command)
+                self._check_bind(command)
+                self.binds_in_flight.append(command)
 
     def _report(self, report: Report) -> None:
         assert report.message
         task = self.tasks.get(report.uid)
         if task is not None:
-            assert task.reported != report.message, f"{task} is told the same twice"
+            assert task.reported != report.message, f"{task} gets the same report twice"
             self.put_task(replace(task, reported=report.message))
 
-    def _judge(self, bind: Bind) -> None:
+    def _check_bind(self, bind: Bind) -> None:
         known = self.delivered
         task = known.tasks[bind.uid]
         assert not known.node_of(task), f"{task} is bound twice"
@@ -151,44 +152,44 @@ class ModelServer:
         known.bound[bind.uid] = bind.node
 
     def deliver(self, nodes: int, tasks: int) -> list[Event]:
-        """The next so many events of each watch."""
+        """Take this many events from each watch."""
         events = self.node_watch[:nodes] + self.task_watch[:tasks]
         del self.node_watch[:nodes], self.task_watch[:tasks]
         return events
 
     def answer(self, at: int) -> Event:
         """A bind reaches the store, and its answer comes back."""
-        bind = self.asked.pop(at)
+        bind = self.binds_in_flight.pop(at)
         reason = self.bind(bind.uid, bind.node)
         return BindRefused(bind.uid, bind.node, reason) if reason else BindConfirmed(bind.uid, bind.node)
 
     def refuse(self, at: int) -> Event:
-        """A bind is refused for a reason of the server's own."""
-        bind = self.asked.pop(at)
+        """A bind is refused for a reason that has nothing to do with the pod."""
+        bind = self.binds_in_flight.pop(at)
         return BindRefused(bind.uid, bind.node, "too many requests")
 
     def lose(self, at: int, before: bool) -> None:
-        """A bind, or the answer to it, is lost on the way."""
-        bind = self.asked.pop(at)
+        """A bind is lost before it reaches the store, or else its answer is lost."""
+        bind = self.binds_in_flight.pop(at)
         if not before:
             self.bind(bind.uid, bind.node)
-        self.lost.append(bind)
+        self.lost_binds.append(bind)
 
-    def apply_implied(self) -> Iterator[Event]:
-        """Look what became of binds whose answers were lost."""
-        for bind in self.lost:
+    def resolve_lost_binds(self) -> Iterator[Event]:
+        """Read the pods of binds whose answers were lost, and answer."""
+        for bind in self.lost_binds:
             task = self.tasks.get(bind.uid)
             if task is not None and task.node == bind.node:
                 yield BindConfirmed(bind.uid, bind.node)
             else:
                 yield BindRefused(bind.uid, bind.node, "found unbound")
-        self.lost = []
+        self.lost_binds = []
 
     def relist(self) -> list[Event]:
-        """A watch was lost: everything there is, and the end of everything the engine knows and is gone."""
+        """A watch was lost: events for all stored objects, and for those the engine knows that are gone."""
         known = self.delivered
         self.node_watch, self.task_watch = [], []
         gone: list[Event] = [NodeGone(name) for name in known.nodes if name not in self.nodes]
         gone += [TaskGone(uid) for uid in known.tasks if uid not in self.tasks]
-        there = [*map(NodeSeen, self.nodes.values()), *map(TaskSeen, self.tasks.values())]
-        return gone + there
+        stored = [*map(NodeSeen, self.nodes.values()), *map(TaskSeen, self.tasks.values())]
+        return gone + stored

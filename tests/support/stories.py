@@ -1,7 +1,7 @@
-"""A story: a seeded stretch of a cluster's life, with everything in it that can happen between two steps.
+"""A story: a seeded random sequence of every kind of event that can happen in a cluster.
 
-Its events depend on the seed and on what the engine has done so far, on nothing else, so equal
-engines live equal stories. Every bind is judged as it is asked for.
+The events depend only on the seed and on the engine's commands so far, so equal engines get equal stories.
+Every bind is checked against the rules when the engine issues it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from eclectus.model.objects import HostPort, Node, Preference, Requirement, Tain
 from judge import devices_left, refusal
 
 FAST = Term((Requirement("speed", "In", ("fast",)),))
-KINDS = (
+POD_FIELDS = (
     {"cpu": 1},
     {"cpu": 1, "workload": "sort"},
     {"cpu": 2, "memory": 4},
@@ -50,35 +50,35 @@ KINDS = (
 
 
 class Story:
-    """Nodes and pods that come, change and go, and an engine that is told of it."""
+    """Nodes and pods that are created, changed and deleted, and the engine that gets the events."""
 
     def __init__(self, engine: Engine, seed: int) -> None:
         self.engine, self.now = engine, 0.0
         self.tasks: dict[str, Task] = {}
         self.nodes: dict[str, Node] = {}
         self.commands: list[msgspec.Struct] = []
-        self._chance, self._serial = Random(f"story {seed}"), 0
-        self._asked: list[Bind] = []
+        self._random, self._serial = Random(f"story {seed}"), 0
+        self._binds_in_flight: list[Bind] = []
         self._step([Resumed()])
 
-    def live(self, rounds: int) -> Story:
-        """So many rounds of what may happen, then quiet."""
-        deeds = (
-            self._create, self._create, self._create, self._end, self._end, self._delete, self._change,
-            self._add_node, self._alter_node, self._drop_node, self._foreign,
+    def run(self, rounds: int) -> Story:
+        """This many steps, each with a few random changes."""
+        changes = (
+            self._create, self._create, self._create, self._end, self._end, self._delete, self._update,
+            self._add_node, self._update_node, self._drop_node, self._foreign,
         )  # fmt: skip
         for _ in range(4):
             self._step(self._add_node())
         for _ in range(rounds):
             events = self._answers()
-            for _ in range(self._chance.randrange(1, 5)):
-                events += self._chance.choice(deeds)()
-            self._step(events, self._chance.random())
+            for _ in range(self._random.randrange(1, 5)):
+                events += self._random.choice(changes)()
+            self._step(events, self._random.random())
         return self
 
     def drain(self) -> Story:
-        """Good nodes appear, everything runs to its end, until nobody waits who could run."""
-        self.nodes |= {f"good{at}": _good_node(f"good{at}") for at in range(2)}
+        """Add nodes that suit every pod, and end running pods, until no pod that could run still waits."""
+        self.nodes |= {f"good{at}": _suitable_node(f"good{at}") for at in range(2)}
         self._step([NodeSeen(node) for node in self.nodes.values()])
         for _ in range(400):
             self._step(self._answers() + self._end() + self._end(), 1.0)
@@ -88,48 +88,48 @@ class Story:
         """Ours and not bound."""
         return [task for task in self.tasks.values() if not task.node and task.profile == "eclectus"]
 
-    # -- what may happen -------------------------------------------------------------------------
+    # -- random changes --------------------------------------------------------------------------
 
     def _create(self) -> list[Event]:
         self._serial += 1
-        kind = self._chance.choice(KINDS)
-        priority = self._chance.choice((0, 0, 5))
-        task = make_task(f"t{self._serial}", created=self.now, priority=priority, **kind)
+        fields = self._random.choice(POD_FIELDS)
+        priority = self._random.choice((0, 0, 5))
+        task = make_task(f"t{self._serial}", created=self.now, priority=priority, **fields)
         self.tasks[task.uid] = task
         return [TaskSeen(task)]
 
     def _foreign(self) -> list[Event]:
-        name = self._some(self.nodes)
+        name = self._pick(self.nodes)
         if name is None:
             return []
         self._serial += 1
         task = make_task(f"f{self._serial}", profile="other", node=name, long_running=True)
         if refusal(task, self.nodes[name], self._on(name)):
-            return []  # another scheduler does not over-fill nodes either
+            return []  # another scheduler does not overcommit nodes either
         self.tasks[task.uid] = task
         return [TaskSeen(task)]
 
     def _end(self) -> list[Event]:
-        uid = self._some(
+        uid = self._pick(
             {uid: task for uid, task in self.tasks.items() if task.node and not task.spec.long_running}
         )
         if uid is None:
             return []
         task = self.tasks.pop(uid)
-        ran = self._chance.uniform(1, 20)
+        ran = self._random.uniform(1, 20)
         return [TaskSeen(replace(task, phase="Succeeded", started=self.now - ran, finished=self.now))]
 
     def _delete(self) -> list[Event]:
-        uid = self._some(self.tasks)
+        uid = self._pick(self.tasks)
         return [] if uid is None else [TaskGone(self.tasks.pop(uid).uid)]
 
-    def _change(self) -> list[Event]:
-        uid = self._some({uid: task for uid, task in self.tasks.items() if not task.node})
+    def _update(self) -> list[Event]:
+        uid = self._pick({uid: task for uid, task in self.tasks.items() if not task.node})
         if uid is None:
             return []
         old = self.tasks[uid]
-        gates = () if old.gates else self._chance.choice(((), ("gate",)))
-        self.tasks[uid] = replace(old, priority=self._chance.randrange(10), gates=gates)
+        gates = () if old.gates else self._random.choice(((), ("gate",)))
+        self.tasks[uid] = replace(old, priority=self._random.randrange(10), gates=gates)
         return [TaskSeen(self.tasks[uid]), TaskSeen(self.tasks[uid])]
 
     def _add_node(self) -> list[Event]:
@@ -138,42 +138,42 @@ class Story:
         self.nodes[node.name] = node
         return [NodeSeen(node)]
 
-    def _alter_node(self) -> list[Event]:
-        name = self._some(self.nodes)
+    def _update_node(self) -> list[Event]:
+        name = self._pick(self.nodes)
         if name is None:
             return []
         self.nodes[name] = self._node(name)
         return [NodeSeen(self.nodes[name])]
 
     def _drop_node(self) -> list[Event]:
-        name = self._some(self.nodes) if len(self.nodes) > 3 else None
+        name = self._pick(self.nodes) if len(self.nodes) > 3 else None
         if name is None:
             return []
         del self.nodes[name]
         return [NodeGone(name)]
 
     def _node(self, name: str) -> Node:
-        chance = self._chance
-        taint = Taint("dedicated", effect=chance.choice(("NoSchedule", "PreferNoSchedule")))
+        random = self._random
+        taint = Taint("dedicated", effect=random.choice(("NoSchedule", "PreferNoSchedule")))
         return make_node(
             name,
-            cpu=chance.choice((2, 4, 8)),
-            pods=chance.choice((3, 110)),
-            gpus=chance.choice((0, 2)),
-            devices=chance.choice((0, 1, 3)),
-            labels={"zone": chance.choice(("z1", "z2")), "speed": chance.choice(("fast", "slow"))},
-            taints=chance.choice(((), (), (taint,))),
-            unschedulable=chance.random() < 0.1,
+            cpu=random.choice((2, 4, 8)),
+            pods=random.choice((3, 110)),
+            gpus=random.choice((0, 2)),
+            devices=random.choice((0, 1, 3)),
+            labels={"zone": random.choice(("z1", "z2")), "speed": random.choice(("fast", "slow"))},
+            taints=random.choice(((), (), (taint,))),
+            unschedulable=random.random() < 0.1,
         )
 
-    def _some(self, things: dict[str, object] | dict[str, Task] | dict[str, Node]) -> str | None:
-        return self._chance.choice(sorted(things)) if things else None
+    def _pick(self, named: dict[str, object] | dict[str, Task] | dict[str, Node]) -> str | None:
+        return self._random.choice(sorted(named)) if named else None
 
     # -- steps -----------------------------------------------------------------------------------
 
     def _on(self, node: str) -> list[Task]:
-        asked = {bind.uid for bind in self._asked if bind.node == node}
-        return [task for uid, task in self.tasks.items() if task.node == node or uid in asked]
+        binding = {bind.uid for bind in self._binds_in_flight if bind.node == node}
+        return [task for uid, task in self.tasks.items() if task.node == node or uid in binding]
 
     def _step(self, events: list[Event], after: float = 0.0) -> None:
         self.now += after
@@ -183,44 +183,44 @@ class Story:
                 task = self.tasks[command.uid]
                 assert not task.node, f"{task} is bound twice"
                 problem = refusal(task, self.nodes.get(command.node), self._on(command.node))
-                assert not problem, f"{task} is sent to {command.node}: {problem}"
-                self._asked.append(command)
+                assert not problem, f"{task} is bound to {command.node}: {problem}"
+                self._binds_in_flight.append(command)
                 task = self.tasks[command.uid] = replace(task, devices=command.devices)
                 left = devices_left(self.nodes[command.node], self._on(command.node))
-                assert all(left[device] >= 0 for device in task.devices), f"{task} overfills a device"
+                assert all(left[device] >= 0 for device in task.devices), f"{task} overcommits a device"
 
     def _answers(self) -> list[Event]:
-        asked, self._asked = self._asked, []
-        return [event for bind in asked for event in self._answer(bind)]
+        binds, self._binds_in_flight = self._binds_in_flight, []
+        return [event for bind in binds for event in self._answer(bind)]
 
     def _answer(self, bind: Bind) -> list[Event]:
         task = self.tasks.get(bind.uid)
-        if task is None or task.gates or bind.node not in self.nodes or self._chance.random() < 0.1:
+        if task is None or task.gates or bind.node not in self.nodes or self._random.random() < 0.1:
             if task is not None:
                 self.tasks[bind.uid] = replace(task, devices=())
             return [BindRefused(bind.uid, bind.node, "conflict")]
         self.tasks[bind.uid] = replace(task, node=bind.node)
         events: list[Event] = [BindConfirmed(bind.uid, bind.node), TaskSeen(self.tasks[bind.uid])]
-        self._chance.shuffle(events)
+        self._random.shuffle(events)
         return events
 
 
-def _good_node(name: str) -> Node:
+def _suitable_node(name: str) -> Node:
     labels = {"zone": "z1", "speed": "fast"}
     return make_node(name, cpu=8, gpus=8, devices=2, labels=labels)
 
 
 def digest(engine: Engine, seed: int = 1, rounds: int = 60) -> str:
-    """A fingerprint of all commands of a story."""
-    return sha256(msgspec.json.encode(Story(engine, seed).live(rounds).commands)).hexdigest()
+    """The SHA-256 of all commands of a story."""
+    return sha256(msgspec.json.encode(Story(engine, seed).run(rounds).commands)).hexdigest()
 
 
 def digests(make: Callable[[], Engine], seeds: int = 3) -> list[str]:
-    """Fingerprints of several stories."""
+    """The digests of several stories."""
     return [digest(make(), seed) for seed in range(seeds)]
 
 
-if __name__ == "__main__":  # a process of its own, with its own hash seed, prints every way's fingerprint
+if __name__ == "__main__":  # run as a process with its own hash seed: prints the digest of every way
     from ways import every_way
 
     for way in every_way():

@@ -1,7 +1,7 @@
-"""A world in memory that plays the API server to one engine: it stores pods and nodes and answers binds.
+"""An in-memory API server for one engine: it stores pods and nodes, and answers binds.
 
-Its clock moves only when told. Binds are answered at the next step: confirmed, unless `refuse` says
-why not. It checks what every world would: no pod is bound twice.
+Only the test moves its clock. Binds are answered at the next step: confirmed, unless `refuse` returns a
+reason. It asserts that no pod is bound twice.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from eclectus.model.objects import Node, Task
 
 
 class World:
-    """Pods and nodes by name, and everything the engine has ever asked for."""
+    """Pods by name, and every command that the engine has issued."""
 
     def __init__(self, engine: Engine, *nodes: Node) -> None:
         self.engine, self.now = engine, 0.0
         self.tasks: dict[str, Task] = {}  # by name
         self.refuse: Callable[[Bind], str] = lambda bind: ""
-        self.answering = True  # False: binds stay in flight
+        self.answers_binds = True  # False: binds stay in flight
         self.in_flight: list[Bind] = []
         self.binds: list[Bind] = []
         self.reports: list[Report] = []
         self.faults: list[Fault] = []
         self.step(Resumed(), *(NodeSeen(node) for node in nodes))
 
-    # -- what the test does ----------------------------------------------------------------------
+    # -- actions of the test ---------------------------------------------------------------------
 
     def step(self, *events: Event, after: float = 0.0) -> list[Command]:
         """One step, `after` seconds later; returns its commands."""
@@ -50,79 +50,79 @@ class World:
             self._take(command)
         return commands
 
-    def apply_implied(self) -> None:
-        """Step until nothing is in flight."""
-        while self.in_flight and self.answering:
+    def settle(self) -> None:
+        """Step until no bind is in flight."""
+        while self.in_flight and self.answers_binds:
             self.step()
 
     def add(self, *tasks: Task) -> None:
-        """Pods are created, all in one step, and their binds answered."""
+        """Create pods, all in one step, and answer their binds."""
         self.tasks |= {task.name: task for task in tasks}
         self.step(*(TaskSeen(task) for task in tasks))
         self.apply_implied()
 
     def put(self, task: Task) -> None:
-        """A pod has changed."""
+        """Change a pod."""
         self.add(task)
 
     def end(self, name: str, seconds: float = 10.0) -> None:
-        """A pod runs to its end, having run for so long."""
+        """A pod succeeds after it has run for this many seconds."""
         task = self.tasks.pop(name)
         self.step(TaskSeen(replace(task, phase="Succeeded", started=self.now - seconds, finished=self.now)))
         self.apply_implied()
 
     def delete(self, name: str) -> None:
-        """A pod is removed."""
+        """Delete a pod."""
         self.step(TaskGone(self.tasks.pop(name).uid))
         self.apply_implied()
 
     def put_node(self, node: Node) -> None:
-        """A node comes or changes."""
+        """Create or change a node."""
         self.step(NodeSeen(node))
         self.apply_implied()
 
     def drop_node(self, name: str) -> None:
-        """A node goes."""
+        """Delete a node."""
         self.step(NodeGone(name))
         self.apply_implied()
 
-    def wake(self) -> float:
-        """Let time pass to the engine's own next wake; returns how long that was."""
+    def advance_to_next_step(self) -> float:
+        """Let time pass until `next_step_at` and step; returns how many seconds passed."""
         at = self.engine.next_step_at()
-        assert at is not None, "the engine wants to sleep for ever"
+        assert at is not None, "the engine has no next step without an event"
         passed = max(0.0, at - self.now)
         self.step(after=passed)
         self.apply_implied()
         return passed
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, waking the engine as often as it asks."""
-        self.apply_implied()
+        """Let time pass, with every step that the engine asks for by `next_step_at`."""
+        self.settle()
         end = self.now + seconds
         while (at := self.engine.next_step_at()) is not None and at <= end:
-            self.wake()
+            self.advance_to_next_step()
         self.now = end
 
-    # -- what the test asks ----------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------
 
     def node_of(self, name: str) -> str:
-        """Where a pod is bound; empty if it is not."""
+        """The node a pod is bound to; empty if it is not bound."""
         return self.tasks[name].node
 
     def placed(self) -> dict[str, str]:
         """Pod -> node of all bound pods."""
         return {name: task.node for name, task in self.tasks.items() if task.node}
 
-    def words(self, name: str) -> list[tuple[str, str]]:
-        """Reason and message of everything said on a pod."""
+    def messages(self, name: str) -> list[tuple[str, str]]:
+        """Reason and message of every report on a pod."""
         return [(report.reason, report.message) for report in self.reports if report.name == name]
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- commands and their answers --------------------------------------------------------------
 
     def _take(self, command: Command) -> None:
         if isinstance(command, Bind):
-            standing = self.tasks.get(command.name)
-            assert standing is None or not standing.node, f"{command.name} is bound twice"
+            stored = self.tasks.get(command.name)
+            assert stored is None or not stored.node, f"{command.name} is bound twice"
             assert command.uid not in {bind.uid for bind in self.in_flight}, f"{command.name} is in flight"
             self.binds.append(command)
             self.in_flight.append(command)
@@ -134,10 +134,10 @@ class World:
             self.faults.append(command)
 
     def _answers(self) -> list[Event]:
-        if not self.answering:
+        if not self.answers_binds:
             return []
-        asked, self.in_flight = self.in_flight, []
-        return [event for bind in asked for event in self._answer(bind)]
+        binds, self.in_flight = self.in_flight, []
+        return [event for bind in binds for event in self._answer(bind)]
 
     def _answer(self, bind: Bind) -> Sequence[Event]:
         reason = self.refuse(bind) if bind.name in self.tasks else "pod not found"
@@ -148,7 +148,7 @@ class World:
 
 
 def small_world(engine: Engine, nodes: int = 1, cpu: float = 4) -> World:
-    """A world of nodes n0, n1, … of so many cores."""
+    """A world of nodes n0, n1, … with this many cores each."""
     return World(engine, *(make_node(f"n{at}", cpu=cpu) for at in range(nodes)))
 
 

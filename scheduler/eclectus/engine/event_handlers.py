@@ -184,7 +184,7 @@ class EventHandlers:
             return
         task = state.pending.get(event.uid)
         if task is not None and state.job_work is not None:
-            state.job_work.begin(task, -1)
+            state.job_work.undo_start(task)
         if task is None or task.deleting:
             return
         if task.gates:

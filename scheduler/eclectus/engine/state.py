@@ -104,7 +104,7 @@ class State:
         before = self._pending.get(task.uid)
         self._pending[task.uid] = task
         if before is None and self.job_work is not None:
-            self.job_work.appear(task)
+            self.job_work.add(task)
         return before
 
     def enqueue(self, task: Task, event: str) -> None:
@@ -151,7 +151,7 @@ class State:
             self.reports.forget(uid)
         self.backoff.forget(uid)
         if self.job_work is not None:
-            self.job_work.vanish(task)
+            self.job_work.remove(task)
         return task
 
     # -- commands --------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class State:
         self.reports.forget(task.uid)
         self.placed.assume(task, node, self.now)
         if self.job_work is not None:
-            self.job_work.begin(task)
+            self.job_work.start(task)
         self._commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
 
     def report(self, task: Task, reason: ReportReason, message: str) -> None:

@@ -1,10 +1,12 @@
-"""How much work is left in each job: kept if a policy asks by `wants_work`, and not otherwise.
+"""How much work is left in each job. Kept only if a policy asks for it by `wants_work`.
 
-A pod may say how much work of its job had not begun when it was submitted (`Task.job_work`). What the
-youngest pod says counts, less the estimates of the pods that have begun since. A figure that has been
-heard before is no news: pods of one template all carry the same. A job that gives no figure is the sum
-of its waiting pods' estimates. All errors are towards too much, until the job's next pod is submitted:
-a restart forgets what has begun, and pods that are deleted unbegun stay in their job's figure.
+A pod may state how much work of its job had not started when the pod was submitted (`Task.job_work`). The
+figure of the youngest pod counts, less the estimates of the pods that have started since. A figure equal to
+the one that counts is ignored, because all pods of one template carry the same figure. The work of a job
+without a figure is the sum of the estimates of its waiting pods.
+
+Errors overestimate, until the job's next pod is submitted: after a restart it is unknown which pods have
+started since, and pods that are deleted before they start stay in their job's figure.
 """
 
 from __future__ import annotations
@@ -26,19 +28,19 @@ class _Job:
 
 
 class JobWork:
-    """Seconds of work that has not begun, by job; a pod without a job is a job of its own."""
+    """Seconds of work that has not started, by job; a pod without a job is a job of its own."""
 
     def __init__(self) -> None:
         self._jobs: dict[str, _Job] = {}
-        self._job_of: dict[str, str] = {}  # uid -> job as counted: pods may be adopted by another owner
+        self._job_of: dict[str, str] = {}  # uid -> job under which the pod was added: its owner may change
 
     def left(self, task: Task) -> float:
-        """Work of the task's job that has not begun, seconds; inf if nobody has said."""
+        """Work of the task's job that has not started, seconds; inf if it is unknown."""
         job = self._jobs.get(self._job_of.get(task.uid, ""))
         return inf if job is None or job.left is None else max(job.left, 0.0)
 
-    def appear(self, task: Task) -> None:
-        """The pod is pending, and was not before."""
+    def add(self, task: Task) -> None:
+        """The pod has become pending."""
         name = self._job_of[task.uid] = task.job or task.uid
         job = self._jobs.setdefault(name, _Job())
         job.pending += 1
@@ -49,16 +51,23 @@ class JobWork:
         elif task.job_work != figure and (task.created, task.job_work) > job.figure:
             job.figure, job.left = (task.created, task.job_work), task.job_work
 
-    def begin(self, task: Task, times: int = 1) -> None:
-        """The pod has a node; with times = -1: its bind was refused, and it waits again."""
-        job = self._jobs[self._job_of[task.uid]]
-        if job.left is not None:
-            job.left -= times * (task.estimate or 0.0)
+    def start(self, task: Task) -> None:
+        """The pod has got a node."""
+        self._subtract(task, task.estimate or 0.0)
 
-    def vanish(self, task: Task) -> None:
-        """The pod is pending no more: bound, ended or gone."""
+    def undo_start(self, task: Task) -> None:
+        """The bind of the pod was refused, and the pod waits again."""
+        self._subtract(task, -(task.estimate or 0.0))
+
+    def remove(self, task: Task) -> None:
+        """The pod is no longer pending: bound, ended or deleted."""
         name = self._job_of.pop(task.uid)
         job = self._jobs[name]
         job.pending -= 1
         if not job.pending:
             del self._jobs[name]
+
+    def _subtract(self, task: Task, seconds: float) -> None:
+        job = self._jobs[self._job_of[task.uid]]
+        if job.left is not None:
+            job.left -= seconds
