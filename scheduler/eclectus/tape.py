@@ -52,7 +52,7 @@ class TapeWriter:
     def __init__(self, path: Path, header: Header) -> None:
         self._encoder = msgspec.json.Encoder()
         self._buffer = bytearray(self._encoder.encode(header) + b"\n")
-        self._file = _opened(path, "wb")
+        self._file = _open(path, "wb")
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +96,7 @@ def _steps(path: Path, lines: Iterator[bytes]) -> Iterator[Step]:
 
 def _lines(path: Path) -> Iterator[bytes]:
     """Whole lines, as far as there are any."""
-    with _opened(path, "rb") as file:
+    with _open(path, "rb") as file:
         while True:
             try:
                 line = file.readline()
@@ -107,7 +107,7 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield line
 
 
-def _opened(path: Path, mode: Literal["rb", "wb"]) -> IO[bytes]:
+def _open(path: Path, mode: Literal["rb", "wb"]) -> IO[bytes]:
     if path.suffix == ".gz":
         return cast(IO[bytes], gzip.open(path, mode, compresslevel=1))
     return path.open(mode)

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from clusters import doubling
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from simulated import agree, place, poisson, runs, scenario
 
 TOLD: dict[str, Any] = {"learn": "truth"}
@@ -65,7 +65,7 @@ SEEDS = 3
 TASKS, TASKS_OF_THE_SELFISH = 8000, 2500  # whose queues are long, and all of them are planned at every event
 
 
-def served(slots: int, load: float, profile: list[dict[str, Any]], tasks: int) -> list[Run]:
+def served(slots: int, load: float, profile: list[dict[str, Any]], tasks: int) -> list[RunResult]:
     asked = scenario(
         cluster=doubling(slots), workload=poisson(load), profiles=profile, measure={"tasks": tasks}
     )
@@ -73,7 +73,7 @@ def served(slots: int, load: float, profile: list[dict[str, Any]], tasks: int) -
 
 
 @cache
-def central(slots: int, load: float, tasks: int) -> list[Run]:
+def central(slots: int, load: float, tasks: int) -> list[RunResult]:
     return served(slots, load, place("central-queue"), tasks)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from eclectus.sim.base.work import Arrival, Dag
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from published import published
 from simulated import near, scenario
@@ -71,7 +71,7 @@ def makespan(asked: Scenario, job: Arrival) -> float:
     """Of the job alone."""
     plan = replace(asked.plan, arrivals=lambda seed: iter([job]), measured=range(len(job.sizes)))
     alone = replace(asked, plan=plan)
-    world, _ = build(alone, alone.contestants[0], seed=1)
+    world, _ = build_world(alone, alone.profiles[0], seed=1)
     assert world.run()
     assert world.fault_count == 0
     return world.now

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from clusters import halves, means
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from simulated import agree, poisson, runs, scenario
 
 slow = pytest.mark.slow
@@ -33,7 +33,7 @@ class Mistaken:
     fast: float = 4.0
     count: int = 100
 
-    def runs(self, place: dict[str, Any], tasks: int, seeds: int, warm_up: float = 0.3) -> list[Run]:
+    def runs(self, place: dict[str, Any], tasks: int, seeds: int, warm_up: float = 0.3) -> list[RunResult]:
         learn = {"policy": "truth", "error": self.error}
         asked = scenario(
             cluster=halves(self.count, self.fast),
@@ -43,7 +43,7 @@ class Mistaken:
         )
         return runs(asked, range(1, seeds + 1))
 
-    def growth(self, done: list[Run]) -> list[float]:
+    def growth(self, done: list[RunResult]) -> list[float]:
         """Of the number in the system, per task that arrives."""
         return [run.growth / (self.load * self.count / 2 * (1 + self.fast)) for run in done]
 

@@ -15,7 +15,7 @@ import pytest
 
 from clusters import EXAMPLE_1, example_3, means
 from eclectus.model.commands import Bind
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
@@ -85,9 +85,9 @@ def test_the_one_fast_machine_is_sent_more_than_it_serves() -> None:
 
 
 def _sent_to(asked: Scenario, node: str, seed: int) -> int:
-    world, _ = build(asked, asked.contestants[0], seed)
+    world, _ = build_world(asked, asked.profiles[0], seed)
     binds: list[Bind] = []
-    world.told = lambda now, events, commands: binds.extend(c for c in commands if isinstance(c, Bind))
+    world.on_step = lambda now, events, commands: binds.extend(c for c in commands if isinstance(c, Bind))
     world.run()
     return sum(bind.node == node for bind in binds)
 
@@ -103,7 +103,7 @@ def test_until_about_m_tasks_stand_there(profiles: list[dict[str, Any]], tasks: 
 
 def _longest_line(asked: Scenario, node: str) -> int:
     """The most tasks that ever stood at a node, waiting and running."""
-    world, _ = build(asked, asked.contestants[0], seed=1)
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
     longest = 0
     lines = world.engine._state.node_queues.by_row
 
@@ -112,6 +112,6 @@ def _longest_line(asked: Scenario, node: str) -> int:
         row = world.engine._state.cluster.rows[node]
         longest = max(longest, len(lines.get(row, ())) + len(world.machines[node].running))
 
-    world.told = look
+    world.on_step = look
     world.run()
     return longest

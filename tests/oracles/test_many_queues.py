@@ -18,7 +18,7 @@ import pytest
 from clusters import halves, means
 from eclectus.policies import table
 from eclectus.policies.place.power_of_two import PowerOfTwo
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
@@ -114,13 +114,13 @@ def test_queues_of_slow_and_fast_machines_have_the_same_tail(
 
 def _tails(asked: Scenario, from_task: int) -> dict[str, dict[int, float]]:
     """Share of a group's machines with at least so many tasks, mean over looks at every 500th step."""
-    world, _ = build(asked, asked.contestants[0], seed=1)
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
     state, looks = world.engine._state, 0
     found = {group: dict.fromkeys(range(1, 5), 0.0) for group in ("slow", "fast")}
 
     def look(now: float, events: object, commands: object) -> None:
         nonlocal looks
-        if world.steps % 500 or world.ledger.arrived < from_task or world.ledger.closed is not None:
+        if world.steps % 500 or world.record.arrived < from_task or world.record.window_end is not None:
             return
         looks += 1
         for name, machine in world.machines.items():
@@ -128,7 +128,7 @@ def _tails(asked: Scenario, from_task: int) -> dict[str, dict[int, float]]:
             for least in range(1, min(at, 4) + 1):
                 found[machine.group][least] += 2.0 / len(world.machines)
 
-    world.told = look
+    world.on_step = look
     world.run()
     return {group: {least: total / looks for least, total in of.items()} for group, of in found.items()}
 

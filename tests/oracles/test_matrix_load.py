@@ -81,7 +81,9 @@ def matrix_load(asked: Scenario) -> float:
     """rho of a scenario whose tasks take a slot each."""
     machines = asked.cluster.machines().values()
     sizes = asked.plan.mean_sizes
-    rate = np.array([[2 * m.nominal(kind.name) / mean for kind, mean in sizes.items()] for m in machines])
+    rate = np.array(
+        [[2 * m.nominal_speed(kind.name) / mean for kind, mean in sizes.items()] for m in machines]
+    )
     arrivals = np.array([{"web": 1 / 3, "sort": 2 / 3}[kind.name] for kind in sizes])
     return balance(rate, arrivals * asked.plan.tasks_a_second).load
 

@@ -19,7 +19,7 @@ from msgspec.structs import replace as replaced
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, TaskSeen
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, poisson, runs, scenario
 
@@ -75,7 +75,7 @@ class Served(NamedTuple):
 
 
 def served(asked: Scenario, seed: int) -> list[Served]:
-    world, _ = build(asked, asked.contestants[0], seed)
+    world, _ = build_world(asked, asked.profiles[0], seed)
     found: list[Served] = []
 
     def hear(now: float, events: list[Event], commands: list[Command]) -> None:
@@ -84,7 +84,7 @@ def served(asked: Scenario, seed: int) -> list[Served]:
                 task = event.task
                 found.append(Served(task.workload, task.finished - task.started, task.started - task.created))
 
-    world.told = hear
+    world.on_step = hear
     world.run()
     return found
 

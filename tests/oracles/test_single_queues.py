@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.sim.base.histogram import ZERO
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.histogram import ZERO_BUCKET
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
@@ -24,7 +24,7 @@ H25: dict[str, Any] = {"law": "hyperexponential", "scv": 25}
 slow = pytest.mark.slow
 
 
-def served(load: float, size: dict[str, Any], seeds: int, tasks: int, servers: int = 1) -> list[Run]:
+def served(load: float, size: dict[str, Any], seeds: int, tasks: int, servers: int = 1) -> list[RunResult]:
     asked = scenario(
         cluster={"groups": [{"slots": servers}]},
         workload=poisson(load, size),
@@ -121,7 +121,7 @@ def test_at_high_load_the_streams_themselves_obey_the_formula(
 def test_several_servers_wait_as_erlang_says(servers: int, load: float, seeds: int, tasks: int) -> None:
     delayed, wait = erlang_c(servers, load)
     done = served(load, EXP, seeds, tasks, servers)
-    of_all = [1 - run.wait.buckets.get(ZERO, 0) / run.wait.count for run in done]
+    of_all = [1 - run.wait.buckets.get(ZERO_BUCKET, 0) / run.wait.count for run in done]
     assert agree(f"M/M/{servers} wait, load {load}", [run.wait.mean for run in done], wait)
     assert agree(f"M/M/{servers} chance to wait, load {load}", of_all, delayed)
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from clusters import halves, means
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from simulated import agree, near, place, poisson, runs, scenario
 
 SAMPLE: dict[str, Any] = {"learn": "truth", "view": "sample", "compare": "wait"}
@@ -44,7 +44,9 @@ TASKS, SEEDS = 14_000, 3
 
 
 @cache
-def seen_late(rule: str, corrects: bool, age: float, tasks: int = TASKS, seeds: int = SEEDS) -> list[Run]:
+def seen_late(
+    rule: str, corrects: bool, age: float, tasks: int = TASKS, seeds: int = SEEDS
+) -> list[RunResult]:
     (profile,) = RULES[rule]
     dispatchers = {"age": float(age), "localCorrection": corrects}
     asked = scenario(

@@ -16,8 +16,8 @@ from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
-from eclectus.sim.base.results import Run
-from eclectus.sim.run import build
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.run import build_world
 from eclectus.sim.run import run as simulate
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import scenario
@@ -89,7 +89,7 @@ def behind_long(engine: Engine, row: int) -> Iterator[Reservation]:
 
 def shorts_behind_long(asked: Scenario) -> int:
     """How many short claims were seen behind long work, over all lines and moments."""
-    world, _ = build(asked, asked.contestants[0], seed=1)
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
     seen = 0
 
     def look(now: float, events: object, commands: object) -> None:
@@ -97,7 +97,7 @@ def shorts_behind_long(asked: Scenario) -> int:
         engine = world.engine
         seen += sum(1 for row in engine._state.node_queues.by_row for _ in behind_long(engine, row))
 
-    world.told = look
+    world.on_step = look
     world.run()
     assert world.fault_count == 0, world.first_fault
     return seen
@@ -139,7 +139,7 @@ class Theft:
 
 
 def thefts(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Theft]:
-    world, _ = build(asked, asked.contestants[0], seed=2)
+    world, _ = build_world(asked, asked.profiles[0], seed=2)
     state, found = world.engine._state, []
     move = state.node_queues.move
 
@@ -168,7 +168,7 @@ def test_hawks_idle_nodes_take_short_work_from_behind_long_work_and_nothing_else
 def test_stealing_shortens_the_wait_of_short_tasks() -> None:
     def wait(line: str) -> float:
         asked = mixed("hawk", line)
-        return simulate(asked, asked.contestants[0], 3).groups["class"]["short"].wait.mean
+        return simulate(asked, asked.profiles[0], 3).groups["class"]["short"].wait.mean
 
     assert wait("stealing") < 0.8 * wait("fifo")
 
@@ -216,9 +216,9 @@ def seconds(task: Task) -> float:
     return task.estimate
 
 
-def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     monkeypatch.setitem(table.PLACE, "clwl", kind)
-    return simulate(asked, asked.contestants[0], seed=1, checked=True)
+    return simulate(asked, asked.profiles[0], seed=1, checked=True)
 
 
 def test_the_central_rule_is_its_dumb_twin(monkeypatch: pytest.MonkeyPatch) -> None:

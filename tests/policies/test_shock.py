@@ -8,7 +8,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import load
 
@@ -17,7 +17,7 @@ SEEDS = (1, 2)
 ENOUGH = 24  # samples: more than the ten to twenty that a change takes to be found and some to learn from
 
 
-def in_system(told: Run, begins: float, ends: float) -> float:
+def in_system(told: RunResult, begins: float, ends: float) -> float:
     """Mean number of tasks in the system over a stretch of the run."""
     return fmean(point.in_system for point in told.series if begins <= point.at < ends)
 
@@ -25,7 +25,7 @@ def in_system(told: Run, begins: float, ends: float) -> float:
 @pytest.mark.slow
 def test_after_a_shock_nodes_that_get_work_are_learned_anew_and_queues_recover() -> None:
     asked = load(SHOCK)
-    by_name = {each.name: each for each in asked.contestants}
+    by_name = {each.name: each for each in asked.profiles}
     ours = [run(asked, by_name["eclectus"], seed) for seed in SEEDS]
     told = [run(asked, by_name["told"], seed) for seed in SEEDS]
     for each in ours:

@@ -27,9 +27,9 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim import batch
-from eclectus.sim.base.results import Report, Run
-from eclectus.sim.scenario.builtin import shipped
-from eclectus.sim.scenario.scenario import Contestant, Scenario
+from eclectus.sim.base.results import ComparisonReport, RunResult
+from eclectus.sim.scenario.builtin import shipped_scenarios
+from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 from eclectus_e2e.paths import CHECKOUT
 from rules import OneByOne
 from simulated import document, poisson
@@ -81,11 +81,11 @@ def test_json_is_what_the_schema_says(file: Path, tmp_path: Path) -> None:
     assert [(run["profile"], run["seed"]) for run in told["runs"]] == [
         (name, seed) for name in ("learning", "sampling") for seed in (1, 2, 3)
     ]
-    assert msgspec.convert(told, Report, strict=False).summaries[0].all.slowdown is not None
+    assert msgspec.convert(told, ComparisonReport, strict=False).summaries[0].all.slowdown is not None
 
 
 def test_the_schema_is_that_of_the_results() -> None:
-    assert json.loads(SCHEMA.read_text()).items() >= msgspec.json.schema(Report).items()
+    assert json.loads(SCHEMA.read_text()).items() >= msgspec.json.schema(ComparisonReport).items()
 
 
 def test_equal_seeds_tell_the_same_byte_for_byte_in_any_process_and_with_any_jobs(
@@ -126,7 +126,7 @@ def test_a_run_that_fails_is_told_of_and_ends_no_other(
     assert "error: profile broken, seed 2: at " in said
     assert "nothing else will ever happen; first of " in said
     assert "nothing is known of this" in said
-    told = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=Report)
+    told = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=ComparisonReport)
     assert told.profiles == ["learning", "sampling"]
     assert [(each.profile, each.seed) for each in told.failures] == [("broken", seed) for seed in (1, 2, 3)]
     say("simulate", file, "--profile", "broken", code=1)
@@ -135,7 +135,7 @@ def test_a_run_that_fails_is_told_of_and_ends_no_other(
 def test_a_defect_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = batch.run
 
-    def run(scenario: Scenario, contestant: Contestant, seed: int, **more: Any) -> Run:
+    def run(scenario: Scenario, contestant: ComparedProfile, seed: int, **more: Any) -> RunResult:
         return real(scenario, contestant, 1 // (seed - 2), **more)
 
     monkeypatch.setattr(batch, "run", run)
@@ -204,14 +204,14 @@ def test_a_scenario_that_is_not_there_is_named_back() -> None:
 
 def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
     lines = say("scenarios").output.splitlines()
-    assert [line.split()[0] for line in lines] == list(shipped())
+    assert [line.split()[0] for line in lines] == list(shipped_scenarios())
     assert all(len(line.split()) > 4 for line in lines)
 
 
 FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
     few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])
     small = [word for change in few for word in ("--set", change)]

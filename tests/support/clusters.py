@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 
 EXAMPLE_1: dict[str, Any] = {"groups": [{"name": "slow", "count": 9}, {"name": "fast", "speed": 6}]}
 
@@ -35,11 +35,11 @@ def doubling(slots: int) -> dict[str, Any]:
     }
 
 
-def means(done: list[Run]) -> list[float]:
+def means(done: list[RunResult]) -> list[float]:
     """Mean response times."""
     return [run.response.mean for run in done]
 
 
-def p99s(done: list[Run]) -> list[float]:
+def p99s(done: list[RunResult]) -> list[float]:
     """99th percentiles of the response time."""
     return [run.response.p99 for run in done]

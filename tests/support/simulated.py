@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from eclectus.maths.student import half_width
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
@@ -47,9 +47,9 @@ def place(policy: str, *, learn: str = "none", **settings: Any) -> list[dict[str
     return [{"schedulerName": "it", "place": {"policy": policy, **settings}, "learn": {"policy": learn}}]
 
 
-def runs(world: Scenario, seeds: Iterable[int], *, checked: bool = False) -> list[Run]:
+def runs(world: Scenario, seeds: Iterable[int], *, checked: bool = False) -> list[RunResult]:
     """The scenario's first profile with each seed."""
-    return [run(world, world.contestants[0], seed, checked=checked) for seed in seeds]
+    return [run(world, world.profiles[0], seed, checked=checked) for seed in seeds]
 
 
 class Verdict(NamedTuple):

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from builders import make_spec
-from eclectus.sim.base.dag import Draft
-from eclectus.sim.base.work import Kind
+from eclectus.sim.base.dag import StageDraft
+from eclectus.sim.base.work import WorkClass
 
-KIND = Kind("work", make_spec())
+KIND = WorkClass("work", make_spec())
 
 Stage = tuple[str, int, float, str]
 """Name, tasks, seconds, and the names of the parents, a letter each."""
@@ -19,9 +19,11 @@ Stage = tuple[str, int, float, str]
 DIAMOND: list[Stage] = [("a", 2, 3.0, ""), ("b", 1, 4.0, "a"), ("c", 3, 1.0, "a"), ("d", 1, 2.0, "bc")]
 
 
-def drafts(*stages: Stage) -> list[Draft]:
+def drafts(*stages: Stage) -> list[StageDraft]:
     """As a reader hands them over."""
-    return [Draft(name, KIND, tasks, seconds, tuple(parents)) for name, tasks, seconds, parents in stages]
+    return [
+        StageDraft(name, KIND, tasks, seconds, tuple(parents)) for name, tasks, seconds, parents in stages
+    ]
 
 
 def job(name: str, *stages: Stage, **more: Any) -> dict[str, Any]:

@@ -13,14 +13,14 @@ from eclectus import __version__
 from eclectus.cli.progress import Bar
 from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.results import Failure, Report, Run
-from eclectus.sim.batch import Question, Stop, answer
+from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
+from eclectus.sim.batch import RunSpec, StopRequest, run_batch
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.drawing import draw, require
-from eclectus.sim.report.table import lines
-from eclectus.sim.scenario.builtin import sentence, shipped
+from eclectus.sim.report.drawing import check_drawable, draw
+from eclectus.sim.report.table import text_lines
+from eclectus.sim.scenario.builtin import about, shipped_scenarios
 from eclectus.sim.scenario.reading import parse, read_text
-from eclectus.sim.scenario.scenario import Contestant, Scenario
+from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
@@ -60,50 +60,50 @@ def simulate(
     path = _path(scenario)
     read = _read(path, changes)
     for file in (json_file, plot_file, tape_file):
-        _refuse_homeless(file)
+        _check_folder_exists(file)
     if plot_file is not None:
-        require(plot_file)
-    asked = _asked(read, names)
+        check_drawable(plot_file)
+    asked = _chosen_profiles(read, names)
     counted = _seeds(read, seeds, chosen)
     if tape_file is not None:
-        _refuse_tape(asked, counted)
+        _check_tape_possible(asked, counted)
     text = read_text(path)
     questions = [
-        Question(text, path.parent, changes, each.name, seed, tape_file) for each in asked for seed in counted
+        RunSpec(text, path.parent, changes, each.name, seed, tape_file) for each in asked for seed in counted
     ]
-    stop = Stop()
+    stop = StopRequest()
     with stop.on_interrupt(), Bar(read.tasks * len(questions)) as progress:
-        answers = answer(questions, jobs, progress, stop)
-    failures = [each for each in answers if isinstance(each, Failure)]
-    _tell(failures)
-    runs = [each for each in answers if isinstance(each, Run)]
+        answers = run_batch(questions, jobs, progress, stop)
+    failures = [each for each in answers if isinstance(each, RunFailure)]
+    _print_failures(failures)
+    runs = [each for each in answers if isinstance(each, RunResult)]
     if not runs:
         if failures:
             sys.exit(1)
         click.echo("stopped before any run had begun", err=True)
         sys.exit(INTERRUPTED)
     report = _report(read, path, questions, runs, failures)
-    click.echo("\n".join(lines(report)))
+    click.echo("\n".join(text_lines(report)))
     if json_file is not None:
         json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     if plot_file is not None:
         draw(report, plot_file)
-    if failures or stop.asked:
+    if failures or stop.requested:
         sys.exit(1 if failures else INTERRUPTED)
 
 
 @click.command()
 def scenarios() -> None:
     """List the scenarios that come with Eclectus; `eclectus simulate NAME` runs one."""
-    for name, path in shipped().items():
-        click.echo(f"{name:24} {sentence(path)}")
+    for name, path in shipped_scenarios().items():
+        click.echo(f"{name:24} {about(path)}")
 
 
 def _path(scenario: str) -> Path:
     """A file, or a shipped scenario by its name."""
     if Path(scenario).is_file():
         return Path(scenario)
-    known = shipped()
+    known = shipped_scenarios()
     if scenario not in known:
         raise SettingsError(
             scenario, f"is no file, and no scenario of that name is shipped; {nearest(scenario, list(known))}"
@@ -111,7 +111,7 @@ def _path(scenario: str) -> Path:
     return known[scenario]
 
 
-def _refuse_homeless(file: Path | None) -> None:
+def _check_folder_exists(file: Path | None) -> None:
     """Rather now than when everything has been run."""
     if file is not None and not file.absolute().parent.is_dir():
         raise SettingsError(str(file), "its folder does not exist")
@@ -132,19 +132,19 @@ def _seeds(scenario: Scenario, count: int | None, chosen: tuple[int, ...]) -> Se
     return chosen or range(1, (count or scenario.seeds) + 1)
 
 
-def _asked(scenario: Scenario, names: tuple[str, ...]) -> list[Contestant]:
-    known = [each.name for each in scenario.contestants]
+def _chosen_profiles(scenario: Scenario, names: tuple[str, ...]) -> list[ComparedProfile]:
+    known = [each.name for each in scenario.profiles]
     for name in names:
         if name not in known:
             hint = nearest(name, known)
             raise click.UsageError(f"--profile {name}: the scenario has no such profile; {hint}")
-    return [each for each in scenario.contestants if not names or each.name in names]
+    return [each for each in scenario.profiles if not names or each.name in names]
 
 
-def _refuse_tape(asked: Sequence[Contestant], seeds: Sequence[int]) -> None:
+def _check_tape_possible(asked: Sequence[ComparedProfile], seeds: Sequence[int]) -> None:
     if len(asked) * len(seeds) > 1:
         raise click.UsageError("--tape records a single run: choose one --profile and one --seed")
-    if asked[0].truth is not None:
+    if asked[0].oracle is not None:
         raise click.UsageError(
             "--tape: a learner that is told the truth cannot be replayed without its world"
         )
@@ -152,15 +152,21 @@ def _refuse_tape(asked: Sequence[Contestant], seeds: Sequence[int]) -> None:
         raise click.UsageError("--tape: pictures that grow old cannot be replayed without their world")
 
 
-def _tell(failures: Sequence[Failure]) -> None:
+def _print_failures(failures: Sequence[RunFailure]) -> None:
     for each in failures:
-        click.echo(f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.why}", err=True)
+        click.echo(
+            f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.reason}", err=True
+        )
 
 
 def _report(
-    scenario: Scenario, path: Path, questions: Sequence[Question], runs: list[Run], failures: list[Failure]
-) -> Report:
-    return Report(
+    scenario: Scenario,
+    path: Path,
+    questions: Sequence[RunSpec],
+    runs: list[RunResult],
+    failures: list[RunFailure],
+) -> ComparisonReport:
+    return ComparisonReport(
         eclectus=__version__,
         scenario=path.stem,
         about=scenario.about,

@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import asdict
 
 from eclectus.model.objects import Spec, Toleration
-from eclectus.sim.base.result_labels import Groups
-from eclectus.sim.base.results import Run
-from eclectus.sim.base.work import Arrival, Dag, Kind, Stage
+from eclectus.sim.base.result_labels import Grouping
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.base.work import Arrival, Dag, Stage, WorkClass
 from eclectus.sim.run import run
 from simulated import runs, scenario
 
-PLAIN = Kind("plain", Spec())
-PICKY = Kind("picky", Spec(node_selector=(("disk", "ssd"),)))
+PLAIN = WorkClass("plain", Spec())
+PICKY = WorkClass("picky", Spec(node_selector=(("disk", "ssd"),)))
 CLASSES = [
     {"name": "web", "tasksPerJob": 3, "size": {"mean": 1}},
     {"name": "ssd", "nodeSelector": {"disk": "ssd"}, "size": {"mean": 4}},
@@ -26,20 +26,20 @@ MIXED = {
 }
 
 
-def told(*groups: str, **fields: Any) -> Run:
+def told(*groups: str, **fields: Any) -> RunResult:
     (found,) = runs(scenario(**MIXED, measure={"tasks": 400, "groups": list(groups), **fields}), [1])
     return found
 
 
 def test_a_job_is_short_where_its_tasks_take_less_than_the_cut_off_in_the_mean() -> None:
-    by_length = Groups(("length",), cut_off=3.0)
+    by_length = Grouping(("length",), cut_off=3.0)
     assert by_length.length(Arrival(0.0, PLAIN, (1.0, 4.9))) == "short"
     assert by_length.length(Arrival(0.0, PLAIN, (1.0, 5.0))) == "long"
     assert by_length.length(Arrival(0.0, PLAIN, (float("inf"),))) == "long"
 
 
 def test_what_the_scheduler_is_told_of_lengths_plays_no_part() -> None:
-    by_length = Groups(("length",), cut_off=3.0)
+    by_length = Grouping(("length",), cut_off=3.0)
     assert by_length.length(Arrival(0.0, PLAIN, (9.0,), estimate=1.0)) == "long"
 
 
@@ -54,20 +54,20 @@ def test_what_the_scheduler_is_told_of_lengths_plays_no_part() -> None:
     ],
 )
 def test_constrained_is_who_says_where_to_run(spec: Spec, label: str) -> None:
-    assert Groups(("constrained",)).cell(Kind("k", spec), "") == (label,)
+    assert Grouping(("constrained",)).labels(WorkClass("k", spec), "") == (label,)
 
 
 def test_a_job_of_stages_belongs_to_a_class_only_if_all_of_them_do() -> None:
-    def dag(*kinds: Kind) -> Arrival:
+    def dag(*kinds: WorkClass) -> Arrival:
         stages = tuple(Stage(str(at), kind, 1, 1.0, (), (), 1.0) for at, kind in enumerate(kinds))
         return Arrival(0.0, PLAIN, (1.0,) * len(stages), dag=Dag("j", stages))
 
-    groups = Groups(("class", "length+constrained"), cut_off=2.0)
+    groups = Grouping(("class", "length+constrained"), cut_off=2.0)
     alike, mixed = (
-        groups.job_cell(job, groups.length(job)) for job in (dag(PICKY, PICKY), dag(PLAIN, PICKY))
+        groups.job_labels(job, groups.length(job)) for job in (dag(PICKY, PICKY), dag(PLAIN, PICKY))
     )
-    assert [groups.group(name, alike) for name in groups.asked] == ["picky", "short, constrained"]
-    assert [groups.group(name, mixed) for name in groups.asked] == [None, None]
+    assert [groups.group_of(name, alike) for name in groups.requested] == ["picky", "short, constrained"]
+    assert [groups.group_of(name, mixed) for name in groups.requested] == [None, None]
 
 
 def test_groups_part_tasks_and_jobs_without_rest() -> None:
@@ -102,9 +102,9 @@ def test_what_is_measured_changes_nothing_of_what_happens() -> None:
 
 def test_looking_at_what_was_learned_changes_nothing_of_what_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = scenario(**MIXED, profiles=[{"schedulerName": "it"}])
-    looked = asdict(run(asked, asked.contestants[0], 1))
+    looked = asdict(run(asked, asked.profiles[0], 1))
     monkeypatch.setattr("eclectus.sim.world.learning_error.LOOKS_MOST", 1)
     monkeypatch.setattr("eclectus.sim.world.learning_error.LOOKS_LEAST", 1)
-    once = asdict(run(asked, asked.contestants[0], 1))
+    once = asdict(run(asked, asked.profiles[0], 1))
     assert len(looked.pop("lessons")) > 10 * len(once.pop("lessons")) > 0
     assert looked == once

@@ -58,15 +58,15 @@ def test_what_is_learned_comes_nearer_to_the_truth() -> None:
         measure={"tasks": 2000},
     )
     (run,) = runs(asked, [1])
-    first, last = run.lessons[:2], run.lessons[-2:]
+    first, last = run.learning_errors[:2], run.learning_errors[-2:]
     assert {lesson.group for lesson in first} == {lesson.group for lesson in last} == {"slow", "fast"}
     assert max(lesson.error for lesson in last) < 0.2
     assert max(lesson.error for lesson in first) > 0.3
     assert [lesson.ratio for lesson in last] == pytest.approx([1.0, 1.0], abs=0.1)
-    assert 20 <= len({lesson.at for lesson in run.lessons}) < 80
+    assert 20 <= len({lesson.at for lesson in run.learning_errors}) < 80
 
 
 def test_a_profile_told_the_truth_has_nothing_to_learn() -> None:
     told = [{"schedulerName": "it", "place": {"policy": "uniform"}, "learn": {"policy": "truth"}}]
     (run,) = runs(scenario(profiles=told), [1])
-    assert {lesson.error for lesson in run.lessons} == {0.0}
+    assert {lesson.error for lesson in run.learning_errors} == {0.0}

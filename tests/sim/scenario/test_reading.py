@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.scenario.builtin import sentence, shipped
+from eclectus.sim.scenario.builtin import about, shipped_scenarios
 from eclectus.sim.scenario.reading import load, parse
 from eclectus_e2e.paths import CHECKOUT
 from simulated import document, place, poisson, scenario
@@ -152,7 +152,7 @@ def test_a_scenario_can_be_changed_before_it_is_read(tmp_path: Path) -> None:
     )
     assert [(group.count, group.speed) for group in changed.cluster.groups] == [(2, 2.0), (7, 3.0)]
     assert changed.tasks == 9
-    assert changed.contestants[0].profile["place"]["queue"] == "lines"
+    assert changed.profiles[0].profile["place"]["queue"] == "lines"
 
 
 @pytest.mark.parametrize("change", ["seeds", "cluster.groups[9].count=1", "cluster.groups.zz.count=1", "=3"])
@@ -165,11 +165,11 @@ def test_a_change_that_leads_nowhere_is_refused(change: str, tmp_path: Path) -> 
         load(file, (change,))
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_is_good_and_says_what_it_shows(name: str) -> None:
-    read = load(shipped()[name])
-    assert len(read.contestants) > 1
-    assert read.about == sentence(shipped()[name])
+    read = load(shipped_scenarios()[name])
+    assert len(read.profiles) > 1
+    assert read.about == about(shipped_scenarios()[name])
     assert read.about.endswith(".")
 
 
@@ -177,5 +177,5 @@ def test_the_manual_s_own_example_is_good() -> None:
     page = (CHECKOUT / "docs" / "simulator.md").read_text()
     example = page.partition("## A scenario")[2].lstrip().partition("\n\n")[0]
     read = parse(dedent("    " + example.lstrip()))
-    assert [shock.action for shock in read.shocks] == ["swap", "scale", "fail", "freeze", "recover"]
-    assert [each.name for each in read.contestants] == ["eclectus", "told"]
+    assert [shock.action for shock in read.perturbations] == ["swap", "scale", "fail", "freeze", "recover"]
+    assert [each.name for each in read.profiles] == ["eclectus", "told"]

@@ -88,6 +88,6 @@ def test_every_policy_runs_it(trace: tuple[Path, int, int], place: dict[str, Any
         ),
         file.parent,
     )
-    done = run(asked, asked.contestants[0], seed, checked=True)
+    done = run(asked, asked.profiles[0], seed, checked=True)
     assert (done.complete, done.faults, done.first_fault) == (True, 0, "")
     assert (done.tasks, done.response.count) == (count, count)

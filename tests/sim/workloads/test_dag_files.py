@@ -16,7 +16,7 @@ import yaml
 from eclectus.config.reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Dag
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.dags.dag_file import JobField, StageField, read_dags
@@ -94,8 +94,8 @@ def test_stages_ask_for_what_the_file_says_and_carry_their_class(tmp_path: Path)
     for by, other in (("job", "j"), ("stage", "j-b")):
         read = scenario(workload={"dags": workload | {"classes": by}}, cluster=cluster, measure={})
         first, second = stages_of(read)["j"].stages
-        assert (first.kind.name, second.kind.name, first.seconds) == ("etl", other, 60.0)
-        assert first.kind.spec.requests == (("cpu", 500), ("memory", 2**30))
+        assert (first.work_class.name, second.work_class.name, first.seconds) == ("etl", other, 60.0)
+        assert first.work_class.spec.requests == (("cpu", 500), ("memory", 2**30))
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_settings_that_make_no_sense_are_named(said: dict[str, Any], words: str,
 
 
 def test_the_schema_takes_what_the_reader_takes() -> None:
-    text = shipped()["dags"].with_suffix(".json").read_bytes()
+    text = shipped_scenarios()["dags"].with_suffix(".json").read_bytes()
     jsonschema.validate(json.loads(text), SCHEMA)
     assert len(read_dags(text, by_stage=False)) == 4
     for kind, name in ((JobField, "job"), (StageField, "stage")):
@@ -157,7 +157,7 @@ def test_a_tpch_query_is_read_from_its_profile_and_its_graph(tmp_path: Path) -> 
         ("0", 3, 2.0, ()),
         ("1", 1, 0.5, (0,)),
     ]
-    assert dag.stages[0].kind.spec.requests == (("cpu", 1000),)
+    assert dag.stages[0].work_class.spec.requests == (("cpu", 1000),)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +210,10 @@ def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path)
         ("1", 4, 5.0, ()),
         ("2", 1, 3.0, (0,)),
     ]
-    assert dag.stages[0].kind.spec.requests == (("cpu", 1000), ("memory", 2**29))
-    assert dag.stages[1].kind.spec.requests == (("cpu", 500),)
+    assert dag.stages[0].work_class.spec.requests == (("cpu", 1000), ("memory", 2**29))
+    assert dag.stages[1].work_class.spec.requests == (("cpu", 500),)
     plain = scenario(workload={"dags": workload | {"tasks": {}}}, cluster={"groups": [{"slots": 4}]})
-    assert stages_of(plain)["j1"].stages[1].kind.spec.requests == (("cpu", 1000),)
+    assert stages_of(plain)["j1"].stages[1].work_class.spec.requests == (("cpu", 1000),)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
-from eclectus.sim.base.dag import build
-from eclectus.sim.run import build as build_world
+from eclectus.sim.base.dag import build_dag
+from eclectus.sim.run import build_world
 from eclectus.sim.run import run
 from eclectus.sim.world.world import World
 from simulated import scenario
@@ -25,13 +25,13 @@ from staged import DIAMOND, Stage, drafts, job, written
 
 
 def test_paths_are_the_critical_path_method_s_bottom_levels() -> None:
-    dag = build("j", drafts(*DIAMOND))
+    dag = build_dag("j", drafts(*DIAMOND))
     assert {stage.name: stage.path for stage in dag.stages} == {"a": 9.0, "b": 6.0, "c": 3.0, "d": 2.0}
     assert (dag.tasks, dag.work, dag.path) == (7, 15.0, 9.0)
 
 
 def test_parents_stand_before_their_children_in_whatever_order_they_are_written() -> None:
-    dag = build("j", drafts(*reversed(DIAMOND)))
+    dag = build_dag("j", drafts(*reversed(DIAMOND)))
     for at, stage in enumerate(dag.stages):
         assert all(parent < at for parent in stage.parents)
         assert all(at in dag.stages[child].parents for child in stage.children)
@@ -57,12 +57,12 @@ def test_the_longest_path_is_that_of_a_walk_over_all_paths(seed: int) -> None:
         return seconds[name] + max(map(longest, below[name]), default=0.0)
 
     chance.shuffle(stages)
-    for stage in build("j", drafts(*stages)).stages:
+    for stage in build_dag("j", drafts(*stages)).stages:
         assert stage.path == longest(stage.name)
 
 
 def test_a_parent_named_twice_is_one_parent() -> None:
-    assert [stage.parents for stage in build("j", drafts(("a", 1, 1, ""), ("b", 1, 1, "aa"))).stages] == [
+    assert [stage.parents for stage in build_dag("j", drafts(("a", 1, 1, ""), ("b", 1, 1, "aa"))).stages] == [
         (),
         (0,),
     ]
@@ -82,13 +82,13 @@ def test_a_parent_named_twice_is_one_parent() -> None:
 )
 def test_a_graph_that_cannot_be_is_refused_by_name(stages: list[Stage], words: str) -> None:
     with pytest.raises(ValueError, match="job 'j'") as refused:
-        build("j", drafts(*stages))
+        build_dag("j", drafts(*stages))
     assert words in str(refused.value)
 
 
 def test_a_cycle_is_told_from_one_that_waits_to_the_one_it_waits_for() -> None:
     with pytest.raises(ValueError, match="for ever: ") as refused:
-        build("j", drafts(("z", 1, 1, ""), ("a", 1, 1, "bz"), ("b", 1, 1, "c"), ("c", 1, 1, "a")))
+        build_dag("j", drafts(("z", 1, 1, ""), ("a", 1, 1, "bz"), ("b", 1, 1, "c"), ("c", 1, 1, "a")))
     cycle = str(refused.value).rpartition(": ")[2].split(" -> ")
     assert cycle[0] == cycle[-1]
     assert set(pairwise(cycle)) == {("a", "b"), ("b", "c"), ("c", "a")}
@@ -165,7 +165,7 @@ class Ear:
         self.pending: dict[str, Task] = {}
         self.ended: dict[str, float] = {}
         self.moments: dict[str, float] = {}
-        world.told = self._hear
+        world.on_step = self._hear
 
     def _hear(self, now: float, events: Any, commands: Any) -> None:
         for event in events:
@@ -186,7 +186,7 @@ def lived(
         profiles=[profile | {"learn": {"policy": "none"}}],
         **{"cluster": {"groups": [{"slots": slots}]}, "measure": {}} | more,
     )
-    world, _ = build_world(read, read.contestants[0], seed=1, checked=True)
+    world, _ = build_world(read, read.profiles[0], seed=1, checked=True)
     ear = Ear(world)
     world.run()
     return world, ear
@@ -205,7 +205,7 @@ def test_pods_of_a_stage_appear_when_the_last_task_of_its_parents_has_ended(tmp_
     assert {at: len(names) for at, names in stages.items()} == {0: 2, 1: 1, 2: 3, 3: 1}
     assert [ear.moments[stages[at][0]] for at in range(4)] == [0.0, 3.0, 3.0, 7.0]
     assert world.now == 9.0
-    assert world.ledger.response_seconds == pytest.approx(world.ledger.system_seconds)
+    assert world.record.response_seconds == pytest.approx(world.record.system_seconds)
 
 
 def test_what_the_scheduler_is_told_of_a_job(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_a_job_s_response_is_from_its_arrival_to_its_last_stage_s_end(tmp_path: 
         cluster={"groups": [{"slots": 2}]},
         measure={},
     )
-    (found,) = [run(read, read.contestants[0], 1, checked=True)]
+    (found,) = [run(read, read.profiles[0], 1, checked=True)]
     assert (found.jobs.count, found.jobs.mean, found.seconds) == (1, 9.0, 9.0)
     assert found.response.count == 7
     assert found.response.mean == pytest.approx((3 + 3 + 4 + 1 + 2 + 3 + 2) / 7)  # each from its submission
@@ -270,7 +270,7 @@ def test_in_a_rough_world_every_stage_ends_under_every_order_and_the_books_agree
             profiles=[profile],
             measure={"tasks": 700},
         )
-        found = run(read, read.contestants[0], 1, checked=True)
+        found = run(read, read.profiles[0], 1, checked=True)
         assert (found.complete, found.faults, found.tasks) == (True, 0, 700)
         assert found.jobs.count == 70
 
@@ -283,7 +283,7 @@ def test_policies_keep_their_accounts_though_dispatchers_see_old_pictures(tmp_pa
         profiles=[profile | {"dispatchers": {"count": 2, "age": 5}, "learn": {"policy": "none"}}],
         measure={},
     )
-    found = run(read, read.contestants[0], 1)
+    found = run(read, read.profiles[0], 1)
     assert (found.jobs.count, found.faults) == (8, 0)
 
 
@@ -298,7 +298,7 @@ def mean_response(folder: Path, order: str, *jobs: dict[str, Any], slots: int = 
         profiles=[profile | {"learn": {"policy": "none"}}],
         measure={},
     )
-    return sum(run(read, read.contestants[0], seed).jobs.mean for seed in range(1, 6)) / 5
+    return sum(run(read, read.profiles[0], seed).jobs.mean for seed in range(1, 6)) / 5
 
 
 SHORT = [job(f"short{at}", ("a", 4, 2.0, ""), ("b", 1, 1.0, "a")) for at in range(6)]

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.ledger import Ledger
+from eclectus.sim.world.run_record import RunRecord
 from simulated import document, place, runs
 
 RATES = {"new": {"a": 10.0, "b": 4.0}, "old": {"a": 2.5, "b": 0.0}}
@@ -53,21 +53,21 @@ def _table(tmp_path: Path) -> None:
 
 def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
     machines = asked(tmp_path).cluster.machines()
-    assert [machines["n-0"].nominal(job) for job in "ab"] == [1.0, 1.0]
-    assert machines["o-1"].nominal("a") == 0.25
+    assert [machines["n-0"].nominal_speed(job) for job in "ab"] == [1.0, 1.0]
+    assert machines["o-1"].nominal_speed("a") == 0.25
 
 
 def test_a_rate_of_nothing_is_a_hard_constraint(tmp_path: Path) -> None:
     scenario = asked(tmp_path, lastJob=60)
-    world, _ = build(scenario, scenario.contestants[0], seed=1, checked=True)
+    world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
     used: dict[str, set[str]] = {"a": set(), "b": set()}
 
     def look(*_: object) -> None:
         for machine in world.machines.values():
             for run in machine.running.values():
-                used[run.kind.name].add(machine.group)
+                used[run.work_class.name].add(machine.group)
 
-    world.told = look
+    world.on_step = look
     world.run()
     assert used == {"a": {"n", "o"}, "b": {"n"}}
 
@@ -77,11 +77,11 @@ def test_jobs_arrive_until_all_that_are_measured_have_ended(tmp_path: Path) -> N
     (run,) = runs(scenario, [1])
     assert (run.response.count, run.complete) == (20, True)
     assert run.tasks >= 25
-    ledger = Ledger(scenario.window())
+    ledger = RunRecord(scenario.window())
     for number, job in zip(range(25), scenario.arrivals(1), strict=False):
-        assert not ledger.has_all
+        assert not ledger.has_measured_all
         ledger.arrive(number, job, job.at)
-    assert not ledger.has_all, "the measured ones are still there"
+    assert not ledger.has_measured_all, "the measured ones are still there"
 
 
 def test_a_window_is_measured_whatever_comes_later(tmp_path: Path) -> None:

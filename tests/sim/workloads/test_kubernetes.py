@@ -12,10 +12,10 @@ import yaml
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import HostPort, Requirement, Term, Toleration
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.workloads.manifest import ARRIVAL, arrivals
+from eclectus.sim.workloads.kubernetes import ARRIVAL, read_manifest
 from eclectus.sim.workloads.pod_work import WORK
 from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
 from simulated import document, place
@@ -49,7 +49,7 @@ def job(name: str = "j", *, template: dict[str, Any] | None = None, **spec: Any)
 
 
 def read(*things: Any) -> list[Arrival]:
-    return arrivals(yaml.safe_dump_all(things))
+    return read_manifest(yaml.safe_dump_all(things))
 
 
 def asked(folder: Path, *things: Any) -> Scenario:
@@ -86,8 +86,8 @@ def test_a_pod_is_translated_as_the_live_scheduler_would() -> None:
             affinity=affinity,
         )
     )
-    spec = arrival.kind.spec
-    assert (arrival.at, arrival.sizes, arrival.kind.name, arrival.kind.priority) == (
+    spec = arrival.work_class.spec
+    assert (arrival.at, arrival.sizes, arrival.work_class.name, arrival.work_class.priority) == (
         2.5,
         (30.0,),
         "default/shop/render",
@@ -104,7 +104,7 @@ def test_class_and_estimate_are_read_where_a_live_pod_has_them() -> None:
     one["metadata"]["labels"] = {"eclectus.dev/class": "web"}
     one["metadata"]["annotations"]["eclectus.dev/estimated-seconds"] = "45"
     (arrival,) = read(one)
-    assert (arrival.kind.name, arrival.estimate) == ("web", 45.0)
+    assert (arrival.work_class.name, arrival.estimate) == ("web", 45.0)
 
 
 def test_what_the_api_server_fills_in_is_filled_in() -> None:
@@ -115,18 +115,18 @@ def test_what_the_api_server_fills_in_is_filled_in() -> None:
         "env": None,
     }
     (arrival,) = read(pod(containers=[container], hostNetwork=True))
-    assert arrival.kind.spec.requests == (("cpu", 500), ("memory", 2**30))
-    assert arrival.kind.spec.host_ports == (HostPort(80),)
+    assert arrival.work_class.spec.requests == (("cpu", 500), ("memory", 2**30))
+    assert arrival.work_class.spec.host_ports == (HostPort(80),)
 
 
 def test_lists_are_unfolded_and_arrivals_are_sorted_by_time() -> None:
     items = {"kind": "PodList", "items": [{k: v for k, v in pod(at="9").items() if k != "kind"}]}
     found = read(items, None, {"kind": "List", "items": [job(), pod(at="3")]})
-    assert [(each.at, each.at_once) for each in found] == [(0.0, 1), (3.0, None), (9.0, None)]
+    assert [(each.at, each.parallelism) for each in found] == [(0.0, 1), (3.0, None), (9.0, None)]
 
 
 def test_json_is_yaml_too() -> None:
-    assert len(arrivals(json.dumps({"kind": "List", "items": [pod(), pod()]}))) == 2
+    assert len(read_manifest(json.dumps({"kind": "List", "items": [pod(), pod()]}))) == 2
 
 
 @pytest.mark.parametrize(
@@ -143,18 +143,18 @@ def test_a_job_runs_so_many_pods_and_so_many_at_a_time(
     spec: dict[str, int], tasks: int, at_once: int
 ) -> None:
     (arrival,) = read(job(**spec))
-    assert (len(arrival.sizes), arrival.at_once) == (tasks, at_once)
+    assert (len(arrival.sizes), arrival.parallelism) == (tasks, at_once)
 
 
 def test_the_next_pod_of_a_job_comes_when_one_has_ended(tmp_path: Path) -> None:
     scenario = asked(tmp_path, job(completions=5, parallelism=2, template=pod(work="10")))
-    world, _ = build(scenario, scenario.contestants[0], seed=1, checked=True)
+    world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
     there = []
-    world.told = lambda now, events, commands: there.append((now, world.ledger.in_system))
+    world.on_step = lambda now, events, commands: there.append((now, world.record.in_system))
     world.run()
     assert max(count for _, count in there) == 2
     assert world.now == 30.0
-    (tally,) = world.ledger.tallies.values()
+    (tally,) = world.record.tallies.values()
     assert (tally.response.mean, tally.jobs.mean, tally.wait.largest) == (10.0, 30.0, 0.0)
 
 

@@ -19,12 +19,12 @@ from eclectus.model.commands import Bind
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import BindRefused, NodeSeen, TaskSeen
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.results import Run
-from eclectus.sim.run import build, run
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.run import build_world, run
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import load, parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.allocation import Allocation
+from eclectus.sim.world.allocation import AllocationCurve
 from simulated import document, place
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
@@ -45,19 +45,19 @@ def filling(folder: Path, pods: str = PODS, milli: int = 10_000, **settings: obj
 
 @pytest.fixture(scope="module")
 def small() -> Scenario:
-    return load(shipped()["openb"])
+    return load(shipped_scenarios()["openb"])
 
 
 # -- the stream ------------------------------------------------------------------------------------
 
 
 def test_every_pod_comes_once_in_random_order_and_then_pods_are_drawn(small: Scenario) -> None:
-    count = len((shipped()["openb"].parent / "gpu-pods.csv").read_text().splitlines()) - 1
+    count = len((shipped_scenarios()["openb"].parent / "gpu-pods.csv").read_text().splitlines()) - 1
     first, second, again = (list(small.arrivals(seed)) for seed in (1, 2, 1))
     assert first == again
-    kinds = [Counter(job.kind for job in jobs[:count]) for jobs in (first, second)]
+    kinds = [Counter(job.work_class for job in jobs[:count]) for jobs in (first, second)]
     assert kinds[0] == kinds[1]
-    assert [job.kind for job in first[:count]] != [job.kind for job in second[:count]]
+    assert [job.work_class for job in first[:count]] != [job.work_class for job in second[:count]]
     assert [job.at for job in first[:4]] == [0.0, 1.0, 2.0, 3.0]
     assert len(first) > count
     assert small.tasks == pytest.approx(len(first), rel=0.1)
@@ -66,14 +66,16 @@ def test_every_pod_comes_once_in_random_order_and_then_pods_are_drawn(small: Sce
 def test_pods_are_appended_until_one_more_gpu_would_be_too_many(tmp_path: Path) -> None:
     totals = set()
     for seed in range(40):
-        asked = [dict(job.kind.spec.requests).get("gpu-milli", 0) for job in filling(tmp_path).arrivals(seed)]
+        asked = [
+            dict(job.work_class.spec.requests).get("gpu-milli", 0) for job in filling(tmp_path).arrivals(seed)
+        ]
         assert sorted(asked[:3]) == [0, 500, 2000]
         totals.add(sum(asked))
     assert totals == {12_500, 13_000, 13_500, 14_000}  # the last may ask for two, of which one is looked at
 
 
 def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
-    specs = {job.kind.name: job.kind.spec for job in filling(tmp_path).arrivals(0)}
+    specs = {job.work_class.name: job.work_class.spec for job in filling(tmp_path).arrivals(0)}
     assert dict(specs["no-gpu"].requests) == {"cpu": 2000, "memory": 2 * 2**20}
     assert dict(specs["share"].requests) == {"cpu": 1000, "memory": 2**20, "gpu-milli": 500}
     assert dict(specs["whole"].requests) == {"cpu": 4000, "memory": 3 * 2**20, "gpu-milli": 2000}
@@ -111,16 +113,16 @@ def test_a_cluster_without_gpus_is_refused(tmp_path: Path) -> None:
 
 def test_the_curve_is_the_mean_of_what_is_held_over_the_tasks_at_each_whole_per_cent() -> None:
     node = make_node("n", devices=2)
-    ear = Allocation("gpu-milli", {"n": Machine(node, "g", 1.0, {})})
+    ear = AllocationCurve("gpu-milli", {"n": Machine(node, "g", 1.0, {})})
     tasks = [
         make_task(name, device_milli=milli) for name, milli in (("a", 500), ("b", 3), ("c", 2), ("d", 900))
     ]
     a, b, c, d = tasks
-    ear.hear(0.0, [NodeSeen(node), TaskSeen(a)], [Bind(a.uid, "default", "a", "n", "p")])
-    ear.hear(1.0, [TaskSeen(b)], [])
-    ear.hear(2.0, [TaskSeen(c)], [Bind(c.uid, "default", "c", "n", "p")])
+    ear.record_step(0.0, [NodeSeen(node), TaskSeen(a)], [Bind(a.uid, "default", "a", "n", "p")])
+    ear.record_step(1.0, [TaskSeen(b)], [])
+    ear.record_step(2.0, [TaskSeen(c)], [Bind(c.uid, "default", "c", "n", "p")])
     assert ear.curve == {25: pytest.approx(100 * (500 + 500 + 502) / 3 / 2000)}
-    ear.hear(3.0, [BindRefused(c.uid, "n", "no"), TaskSeen(d)], [])
+    ear.record_step(3.0, [BindRefused(c.uid, "n", "no"), TaskSeen(d)], [])
     assert ear.curve[70] == 25.0
 
 
@@ -162,7 +164,7 @@ class Dumb:
 
 
 def rows(name: str) -> Iterator[dict[str, str]]:
-    head, *lines = (shipped()["openb"].parent / name).read_text().splitlines()
+    head, *lines = (shipped_scenarios()["openb"].parent / name).read_text().splitlines()
     return (dict(zip(head.split(","), line.split(","), strict=True)) for line in lines)
 
 
@@ -180,8 +182,8 @@ def as_row(spec: Any) -> dict[str, str]:
 
 
 def test_best_fit_fills_the_cluster_pod_by_pod_as_its_dumb_twin_does(small: Scenario) -> None:
-    contestant = next(each for each in small.contestants if each.name == "scaled-best-fit")
-    world, _ = build(small, contestant, 3, checked=True)
+    contestant = next(each for each in small.profiles if each.name == "scaled-best-fit")
+    world, _ = build_world(small, contestant, 3, checked=True)
     nodes = [
         Dumb(row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"])
         for row in rows("gpu-nodes.csv")
@@ -199,18 +201,18 @@ def test_best_fit_fills_the_cluster_pod_by_pod_as_its_dumb_twin_does(small: Scen
                     best.take(pod)
                 seen.append((bound, best.name if best else ""))
 
-    world.told = told
+    world.on_step = told
     assert world.run()
     assert [ours for ours, _ in seen] == [theirs for _, theirs in seen]
-    assert world.ledger.dropped == sum(not ours for ours, _ in seen) > 0
+    assert world.record.dropped == sum(not ours for ours, _ in seen) > 0
 
 
 @pytest.fixture(scope="module")
-def random_run(small: Scenario) -> Run:
-    return run(small, small.contestants[0], 1, checked=True)
+def random_run(small: Scenario) -> RunResult:
+    return run(small, small.profiles[0], 1, checked=True)
 
 
-def test_what_is_held_follows_what_is_asked_for_until_it_breaks(random_run: Run) -> None:
+def test_what_is_held_follows_what_is_asked_for_until_it_breaks(random_run: RunResult) -> None:
     curve = random_run.allocation
     assert random_run.complete
     assert curve[20] == pytest.approx(20, abs=0.5)

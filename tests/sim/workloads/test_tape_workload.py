@@ -82,7 +82,7 @@ def test_a_pod_comes_at_its_time_and_its_size_is_its_running_time_at_speed_one(s
     task = replace(make_task("a", workload="web"), priority=3, estimate=7.0)
     (job,) = jobs(say(told(life(task, 2.5, 4.0, 10.0))))
     assert (job.at, job.sizes, job.estimate) == (2.5, (6.0,), 7.0)
-    assert (job.kind.name, job.kind.spec, job.kind.priority) == ("web", task.spec, 3)
+    assert (job.work_class.name, job.work_class.spec, job.work_class.priority) == ("web", task.spec, 3)
 
 
 def test_sizes_are_running_times_times_the_speed_of_the_node_on_record(say: Say) -> None:
@@ -157,10 +157,10 @@ def test_what_a_simulation_has_recorded_happens_again(tmp_path: Path) -> None:
     profiles = place("least-allocated")
     fields = {"cluster": {"groups": groups}, "profiles": profiles, "measure": {"tasks": 500, "warmUp": 0}}
     first = parse(yaml.safe_dump(document(workload=poisson(0.8, {"mean": 100}), **fields)))
-    once = run(first, first.contestants[0], 1, tape=tmp_path / "t.tape.gz")
+    once = run(first, first.profiles[0], 1, tape=tmp_path / "t.tape.gz")
     recorded = {"tape": {"file": "t.tape.gz", "speeds": {"fast-*": 4}}}
     second = parse(yaml.safe_dump(document(workload=recorded, **fields)), tmp_path)
-    again = run(second, second.contestants[0], 1)
+    again = run(second, second.profiles[0], 1)
     assert again.response.count == once.response.count == 500
     assert again.response.mean == pytest.approx(once.response.mean, rel=1e-9)
     assert again.wait.mean == pytest.approx(once.wait.mean, rel=1e-9)

@@ -14,29 +14,29 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.distributions import Size
-from eclectus.sim.base.histogram import ZERO, Histogram
+from eclectus.sim.base.distributions import SizeDistribution
+from eclectus.sim.base.histogram import ZERO_BUCKET, Histogram
 from eclectus.sim.base.random_streams import stream
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.workloads.jobtrace import Jobtrace
 from simulated import document, scenario
 
 LAWS = [
-    Size("exponential", 3.0),
-    Size("deterministic", 3.0),
-    Size("gamma", 3.0, shape=4.0),
-    Size("hyperexponential", 3.0, scv=4.0),
-    Size("pareto", 3.0, shape=3.5),
-    Size("bounded-pareto", 3.0, shape=1.5, ratio=100.0),
-    Size("bounded-pareto", 3.0, shape=2.0, ratio=50.0),
-    Size("empirical", 3.0, values=(1.0, 1.0, 10.0)),
+    SizeDistribution("exponential", 3.0),
+    SizeDistribution("deterministic", 3.0),
+    SizeDistribution("gamma", 3.0, shape=4.0),
+    SizeDistribution("hyperexponential", 3.0, scv=4.0),
+    SizeDistribution("pareto", 3.0, shape=3.5),
+    SizeDistribution("bounded-pareto", 3.0, shape=1.5, ratio=100.0),
+    SizeDistribution("bounded-pareto", 3.0, shape=2.0, ratio=50.0),
+    SizeDistribution("empirical", 3.0, values=(1.0, 1.0, 10.0)),
 ]
 TRACE = "0.0 2 1.5 1.0 2.0\n1.5\t1\t9.0\t9.0\n\n1.5 3 1 1 1 1\n"
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.law)
-def test_a_law_has_the_mean_and_the_variance_that_it_says(law: Size) -> None:
-    sizes = law.drawing(stream(1, "sizes"))(1_000_000)
+def test_a_law_has_the_mean_and_the_variance_that_it_says(law: SizeDistribution) -> None:
+    sizes = law.sampler(stream(1, "sizes"))(1_000_000)
     assert sizes.mean() == pytest.approx(3.0, rel=0.01)
     assert sizes.var() / 3.0**2 == pytest.approx(law.squared_variation, rel=0.08)
     assert sizes.min() > 0
@@ -44,11 +44,11 @@ def test_a_law_has_the_mean_and_the_variance_that_it_says(law: Size) -> None:
 
 def test_sizes_on_record_are_drawn_alike_and_scaled_only_where_a_mean_is_given() -> None:
     values = (1.0, 2.0, 6.0)
-    plain = Size("empirical", values=values)
-    drawn, counts = np.unique(plain.drawing(stream(1, "sizes"))(30_000), return_counts=True)
+    plain = SizeDistribution("empirical", values=values)
+    drawn, counts = np.unique(plain.sampler(stream(1, "sizes"))(30_000), return_counts=True)
     assert (plain.mean_seconds, drawn.tolist()) == (3.0, pytest.approx(values))
     assert counts / 30_000 == pytest.approx([1 / 3] * 3, rel=0.05)
-    scaled = Size("empirical", 30.0, values=values).drawing(stream(1, "sizes"))(100)
+    scaled = SizeDistribution("empirical", 30.0, values=values).sampler(stream(1, "sizes"))(100)
     assert set(scaled.round(9)) == {10.0, 20.0, 60.0}
 
 
@@ -93,7 +93,7 @@ def test_jobs_arrive_at_the_rate_asked_for_with_the_shares_asked_for() -> None:
     )
     jobs = list(islice(asked.plan.arrivals(1), 20_000))
     assert sum(len(job.sizes) for job in jobs) / jobs[-1].at == pytest.approx(70, rel=0.03)
-    assert sum(job.kind.name == "a" for job in jobs) / len(jobs) == pytest.approx(0.75, rel=0.02)
+    assert sum(job.work_class.name == "a" for job in jobs) / len(jobs) == pytest.approx(0.75, rel=0.02)
     gaps = np.diff([job.at for job in jobs])
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.03)
 
@@ -118,7 +118,7 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
     with opened(tmp_path / name, "wt") as file:
         file.write(TRACE)
     plan = Jobtrace(name, cut_off=5.0, stretch=2.0).plan({}, tmp_path)
-    assert [(job.at, job.kind.name, job.sizes) for job in plan.arrivals(0)] == [
+    assert [(job.at, job.work_class.name, job.sizes) for job in plan.arrivals(0)] == [
         (0.0, "short", (1.0, 2.0)),
         (3.0, "long", (9.0,)),
         (3.0, "short", (1.0, 1.0, 1.0)),
@@ -164,7 +164,7 @@ def test_histograms_add_up() -> None:
     for at in range(1, 100):
         (one if at % 3 else other).add(at)
         both.add(at)
-    one.join(other)
+    one.merge(other)
     assert (one.buckets, one.count, one.total, one.largest) == (
         both.buckets,
         both.count,
@@ -180,6 +180,6 @@ def test_it_does_not_matter_when_a_histogram_is_summed_up() -> None:
         often.add(value)
         once.add(value)
         if at % 7 == 0:
-            often.sum_up()
+            often.aggregate()
     assert (often.buckets, often.total, often.largest) == (once.buckets, once.total, once.largest)
-    assert (once.total, once.count, once.buckets[ZERO]) == (reduce(add, sample), len(sample), 1)
+    assert (once.total, once.count, once.buckets[ZERO_BUCKET]) == (reduce(add, sample), len(sample), 1)

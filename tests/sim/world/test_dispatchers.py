@@ -10,9 +10,9 @@ from builders import make_engine, make_task
 from eclectus.framework import Action, Enqueue, Place, PlacePolicy, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
-from eclectus.sim.run import build, run
+from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.reading import parse
-from eclectus.sim.world.dispatchers import Dispatchers, OldPicture
+from eclectus.sim.world.dispatchers import Dispatchers, StaleView
 from simulated import document, poisson, runs, scenario
 from worlds import World, small_world
 
@@ -32,7 +32,7 @@ class Emptiest(PlacePolicy):
 
 
 def old(age: float, corrects: bool, placing: bool = False) -> World:
-    policy = OldPicture(Emptiest(placing), age, corrects)
+    policy = StaleView(Emptiest(placing), age, corrects)
     return small_world(make_engine(policy), nodes=3, cpu=1)
 
 
@@ -100,9 +100,9 @@ def asked(**dispatchers: Any) -> dict[str, Any]:
 
 
 def test_jobs_go_to_the_dispatchers_in_turn() -> None:
-    world, _ = build(scenario(**asked(count=3)), scenario(**asked(count=3)).contestants[0], seed=1)
+    world, _ = build_world(scenario(**asked(count=3)), scenario(**asked(count=3)).profiles[0], seed=1)
     seen: list[str] = []
-    world.told = lambda now, events, commands: seen.extend(
+    world.on_step = lambda now, events, commands: seen.extend(
         event.task.profile for event in events if hasattr(event, "task") and not event.task.node
     )
     world.run()
@@ -111,7 +111,7 @@ def test_jobs_go_to_the_dispatchers_in_turn() -> None:
 
 def test_a_fresh_picture_changes_nothing() -> None:
     fresh, plain = scenario(**asked(age=0)), scenario(**asked())
-    assert run(fresh, fresh.contestants[0], 3) == run(plain, plain.contestants[0], 3)
+    assert run(fresh, fresh.profiles[0], 3) == run(plain, plain.profiles[0], 3)
 
 
 def test_queues_that_are_seen_late_are_longer() -> None:

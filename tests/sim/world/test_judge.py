@@ -13,8 +13,8 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Task, Term, Toleration
 from eclectus.sim.base.errors import InvariantError
-from eclectus.sim.base.machine import Machine, Running
-from eclectus.sim.base.work import Kind
+from eclectus.sim.base.machine import Machine, TaskRun
+from eclectus.sim.base.work import WorkClass
 from eclectus.sim.world.judge import Judge, forbidden
 
 ROOM = (("cpu", 4000), ("pods", 10))
@@ -81,9 +81,9 @@ def test_the_judge_and_the_engine_s_rules_agree_on_thousands_of_meetings() -> No
     assert seen == {True, False}
 
 
-def running(port: HostPort, uid: str) -> Running:
+def running(port: HostPort, uid: str) -> TaskRun:
     spec = Spec(requests=(("cpu", 1),), host_ports=(port,))
-    return Running(Task(uid, "default", uid, spec=spec), Kind("w", spec), 0, 1.0, 0.0)
+    return TaskRun(Task(uid, "default", uid, spec=spec), WorkClass("w", spec), 0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_a_port_is_given_once(other: HostPort, clash: bool) -> None:
     machine = Machine(Node("n", ROOM), "g", 1.0, {})
     machine.start(running(HostPort(80), "first"), 0.0)
     if not clash:
-        Judge().see_start(running(other, "second"), machine)
+        Judge().check_start(running(other, "second"), machine)
     else:
         with pytest.raises(InvariantError, match="default/first has port 80 there"):
-            Judge().see_start(running(other, "second"), machine)
+            Judge().check_start(running(other, "second"), machine)

@@ -47,8 +47,8 @@ def test_what_befalls_a_model_befalls_its_machines(tmp_path: Path) -> None:
         {"at": 1, "action": "freeze", "group": "T4", "count": 1},
         {"at": 2, "action": "fail", "group": "T4"},
     ]
-    shocks = listed(tmp_path, events=events).shocks
-    assert [shock.machines for shock in shocks] == [("a",), ("a", "c")]
+    perturbations = listed(tmp_path, events=events).perturbations
+    assert [each.machines for each in perturbations] == [("a",), ("a", "c")]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from eclectus.model.commands import Bind, Command
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.run import build, run
+from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.world import World
 from simulated import place, poisson, scenario
@@ -30,7 +30,7 @@ HALVES = {
 
 
 def world_of(asked: Scenario, seed: int = 1) -> World:
-    return build(asked, asked.contestants[0], seed, checked=True)[0]
+    return build_world(asked, asked.profiles[0], seed, checked=True)[0]
 
 
 def probed(world: World) -> list[Task]:
@@ -41,7 +41,7 @@ def probed(world: World) -> list[Task]:
         tasks = (event.task for event in events if isinstance(event, TaskSeen))
         seen.extend(task for task in tasks if task.profile == "probes")
 
-    world.told = hear
+    world.on_step = hear
     world.run()
     return seen
 
@@ -76,15 +76,15 @@ def test_where_theta_goes_by_the_load_probes_change_only_when_that_is_looked_at(
     assert with_probes.response.p99 == pytest.approx(without.response.p99, rel=0.05)
 
 
-def without_and_with(policy: dict[str, Any]) -> list[Run]:
+def without_and_with(policy: dict[str, Any]) -> list[RunResult]:
     """The same stream without probes, and with as many as there can be."""
-    told: list[Run] = []
+    told: list[RunResult] = []
     for probes in (None, OFTEN):
         profile = {"schedulerName": "it", "place": policy, "learn": {"policy": "truth"}, "probes": probes}
         asked = scenario(
             cluster=HALVES, workload=poisson(0.8, {"mean": 2}), profiles=[profile], measure={"tasks": 800}
         )
-        told.append(run(asked, asked.contestants[0], 1, checked=True))
+        told.append(run(asked, asked.profiles[0], 1, checked=True))
     return told
 
 
@@ -111,9 +111,9 @@ def test_a_probe_is_killed_at_the_moment_its_slot_is_needed(tmp_path: Any) -> No
     world = world_of(asked)
     phases = [task.phase for task in probed(world) if task.created < 100]
     assert phases == ["Running"]  # its end was never shown
-    assert world.probing is not None
-    assert world.probing.killed >= 1
-    (tally,) = world.ledger.tallies.values()
+    assert world.probes is not None
+    assert world.probes.killed >= 1
+    (tally,) = world.record.tallies.values()
     assert tally.wait.largest == 0
 
 
@@ -171,12 +171,12 @@ def placed_on(probes: dict[str, Any] | None) -> list[float]:
         probes=probes,
         measure={"horizon": 450},
     )
-    world, found = build(asked, asked.contestants[0], 1)[0], list[float]()
+    world, found = build_world(asked, asked.profiles[0], 1)[0], list[float]()
 
     def hear(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         found.extend(now for each in commands if isinstance(each, Bind) and each.node == "ill-0")
 
-    world.told = hear
+    world.on_step = hear
     world.run()
     return found
 
@@ -199,14 +199,14 @@ def shocked(seed: int) -> tuple[list[tuple[float, int]], list[tuple[float, str]]
         probes=OFTEN,
         measure={"horizon": 260},
     )
-    world = build(asked, asked.contestants[0], seed)[0]
+    world = build_world(asked, asked.profiles[0], seed)[0]
     numbers, binds = list[tuple[float, int]](), list[tuple[float, str]]()
 
     def hear(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        numbers.append((now, world.ledger.in_system))
+        numbers.append((now, world.record.in_system))
         binds.extend((now, each.node) for each in commands if isinstance(each, Bind))
 
-    world.told = hear
+    world.on_step = hear
     world.run()
     return numbers, binds
 
@@ -242,7 +242,7 @@ def test_their_share_of_the_slots_is_told() -> None:
         "measure": {"horizon": "2h", "warmUp": 0},
     }
     asked = scenario(**fields)
-    done = [run(asked, each, 1) for each in asked.contestants]
+    done = [run(asked, each, 1) for each in asked.profiles]
     assert 0.23 < done[0].probe_share < 0.25
     used = done[0].probe_share * 4 * done[0].measured_until / 30
     assert done[0].probes <= used <= done[0].probes + done[0].probes_killed + 1

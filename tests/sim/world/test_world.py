@@ -13,7 +13,7 @@ from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim.base.errors import InvariantError, StuckError
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.world.world import World
 from simulated import place, poisson, runs, scenario
 
@@ -39,9 +39,9 @@ ROUGH = [
 ]
 
 
-def build_world(**fields: Any) -> World:
+def world_of(**fields: Any) -> World:
     asked = scenario(**fields)
-    return build(asked, asked.contestants[0], seed=1, checked=True)[0]
+    return build_world(asked, asked.profiles[0], seed=1, checked=True)[0]
 
 
 @pytest.mark.parametrize("policy", list(table.PLACE))
@@ -83,8 +83,8 @@ def test_in_a_rough_world_probes_harm_nobody(delay: object) -> None:
 
 def test_the_engine_hears_neither_sizes_nor_speeds() -> None:
     told: list[Event] = []
-    world = build_world(workload=poisson(0.5, {"law": "deterministic", "mean": 0.123456789}))
-    world.told = lambda now, events, commands: told.extend(events)
+    world = world_of(workload=poisson(0.5, {"law": "deterministic", "mean": 0.123456789}))
+    world.on_step = lambda now, events, commands: told.extend(events)
     world.run()
     waiting = [event.task for event in told if isinstance(event, TaskSeen) and event.task.phase == "Pending"]
     assert len(waiting) == 400
@@ -150,10 +150,10 @@ def test_a_world_in_which_nothing_can_happen_any_more_says_so() -> None:
 
 
 def test_stopping_keeps_what_is_known() -> None:
-    world = build_world(measure={"tasks": 4000})
+    world = world_of(measure={"tasks": 4000})
     assert not world.run(lambda ledger: ledger.ended < 2000)
-    assert 2000 <= world.ledger.ended < 4000
-    assert sum(tally.response.count for tally in world.ledger.tallies.values()) > 0
+    assert 2000 <= world.record.ended < 4000
+    assert sum(tally.response.count for tally in world.record.tallies.values()) > 0
 
 
 # -- each invariant can fail -------------------------------------------------------------------------
@@ -210,21 +210,21 @@ def test_a_bind_that_must_not_be_is_found_by_the_world_itself(
     ],
 )
 def test_books_that_disagree_are_found(book: str, words: str) -> None:
-    world = build_world()
-    setattr(world.ledger, book, getattr(world.ledger, book) + 1)
+    world = world_of()
+    setattr(world.record, book, getattr(world.record, book) + 1)
     with pytest.raises(InvariantError, match=words):
         world.run()
 
 
 def test_a_task_that_the_engine_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = build_world()
-    tell = world._tell
+    world = world_of()
+    tell = world._notify
 
     def deaf(event: Event) -> None:
         if not (isinstance(event, TaskSeen) and event.task.name == "job-20-0"):
-            tell(event)
+            notify(event)
 
-    monkeypatch.setattr(world, "_tell", deaf)
+    monkeypatch.setattr(world, "_notify", deaf)
     with pytest.raises(InvariantError, match="waiting: engine"):
         world.run()
 
@@ -234,8 +234,8 @@ def test_central_queues_leave_no_machine_idle_beside_work_and_lines_do() -> None
         asked = scenario(
             cluster={"groups": [{"count": 4}]}, workload=poisson(0.8), profiles=place("uniform", queue=queue)
         )
-        world, _ = build(asked, asked.contestants[0], seed=1)
-        world._checked = world._conserving = True
+        world, _ = build_world(asked, asked.profiles[0], seed=1)
+        world._checks = world._checks_work_conserving = True
         return world
 
     conserving("central").run()

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from eclectus.config.reading import nearest
 from eclectus.model.errors import EclectusError, SettingsError
-from eclectus.sim.base.results import Report
+from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report import page
 
 PAGES = (".html",)
 PICTURES = (".png", ".svg", ".pdf")  # by matplotlib
 
 
-def require(file: Path) -> None:
+def check_drawable(file: Path) -> None:
     """Raise before anything runs if it cannot be drawn in the end."""
     known = [*PAGES, *PICTURES]
     if file.suffix not in known:
@@ -28,10 +28,10 @@ def require(file: Path) -> None:
             raise EclectusError(what) from error
 
 
-def draw(report: Report, file: Path) -> None:
+def draw(report: ComparisonReport, file: Path) -> None:
     """Write it."""
     if file.suffix in PAGES:
-        file.write_text(page.page(report), encoding="utf-8")
+        file.write_text(page.render_page(report), encoding="utf-8")
         return
     from eclectus.sim.report import plots
 

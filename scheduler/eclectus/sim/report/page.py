@@ -8,14 +8,14 @@ from __future__ import annotations
 from html import escape
 from importlib import resources
 
-from eclectus.sim.base.results import Report
-from eclectus.sim.report.curves import group_panels, panels
+from eclectus.sim.base.results import ComparisonReport
+from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.panels import DARK, LIGHT, Panel, style
-from eclectus.sim.report.svg import drawing
+from eclectus.sim.report.svg import render_svg
 from eclectus.sim.report.table import Table, remarks, subtitle, tables
 
 
-def page(report: Report) -> str:
+def render_page(report: ComparisonReport) -> str:
     """The text of the page."""
     title = escape(report.scenario)
     overview, *others = (_table(table, report.profiles) for table in tables(report))
@@ -28,7 +28,7 @@ def page(report: Report) -> str:
         f"<main>{overview}",
         *(f"<p>{escape(remark)}</p>" for remark in remarks(report.runs)),
         f"<nav>{''.join(_key(at, name) for at, name in enumerate(report.profiles))}</nav>",
-        _panels(panels(report)),
+        _panels(overall_panels(report)),
         f'<div class="tables">{"".join(others)}</div>',
         _panels(group_panels(report)),
         f"</main><footer>eclectus {escape(report.eclectus)}, seeds {_seeds(report.seeds)}</footer>",
@@ -84,7 +84,7 @@ def _panels(every: list[Panel]) -> str:
 def _figure(panel: Panel) -> str:
     notes = [*(["shaded: not measured"] if panel.shades else []), *([panel.note] if panel.note else [])]
     below = f"<figcaption>{escape('; '.join(notes))}</figcaption>" if notes else ""
-    return f"<figure><h3>{escape(panel.title)}</h3>{drawing(panel)}{below}</figure>"
+    return f"<figure><h3>{escape(panel.title)}</h3>{render_svg(panel)}{below}</figure>"
 
 
 def _seeds(seeds: list[int]) -> str:

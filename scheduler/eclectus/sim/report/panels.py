@@ -33,7 +33,7 @@ class Axis:
     unit: str = ""  # behind a single number
     names: tuple[str, ...] = ()  # instead of numbers: what stands at 0, 1, 2, …
 
-    def place(self, values: Numbers) -> Numbers:
+    def fraction(self, values: Numbers) -> Numbers:
         """Where values stand, 0 at the low end and 1 at the high one."""
         low, high = self.low, self.high
         if self.log:
@@ -45,9 +45,9 @@ class Axis:
         if self.names:
             return [(float(at), name) for at, name in enumerate(self.names)]
         places = _log_places(self.low, self.high) if self.log else _even_places(self.low, self.high)
-        return [(at, self.spell(at)) for at in places]
+        return [(at, self.label_of(at)) for at in places]
 
-    def spell(self, value: float) -> str:
+    def label_of(self, value: float) -> str:
         """A number as this axis writes it."""
         return f"{value * 100:,.10g} %" if self.percent else f"{value:,.10g}"
 
@@ -82,7 +82,7 @@ class Panel:
     lines: tuple[Line, ...] = ()
     bars: tuple[Bar, ...] = ()
     shades: tuple[tuple[float, float], ...] = ()  # stretches of x that are not measured
-    level: float | None = None  # an x that means: right
+    reference: float | None = None  # an x that means: right
     note: str = ""  # what the picture leaves out
 
 
@@ -91,7 +91,7 @@ def style(profile: int) -> tuple[int, tuple[int, ...]]:
     return profile % len(LIGHT), DASHES[profile // SOLID_MOST % len(DASHES)]
 
 
-def limit(peaks: Sequence[float], gap: float) -> float:
+def axis_limit(peaks: Sequence[float], gap: float) -> float:
     """The highest peak that shall be seen whole: those that stand `gap` times above the others are cut off.
 
     Half of the peaks are seen whatever they are, so that one good profile does not cut off the rest.
@@ -103,7 +103,7 @@ def limit(peaks: Sequence[float], gap: float) -> float:
     return order[-1]
 
 
-def left_out(names: Sequence[str], reached: Mapping[int, str]) -> str:
+def cut_off_note(names: Sequence[str], reached: Mapping[int, str]) -> str:
     """Who leaves a picture, and how far; nothing where nobody does."""
     far = ", ".join(f"{names[profile]} (to {end})" for profile, end in reached.items())
     return f"beyond the picture: {far}" if far else ""

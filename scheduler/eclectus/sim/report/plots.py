@@ -8,8 +8,8 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from eclectus.sim.base.results import Report
-from eclectus.sim.report.curves import group_panels, panels
+from eclectus.sim.base.results import ComparisonReport
+from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.panels import LIGHT, Panel, style
 from eclectus.sim.report.table import subtitle
 
@@ -21,13 +21,13 @@ ALONE = 1.6  # times as large if it is the only one
 GREY = "#777777"
 
 
-def draw(report: Report, file: Path) -> None:
+def draw(report: ComparisonReport, file: Path) -> None:
     """Write the picture."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    every = [*panels(report), *group_panels(report)]
+    every = [*overall_panels(report), *group_panels(report)]
     across = min(len(every), 3 if len(every) > 4 else 2)
     down, size = ceil(len(every) / across), ALONE if len(every) == 1 else 1.0
     figure = Figure(figsize=(WIDTH * across * size, HEIGHT * down * size + 1.1), layout="constrained")
@@ -65,8 +65,8 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.plot([bar.middle], [bar.at], "o", color=colour, ms=5)
     for low, high in panel.shades:
         axes.axvspan(low, high, color=GREY, alpha=0.1, lw=0)
-    if panel.level is not None:
-        axes.axvline(panel.level, color=GREY, lw=0.9, zorder=0)
+    if panel.reference is not None:
+        axes.axvline(panel.reference, color=GREY, lw=0.9, zorder=0)
     _frame(axes, panel)
 
 

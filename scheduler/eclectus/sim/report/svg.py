@@ -16,7 +16,7 @@ NEAR = 0.6  # points of a curve nearer than this to one another are one
 BEYOND = 2.0  # how far outside the frame curves are followed, in frames: the clip hides it, files stay small
 
 
-def drawing(panel: Panel) -> str:
+def render_svg(panel: Panel) -> str:
     """The picture; its lines carry their profile, and its axes what numbers mean, for the page's script."""
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(panel.title)}"',
@@ -40,11 +40,11 @@ def _data(axis: Axis) -> str:
 
 
 def _across(axis: Axis, values: Numbers) -> Numbers:
-    return axis.place(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
+    return axis.fraction(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
 
 
 def _down(axis: Axis, values: Numbers) -> Numbers:
-    return (1 - axis.place(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
+    return (1 - axis.fraction(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
 
 
 def _at(place: Numbers) -> float:
@@ -75,8 +75,8 @@ def _frame(panel: Panel) -> Iterator[str]:
 
 
 def _level(panel: Panel) -> Iterator[str]:
-    if panel.level is not None:
-        x = _at(_across(panel.x, np.array([panel.level])))
+    if panel.reference is not None:
+        x = _at(_across(panel.x, np.array([panel.reference])))
         yield f'<path class="axis" d="M{x:.1f} 0V{INNER_HEIGHT}"/>'
 
 
