@@ -1,4 +1,4 @@
-"""Fast and slow machines trade places, and what was learned is wrong all at once (scenario `shock`)."""
+"""Fast and slow machines trade places, and what was learned is wrong all at once (scenario `perturbation`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import load
 
-SHOCK = Path(__file__).parents[2] / "scenarios" / "shock.yaml"
+SHOCK = Path(__file__).parents[2] / "scenarios" / "perturbation.yaml"
 SEEDS = (1, 2)
 ENOUGH = 24  # samples: more than the ten to twenty that a change takes to be found and some to learn from
 
@@ -27,7 +27,7 @@ def test_after_a_shock_nodes_that_get_work_are_learned_anew_and_queues_recover()
     asked = load(SHOCK)
     by_name = {each.name: each for each in asked.profiles}
     ours = [run(asked, by_name["eclectus"], seed) for seed in SEEDS]
-    told = [run(asked, by_name["told"], seed) for seed in SEEDS]
+    told = [run(asked, by_name["oracle"], seed) for seed in SEEDS]
     for each in ours:
         cells = [cell for cell in each.learned if cell.samples >= ENOUGH]
         error = np.log([cell.learned / cell.true for cell in cells])

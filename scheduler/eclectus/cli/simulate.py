@@ -1,4 +1,4 @@
-"""`eclectus simulate` and `eclectus scenarios`: what would these policies do to this workload?"""
+"""`eclectus simulate` and `eclectus scenarios`: compares policies on a simulated workload."""
 
 from __future__ import annotations
 
@@ -28,34 +28,56 @@ INTERRUPTED = 130  # what a shell expects after Ctrl-C
 
 @click.command()
 @click.argument("scenario")
-@click.option("--profile", "names", multiple=True, help="Only this profile; may be given again.")
-@click.option("--seeds", type=click.IntRange(1, 10_000), help="Runs of each profile, with seeds 1, 2, …")
-@click.option("--seed", "chosen", type=int, multiple=True, help="Exactly this seed; may be given again.")
-@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a field of the scenario.")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, help="Processes; changes no result.")
+@click.option("--profile", "names", multiple=True, help="Run only this profile; can be repeated.")
 @click.option(
-    "--json", "json_file", type=FILE, help="Write everything there, by docs/simulation.schema.json."
+    "--seeds", type=click.IntRange(1, 10_000), help="Number of runs per profile, with seeds 1, 2, …"
 )
 @click.option(
-    "--plot", "plot_file", type=FILE, help="Draw it: an .html page, or with eclectus[sim] .png, .svg, .pdf."
+    "--seed",
+    "exact_seeds",
+    type=int,
+    multiple=True,
+    help="Run this seed instead of 1, 2, …; can be repeated.",
 )
-@click.option("--tape", "tape_file", type=FILE, help="Record a single run, for eclectus replay.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Change a field of the scenario; can be repeated.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, help="Number of processes; does not change results."
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=FILE,
+    help="Write all results to this file; the format is docs/simulation.schema.json.",
+)
+@click.option(
+    "--plot",
+    "plot_file",
+    type=FILE,
+    help="Draw the results: an .html page, or with eclectus[sim] a .png, .svg or .pdf.",
+)
+@click.option("--tape", "tape_file", type=FILE, help="Record a single run to this file, for eclectus replay.")
 def simulate(
     *,
     scenario: str,
     names: tuple[str, ...],
     seeds: int | None,
-    chosen: tuple[int, ...],
+    exact_seeds: tuple[int, ...],
     changes: tuple[str, ...],
     jobs: int,
     json_file: Path | None,
     plot_file: Path | None,
     tape_file: Path | None,
 ) -> None:
-    """Compare the profiles of a SCENARIO, a file or the name of one that is shipped, over several seeds.
+    """Compare the profiles of a SCENARIO (a file, or the name of a shipped scenario) over several seeds.
 
-    Ctrl-C ends the runs and prints what is known so far. A run that fails is told of and ends no other; the
-    exit code is then 1.
+    Ctrl-C stops the runs and prints the results so far. A run that fails is reported and does not stop the
+    others; the exit code is then 1.
     """
     path = _path(scenario)
     read = _read(path, changes)
@@ -63,26 +85,28 @@ def simulate(
         _check_folder_exists(file)
     if plot_file is not None:
         check_drawable(plot_file)
-    asked = _chosen_profiles(read, names)
-    counted = _seeds(read, seeds, chosen)
+    profiles = _chosen_profiles(read, names)
+    run_seeds = _seeds(read, seeds, exact_seeds)
     if tape_file is not None:
-        _check_tape_possible(asked, counted)
+        _check_tape_possible(profiles, run_seeds)
     text = read_text(path)
-    questions = [
-        RunSpec(text, path.parent, changes, each.name, seed, tape_file) for each in asked for seed in counted
+    specs = [
+        RunSpec(text, path.parent, changes, each.name, seed, tape_file)
+        for each in profiles
+        for seed in run_seeds
     ]
     stop = StopRequest()
-    with stop.on_interrupt(), Bar(read.tasks * len(questions)) as progress:
-        answers = run_batch(questions, jobs, progress, stop)
-    failures = [each for each in answers if isinstance(each, RunFailure)]
+    with stop.on_interrupt(), Bar(read.tasks * len(specs)) as progress:
+        results = run_batch(specs, jobs, progress, stop)
+    failures = [each for each in results if isinstance(each, RunFailure)]
     _print_failures(failures)
-    runs = [each for each in answers if isinstance(each, RunResult)]
+    runs = [each for each in results if isinstance(each, RunResult)]
     if not runs:
         if failures:
             sys.exit(1)
         click.echo("stopped before any run had begun", err=True)
         sys.exit(INTERRUPTED)
-    report = _report(read, path, questions, runs, failures)
+    report = _report(read, path, specs, runs, failures)
     click.echo("\n".join(text_lines(report)))
     if json_file is not None:
         json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
@@ -100,19 +124,19 @@ def scenarios() -> None:
 
 
 def _path(scenario: str) -> Path:
-    """A file, or a shipped scenario by its name."""
+    """The path of a file, or of a shipped scenario given by name."""
     if Path(scenario).is_file():
         return Path(scenario)
     known = shipped_scenarios()
     if scenario not in known:
         raise SettingsError(
-            scenario, f"is no file, and no scenario of that name is shipped; {nearest(scenario, list(known))}"
+            scenario, f"is not a file and not a shipped scenario; {nearest(scenario, list(known))}"
         )
     return known[scenario]
 
 
 def _check_folder_exists(file: Path | None) -> None:
-    """Rather now than when everything has been run."""
+    """Fail now rather than after all runs."""
     if file is not None and not file.absolute().parent.is_dir():
         raise SettingsError(str(file), "its folder does not exist")
 
@@ -124,12 +148,12 @@ def _read(path: Path, changes: tuple[str, ...]) -> Scenario:
         raise SettingsError(str(path), str(error)) from None
 
 
-def _seeds(scenario: Scenario, count: int | None, chosen: tuple[int, ...]) -> Sequence[int]:
-    if count is not None and chosen:
+def _seeds(scenario: Scenario, count: int | None, exact_seeds: tuple[int, ...]) -> Sequence[int]:
+    if count is not None and exact_seeds:
         raise click.UsageError("give either --seeds or --seed")
-    if any(seed < 0 for seed in chosen):
-        raise click.UsageError("a seed is 0 or more")
-    return chosen or range(1, (count or scenario.seeds) + 1)
+    if any(seed < 0 for seed in exact_seeds):
+        raise click.UsageError("a seed must be 0 or more")
+    return exact_seeds or range(1, (count or scenario.seeds) + 1)
 
 
 def _chosen_profiles(scenario: Scenario, names: tuple[str, ...]) -> list[ComparedProfile]:
@@ -141,15 +165,15 @@ def _chosen_profiles(scenario: Scenario, names: tuple[str, ...]) -> list[Compare
     return [each for each in scenario.profiles if not names or each.name in names]
 
 
-def _check_tape_possible(asked: Sequence[ComparedProfile], seeds: Sequence[int]) -> None:
-    if len(asked) * len(seeds) > 1:
+def _check_tape_possible(profiles: Sequence[ComparedProfile], seeds: Sequence[int]) -> None:
+    if len(profiles) * len(seeds) > 1:
         raise click.UsageError("--tape records a single run: choose one --profile and one --seed")
-    if asked[0].oracle is not None:
+    if profiles[0].oracle is not None:
         raise click.UsageError(
-            "--tape: a learner that is told the truth cannot be replayed without its world"
+            "--tape: an oracle learner (policy: truth) cannot be replayed without its world"
         )
-    if asked[0].dispatchers.age:
-        raise click.UsageError("--tape: pictures that grow old cannot be replayed without their world")
+    if profiles[0].dispatchers.age:
+        raise click.UsageError("--tape: stale views (dispatchers.age) cannot be replayed without their world")
 
 
 def _print_failures(failures: Sequence[RunFailure]) -> None:
@@ -162,7 +186,7 @@ def _print_failures(failures: Sequence[RunFailure]) -> None:
 def _report(
     scenario: Scenario,
     path: Path,
-    questions: Sequence[RunSpec],
+    specs: Sequence[RunSpec],
     runs: list[RunResult],
     failures: list[RunFailure],
 ) -> ComparisonReport:
@@ -172,7 +196,7 @@ def _report(
         about=scenario.about,
         load=scenario.load,
         load_is_exact=scenario.load_is_exact,
-        seeds=list(dict.fromkeys(question.seed for question in questions)),
+        seeds=list(dict.fromkeys(spec.seed for spec in specs)),
         summaries=summarise(runs),
         runs=runs,
         failures=failures,

@@ -141,7 +141,7 @@ def test_a_profile_that_blows_up_leaves_the_picture_and_a_note_says_so() -> None
     panel = by_title(overall_panels(blown))["In the system, waiting or running"]
     peaks = [float(line.y.max()) for line in panel.lines]
     assert peaks[0] > 2 * panel.y.high > 2 * max(peaks[1:])
-    assert panel.note.startswith("beyond the picture: blind (to ")
+    assert panel.note.startswith("cut off: blind (to ")
 
 
 class Tags(HTMLParser):

@@ -50,7 +50,7 @@ def with_stage(**stage: Any) -> dict[str, Any]:
         (with_stage(seconds=0), "jobs[0].stages[0].seconds: 0 s is too small"),
         (with_stage(seconds="soon"), "jobs[0].stages[0].seconds: 'soon' is no duration"),
         (with_stage(second=1), "jobs[0].stages[0].second: unknown field; did you mean 'seconds'?"),
-        (with_stage(parents=["z"]), "job 'j': stage 'a' has a parent 'z' that is no stage"),
+        (with_stage(parents=["z"]), "job 'j': stage 'a' has a parent 'z' that is not a stage"),
         (with_stage(requests={"cpu": "many"}), "jobs[0].stages[0].requests.cpu: 'many' is not"),
         ({"name": "j"}, "jobs[0].stages: is missing"),
         ({"name": "j", "stages": []}, "job 'j' has no stage"),
@@ -66,7 +66,7 @@ def test_a_job_that_is_wrong_is_refused_with_file_place_and_reason(
 
 def test_names_of_jobs_are_unique(tmp_path: Path) -> None:
     workload = written(tmp_path, with_stage(), with_stage())
-    assert "jobs[1].name: 'j' is taken by jobs[0]" in refusal(workload)
+    assert "jobs[1].name: 'j' is already used by jobs[0]" in refusal(workload)
 
 
 @pytest.mark.parametrize(
@@ -102,15 +102,15 @@ def test_stages_ask_for_what_the_file_says_and_carry_their_class(tmp_path: Path)
     ("said", "words"),
     [
         ({"format": "tpch"}, "dags.graphs: format: tpch needs graphs, size and cores"),
-        ({"cores": 50}, "dags.cores: belongs to format: tpch"),
-        ({"machineMemory": "1Gi"}, "dags.machineMemory: belongs to format: alibaba"),
-        ({"tasks": {}}, "dags.tasks: stages of this format say themselves"),
+        ({"cores": 50}, "dags.cores: is valid only with format: tpch"),
+        ({"machineMemory": "1Gi"}, "dags.machineMemory: is valid only with format: alibaba"),
+        ({"tasks": {}}, "dags.tasks: stages of this format have requests of their own"),
         ({"rate": 1}, "dags.rate: arrivals: poisson needs either rate or load"),
         ({"arrivals": "poisson"}, "dags.rate: arrivals: poisson needs either rate or load"),
         ({"arrivals": "poisson", "rate": 1, "load": 1}, "dags.rate: arrivals: poisson needs either"),
-        ({"stretch": 2}, "dags.stretch: belongs to arrivals: recorded"),
-        ({"arrivals": "recorded"}, "dags.arrivals: {file} does not say when job 'j' arrived"),
-        ({"sizes": {"mean": 2}}, "dags.sizes.mean: stages bring their own means"),
+        ({"stretch": 2}, "dags.stretch: is valid only with arrivals: recorded"),
+        ({"arrivals": "recorded"}, "dags.arrivals: {file} has no arrival time of job 'j'"),
+        ({"sizes": {"mean": 2}}, "dags.sizes.mean: stages have their own means"),
         ({"arrivals": "at once"}, "dags.arrivals: 'at once' is unknown; known are"),
     ],
 )
@@ -165,11 +165,11 @@ def test_a_tpch_query_is_read_from_its_profile_and_its_graph(tmp_path: Path) -> 
     [
         ({"size": "51g"}, "dags.size: there is no profile tpch_q1_51g_maxCores_75; sizes are 50g, cores 75"),
         ({"cores": 50}, "dags.cores: there is no profile tpch_q1_50g_maxCores_50"),
-        ({"queries": ["Q2"]}, "dags.queries[0]: 'Q2' is no query; did you mean 'Q1'?"),
-        ({"graphs": GRAPHS.replace("[1]", "[7]")}, "Q1: stage 0 has a child 7 that is no stage"),
-        ({"graphs": GRAPHS.replace("name: 1}", "name: 1, children: [0]}")}, "wait for one another for ever"),
+        ({"queries": ["Q2"]}, "dags.queries[0]: 'Q2' is not a query; did you mean 'Q1'?"),
+        ({"graphs": GRAPHS.replace("[1]", "[7]")}, "Q1: stage 0 has a child 7 that is not a stage"),
+        ({"graphs": GRAPHS.replace("name: 1}", "name: 1, children: [0]}")}, "form a cycle"),
         ({"graphs": "graphs: [{name: Q1}]"}, "missing required field `graph`"),
-        ({"profile": PROFILE[:1]}, "Q1: the profile and the graph name different stages"),
+        ({"profile": PROFILE[:1]}, "Q1: the profile and the graph have different stages"),
         ({"profile": [PROFILE[0], PROFILE[1] | {"num_tasks": 0}]}, "Expected `int` >= 1"),
         ({"profile": [PROFILE[0], PROFILE[1] | {"average_runtime_ms": 0}]}, "Expected `float` > 0"),
     ],
@@ -221,8 +221,8 @@ def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path)
     [
         ({"instances": 1.5}, "line 2: job 'j1': task 1 has 1.5 instances"),
         ({"duration": 0}, "line 2: Expected `float` > 0"),
-        ({"parents": [9]}, "line 2: job 'j1': stage '1' has a parent '9' that is no stage"),
-        ({"parents": [2]}, "line 2: job 'j1': its stages wait for one another for ever"),
+        ({"parents": [9]}, "line 2: job 'j1': stage '1' has a parent '9' that is not a stage"),
+        ({"parents": [2]}, "line 2: job 'j1': its stages form a cycle"),
     ],
 )
 def test_a_line_that_is_wrong_is_refused_with_its_number(

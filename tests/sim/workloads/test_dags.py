@@ -15,8 +15,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.events import TaskSeen
 from eclectus.model.objects import Task
 from eclectus.sim.base.dag import build_dag
-from eclectus.sim.run import build_world
-from eclectus.sim.run import run
+from eclectus.sim.run import build_world, run
 from eclectus.sim.world.world import World
 from simulated import scenario
 from staged import DIAMOND, Stage, drafts, job, written
@@ -71,10 +70,10 @@ def test_a_parent_named_twice_is_one_parent() -> None:
 @pytest.mark.parametrize(
     ("stages", "words"),
     [
-        ([("a", 1, 1, "a")], "wait for one another for ever: a -> a"),
+        ([("a", 1, 1, "a")], "form a cycle: a -> a"),
         (
             [("ab", 1, 1, ""), ("b", 1, 1, "x")],
-            "stage 'b' has a parent 'x' that is no stage; known are: ab, b",
+            "stage 'b' has a parent 'x' that is not a stage; known are: ab, b",
         ),
         ([("a", 1, 1, ""), ("a", 1, 1, "")], "has two stages 'a'"),
         ([], "has no stage"),
@@ -122,7 +121,7 @@ def test_together_is_each_once_at_nought_in_an_order_of_the_seed(tmp_path: Path)
 def test_recorded_is_from_the_first_arrival_on(tmp_path: Path) -> None:
     assert arrivals(tmp_path, arrivals="recorded", stretch=0.5) == [(0.0, "y"), (1.0, "z"), (2.0, "x")]
     assert arrivals(tmp_path, arrivals="recorded", jobs=2) == [(0.0, "y"), (4.0, "x")]
-    with pytest.raises(SettingsError, match="jobs: is more than the file holds"):
+    with pytest.raises(SettingsError, match="jobs: is more than the file contains"):
         arrivals(tmp_path, arrivals="recorded", jobs=4)
 
 

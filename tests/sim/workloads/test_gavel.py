@@ -102,12 +102,12 @@ def test_a_packed_table_says_the_same(tmp_path: Path) -> None:
     [
         ({"throughputs": "no.json"}, "workload.gavel.throughputs: .*No such file"),
         ({"jobTypes": ["a", "c"]}, r"has no rate of \('c', 1\) on new"),
-        ({"reference": "neu"}, "knows no GPU 'neu'; did you mean 'new'"),
+        ({"reference": "neu"}, "has no GPU 'neu'; did you mean 'new'"),
         ({"reference": "old"}, "workload.gavel.reference: b does not run on old: choose another"),
-        ({"jobTypes": []}, "workload.gavel.jobTypes: no type of job at all"),
-        ({"firstJob": 30}, "workload.gavel.lastJob: comes before the first job"),
-        ({"jobsPerHour": 5}, "the load is .*: queues would grow without end"),
-        ({"measure": {"tasks": 5}}, "measure.tasks: has no place here"),
+        ({"jobTypes": []}, "workload.gavel.jobTypes: is empty"),
+        ({"firstJob": 30}, "workload.gavel.lastJob: is before the first measured job"),
+        ({"jobsPerHour": 5}, "the load is .*: queues would grow without bound"),
+        ({"measure": {"tasks": 5}}, "measure.tasks: is not allowed here"),
         ({"cluster": {"groups": [{"name": "x"}]}}, "group 'x' of the cluster has no label gpu-type"),
     ],
 )
@@ -119,5 +119,5 @@ def test_what_cannot_be_is_refused(fields: dict[str, Any], words: str, tmp_path:
 @pytest.mark.parametrize("content", [b"{", b'{"new": {"(\'a\', 1)": {"null": -1}}}', b'{"new": {"x": {}}}'])
 def test_a_file_that_is_no_table_is_named(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_bytes(content)
-    with pytest.raises(SettingsError, match=r"t\.json is no table of rates"):
+    with pytest.raises(SettingsError, match=r"t\.json is not a table of rates"):
         asked(tmp_path)

@@ -92,9 +92,9 @@ def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "pods.csv has no column 'gpu_spec'"),
         (PODS + "d,1,1,1,x,\n", "pods.csv, line 5: gpu_milli is 'x': expected `int`"),
         (PODS + "d,1,1,1,1001,\n", "pods.csv, line 5: gpu_milli is '1001': expected `int` <= 1000"),
-        (PODS + "d,1,1,2,500,\n", "pods.csv, line 5: shares of 2 GPUs: only one GPU can be shared"),
+        (PODS + "d,1,1,2,500,\n", "pods.csv, line 5: shares of 2 GPUs: a pod can share only one GPU"),
         (PODS + "d,1,1,0,500,\n", "pods.csv, line 5: num_gpu is 0 and gpu_milli is 500"),
-        (HEAD + "d,1,1,0,0,\n", "pods.csv has no pod that asks for GPUs"),
+        (HEAD + "d,1,1,0,0,\n", "pods.csv has no pod that requests GPUs"),
     ],
 )
 def test_a_bad_list_of_pods_is_refused_with_the_line(pods: str, words: str, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_the_table_the_json_and_the_picture_tell_what_is_held(tmp_path: Path) ->
     report = json.loads(out.read_text())
     assert report["load"] is None
     assert report["summaries"][0]["allocation"]["50"]["mean"] == pytest.approx(50, abs=1)
-    assert "asked for" in picture.read_text()
+    assert "requested" in picture.read_text()
 
 
 def test_a_tape_of_it_replays_devices_and_all(tmp_path: Path) -> None:

@@ -67,14 +67,14 @@ def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        ({"law": "empirical"}, "size.values: an empirical law needs either values or a file"),
-        ({"law": "empirical", "values": [1], "file": "bad"}, "size.values: an empirical law needs either"),
-        ({"values": [1]}, "size.values: belongs to law: empirical"),
-        ({"file": "bad"}, "size.file: belongs to law: empirical"),
+        ({"law": "empirical"}, "size.values: law: empirical needs either values or a file"),
+        ({"law": "empirical", "values": [1], "file": "bad"}, "size.values: law: empirical needs either"),
+        ({"values": [1]}, "size.values: is valid only with law: empirical"),
+        ({"file": "bad"}, "size.file: is valid only with law: empirical"),
         ({"law": "empirical", "values": [1, 0]}, r"size.values\[1\]: 0 s is too small"),
-        ({"law": "empirical", "file": "bad"}, r"size.file: bad, line 2: 'x' is no size"),
-        ({"law": "empirical", "file": "nan"}, r"size.file: nan, line 1: 'nan' is no size"),
-        ({"law": "empirical", "file": "empty"}, "size.file: empty holds no number"),
+        ({"law": "empirical", "file": "bad"}, r"size.file: bad, line 2: 'x' is not a size"),
+        ({"law": "empirical", "file": "nan"}, r"size.file: nan, line 1: 'nan' is not a size"),
+        ({"law": "empirical", "file": "empty"}, "size.file: empty contains no number"),
         ({"law": "empirical", "file": "none"}, r"size.file: none cannot be read"),
     ],
 )
@@ -131,13 +131,13 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("0 1 1 1\n0 2 1 1\n", "line 2: says 2 tasks and gives 1 durations"),
+        ("0 1 1 1\n0 2 1 1\n", "line 2: has 2 tasks but 1 durations"),
         ("5 1 1 1\n4 1 1 1\n", "line 2: submitted before the job above"),
         ("0 1 1\n", "line 1: a job needs"),
         ("0 1 1 x\n", "line 1: could not convert"),
-        ("0 1 1 0\n", "line 1: submit times start at 0, and every task lasts"),
-        ("0 1 1 inf\n", "line 1: submit times start at 0"),
-        ("\n", "holds no job"),
+        ("0 1 1 0\n", "line 1: submit times must be 0 or more, and durations above 0"),
+        ("0 1 1 inf\n", "line 1: submit times must be 0 or more"),
+        ("\n", "contains no job"),
     ],
 )
 def test_a_bad_trace_is_refused_with_the_number_of_its_line(text: str, words: str, tmp_path: Path) -> None:

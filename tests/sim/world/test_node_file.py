@@ -64,7 +64,7 @@ def test_what_befalls_a_model_befalls_its_machines(tmp_path: Path) -> None:
         (HEAD + "a,1,1,1.5,T4\n", "nodes.csv, line 2: gpu is '1.5': expected `int`"),
         (HEAD + "a,1,1\n", "nodes.csv, line 2: gpu is missing"),
         (HEAD + "a,1,1,1,T4,more\n", "nodes.csv, line 2: has more values than"),
-        (HEAD + "a,1,1,1,T4\n\na,1,1,1,T4\n", "nodes.csv, line 4: there is a node 'a' above already"),
+        (HEAD + "a,1,1,1,T4\n\na,1,1,1,T4\n", "nodes.csv, line 4: node 'a' is listed twice"),
     ],
 )
 def test_a_bad_list_is_refused_with_the_line_and_the_reason(text: str, words: str, tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_bad_list_is_refused_with_the_line_and_the_reason(text: str, words: st
 def test_a_list_that_is_not_there_and_a_name_that_is_taken_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"cluster\.nodes\.file: none\.csv cannot be read"):
         parse(yaml.safe_dump(document(cluster={"nodes": {"file": "none.csv"}})), tmp_path)
-    with pytest.raises(SettingsError, match="has a node 'g-1', and so has a group"):
+    with pytest.raises(SettingsError, match="has a node 'g-1', which is also the name"):
         listed(tmp_path, HEAD + "g-1,1,1,1,T4\n", cluster={"groups": [{"name": "g", "count": 2}]})
 
 

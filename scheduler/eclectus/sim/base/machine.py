@@ -87,13 +87,13 @@ class Machine:
         offered["pods"] = offered.get("pods", 0) + 1
         self.node = replace(self.node, allocatable=tuple(sorted(offered.items())))
 
-    def has_room(self, asked: Amounts) -> bool:
+    def has_room(self, requests: Amounts) -> bool:
         """Whether one more task with these requests fits."""
-        fits = all(self._free.get(name, 0) >= amount for name, amount in (ONE_POD, *asked))
-        return fits and (not self._devices or self._has_devices(asked))
+        fits = all(self._free.get(name, 0) >= amount for name, amount in (ONE_POD, *requests))
+        return fits and (not self._devices or self._has_devices(requests))
 
-    def _has_devices(self, asked: Amounts) -> bool:
-        whole, share = divmod(dict(asked).get(DEVICE_MILLI, 0), WHOLE)
+    def _has_devices(self, requests: Amounts) -> bool:
+        whole, share = divmod(dict(requests).get(DEVICE_MILLI, 0), WHOLE)
         untouched = sum(free >= WHOLE for free in self._devices)
         return untouched >= whole and (not share or sum(free >= share for free in self._devices) > whole)
 

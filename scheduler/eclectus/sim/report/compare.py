@@ -1,4 +1,4 @@
-"""What the runs of each profile say together: means and 95 % intervals over seeds."""
+"""Summaries of the runs of each profile: means and 95 % intervals over seeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from eclectus.sim.base.results import (
 
 
 def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
-    """Each profile over its complete runs, or over what there is if none is complete."""
+    """Each profile over its complete runs, or over all its runs if none is complete."""
     by_profile: dict[str, list[RunResult]] = {}
     for each in runs:
         by_profile.setdefault(each.profile, []).append(each)
@@ -50,7 +50,7 @@ def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
 
 
 def _statistics(parts: Sequence[RunResult] | Sequence[GroupResult]) -> Statistics:
-    """Over the runs in which there is anything."""
+    """Statistics over the runs that have any such task or job."""
     slowdowns = [each.slowdown for each in parts if each.response.count]
     return Statistics(
         response=_time_statistics([each.response for each in parts]),
@@ -73,7 +73,7 @@ def _time_statistics(samples: Sequence[Times]) -> TimeStatistics | None:
 
 
 def _allocation(runs: Sequence[RunResult]) -> dict[int, Interval]:
-    """At every whole per cent that all runs have reached; a run that skipped it held what it held before."""
+    """At every whole per cent that all runs reached; a run without that per cent keeps its last value."""
     curves = [each.allocation for each in runs]
     if not all(curves):
         return {}

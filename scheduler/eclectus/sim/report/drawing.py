@@ -1,4 +1,4 @@
-"""Files that a comparison is drawn into, by the ending of their name."""
+"""Draws a comparison into a file whose name's suffix gives the format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PICTURES = (".png", ".svg", ".pdf")  # by matplotlib
 
 
 def check_drawable(file: Path) -> None:
-    """Raise before anything runs if it cannot be drawn in the end."""
+    """Raise now if the file could not be drawn after the runs. Raises SettingsError, EclectusError."""
     known = [*PAGES, *PICTURES]
     if file.suffix not in known:
         raise SettingsError(
@@ -29,7 +29,7 @@ def check_drawable(file: Path) -> None:
 
 
 def draw(report: ComparisonReport, file: Path) -> None:
-    """Write it."""
+    """Draw the comparison into the file."""
     if file.suffix in PAGES:
         file.write_text(page.render_page(report), encoding="utf-8")
         return

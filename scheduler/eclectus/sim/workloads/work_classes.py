@@ -31,9 +31,9 @@ class TaskNeeds:
     priority: Annotated[int, Setting("higher goes first")] = 0
 
     def __post_init__(self) -> None:
-        self.asked()
+        self.amounts()
 
-    def asked(self) -> Amounts:
+    def amounts(self) -> Amounts:
         """The requests as amounts. Raises SettingsError."""
         return (
             (("cpu", SLOT_CPU),) if self.requests is None else read_amounts(dict(self.requests), "requests")
@@ -41,10 +41,10 @@ class TaskNeeds:
 
     def work_class(self, name: str) -> WorkClass:
         """The class with these requests and constraints."""
-        asked = self.asked()
-        amounts = dict(asked)
+        requests = self.amounts()
+        amounts = dict(requests)
         spec = Spec(
-            requests=asked,
+            requests=requests,
             score_requests=(amounts.get("cpu", 0) or 100, amounts.get("memory", 0) or SCORED_MEMORY),
             node_selector=tuple(sorted(self.node_selector.items())),
             tolerations=tuple(each.toleration for each in self.tolerations),
@@ -78,9 +78,9 @@ def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:
 
 def slots(spec: Spec, machine: Machine) -> int:
     """Number of tasks with this spec that fit on the empty machine."""
-    offered = dict(machine.node.allocatable)
-    asked = (("pods", 1), *spec.requests)
-    return min(offered.get(name, 0) // amount for name, amount in asked)
+    allocatable = dict(machine.node.allocatable)
+    demand = (("pods", 1), *spec.requests)
+    return min(allocatable.get(name, 0) // amount for name, amount in demand)
 
 
 def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tuple[float, bool]:

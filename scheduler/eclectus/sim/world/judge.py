@@ -46,15 +46,18 @@ class Judge:
             raise InvariantError(f"{where}: {why}")
         for other in machine.running.values():
             for port in spec.host_ports:
-                if any(_clash(port, held) for held in other.task.spec.host_ports):
+                if any(_clash(port, used) for used in other.task.spec.host_ports):
                     raise InvariantError(f"{where}: {other.task} has port {port.port} there")
         if not spec.host_ports:
             self._allowed.add((spec, node.name))
 
 
 def _holds(term: Term, labels: dict[str, str], name: str) -> bool:
-    asked = [*((each, labels.get(each.key)) for each in term.expressions), *((f, name) for f in term.fields)]
-    return bool(asked) and all(_meets(requirement, value) for requirement, value in asked)
+    requirements = [
+        *((each, labels.get(each.key)) for each in term.expressions),
+        *((f, name) for f in term.fields),
+    ]
+    return bool(requirements) and all(_meets(requirement, value) for requirement, value in requirements)
 
 
 def _meets(requirement: Requirement, value: str | None) -> bool:

@@ -130,14 +130,14 @@ class ProbeStream:
             self.killed += 1
             self._notify(TaskGone(run.task.uid))
 
-    def perturb(self, shock: Perturbation, now: float) -> None:
+    def perturb(self, perturbation: Perturbation, now: float) -> None:
         """Apply the perturbation to the probes on its machines."""
-        shadows = [self._shadows[name] for name in shock.machines]
-        partners = [self._shadows[name] for name in shock.partners]
-        apply_to_speeds(shock, shadows, partners, now)
-        for name in (*shock.machines, *shock.partners):
+        shadows = [self._shadows[name] for name in perturbation.machines]
+        partners = [self._shadows[name] for name in perturbation.partners]
+        apply_to_speeds(perturbation, shadows, partners, now)
+        for name in (*perturbation.machines, *perturbation.partners):
             run = self._running.get(name)
-            if run is not None and shock.action == "fail":
+            if run is not None and perturbation.action == "fail":
                 self._remove(run, now)
                 self._notify(TaskSeen(replace(run.task, phase="Failed", finished=now)))
             elif run is not None:
