@@ -185,6 +185,7 @@ def test_a_page_shows_every_profile_table_and_picture(small: ComparisonReport) -
     pictures = [*overall_panels(small), *group_panels(small)]
     assert {panel.title for panel in pictures} <= set(tags.words)
     assert {"What it <shows>.", "second", "response of tasks, s", "short", "long"} <= set(tags.words)
+    assert sum(words.startswith("How to read this page: ") for words in tags.words) == 1
     drawn = [value for name, value in tags.attributes if name == "data-p"]
     assert set(drawn) == {"0", "1", "2"}
 

@@ -32,7 +32,7 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu": 2}}]}},
-            "cluster.groups[0].resources.gpu: is not a resource that a scheduler counts; write cpu, memory, gpu-milli or",
+            "cluster.groups[0].resources.gpu: is not a resource that a scheduler counts; write cpu, memory, gpu-",
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu-milli": 0.5}}]}},
@@ -59,7 +59,7 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ({"workload": poisson(rate=-3)}, "workload.poisson.rate: -3 tasks/s is too small"),
         (
             {"workload": poisson(1.0)},
-            "workload: the load is 1: queues would grow without bound; lower it, or say",
+            "workload: the load is 1: queues would grow without bound; lower it, or set",
         ),
         ({"workload": poisson(rate=7)}, "workload: the load is 7"),
         ({"workload": poisson(0.5, {"law": "gauss"})}, "classes[0].size.law: 'gauss' is unknown; known are"),
