@@ -1,9 +1,9 @@
 """Training jobs on unrelated GPUs against the published simulations of Gavel (OSDI 2020).
 
-What is published is the mean completion time of `fifo_perf`: in arrival order each job has the free GPU
-that is fastest for it, in rounds of 360 s, and every round anew, so that running jobs move at no cost.
-Ours never moves a job. It may wait instead for the GPU to which it would have been moved, and that is the
-default policy, told the true rates. docs/simulator.md tells what other readings give.
+The published figure is the mean completion time of `fifo_perf`: in arrival order each job gets the free GPU
+that is fastest for it, and all jobs are assigned anew every 360 s, so that running jobs move at no cost.
+Eclectus never moves a job. It may wait instead for the GPU to which the job would have been moved: that is
+the default policy, with true rates. docs/simulator.md has the results of other settings.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def known() -> Any:
 
 
 def best_seconds(job: Arrival, machines: dict[str, Machine]) -> float:
-    """The job alone, on its fastest GPU."""
+    """Duration of the job on its fastest GPU."""
     return job.sizes[0] / max(machines[f"{gpu}-0"].nominal_speed(job.work_class.name) for gpu in GPUS)
 
 

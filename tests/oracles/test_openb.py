@@ -87,7 +87,7 @@ def test_the_pods_are_those_of_the_trace(pods: str) -> None:
     assert asked.count(1000) == 3911
     assert [asked.count(1000 * gpus) for gpus in (2, 4, 8)] == [16, 15, 44]
     assert sum(spec.affinity is not None for spec in specs) == (732 if pods == "gpuspec10" else 0)
-    # As written there are 337 kinds in gpuspec10; five name the same models as another, in another way.
+    # As written gpuspec10 has 337 classes; five name the same models as another, in another order.
     assert len(set(specs)) == {"default": 151, "gpuspec10": 332, "cpu100": 151}[pods]
     total = sum(amount_of(job.work_class.spec.requests, DEVICE_MILLI) for job in jobs)
     assert 1.3 * 6_212_000 - 1000 < total < 1.3 * 6_212_000 + 7000
@@ -116,7 +116,7 @@ def test_what_is_held_is_what_is_published(pods: str, policy: str) -> None:
 
 @pytest.mark.slow
 def test_pods_that_insist_on_a_model_find_it_taken_by_best_fit_first_and_not_by_chance() -> None:
-    """The signature of node affinity: best fit fills small nodes first, and those are what some insist on."""
+    """The effect of node affinity: best fit fills small nodes first, which are those that some pods need."""
 
     def held(policy: str, percent: int) -> float:
         return fmean(curve[percent] for curve in curves("gpuspec10", policy))

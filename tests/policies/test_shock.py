@@ -1,4 +1,4 @@
-"""Fast and slow machines trade places, and what was learned is wrong all at once (scenario `perturbation`)."""
+"""Fast and slow machines trade speeds, so that all learned speeds are wrong (scenario `perturbation`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The clusters of the published comparisons, as a scenario writes them."""
+"""The clusters of the published comparisons, as fields of a scenario."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ EXAMPLE_1: dict[str, Any] = {"groups": [{"name": "slow", "count": 9}, {"name": "
 
 
 def example_3(m: int) -> dict[str, Any]:
-    """One machine as fast as all the others together."""
+    """One machine that is as fast as all the others together (Example 3 of the Rosella paper)."""
     return {"groups": [{"name": "one", "speed": m}, {"name": "rest", "count": m}]}
 
 
 def halves(count: int, fast: float = 4.0) -> dict[str, Any]:
-    """Half of the machines of speed 1, half of them so fast."""
+    """Half of the machines have speed 1, the other half speed `fast`."""
     return {
         "groups": [
             {"name": "slow", "count": count // 2},
@@ -25,7 +25,7 @@ def halves(count: int, fast: float = 4.0) -> dict[str, Any]:
 
 
 def doubling(slots: int) -> dict[str, Any]:
-    """30 machines of speeds 1, 2, 4, 8."""
+    """30 machines of speeds 1, 2, 4 and 8."""
     counts = {1: 8, 2: 8, 4: 7, 8: 7}
     return {
         "groups": [
@@ -41,5 +41,5 @@ def means(done: list[RunResult]) -> list[float]:
 
 
 def p99s(done: list[RunResult]) -> list[float]:
-    """99th percentiles of the response time."""
+    """99th percentiles of the response times."""
     return [run.response.p99 for run in done]

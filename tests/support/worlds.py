@@ -1,7 +1,7 @@
-"""A world in memory that plays the API server to one engine: it stores pods and nodes and answers binds.
+"""An in-memory stand-in for the API server of one engine: it stores pods and nodes and answers binds.
 
-Its clock moves only when told. Binds are answered at the next step: confirmed, unless `refuse` says
-why not. It checks what every world would: no pod is bound twice.
+Its clock moves only on request. Binds are answered at the next step: confirmed, unless `refuse` returns a
+reason. It asserts that no pod is bound twice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from eclectus.model.objects import Node, Task
 
 
 class World:
-    """Pods and nodes by name, and everything the engine has ever asked for."""
+    """Pods and nodes by name, and all commands that the engine has returned."""
 
     def __init__(self, engine: Engine, *nodes: Node) -> None:
         self.engine, self.now = engine, 0.0
@@ -40,10 +40,10 @@ class World:
         self.faults: list[Fault] = []
         self.step(Resumed(), *(NodeSeen(node) for node in nodes))
 
-    # -- what the test does ----------------------------------------------------------------------
+    # -- actions of the test ---------------------------------------------------------------------
 
     def step(self, *events: Event, after: float = 0.0) -> list[Command]:
-        """One step, `after` seconds later; returns its commands."""
+        """One engine step, `after` seconds later; returns its commands."""
         self.now += after
         commands = self.engine.step([*self._answers(), *events], self.now)
         for command in commands:
@@ -56,73 +56,73 @@ class World:
             self.step()
 
     def add(self, *tasks: Task) -> None:
-        """Pods are created, all in one step, and their binds answered."""
+        """Create pods, all in one step, and answer their binds."""
         self.tasks |= {task.name: task for task in tasks}
         self.step(*(TaskSeen(task) for task in tasks))
         self.settle()
 
     def put(self, task: Task) -> None:
-        """A pod has changed."""
+        """Update a pod."""
         self.add(task)
 
     def end(self, name: str, seconds: float = 10.0) -> None:
-        """A pod runs to its end, having run for so long."""
+        """A pod succeeds, having run for so many seconds."""
         task = self.tasks.pop(name)
         self.step(TaskSeen(replace(task, phase="Succeeded", started=self.now - seconds, finished=self.now)))
         self.settle()
 
     def delete(self, name: str) -> None:
-        """A pod is removed."""
+        """Delete a pod."""
         self.step(TaskGone(self.tasks.pop(name).uid))
         self.settle()
 
     def put_node(self, node: Node) -> None:
-        """A node comes or changes."""
+        """Add or update a node."""
         self.step(NodeSeen(node))
         self.settle()
 
     def drop_node(self, name: str) -> None:
-        """A node goes."""
+        """Delete a node."""
         self.step(NodeGone(name))
         self.settle()
 
     def wake(self) -> float:
-        """Let time pass to the engine's own next wake; returns how long that was."""
+        """Advance to the time at which the engine wants to be called; returns the seconds passed."""
         at = self.engine.next_step_at()
-        assert at is not None, "the engine wants to sleep for ever"
+        assert at is not None, "the engine has set no wake time"
         passed = max(0.0, at - self.now)
         self.step(after=passed)
         self.settle()
         return passed
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass, waking the engine as often as it asks."""
+        """Advance by so many seconds, calling the engine whenever it wants to be called."""
         self.settle()
         end = self.now + seconds
         while (at := self.engine.next_step_at()) is not None and at <= end:
             self.wake()
         self.now = end
 
-    # -- what the test asks ----------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------
 
     def node_of(self, name: str) -> str:
-        """Where a pod is bound; empty if it is not."""
+        """The node of a bound pod; empty if it is not bound."""
         return self.tasks[name].node
 
     def placed(self) -> dict[str, str]:
-        """Pod -> node of all bound pods."""
+        """Pod -> node, of all bound pods."""
         return {name: task.node for name, task in self.tasks.items() if task.node}
 
     def words(self, name: str) -> list[tuple[str, str]]:
-        """Reason and message of everything said on a pod."""
+        """Reason and message of all reports on a pod."""
         return [(report.reason, report.message) for report in self.reports if report.name == name]
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
     def _take(self, command: Command) -> None:
         if isinstance(command, Bind):
-            standing = self.tasks.get(command.name)
-            assert standing is None or not standing.node, f"{command.name} is bound twice"
+            stored = self.tasks.get(command.name)
+            assert stored is None or not stored.node, f"{command.name} is bound twice"
             assert command.uid not in {bind.uid for bind in self.in_flight}, f"{command.name} is in flight"
             self.binds.append(command)
             self.in_flight.append(command)
@@ -136,8 +136,8 @@ class World:
     def _answers(self) -> list[Event]:
         if not self.answering:
             return []
-        asked, self.in_flight = self.in_flight, []
-        return [event for bind in asked for event in self._answer(bind)]
+        binds, self.in_flight = self.in_flight, []
+        return [event for bind in binds for event in self._answer(bind)]
 
     def _answer(self, bind: Bind) -> Sequence[Event]:
         reason = self.refuse(bind) if bind.name in self.tasks else "pod not found"
@@ -148,10 +148,10 @@ class World:
 
 
 def small_world(engine: Engine, nodes: int = 1, cpu: float = 4) -> World:
-    """A world of nodes n0, n1, … of so many cores."""
+    """A world with nodes n0, n1, … of so many cores each."""
     return World(engine, *(make_node(f"n{at}", cpu=cpu) for at in range(nodes)))
 
 
 def numbered(count: int, prefix: str = "t", **fields: object) -> list[Task]:
-    """Tasks t0, t1, … created one second after the other."""
+    """Tasks t0, t1, … created one second apart."""
     return [make_task(f"{prefix}{at}", created=float(at), **fields) for at in range(count)]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Pictures: what they show, what they leave out and say so, and pages that need nothing else."""
+"""Panels: what they show and cut off; and self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def by_title(every: list[Panel]) -> dict[str, Panel]:
         ([5], 5),
     ],
 )
-def test_who_stands_far_above_the_others_does_not_squash_them(peaks: list[float], shown: float) -> None:
+def test_peaks_far_above_the_others_are_cut_off(peaks: list[float], shown: float) -> None:
     assert axis_limit(peaks, 4.0) == shown
 
 
@@ -72,11 +72,11 @@ def test_who_stands_far_above_the_others_does_not_squash_them(peaks: list[float]
         (Axis("", 1.5, -0.5, names=("a", "b")), ["a", "b"]),
     ],
 )
-def test_axes_are_written_in_round_numbers(axis: Axis, written: list[str]) -> None:
+def test_ticks_are_round_numbers(axis: Axis, written: list[str]) -> None:
     assert [name for _, name in axis.ticks()] == written
 
 
-def test_places_on_an_axis_run_from_end_to_end() -> None:
+def test_fractions_of_an_axis_run_from_0_to_1() -> None:
     assert Axis("", 2, 6).fraction(np.array([2.0, 5.0, 6.0])) == pytest.approx([0, 0.75, 1])
     assert Axis("", 1, 100, log=True).fraction(np.array([1.0, 10.0, 100.0])) == pytest.approx([0, 0.5, 1])
 
@@ -98,7 +98,7 @@ def test_a_distribution_is_drawn_as_it_was_measured(small: ComparisonReport) -> 
         assert tail.lines[profile].y == pytest.approx(1.0 - line.y)
 
 
-def test_a_course_over_time_has_the_mean_of_the_run(small: ComparisonReport) -> None:
+def test_a_time_series_has_the_mean_of_the_run(small: ComparisonReport) -> None:
     every = by_title(overall_panels(small))
     number, used = every["In the system, waiting or running"], every["Slots in use"]
     for profile, each in enumerate(small.summaries):
@@ -109,7 +109,7 @@ def test_a_course_over_time_has_the_mean_of_the_run(small: ComparisonReport) -> 
             assert float(inside.mean()) == pytest.approx(mean, rel=0.15)
 
 
-def test_only_who_learns_is_drawn_learning(small: ComparisonReport) -> None:
+def test_only_profiles_that_learn_have_a_learning_error(small: ComparisonReport) -> None:
     every = by_title(overall_panels(small))
     assert [line.profile for line in every["Mean error of learned speeds"].lines] == [1, 2]
     bars = every["Learned over true speeds, at the end"]
@@ -118,12 +118,12 @@ def test_only_who_learns_is_drawn_learning(small: ComparisonReport) -> None:
     assert all(bar.low <= bar.middle <= bar.high for bar in bars.bars)
 
 
-def test_where_all_are_told_the_truth_learning_is_no_picture() -> None:
-    told = [{"schedulerName": "told", "learn": {"policy": "truth"}}]
-    assert not any("earned" in panel.title for panel in overall_panels(report(profiles=told)))
+def test_if_all_profiles_have_an_oracle_there_is_no_panel_of_learning() -> None:
+    oracle = [{"schedulerName": "oracle", "learn": {"policy": "truth"}}]
+    assert not any("earned" in panel.title for panel in overall_panels(report(profiles=oracle)))
 
 
-def test_each_group_has_its_picture(small: ComparisonReport) -> None:
+def test_each_group_has_its_panel(small: ComparisonReport) -> None:
     assert [panel.title for panel in group_panels(small)] == [
         "Response time of tasks: short",
         "Response time of tasks: long",
@@ -136,7 +136,7 @@ def test_each_group_has_its_picture(small: ComparisonReport) -> None:
     assert "Response time of jobs" in by_title(overall_panels(by_job))
 
 
-def test_a_profile_that_blows_up_leaves_the_picture_and_a_note_says_so() -> None:
+def test_an_unstable_profile_is_cut_off_with_a_note() -> None:
     blown = report(workload=poisson(0.95), measure={"tasks": 1200})
     panel = by_title(overall_panels(blown))["In the system, waiting or running"]
     peaks = [float(line.y.max()) for line in panel.lines]
@@ -145,7 +145,7 @@ def test_a_profile_that_blows_up_leaves_the_picture_and_a_note_says_so() -> None
 
 
 class Tags(HTMLParser):
-    """Every tag closed in order; what is written between them."""
+    """Checks that tags are closed in order; collects texts and attributes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +168,7 @@ class Tags(HTMLParser):
         self.words.append(data)
 
 
-def test_a_page_is_whole_and_asks_nobody_for_anything(small: ComparisonReport) -> None:
+def test_a_page_is_valid_and_self_contained(small: ComparisonReport) -> None:
     text, tags = render_page(small), Tags()
     tags.feed(text)
     assert tags.open == []
@@ -179,7 +179,7 @@ def test_a_page_is_whole_and_asks_nobody_for_anything(small: ComparisonReport) -
     assert len(text) < 400_000
 
 
-def test_a_page_shows_every_profile_table_and_picture(small: ComparisonReport) -> None:
+def test_a_page_has_every_profile_table_and_panel(small: ComparisonReport) -> None:
     tags = Tags()
     tags.feed(render_page(small))
     pictures = [*overall_panels(small), *group_panels(small)]
@@ -190,7 +190,7 @@ def test_a_page_shows_every_profile_table_and_picture(small: ComparisonReport) -
     assert set(drawn) == {"0", "1", "2"}
 
 
-def test_a_drawing_stays_within_some_frames_of_its_own(small: ComparisonReport) -> None:
+def test_a_curve_is_clipped_to_a_few_frames(small: ComparisonReport) -> None:
     text = render_svg(overall_panels(small)[1])
     points = text.partition('points="')[2].partition('"')[0].split()
     corners = [tuple(map(float, point.split(","))) for point in points]

@@ -32,7 +32,7 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu": 2}}]}},
-            "cluster.groups[0].resources.gpu: is not a resource that a scheduler counts; write cpu, memory, gpu-",
+            "cluster.groups[0].resources.gpu: is not a resource that a scheduler counts; write cpu, memory,",
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu-milli": 0.5}}]}},

@@ -1,4 +1,4 @@
-"""Files of jobs that are graphs of stages: what is read, and in which words what is wrong is refused."""
+"""Files of jobs with stages: what is read, and the messages for invalid files."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def with_stage(**stage: Any) -> dict[str, Any]:
         (with_stage() | {"arrival": -1}, "jobs[0].arrival: -1 s is too small"),
     ],
 )
-def test_a_job_that_is_wrong_is_refused_with_file_place_and_reason(
+def test_an_invalid_job_is_refused_with_file_field_and_reason(
     bad: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     assert words in refusal(written(tmp_path, bad))
@@ -78,13 +78,13 @@ def test_names_of_jobs_are_unique(tmp_path: Path) -> None:
         (b'{"jobs": []}', "no job"),
     ],
 )
-def test_a_file_that_is_none_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(data)
     assert words in refusal({"file": str(tmp_path / "x.json")})
     assert "cannot be read" in refusal({"file": str(tmp_path / "y.json")})
 
 
-def test_stages_ask_for_what_the_file_says_and_carry_their_class(tmp_path: Path) -> None:
+def test_stages_have_the_requests_and_classes_of_the_file(tmp_path: Path) -> None:
     stages = [
         {"name": "a", "seconds": "1m", "requests": {"cpu": "500m", "memory": "1Gi"}, "workload": "etl"},
         {"name": "b", "seconds": 2, "parents": ["a"]},
@@ -114,12 +114,12 @@ def test_stages_ask_for_what_the_file_says_and_carry_their_class(tmp_path: Path)
         ({"arrivals": "at once"}, "dags.arrivals: 'at once' is unknown; known are"),
     ],
 )
-def test_settings_that_make_no_sense_are_named(said: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(said: dict[str, Any], words: str, tmp_path: Path) -> None:
     workload = written(tmp_path, job("j", *DIAMOND))
     assert words.format(file=workload["file"]) in refusal(workload | said)
 
 
-def test_the_schema_takes_what_the_reader_takes() -> None:
+def test_the_schema_accepts_what_the_reader_accepts() -> None:
     text = shipped_scenarios()["dags"].with_suffix(".json").read_bytes()
     jsonschema.validate(json.loads(text), SCHEMA)
     assert len(read_dags(text, by_stage=False)) == 4
@@ -174,7 +174,7 @@ def test_a_tpch_query_is_read_from_its_profile_and_its_graph(tmp_path: Path) -> 
         ({"profile": [PROFILE[0], PROFILE[1] | {"average_runtime_ms": 0}]}, "Expected `float` > 0"),
     ],
 )
-def test_a_tpch_file_that_is_wrong_is_refused_by_name(
+def test_an_invalid_tpch_file_is_refused_with_the_reason(
     changes: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     made = {key: changes[key] for key in ("graphs", "profile") if key in changes}
@@ -197,7 +197,7 @@ def alibaba(folder: Path, *jobs: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"file": str(folder / "jobs.jsonl"), "format": "alibaba", **more}
 
 
-def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path) -> None:
+def test_a_job_of_alibaba_s_trace_has_its_recorded_requests(tmp_path: Path) -> None:
     later = ALIBABA | {"job": "j2", "tasks": [ALIBABA["tasks"][1] | {"start_time": 530}]}  # type: ignore[index]
     workload = alibaba(tmp_path, later, ALIBABA, machineMemory="100Gi", arrivals="recorded", stretch=0.1)
     read = scenario(
@@ -225,18 +225,18 @@ def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path)
         ({"parents": [2]}, "line 2: job 'j1': its stages form a cycle"),
     ],
 )
-def test_a_line_that_is_wrong_is_refused_with_its_number(
+def test_an_invalid_line_is_refused_with_its_number(
     change: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     bad = ALIBABA | {"tasks": [ALIBABA["tasks"][0], ALIBABA["tasks"][1] | change]}  # type: ignore[index]
     assert words in refusal(alibaba(tmp_path, ALIBABA | {"job": "j0"}, bad))
 
 
-def test_a_machine_s_memory_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_machine_memory_is_refused(tmp_path: Path) -> None:
     assert "dags.machineMemory: 'much' is not" in refusal(alibaba(tmp_path, ALIBABA, machineMemory="much"))
 
 
-def test_the_manual_s_own_examples_are_good(tmp_path: Path) -> None:
+def test_the_examples_of_the_documentation_are_valid(tmp_path: Path) -> None:
     page = (CHECKOUT / "docs" / "simulator.md").read_text()
     section = page.partition("## Jobs that are graphs of stages")[2].partition("## The orders")[0]
     text = next(part for part in section.split("\n\n") if part.lstrip().startswith('{"jobs"'))

@@ -57,17 +57,17 @@ def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
     assert machines["o-1"].nominal_speed("a") == 0.25
 
 
-def test_a_rate_of_nothing_is_a_hard_constraint(tmp_path: Path) -> None:
+def test_a_rate_of_0_is_a_hard_constraint(tmp_path: Path) -> None:
     scenario = asked(tmp_path, lastJob=60)
     world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
     used: dict[str, set[str]] = {"a": set(), "b": set()}
 
-    def look(*_: object) -> None:
+    def on_step(*_: object) -> None:
         for machine in world.machines.values():
             for run in machine.running.values():
                 used[run.work_class.name].add(machine.group)
 
-    world.on_step = look
+    world.on_step = on_step
     world.run()
     assert used == {"a": {"n", "o"}, "b": {"n"}}
 
@@ -84,13 +84,13 @@ def test_jobs_arrive_until_all_that_are_measured_have_ended(tmp_path: Path) -> N
     assert not ledger.has_measured_all, "the measured ones are still there"
 
 
-def test_a_window_is_measured_whatever_comes_later(tmp_path: Path) -> None:
+def test_later_jobs_do_not_change_the_measured_window(tmp_path: Path) -> None:
     one, two = (runs(asked(tmp_path, firstJob=0, lastJob=last), [1])[0] for last in (0, 1))
     assert (one.response.count, two.response.count) == (1, 2)
     assert two.response.largest >= one.response.largest
 
 
-def test_a_packed_table_says_the_same(tmp_path: Path) -> None:
+def test_a_compressed_table_gives_the_same(tmp_path: Path) -> None:
     write(tmp_path / "t.json.gz", RATES)
     plain, packed = asked(tmp_path), asked(tmp_path, throughputs="t.json.gz")
     one, other = (list(islice(each.plan.arrivals(3), 20)) for each in (plain, packed))
@@ -111,13 +111,13 @@ def test_a_packed_table_says_the_same(tmp_path: Path) -> None:
         ({"cluster": {"groups": [{"name": "x"}]}}, "group 'x' of the cluster has no label gpu-type"),
     ],
 )
-def test_what_cannot_be_is_refused(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=words):
         asked(tmp_path, **fields)
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"new": {"(\'a\', 1)": {"null": -1}}}', b'{"new": {"x": {}}}'])
-def test_a_file_that_is_no_table_is_named(content: bytes, tmp_path: Path) -> None:
+def test_an_invalid_table_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_bytes(content)
     with pytest.raises(SettingsError, match=r"t\.json is not a table of rates"):
         asked(tmp_path)

@@ -63,7 +63,7 @@ def asked(folder: Path, *things: Any) -> Scenario:
     return parse(yaml.safe_dump(fields), folder)
 
 
-def test_the_annotation_of_work_is_the_one_that_the_fake_kubelet_goes_by() -> None:
+def test_the_annotation_of_work_is_that_of_the_fake_kubelet() -> None:
     assert WORK == WORK_KEY
 
 
@@ -99,7 +99,7 @@ def test_a_pod_is_translated_as_the_live_scheduler_would() -> None:
     assert spec.tolerations == (Toleration("k", "Exists"),)
 
 
-def test_class_and_estimate_are_read_where_a_live_pod_has_them() -> None:
+def test_class_and_estimate_are_read_as_from_a_live_pod() -> None:
     one = pod()
     one["metadata"]["labels"] = {"eclectus.dev/class": "web"}
     one["metadata"]["annotations"]["eclectus.dev/estimated-seconds"] = "45"
@@ -107,7 +107,7 @@ def test_class_and_estimate_are_read_where_a_live_pod_has_them() -> None:
     assert (arrival.work_class.name, arrival.estimate) == ("web", 45.0)
 
 
-def test_what_the_api_server_fills_in_is_filled_in() -> None:
+def test_defaults_of_the_api_server_are_set() -> None:
     container = {
         "name": "c",
         "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "500m"}},
@@ -125,7 +125,7 @@ def test_lists_are_unfolded_and_arrivals_are_sorted_by_time() -> None:
     assert [(each.at, each.parallelism) for each in found] == [(0.0, 1), (3.0, None), (9.0, None)]
 
 
-def test_json_is_yaml_too() -> None:
+def test_a_manifest_may_be_json() -> None:
     assert len(read_manifest(json.dumps({"kind": "List", "items": [pod(), pod()]}))) == 2
 
 
@@ -139,9 +139,7 @@ def test_json_is_yaml_too() -> None:
         ({"completions": 2, "parallelism": 9}, 2, 9),
     ],
 )
-def test_a_job_runs_so_many_pods_and_so_many_at_a_time(
-    spec: dict[str, int], tasks: int, at_once: int
-) -> None:
+def test_a_job_has_completions_and_parallelism(spec: dict[str, int], tasks: int, at_once: int) -> None:
     (arrival,) = read(job(**spec))
     assert (len(arrival.sizes), arrival.parallelism) == (tasks, at_once)
 
@@ -149,10 +147,10 @@ def test_a_job_runs_so_many_pods_and_so_many_at_a_time(
 def test_the_next_pod_of_a_job_comes_when_one_has_ended(tmp_path: Path) -> None:
     scenario = asked(tmp_path, job(completions=5, parallelism=2, template=pod(work="10")))
     world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
-    there = []
-    world.on_step = lambda now, events, commands: there.append((now, world.record.in_system))
+    numbers = []
+    world.on_step = lambda now, events, commands: numbers.append((now, world.record.in_system))
     world.run()
-    assert max(count for _, count in there) == 2
+    assert max(count for _, count in numbers) == 2
     assert world.now == 30.0
     (tally,) = world.record.tallies.values()
     assert (tally.response.mean, tally.jobs.mean, tally.wait.largest) == (10.0, 30.0, 0.0)
@@ -223,7 +221,7 @@ def test_a_bad_file_is_refused(text: str, words: str, tmp_path: Path) -> None:
         parse(yaml.safe_dump(scenario), tmp_path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     scenario = document(workload={"kubernetes": {"file": "no.yaml"}}, measure=None)
     with pytest.raises(SettingsError, match=r"workload.kubernetes.file: no.yaml cannot be read"):
         parse(yaml.safe_dump(scenario), tmp_path)

@@ -1,4 +1,4 @@
-"""The openb workload: the published protocol, step by step, and the whole of it against a dumb twin."""
+"""The openb workload: the published protocol, step by step, and a whole run against a simple model."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def small() -> Scenario:
 # -- the stream ------------------------------------------------------------------------------------
 
 
-def test_every_pod_comes_once_in_random_order_and_then_pods_are_drawn(small: Scenario) -> None:
+def test_every_pod_arrives_once_in_random_order_and_then_pods_are_drawn(small: Scenario) -> None:
     count = len((shipped_scenarios()["openb"].parent / "gpu-pods.csv").read_text().splitlines()) - 1
     first, second, again = (list(small.arrivals(seed)) for seed in (1, 2, 1))
     assert first == again
@@ -63,7 +63,7 @@ def test_every_pod_comes_once_in_random_order_and_then_pods_are_drawn(small: Sce
     assert small.tasks == pytest.approx(len(first), rel=0.1)
 
 
-def test_pods_are_appended_until_one_more_gpu_would_be_too_many(tmp_path: Path) -> None:
+def test_pods_are_appended_until_one_more_gpu_would_exceed_the_demand(tmp_path: Path) -> None:
     totals = set()
     for seed in range(40):
         asked = [
@@ -71,10 +71,10 @@ def test_pods_are_appended_until_one_more_gpu_would_be_too_many(tmp_path: Path) 
         ]
         assert sorted(asked[:3]) == [0, 500, 2000]
         totals.add(sum(asked))
-    assert totals == {12_500, 13_000, 13_500, 14_000}  # the last may ask for two, of which one is looked at
+    assert totals == {12_500, 13_000, 13_500, 14_000}  # the last may request two GPUs, of which one is counted
 
 
-def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
+def test_a_pod_has_the_requests_of_its_line(tmp_path: Path) -> None:
     specs = {job.work_class.name: job.work_class.spec for job in filling(tmp_path).arrivals(0)}
     assert dict(specs["no-gpu"].requests) == {"cpu": 2000, "memory": 2 * 2**20}
     assert dict(specs["share"].requests) == {"cpu": 1000, "memory": 2**20, "gpu-milli": 500}
@@ -97,7 +97,7 @@ def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
         (HEAD + "d,1,1,0,0,\n", "pods.csv has no pod that requests GPUs"),
     ],
 )
-def test_a_bad_list_of_pods_is_refused_with_the_line(pods: str, words: str, tmp_path: Path) -> None:
+def test_an_invalid_list_of_pods_is_refused_with_the_line(pods: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^workload\.openb\.file: ") as refused:
         filling(tmp_path, pods)
     assert words in str(refused.value)
@@ -111,27 +111,27 @@ def test_a_cluster_without_gpus_is_refused(tmp_path: Path) -> None:
 # -- the curve -------------------------------------------------------------------------------------
 
 
-def test_the_curve_is_the_mean_of_what_is_held_over_the_tasks_at_each_whole_per_cent() -> None:
+def test_the_curve_is_the_mean_allocation_over_the_tasks_at_each_whole_per_cent() -> None:
     node = make_node("n", devices=2)
-    ear = AllocationCurve("gpu-milli", {"n": Machine(node, "g", 1.0, {})})
+    curve = AllocationCurve("gpu-milli", {"n": Machine(node, "g", 1.0, {})})
     tasks = [
         make_task(name, device_milli=milli) for name, milli in (("a", 500), ("b", 3), ("c", 2), ("d", 900))
     ]
     a, b, c, d = tasks
-    ear.record_step(0.0, [NodeSeen(node), TaskSeen(a)], [Bind(a.uid, "default", "a", "n", "p")])
-    ear.record_step(1.0, [TaskSeen(b)], [])
-    ear.record_step(2.0, [TaskSeen(c)], [Bind(c.uid, "default", "c", "n", "p")])
-    assert ear.curve == {25: pytest.approx(100 * (500 + 500 + 502) / 3 / 2000)}
-    ear.record_step(3.0, [BindRefused(c.uid, "n", "no"), TaskSeen(d)], [])
-    assert ear.curve[70] == 25.0
+    curve.record_step(0.0, [NodeSeen(node), TaskSeen(a)], [Bind(a.uid, "default", "a", "n", "p")])
+    curve.record_step(1.0, [TaskSeen(b)], [])
+    curve.record_step(2.0, [TaskSeen(c)], [Bind(c.uid, "default", "c", "n", "p")])
+    assert curve.curve == {25: pytest.approx(100 * (500 + 500 + 502) / 3 / 2000)}
+    curve.record_step(3.0, [BindRefused(c.uid, "n", "no"), TaskSeen(d)], [])
+    assert curve.curve[70] == 25.0
 
 
-# -- the whole -------------------------------------------------------------------------------------
+# -- whole runs ------------------------------------------------------------------------------------
 
 
 @dataclass
-class Dumb:
-    """A node as the protocol speaks of it."""
+class SimpleNode:
+    """A node in the terms of the protocol."""
 
     name: str
     cpu: int
@@ -181,16 +181,16 @@ def as_row(spec: Any) -> dict[str, str]:
     }
 
 
-def test_best_fit_fills_the_cluster_pod_by_pod_as_its_dumb_twin_does(small: Scenario) -> None:
-    contestant = next(each for each in small.profiles if each.name == "scaled-best-fit")
-    world, _ = build_world(small, contestant, 3, checked=True)
+def test_best_fit_places_every_pod_as_the_simple_model_does(small: Scenario) -> None:
+    profile = next(each for each in small.profiles if each.name == "scaled-best-fit")
+    world, _ = build_world(small, profile, 3, checked=True)
     nodes = [
-        Dumb(row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"])
+        SimpleNode(row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"])
         for row in rows("gpu-nodes.csv")
     ]
     seen: list[tuple[str, str]] = []
 
-    def told(now: float, events: Any, commands: Any) -> None:
+    def on_step(now: float, events: Any, commands: Any) -> None:
         for event in events:
             if isinstance(event, TaskSeen) and not event.task.node:
                 bound = next((each.node for each in commands if isinstance(each, Bind)), "")
@@ -201,7 +201,7 @@ def test_best_fit_fills_the_cluster_pod_by_pod_as_its_dumb_twin_does(small: Scen
                     best.take(pod)
                 seen.append((bound, best.name if best else ""))
 
-    world.on_step = told
+    world.on_step = on_step
     assert world.run()
     assert [ours for ours, _ in seen] == [theirs for _, theirs in seen]
     assert world.record.dropped == sum(not ours for ours, _ in seen) > 0
@@ -212,7 +212,7 @@ def random_run(small: Scenario) -> RunResult:
     return run(small, small.profiles[0], 1, checked=True)
 
 
-def test_what_is_held_follows_what_is_asked_for_until_it_breaks(random_run: RunResult) -> None:
+def test_the_allocation_follows_the_requests_until_the_cluster_is_full(random_run: RunResult) -> None:
     curve = random_run.allocation
     assert random_run.complete
     assert curve[20] == pytest.approx(20, abs=0.5)
@@ -229,7 +229,7 @@ def say(*words: object) -> str:
     return result.output
 
 
-def test_the_table_the_json_and_the_picture_tell_what_is_held(tmp_path: Path) -> None:
+def test_the_table_the_json_and_the_plot_show_the_allocation(tmp_path: Path) -> None:
     out, picture = tmp_path / "r.json", tmp_path / "r.svg"
     chosen = ("--profile", "random", "--profile", "best-fit", "--seeds", 2)
     told = say("simulate", "openb", *chosen, "--json", out, "--plot", picture).splitlines()
@@ -241,7 +241,7 @@ def test_the_table_the_json_and_the_picture_tell_what_is_held(tmp_path: Path) ->
     assert "requested" in picture.read_text()
 
 
-def test_a_tape_of_it_replays_devices_and_all(tmp_path: Path) -> None:
+def test_a_tape_of_it_replays_with_its_devices(tmp_path: Path) -> None:
     tape = tmp_path / "t.tape"
     say("simulate", "openb", "--profile", "random", "--seed", 1, "--tape", tape)
     assert '"devices":[1]' in tape.read_text()

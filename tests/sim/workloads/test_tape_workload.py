@@ -1,4 +1,4 @@
-"""Workload tape: what is on record comes again, whoever recorded it."""
+"""Workload tape: the recorded pods arrive again, from live or simulated tapes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Say = Callable[..., Scenario]
 
 @pytest.fixture
 def say(tmp_path: Path) -> Say:
-    """A scenario of a tape with these words, from its beginning in seconds."""
+    """A function that writes a tape with these timed events and returns a scenario with it."""
 
     def made(words: Told, **settings: Any) -> Scenario:
         with TapeWriter(tmp_path / "t.tape", Header("0", CONFIGURATION, 1)) as recorder:
@@ -61,7 +61,7 @@ def asked(folder: Path, **settings: Any) -> Scenario:
 def life(
     task: Task, came: float, started: float = inf, ended: float = inf, node: str = "old"
 ) -> Iterator[Any]:
-    """What a watch tells of a pod."""
+    """The events of a pod that a watch delivers."""
     yield came, [TaskSeen(task)]
     if started < inf:
         runs = replace(task, node=node, phase="Running", started=START + started)
@@ -78,14 +78,14 @@ def jobs(scenario: Scenario) -> list[Arrival]:
     return list(scenario.plan.arrivals(1))
 
 
-def test_a_pod_comes_at_its_time_and_its_size_is_its_running_time_at_speed_one(say: Say) -> None:
+def test_a_pod_arrives_at_its_time_and_its_size_is_its_running_time_at_speed_1(say: Say) -> None:
     task = replace(make_task("a", workload="web"), priority=3, estimate=7.0)
     (job,) = jobs(say(told(life(task, 2.5, 4.0, 10.0))))
     assert (job.at, job.sizes, job.estimate) == (2.5, (6.0,), 7.0)
     assert (job.work_class.name, job.work_class.spec, job.work_class.priority) == ("web", task.spec, 3)
 
 
-def test_sizes_are_running_times_times_the_speed_of_the_node_on_record(say: Say) -> None:
+def test_sizes_are_running_times_times_the_speed_of_the_recorded_node(say: Say) -> None:
     words = told(life(make_task("a"), 0, 1, 3, "old"), life(make_task("b"), 0, 1, 3, "new"))
     assert [job.sizes for job in jobs(say(words, speeds={"n?w": 4, "*": 0.5}))] == [(1.0,), (8.0,)]
 
@@ -100,12 +100,12 @@ def test_a_service_never_ends(say: Say) -> None:
     assert [job.sizes for job in jobs(say(told(life(service, 0, 1, 5))))] == [(inf,)]
 
 
-def test_what_still_runs_at_the_end_is_as_large_as_what_was_seen_of_it(say: Say) -> None:
+def test_a_pod_that_still_runs_at_the_end_has_the_observed_size(say: Say) -> None:
     words = told(life(make_task("a"), 0, 1), life(make_task("b"), 0, 2, 9))
     assert [job.sizes for job in jobs(say(words))] == [(8.0,), (7.0,)]
 
 
-def test_what_never_started_has_the_mean_size_of_its_class_and_keeps_its_patience(say: Say) -> None:
+def test_a_pod_that_never_started_has_the_mean_size_of_its_class_and_its_patience(say: Say) -> None:
     waiting, deleted, strange = (make_task(uid, workload=kind) for uid, kind in ("wx", "dx", "sy"))
     words = told(
         life(make_task("a", workload="x"), 0, 1, 3),

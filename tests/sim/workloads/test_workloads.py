@@ -1,4 +1,4 @@
-"""Laws, streams and traces."""
+"""Size distributions, arrival streams, traces and histograms."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ TRACE = "0.0 2 1.5 1.0 2.0\n1.5\t1\t9.0\t9.0\n\n1.5 3 1 1 1 1\n"
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.law)
-def test_a_law_has_the_mean_and_the_variance_that_it_says(law: SizeDistribution) -> None:
+def test_a_distribution_has_its_nominal_mean_and_variance(law: SizeDistribution) -> None:
     sizes = law.sampler(stream(1, "sizes"))(1_000_000)
     assert sizes.mean() == pytest.approx(3.0, rel=0.01)
     assert sizes.var() / 3.0**2 == pytest.approx(law.squared_variation, rel=0.08)
     assert sizes.min() > 0
 
 
-def test_sizes_on_record_are_drawn_alike_and_scaled_only_where_a_mean_is_given() -> None:
+def test_empirical_sizes_are_equally_likely_and_scaled_only_to_a_given_mean() -> None:
     values = (1.0, 2.0, 6.0)
     plain = SizeDistribution("empirical", values=values)
     drawn, counts = np.unique(plain.sampler(stream(1, "sizes"))(30_000), return_counts=True)
@@ -53,7 +53,7 @@ def test_sizes_on_record_are_drawn_alike_and_scaled_only_where_a_mean_is_given()
 
 
 @pytest.mark.parametrize("name", ["sizes.txt", "sizes.txt.gz"])
-def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
+def test_sizes_can_be_in_a_file(name: str, tmp_path: Path) -> None:
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt") as file:
         file.write("1.5\n\n  2e1\n")
@@ -78,7 +78,7 @@ def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
         ({"law": "empirical", "file": "none"}, r"size.file: none cannot be read"),
     ],
 )
-def test_sizes_that_are_none_are_refused(size: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_invalid_sizes_are_refused(size: dict[str, Any], words: str, tmp_path: Path) -> None:
     for name, text in (("bad", "1\nx\n"), ("nan", "nan\n"), ("empty", "\n")):
         (tmp_path / name).write_text(text)
     fields = document(workload={"poisson": {"load": 0.5, "classes": [{"size": size}]}})
@@ -86,7 +86,7 @@ def test_sizes_that_are_none_are_refused(size: dict[str, Any], words: str, tmp_p
         parse(yaml.safe_dump(fields), tmp_path)
 
 
-def test_jobs_arrive_at_the_rate_asked_for_with_the_shares_asked_for() -> None:
+def test_jobs_arrive_at_the_given_rate_and_shares() -> None:
     classes = [{"name": "a", "share": 3}, {"name": "b", "tasksPerJob": 4}]
     asked = scenario(
         cluster={"groups": [{"count": 1000}]}, workload={"poisson": {"rate": 70, "classes": classes}}
@@ -98,7 +98,7 @@ def test_jobs_arrive_at_the_rate_asked_for_with_the_shares_asked_for() -> None:
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.03)
 
 
-def test_seeds_differ_and_purposes_do_not_disturb_each_other() -> None:
+def test_seeds_differ_and_random_streams_are_independent() -> None:
     def sizes(seed: int, mean: float) -> list[float]:
         asked = scenario(workload={"poisson": {"rate": 0.1, "classes": [{"size": {"mean": mean}}]}})
         return [job.sizes[0] / mean for job in islice(asked.plan.arrivals(seed), 5)]
@@ -113,7 +113,7 @@ def test_seeds_differ_and_purposes_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["t.trace", "t.trace.gz"])
-def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
+def test_a_trace_is_read(name: str, tmp_path: Path) -> None:
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt") as file:
         file.write(TRACE)
@@ -140,7 +140,7 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
         ("\n", "contains no job"),
     ],
 )
-def test_a_bad_trace_is_refused_with_the_number_of_its_line(text: str, words: str, tmp_path: Path) -> None:
+def test_an_invalid_trace_is_refused_with_the_line_number(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(text)
     with pytest.raises(SettingsError) as refused:
         Jobtrace("t").plan({}, tmp_path)
@@ -159,7 +159,7 @@ def test_quantiles_of_a_histogram_are_those_of_the_sample() -> None:
     assert len(histogram.buckets) < 8000
 
 
-def test_histograms_add_up() -> None:
+def test_histograms_can_be_merged() -> None:
     one, other, both = Histogram(), Histogram(), Histogram()
     for at in range(1, 100):
         (one if at % 3 else other).add(at)
@@ -173,7 +173,7 @@ def test_histograms_add_up() -> None:
     )
 
 
-def test_it_does_not_matter_when_a_histogram_is_summed_up() -> None:
+def test_it_does_not_matter_when_a_histogram_is_aggregated() -> None:
     often, once = Histogram(), Histogram()
     sample = [0.0, *np.random.default_rng(2).exponential(1.0, 5000).tolist(), 1.0]
     for at, value in enumerate(sample):

@@ -1,4 +1,4 @@
-"""Tasks that never end, tasks that go away when they do not start, and devices as a machine sees them."""
+"""Tasks that never end, tasks that are withdrawn, and the devices of a machine."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def world(
     )  # fmt: skip
 
 
-def test_a_run_ends_although_tasks_of_it_never_do() -> None:
+def test_a_run_ends_although_some_of_its_tasks_never_end() -> None:
     stays = world(Arrival(1.0, SLOT, (inf,)), Arrival(2.0, SLOT, (5.0,)))
     assert stays.run()
     assert (stays.now, stays.record.ended, stays.record.never_ending) == (7.0, 1, 1)
@@ -39,7 +39,7 @@ def test_a_run_ends_although_tasks_of_it_never_do() -> None:
     assert stays.record.tallies[()].wait.count == 2
 
 
-def test_a_task_that_never_ends_waits_and_stays_again_when_its_machine_has_failed() -> None:
+def test_a_task_that_never_ends_waits_and_runs_again_after_a_machine_failure() -> None:
     perturbations = (
         Perturbation(3.0, "fail", ("n",), (), 1.0),
         Perturbation(4.0, "recover", ("n",), (), 1.0),
@@ -49,16 +49,16 @@ def test_a_task_that_never_ends_waits_and_stays_again_when_its_machine_has_faile
     assert (stays.record.never_ending, stays.record.ended, stays.record.work_lost) == (1, 1, 0.0)
 
 
-def test_who_has_not_started_when_his_patience_ends_goes_away_and_is_forgotten() -> None:
+def test_a_task_that_has_not_started_when_its_patience_ends_is_withdrawn() -> None:
     full = world(*(Arrival(float(at), SLOT, (inf,), patience=0.5) for at in range(5)))
     assert full.run()
     assert (full.record.never_ending, full.record.dropped, full.record.settled) == (2, 3, 5)
-    census = full.engine.queue_counts()
-    assert census.active + census.unschedulable + census.backoff == 0
+    counts = full.engine.queue_counts()
+    assert counts.active + counts.unschedulable + counts.backoff == 0
     assert full.engine._state.pending == {}
 
 
-def test_a_bind_on_its_way_to_who_has_gone_away_is_refused() -> None:
+def test_a_bind_of_a_withdrawn_task_is_refused() -> None:
     late = world(Arrival(0.0, SLOT, (1.0,), patience=0.5), Arrival(9.0, SLOT, (1.0,)), hop_seconds=0.3)
     binds: list[Bind] = []
     late.on_step = lambda now, events, commands: binds.extend(each for each in commands if type(each) is Bind)
