@@ -1,4 +1,4 @@
-"""Scenario files: what is refused, and in which words."""
+"""Scenario files: validation and its messages, overrides, shipped scenarios."""
 
 from __future__ import annotations
 
@@ -114,24 +114,26 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-def test_what_is_wrong_is_refused_with_its_place_and_the_reason(fields: dict[str, Any], words: str) -> None:
+def test_an_invalid_scenario_is_refused_with_the_field_and_the_reason(
+    fields: dict[str, Any], words: str
+) -> None:
     with pytest.raises(SettingsError) as refused:
         scenario(**fields)
     assert words in str(refused.value)
 
 
-def test_overload_runs_where_it_is_wanted() -> None:
+def test_overload_is_possible_with_allow_unstable() -> None:
     assert scenario(workload=poisson(1.5), allowUnstable=True).load == pytest.approx(1.5)
 
 
-def test_load_and_rate_are_two_ways_to_say_one_thing() -> None:
+def test_load_and_rate_are_equivalent() -> None:
     by_load = scenario(cluster=TWO, workload=poisson(0.6, {"mean": 2}))
     assert by_load.plan.tasks_a_second == pytest.approx(0.6 * 5 / 2)
     by_rate = scenario(cluster=TWO, workload=poisson(None, {"mean": 2}, rate=1.5))
     assert (by_rate.load, by_rate.load_is_exact) == (pytest.approx(0.6), True)
 
 
-def test_where_classes_find_different_machines_the_load_is_a_lower_bound() -> None:
+def test_if_classes_have_different_machines_the_load_is_a_lower_bound() -> None:
     constrained = scenario(cluster=TWO, workload={"poisson": {"rate": 3, "classes": PICKY}})
     assert (constrained.load, constrained.load_is_exact) == (
         pytest.approx(0.75),
@@ -159,7 +161,7 @@ def test_a_scenario_can_be_changed_before_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("change", ["seeds", "cluster.groups[9].count=1", "cluster.groups.zz.count=1", "=3"])
-def test_a_change_that_leads_nowhere_is_refused(change: str, tmp_path: Path) -> None:
+def test_an_invalid_change_is_refused(change: str, tmp_path: Path) -> None:
     import yaml
 
     file = tmp_path / "s.yaml"
@@ -169,16 +171,16 @@ def test_a_change_that_leads_nowhere_is_refused(change: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", shipped_scenarios())
-def test_every_shipped_scenario_is_good_and_says_what_it_shows(name: str) -> None:
+def test_every_shipped_scenario_is_valid_and_has_a_description(name: str) -> None:
     read = load(shipped_scenarios()[name])
     assert len(read.profiles) > 1
     assert read.about == about(shipped_scenarios()[name])
     assert read.about.endswith(".")
 
 
-def test_the_manual_s_own_example_is_good() -> None:
+def test_the_example_of_the_documentation_is_valid() -> None:
     page = (CHECKOUT / "docs" / "simulator.md").read_text()
     example = page.partition("## A scenario")[2].lstrip().partition("\n\n")[0]
     read = parse(dedent("    " + example.lstrip()))
-    assert [shock.action for shock in read.perturbations] == ["swap", "scale", "fail", "freeze", "recover"]
+    assert [each.action for each in read.perturbations] == ["swap", "scale", "fail", "freeze", "recover"]
     assert [each.name for each in read.profiles] == ["eclectus", "oracle"]

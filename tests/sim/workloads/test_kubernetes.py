@@ -172,7 +172,7 @@ def test_pods_of_one_class_with_different_requests_have_one_mean_size(tmp_path: 
         (pod(at="-1"), r"arrival-seconds\]: '-1' is not a number of seconds, 0 or more"),
         (
             pod(restartPolicy="Always"),
-            "spec.restartPolicy: Always, which is the default, restarts the work",
+            "spec.restartPolicy: Always, the default, restarts the work",
         ),
         (pod(nodeName="n-0"), "spec.nodeName: the pod is already bound to n-0"),
         (pod(schedulingGates=[{"name": "g"}]), "spec.schedulingGates: nothing removes the gate g"),

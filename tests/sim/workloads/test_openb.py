@@ -71,7 +71,12 @@ def test_pods_are_appended_until_one_more_gpu_would_exceed_the_demand(tmp_path: 
         ]
         assert sorted(asked[:3]) == [0, 500, 2000]
         totals.add(sum(asked))
-    assert totals == {12_500, 13_000, 13_500, 14_000}  # the last may request two GPUs, of which one is counted
+    assert totals == {
+        12_500,
+        13_000,
+        13_500,
+        14_000,
+    }  # the last may request two GPUs, of which one is counted
 
 
 def test_a_pod_has_the_requests_of_its_line(tmp_path: Path) -> None:
@@ -185,7 +190,9 @@ def test_best_fit_places_every_pod_as_the_simple_model_does(small: Scenario) -> 
     profile = next(each for each in small.profiles if each.name == "scaled-best-fit")
     world, _ = build_world(small, profile, 3, checked=True)
     nodes = [
-        SimpleNode(row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"])
+        SimpleNode(
+            row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"]
+        )
         for row in rows("gpu-nodes.csv")
     ]
     seen: list[tuple[str, str]] = []

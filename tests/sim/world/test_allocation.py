@@ -95,7 +95,7 @@ def test_a_machine_counts_what_is_left_of_each_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "words"), [((1,), "is full"), ((), "needs more"), ((2,), "has no device 2")]
+    ("devices", "words"), [((1,), "is full"), ((), "requests more"), ((2,), "has no device 2")]
 )
 def test_a_machine_refuses_devices_that_have_no_room(devices: tuple[int, ...], words: str) -> None:
     machine = halves()

@@ -89,7 +89,7 @@ class Gavel(Workload):
         if self.last_job < self.first_job:
             raise SettingsError("lastJob", f"is before the first measured job, {self.first_job}")
 
-    def equip(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
+    def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
         """The cluster with the speed of each type of job. Raises SettingsError."""
         if cluster.nodes is not None:
             raise SettingsError(
