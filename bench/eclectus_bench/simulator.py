@@ -20,9 +20,9 @@ from typing import Any
 import yaml
 
 from eclectus.api.names import API_VERSION
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
-from eclectus.sim.world.ledger import Ledger
+from eclectus.sim.world.run_record import RunRecord
 from eclectus.sim.world.world import World
 from eclectus_bench.usage import peak_mebibytes
 
@@ -105,16 +105,16 @@ def lines(cost: SimulatorCost) -> list[str]:
 
 def _world(tasks: int) -> World:
     asked = parse(yaml.safe_dump({**SCENARIO, "measure": {"tasks": tasks}}))
-    world, _ = build(asked, asked.contestants[0], seed=1)
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
     return world
 
 
 def _measure_here(tasks: int, counted: int) -> SimulatorCost:
     world, early = _world(tasks), peak_mebibytes()
 
-    def record_memory(ledger: Ledger) -> bool:
+    def record_memory(record: RunRecord) -> bool:
         nonlocal early
-        if ledger.arrived <= tasks / 10:
+        if record.arrived <= tasks / 10:
             early = peak_mebibytes()
         return True
 

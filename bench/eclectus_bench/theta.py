@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from eclectus.sim.base.results import Failure, Run
-from eclectus.sim.batch import Question, Stop, answer
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.base.results import RunFailure, RunResult
+from eclectus.sim.batch import RunSpec, StopRequest, run_batch
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import parse
 
 TASKS = {1: 3000, 4: 5000}  # by slots: with more slots it takes longer until they are filled
@@ -23,8 +23,8 @@ JOBS = 2
 
 
 def main() -> None:
-    """Measure, and print each row as soon as it is known."""
-    path = shipped()["theta"]
+    """Measure and print, a line as soon as it is known."""
+    path = shipped_scenarios()["theta"]
     for at, (slots, load) in enumerate(CASES):
         runs = _runs(path, _changes(slots, load))
         ratios = {name: _ratio(each, runs[RIVAL]) for name, each in runs.items() if name != RIVAL}
@@ -39,25 +39,25 @@ def _changes(slots: int, load: float) -> tuple[str, ...]:
     return (*groups, f"workload.poisson.load={load}", f"measure.tasks={TASKS[slots]}")
 
 
-def _runs(path: Path, changes: tuple[str, ...]) -> dict[str, list[Run]]:
+def _runs(path: Path, changes: tuple[str, ...]) -> dict[str, list[RunResult]]:
     text = path.read_text()
     scenario = parse(text, path.parent, changes)
-    questions = list(_questions(text, path.parent, changes, [each.name for each in scenario.contestants]))
-    runs: dict[str, list[Run]] = {}
-    for run in answer(questions, JOBS, lambda _: None, Stop()):
-        if isinstance(run, Failure):
-            sys.exit(f"{run.profile}, seed {run.seed}: {run.why}")
+    questions = list(_questions(text, path.parent, changes, [each.name for each in scenario.profiles]))
+    runs: dict[str, list[RunResult]] = {}
+    for run in run_batch(questions, JOBS, lambda _: None, StopRequest()):
+        if isinstance(run, RunFailure):
+            sys.exit(f"{run.profile}, seed {run.seed}: {run.reason}")
         runs.setdefault(run.profile, []).append(run)
     return runs
 
 
-def _questions(text: str, folder: Path, changes: tuple[str, ...], names: Sequence[str]) -> Iterator[Question]:
+def _questions(text: str, folder: Path, changes: tuple[str, ...], names: Sequence[str]) -> Iterator[RunSpec]:
     for name in names:
         for seed in range(1, parse(text, folder, changes).seeds + 1):
-            yield Question(text, folder, changes, name, seed)
+            yield RunSpec(text, folder, changes, name, seed)
 
 
-def _ratio(ours: Sequence[Run], theirs: Sequence[Run]) -> str:
+def _ratio(ours: Sequence[RunResult], theirs: Sequence[RunResult]) -> str:
     pairs = list(zip(ours, theirs, strict=True))
     mean = fmean(one.response.mean / other.response.mean for one, other in pairs)
     p99 = fmean(one.response.p99 / other.response.p99 for one, other in pairs)

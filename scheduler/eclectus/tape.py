@@ -1,9 +1,9 @@
-"""A tape: every step of an engine, what it was told, when, and what it answered.
+"""A tape: a record of every step of an engine, with its time, its events and the commands it returned.
 
-Line 1 is a header: the format, the configuration as its file said it, the seed. Every other line is one
-step. Whoever holds the tape can run the engine again and compare, on any machine, with no cluster.
-A name that ends in `.gz` is compressed. A tape whose writer was killed ends in the middle of a line
-or a block; what was whole before that is read.
+Line 1 is a header: the format, the text of the configuration, the seed. Every other line is one step. With a
+tape the engine can be run again and compared, on any machine and without a cluster. A name that ends in `.gz`
+is compressed. A tape whose writer was killed may end within a line or a compressed block; all complete lines
+before that are read.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from eclectus.model.errors import EclectusError
 from eclectus.model.events import Event
 
 FORMAT: Final = 1
-BUFFER_BYTES = 1 << 18  # what a crash may lose at most, and what a slow disk is asked to take at once
+BUFFER_BYTES = 1 << 18  # size of a write, and the most that a crash can lose
 
 
 class TapeError(EclectusError):
-    """This is no tape, or one of another format."""
+    """The file is not a tape, or has another format."""
 
 
 class Header(Struct, frozen=True):
-    """How to build the engine that the steps were taken by."""
+    """How to build the engine that made the steps."""
 
-    eclectus: str  # the version that recorded
-    configuration: str  # the SchedulerConfiguration file's text
+    eclectus: str  # version of the recorder
+    configuration: str  # text of the SchedulerConfiguration
     seed: int
     format: Literal[1] = FORMAT
 
 
 class Step(Struct, frozen=True, gc=False):
-    """One call of the engine and its answer. `now` in seconds."""
+    """One call of `Engine.step` and its result. `now` in seconds."""
 
     now: float
     events: tuple[Event, ...]
@@ -47,12 +47,12 @@ class Step(Struct, frozen=True, gc=False):
 
 
 class TapeWriter:
-    """Writes a tape. Use as a context manager, so that its end reaches the disk."""
+    """Writes a tape. Use it as a context manager, so that the last steps reach the disk."""
 
     def __init__(self, path: Path, header: Header) -> None:
         self._encoder = msgspec.json.Encoder()
         self._buffer = bytearray(self._encoder.encode(header) + b"\n")
-        self._file = _opened(path, "wb")
+        self._file = _open(path, "wb")
 
     def __enter__(self) -> Self:
         return self
@@ -62,26 +62,26 @@ class TapeWriter:
         self._file.close()
 
     def step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        """Write one step down."""
+        """Record one step."""
         self._encoder.encode_into(Step(now, tuple(events), tuple(commands)), self._buffer, -1)
         self._buffer += b"\n"
         if len(self._buffer) >= BUFFER_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Hand what is buffered to the file."""
+        """Write the buffer to the file."""
         self._file.write(self._buffer)
         self._file.flush()
         self._buffer.clear()
 
 
 def read(path: Path) -> tuple[Header, Iterator[Step]]:
-    """A tape's header and its steps, read as they are asked for. Raises TapeError, OSError."""
+    """The header of a tape, and an iterator over its steps. Raises TapeError, OSError."""
     lines = _lines(path)
     try:
         header = msgspec.json.decode(next(lines, b""), type=Header)
     except msgspec.DecodeError as error:
-        raise TapeError(f"{path} is no tape of format {FORMAT}: {error}") from error
+        raise TapeError(f"{path} is not a tape of format {FORMAT}: {error}") from error
     return header, _steps(path, lines)
 
 
@@ -95,8 +95,8 @@ def _steps(path: Path, lines: Iterator[bytes]) -> Iterator[Step]:
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    """Whole lines, as far as there are any."""
-    with _opened(path, "rb") as file:
+    """All complete lines."""
+    with _open(path, "rb") as file:
         while True:
             try:
                 line = file.readline()
@@ -107,7 +107,7 @@ def _lines(path: Path) -> Iterator[bytes]:
             yield line
 
 
-def _opened(path: Path, mode: Literal["rb", "wb"]) -> IO[bytes]:
+def _open(path: Path, mode: Literal["rb", "wb"]) -> IO[bytes]:
     if path.suffix == ".gz":
         return cast(IO[bytes], gzip.open(path, mode, compresslevel=1))
     return path.open(mode)

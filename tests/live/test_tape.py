@@ -93,7 +93,7 @@ def test_the_tape_of_a_killed_scheduler_is_readable_up_to_the_kill(tmp_path, nam
 @pytest.mark.parametrize("content", [b"", b"apiVersion: v1\n", b'{"format":2}\n'])
 def test_a_file_that_is_no_tape_is_refused(tmp_path, content):
     (tmp_path / "t").write_bytes(content)
-    with pytest.raises(tape.TapeError, match="is no tape"):
+    with pytest.raises(tape.TapeError, match="is not a tape"):
         tape.read(tmp_path / "t")
 
 
@@ -140,7 +140,7 @@ def test_replay_counts_a_missing_command_as_a_difference(tmp_path):
     recorded(tmp_path / "t", lambda commands: commands[:-1])
     result = CliRunner().invoke(program, ["replay", str(tmp_path / "t")])
     assert result.exit_code == 1
-    assert "(nothing more)" in result.output
+    assert "(no command)" in result.output
 
 
 def test_a_compressed_tape_is_gzip(tmp_path):

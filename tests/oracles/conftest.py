@@ -1,4 +1,4 @@
-"""Shows every oracle that was asked: expected, measured, interval. Notes them with the test, for reports."""
+"""Prints a table of all comparisons (expected, measured, interval), and attaches them to the tests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     try:
         yield
     finally:
-        # Plain tuples: what is noted may go from one process to another.
+        # Plain tuples, because user properties may be sent between processes.
         item.user_properties += [("verdict", tuple(verdict)) for verdict in VERDICTS[before:]]
 
 

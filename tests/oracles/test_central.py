@@ -1,13 +1,13 @@
-"""Against a central queue: the rival that users of Kubernetes already have.
+"""Policies against a central queue, which is what kube-scheduler provides.
 
-30 machines of speeds 1, 2, 4, 8, exact rates, exponential work; ratios of mean and p99 to those of a
-central queue that gives the least loaded node with room, ties at random, to the same stream. The
-figures are those of an independent simulation, in which ties of sampled queues go to the faster node, as
-ours do. Speed-blind choices at .8 and .9 are left out: sixteen slow machines get more than they can serve,
-so any ratio there is a matter of the length of the run. "The fastest free node" is re-planning with a
-theta of 1000. At thetas of 1 and 3 ours may be better than the figures, and is on single slots: it lets no
-task wait longer than the task would have run on the best node with room, and nobody behind one that has.
-Those figures know neither.
+30 machines of speeds 1, 2, 4, 8, exact rates, exponential work. Figures are ratios of mean and p99 to those
+of a central queue that takes the least loaded node with room, ties at random, for the same arrivals. The
+expected figures are those of an independent simulation, in which ties of sampled queues go to the faster
+node, as here. Speed-blind choices at loads .8 and .9 are left out: sixteen slow machines get more than they
+can serve, so the ratio depends on the length of the run. "The fastest free node" is re-planning with a
+theta of 1000. With thetas of 1 and 3 Eclectus may be better than expected, and is on single slots: no task
+waits longer than it would have run on the best node with room, and none waits behind such a task. The
+independent simulation has neither rule.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from clusters import doubling
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from simulated import agree, place, poisson, runs, scenario
 
 TOLD: dict[str, Any] = {"learn": "truth"}
@@ -35,7 +35,7 @@ POLICIES: dict[str, list[dict[str, Any]]] = {
     "replan, theta 10": place("rosella", **TOLD, theta=10),
 }
 LOADS = (0.5, 0.8, 0.9)
-FOUND = {  # by slots a machine and policy: mean and p99 over the central queue's, by load
+FOUND = {  # by slots per machine and policy: mean and p99 over the central queue's, by load
     (1, "uniform two choices, lines"): ((1.89, 1.86),),
     (1, "two choices, SQ"): ((0.90, 0.87), (1.70, 1.56), (2.18, 2.17)),
     (1, "two choices, wait"): ((0.86, 0.77), (1.55, 0.98), (2.14, 1.19)),
@@ -62,10 +62,10 @@ CELLS = [
 ]
 MAY_BE_BETTER = ("replan, theta 1", "replan, theta 3")
 SEEDS = 3
-TASKS, TASKS_OF_THE_SELFISH = 8000, 2500  # whose queues are long, and all of them are planned at every event
+TASKS, TASKS_OF_THE_SELFISH = 8000, 2500  # long queues, all of which are re-planned at every event
 
 
-def served(slots: int, load: float, profile: list[dict[str, Any]], tasks: int) -> list[Run]:
+def served(slots: int, load: float, profile: list[dict[str, Any]], tasks: int) -> list[RunResult]:
     asked = scenario(
         cluster=doubling(slots), workload=poisson(load), profiles=profile, measure={"tasks": tasks}
     )
@@ -73,7 +73,7 @@ def served(slots: int, load: float, profile: list[dict[str, Any]], tasks: int) -
 
 
 @cache
-def central(slots: int, load: float, tasks: int) -> list[Run]:
+def central(slots: int, load: float, tasks: int) -> list[RunResult]:
     return served(slots, load, place("central-queue"), tasks)
 
 

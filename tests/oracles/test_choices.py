@@ -1,9 +1,8 @@
-"""Two choices in proportion to speed, by what they are compared: six systems, four rules.
+"""Two choices in proportion to speed, compared by four rules, on six systems.
 
-Exact rates, exponential work, single slots; times in mean service times of a machine of speed 1. The
-figures are those of an independent simulation, which has errors of its own. There the first drawn wins a
-tie unless it says otherwise; so it is here, except in the two columns that our own policy has. n = 400
-stands for 1000, which differs from it by half a per cent and takes thrice as long.
+Exact rates, exponential work, single slots; times in mean service times of a machine of speed 1. The expected
+figures are those of an independent simulation, which has errors of its own. The first choice wins a tie there
+and here, except in the two columns of Eclectus's own policy, where the faster node does.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ RULES = {
 
 @dataclass(frozen=True)
 class System:
-    """A cluster at a load, what was found by rule, and how long to look."""
+    """A cluster at a load, the expected figures by rule, and the length of the runs."""
 
     name: str
     cluster: dict[str, Any]
@@ -35,7 +34,7 @@ class System:
     found: tuple[tuple[float, float], ...]  # mean and p99, in the order of RULES
     tasks: int
     seeds: int = 3
-    warm_up: float = 0.3  # near saturation it takes long to forget the empty beginning
+    warm_up: float = 0.3  # near saturation the empty start has a long effect
     within: float = 0.04
 
 
@@ -54,7 +53,7 @@ SYSTEMS = [
     ),
     System(
         "half 1, half 4, n=100, a=.97", halves(100), 0.97,
-        # How far off these figures are themselves shows in the first two: ties to the faster cannot be worse.
+        # The first two show the error of these figures: ties to the faster node cannot be worse.
         ((1.650, 8.97), (1.657, 8.65), (2.231, 5.46), (1.789, 5.13)), 100_000, 4, 0.5, 0.1,
     ),
     System(

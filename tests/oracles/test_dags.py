@@ -1,9 +1,9 @@
-"""Jobs of stages against the bounds of every schedule that never leaves a slot idle beside work.
+"""Jobs with stages against the bounds of every work-conserving schedule.
 
 With work W, longest path C and m equal slots the makespan of a lone job, all its tasks as long as their
 stage's mean, lies between max(C, W/m) and W/m + (1 - 1/m) C (Graham, "Bounds on Multiprocessing Timing
-Anomalies", 1969). Asked of every published TPC-H profile, on as many slots as it was measured with
-(maxCores), and of every published Alibaba job on 4 and on 32 slots, one to an instance: so few that most
+Anomalies", 1969). Checked for every published TPC-H profile, on as many slots as it was measured with
+(maxCores), and for every published Alibaba job on 4 and on 32 slots, one per instance: so few that most
 jobs queue, and so many that paths bind.
 """
 
@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from eclectus.sim.base.work import Arrival, Dag
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from published import published
 from simulated import near, scenario
 
-QUICK_TASKS = 400  # jobs of no more run in the quick half
+QUICK_TASKS = 400  # the quick tests run jobs of at most so many tasks
 ALIBABA_SLOTS = (4, 32)
 COLUMNS = [(size, cores) for size in ("50g", "100g", "250g", "500g") for cores in (50, 75, 100, 200)]
 ROUNDING = 1e-9  # relative: sums of the same numbers in another order
@@ -37,7 +37,7 @@ GOLDEN = {  # query, size, maxCores -> stages, tasks, W, C, both bounds
 
 
 def lone(workload: dict[str, Any], slots: int, order: str = "fifo", place: str = "best-fit") -> Scenario:
-    """A world of so many slots, at most 25 to a node."""
+    """A cluster with so many slots, at most 25 per node."""
     count = next(count for count in range(1, slots + 1) if slots % count == 0 and slots // count <= 25)
     profile = {"schedulerName": "it", "order": {"policy": order}, "place": {"policy": place}}
     return scenario(
@@ -68,10 +68,10 @@ def jobs(asked: Scenario) -> dict[str, Arrival]:
 
 
 def makespan(asked: Scenario, job: Arrival) -> float:
-    """Of the job alone."""
+    """The makespan of the job alone."""
     plan = replace(asked.plan, arrivals=lambda seed: iter([job]), measured=range(len(job.sizes)))
     alone = replace(asked, plan=plan)
-    world, _ = build(alone, alone.contestants[0], seed=1)
+    world, _ = build_world(alone, alone.profiles[0], seed=1)
     assert world.run()
     assert world.fault_count == 0
     return world.now
@@ -82,7 +82,7 @@ def bounds(dag: Dag, slots: int) -> tuple[float, float]:
 
 
 def outside(asked: Scenario, slots: int, chosen: Iterable[Arrival]) -> list[str]:
-    """Jobs that took less or longer than any such schedule can."""
+    """Jobs whose makespan is outside of the bounds."""
     found = []
     for job in chosen:
         assert job.dag is not None

@@ -1,4 +1,4 @@
-"""How wrong rates may be: slow machines believed faster by a share e, fast ones slower.
+"""How wrong rates may be: slow machines appear faster by a share e, fast ones slower.
 
 A group of true share x of the capacity is believed to be p = (1 + e) x / (1 - e + 2 e x) of it. One choice in
 proportion sends it p of all work, so a p < x is needed; two choices must send it work only when both
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from clusters import halves, means
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from simulated import agree, poisson, runs, scenario
 
 slow = pytest.mark.slow
@@ -26,14 +26,14 @@ ONE: dict[str, Any] = {"policy": "pss"}
 
 @dataclass(frozen=True)
 class Mistaken:
-    """Half of the machines of speed 1, half of them faster, believed wrongly at a load."""
+    """Half of the machines have speed 1, half are faster; with wrong rates, at a load."""
 
     error: float
     load: float
     fast: float = 4.0
     count: int = 100
 
-    def runs(self, place: dict[str, Any], tasks: int, seeds: int, warm_up: float = 0.3) -> list[Run]:
+    def runs(self, place: dict[str, Any], tasks: int, seeds: int, warm_up: float = 0.3) -> list[RunResult]:
         learn = {"policy": "truth", "error": self.error}
         asked = scenario(
             cluster=halves(self.count, self.fast),
@@ -43,13 +43,13 @@ class Mistaken:
         )
         return runs(asked, range(1, seeds + 1))
 
-    def growth(self, done: list[Run]) -> list[float]:
-        """Of the number in the system, per task that arrives."""
+    def growth(self, done: list[RunResult]) -> list[float]:
+        """Growth of the number in the system per arriving task."""
         return [run.growth / (self.load * self.count / 2 * (1 + self.fast)) for run in done]
 
 
 def believed(share: float, error: float) -> float:
-    """What a group of this true share of the capacity is believed to be of it."""
+    """The apparent share of the capacity of a group with this true share."""
     return (1 + error) * share / (1 - error + 2 * error * share)
 
 
@@ -83,7 +83,7 @@ def test_two_choices_of_ours_bear_it_too() -> None:
     ("error", "tasks"), [(0.3, 8000), pytest.param(0.1, 40_000, marks=slow)], ids=["30 %", "10 %"]
 )
 def test_one_choice_does_not_bear_even_ten(error: float, tasks: int) -> None:
-    """The slow half has .2 of the capacity. Queues that grow slowly need long to grow steadily."""
+    """The slow half has .2 of the capacity. Slowly growing queues take long to reach a steady growth."""
     world = Mistaken(error, 0.95, count=20)
     done = world.runs(ONE, tasks, seeds=3, warm_up=0.5)
     expected = believed(0.2, error) - 0.2 / 0.95
@@ -96,7 +96,7 @@ def test_one_choice_does_not_bear_even_ten(error: float, tasks: int) -> None:
     ("error", "fast"), [(0.5, 1.001), (0.7, 11 / 3)], ids=["e = .5, bound .889", "e = .7, bound .581"]
 )
 def test_two_choices_are_stable_up_to_the_bound_and_not_beyond(error: float, fast: float) -> None:
-    """Halves of which the slow one has the worst share of the capacity: 1/2 and 3/14."""
+    """The slow half has the worst share of the capacity: 1/2 and 3/14."""
     share, tasks = 1 / (1 + fast), 25_000
     beyond = Mistaken(error, 1.06 * bound(error), fast)
     growth = believed(share, error) ** 2 - share / beyond.load

@@ -1,9 +1,9 @@
-"""The three examples of the Rosella paper (Wu, Liu, 2020), each a number or a slope.
+"""The three examples of the Rosella paper (Wu, Liu, 2020), each as a figure or a slope.
 
-1. Nine machines of speed 1 and one of 6, 14 tasks a second: one uniform choice gives each slow one 1.4.
-2. The same with two uniform choices: both are slow with probability .81, and 11.34 a second are more than 9.
+1. Nine machines of speed 1 and one of 6, 14 tasks per second: one uniform choice sends 1.4 to each slow one.
+2. The same with two uniform choices: both are slow with probability .81, and 11.34 per second exceed 9.
 3. One machine of speed m and m of speed 1, load .75: two choices in proportion, compared by expected delay,
-   send the fast one 1.5 m * 3/4 = 9/8 m, more than it serves, until about m tasks stand there.
+   send 1.5 m * 3/4 = 9/8 m to the fast one, more than it serves, until about m tasks are queued there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 
 from clusters import EXAMPLE_1, example_3, means
 from eclectus.model.commands import Bind
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
@@ -62,7 +62,7 @@ def test_two_proportional_choices_are_stable_there() -> None:
 def test_mean_responses_of_example_1(
     what: str, profile: list[dict[str, Any]], mean: float, tasks: int, seeds: int
 ) -> None:
-    """PSS is ten independent queues: n / (mu - lambda). The other two are of an independent simulation."""
+    """PSS is ten independent queues: n / (mu - lambda). The other two figures are from another simulation."""
     asked = scenario(cluster=EXAMPLE_1, workload=poisson(rate=14), profiles=profile, measure={"tasks": tasks})
     done = runs(asked, range(1, seeds + 1))
     assert agree(f"Example 1, {what}: mean response", means(done), mean, 0.03, tasks)
@@ -76,8 +76,8 @@ def flooding(m: int, profiles: list[dict[str, Any]], tasks: int) -> Scenario:
 
 
 def test_the_one_fast_machine_is_sent_more_than_it_serves() -> None:
-    """It is drawn with probability 3/4, and then taken as long as its line is short."""
-    m, first = 200, 200  # in so many arrivals about 25 tasks gather there, far from m
+    """It is drawn with probability 3/4, and then chosen while its queue is short."""
+    m, first = 200, 200  # in this many arrivals about 25 tasks gather there, far below m
     asked = flooding(m, TWO_BY_DELAY, first)
     inflow = [1.5 * m * _sent_to(asked, "one-0", seed) / first for seed in range(12)]
     assert agree("Example 3, m = 200: first inflow of the fast machine", inflow, 9 / 8 * m)
@@ -85,9 +85,9 @@ def test_the_one_fast_machine_is_sent_more_than_it_serves() -> None:
 
 
 def _sent_to(asked: Scenario, node: str, seed: int) -> int:
-    world, _ = build(asked, asked.contestants[0], seed)
+    world, _ = build_world(asked, asked.profiles[0], seed)
     binds: list[Bind] = []
-    world.told = lambda now, events, commands: binds.extend(c for c in commands if isinstance(c, Bind))
+    world.on_step = lambda now, events, commands: binds.extend(c for c in commands if isinstance(c, Bind))
     world.run()
     return sum(bind.node == node for bind in binds)
 
@@ -96,14 +96,14 @@ def _sent_to(asked: Scenario, node: str, seed: int) -> int:
     ("profiles", "tasks"), [(ALL_BY_DELAY, 6000), (TWO_BY_DELAY, 9000)], ids=["all", "two choices"]
 )
 def test_until_about_m_tasks_stand_there(profiles: list[dict[str, Any]], tasks: int) -> None:
-    """An idle slow machine is as good from m - 1 on; an independent simulation saw 135 at most."""
+    """An idle slow machine is as good from m - 1 on; an independent simulation had at most 135."""
     m = 100
     assert m - 10 <= _longest_line(flooding(m, profiles, tasks), "one-0") <= 1.6 * m
 
 
 def _longest_line(asked: Scenario, node: str) -> int:
-    """The most tasks that ever stood at a node, waiting and running."""
-    world, _ = build(asked, asked.contestants[0], seed=1)
+    """The largest number of tasks at a node, waiting or running."""
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
     longest = 0
     lines = world.engine._state.node_queues.by_row
 
@@ -112,6 +112,6 @@ def _longest_line(asked: Scenario, node: str) -> int:
         row = world.engine._state.cluster.rows[node]
         longest = max(longest, len(lines.get(row, ())) + len(world.machines[node].running))
 
-    world.told = look
+    world.on_step = look
     world.run()
     return longest

@@ -1,11 +1,11 @@
-"""Placement on arrival on many machines: mean-field laws. Rates are told, not learned.
+"""Placement on arrival on many machines, against mean-field limits. Rates are given, not learned.
 
-Sources: Mitzenmacher, 1996 (two choices); Ying and others for proportional sampling: with
-P(Q >= i) = a^(2^i - 1) in every speed class, E[T] = n/mu * sum a^(2^i - 2). With d choices the exponents are
-(d^i - 1)/(d - 1). These laws are of ties that go to either node alike. Ours go to the faster one, which is
-better and has no closed form: test_choices.py holds it against figures of an independent simulation.
+Sources: Mitzenmacher, 1996 (two choices); Ying and others for proportional sampling: with P(Q >= i) =
+a^(2^i - 1) in every speed class, E[T] = n/mu * sum a^(2^i - 2). With d choices the exponents are (d^i -
+1)/(d - 1). These limits are for random ties. In Rosella ties go to the faster node, which is better and has
+no closed form: test_choices.py compares it with an independent simulation.
 
-At a load of .99 a run would have to forget its empty beginning for longer than all others take together.
+A load of .99 is left out: its warm-up would take longer than all other runs together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from clusters import halves, means
 from eclectus.policies import table
 from eclectus.policies.place.power_of_two import PowerOfTwo
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
@@ -28,13 +28,13 @@ LAWFUL = place("first-drawn", learn="truth")
 
 @dataclass(eq=False)
 class PowerOfThree(PowerOfTwo):
-    """As its name says."""
+    """Three uniform choices."""
 
     choices = 3
 
 
 def law(load: float, choices: int = 2) -> float:
-    """E[T] in mean service times, n to infinity."""
+    """E[T] in mean service times, in the limit of many machines."""
     exponents = [(choices**i - choices) // (choices - 1) for i in range(1, 12)]
     return sum(load**exponent for exponent in exponents)
 
@@ -113,31 +113,31 @@ def test_queues_of_slow_and_fast_machines_have_the_same_tail(
 
 
 def _tails(asked: Scenario, from_task: int) -> dict[str, dict[int, float]]:
-    """Share of a group's machines with at least so many tasks, mean over looks at every 500th step."""
-    world, _ = build(asked, asked.contestants[0], seed=1)
-    state, looks = world.engine._state, 0
+    """Share of a group's machines with at least so many tasks, mean over samples at every 500th step."""
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
+    state, samples = world.engine._state, 0
     found = {group: dict.fromkeys(range(1, 5), 0.0) for group in ("slow", "fast")}
 
     def look(now: float, events: object, commands: object) -> None:
-        nonlocal looks
-        if world.steps % 500 or world.ledger.arrived < from_task or world.ledger.closed is not None:
+        nonlocal samples
+        if world.steps % 500 or world.record.arrived < from_task or world.record.window_end is not None:
             return
-        looks += 1
+        samples += 1
         for name, machine in world.machines.items():
             at = len(machine.running) + len(state.node_queues.by_row.get(state.cluster.rows[name], ()))
             for least in range(1, min(at, 4) + 1):
                 found[machine.group][least] += 2.0 / len(world.machines)
 
-    world.told = look
+    world.on_step = look
     world.run()
-    return {group: {least: total / looks for least, total in of.items()} for group, of in found.items()}
+    return {group: {least: total / samples for least, total in of.items()} for group, of in found.items()}
 
 
 def test_with_speeds_learned_from_a_cold_start_two_choices_come_near_the_law() -> None:
-    """A workload's first completions are its smallest tasks; a learner that believes them floods nodes."""
+    """A class's first completions are its smallest tasks; a learner that trusts them overloads nodes."""
     learning: list[dict[str, Any]] = place("rosella", learn="rosella", view="sample", compare="sq")
     asked = scenario(
         cluster=halves(200), workload=poisson(0.7, {"mean": 0.1}), profiles=learning, measure={"tasks": 8000}
     )
-    told = 0.1 * 0.602  # what exact rates give on half as many machines
-    assert agree("PPoT, learning from nothing, load .7", means(runs(asked, [1, 2, 3])), told, within=0.12)
+    exact = 0.1 * 0.602  # the mean with exact rates on half as many machines
+    assert agree("PPoT, learning from nothing, load .7", means(runs(asked, [1, 2, 3])), exact, within=0.12)

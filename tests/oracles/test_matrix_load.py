@@ -1,4 +1,4 @@
-"""Nodes that are fast for some work: what load is (rosella.md 9.4), and that nothing is stable above it."""
+"""The load where nodes are fast for some classes and slow for others, and that nothing is stable above 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_of_one_kind_of_work_it_is_arrivals_over_the_sum_of_rates() -> None:
 
 
 def test_specialists_do_what_they_are_good_at() -> None:
-    """Each twice as fast at its own: 2 + 2 a second can be done, not the 3 of sharing alike."""
+    """Each is twice as fast for its own class: the capacity is 2 + 2 per second, not 3."""
     found = balance(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([1.8, 1.8]))
     assert found.load == pytest.approx(0.9)
     assert found.shares == pytest.approx(np.diag([0.9, 0.9]))
@@ -49,7 +49,7 @@ RATES = st.integers(1, 4).flatmap(
 @given(RATES, st.randoms(use_true_random=False))
 @settings(deadline=None, max_examples=40)
 def test_every_answer_proves_itself(rates: list[list[float]], rng: Any) -> None:
-    """Twice the work is twice the load, and no node's time is worth nothing."""
+    """Twice the work is twice the load, and twice the nodes half of it."""
     rate = np.array(rates)
     arrivals = np.array([rng.uniform(0.1, 10) for _ in rate[0]])
     load = balance(rate, arrivals).load
@@ -59,7 +59,7 @@ def test_every_answer_proves_itself(rates: list[list[float]], rng: Any) -> None:
 
 
 def specialists(rate: float, policy: dict[str, Any]) -> Scenario:
-    """Two kinds of machines, each four times as fast at its own kind of work; `rate` in tasks a second."""
+    """Two groups of machines, each four times as fast for its own class; `rate` in tasks per second."""
     groups = [
         {"name": "left", "count": 10, "slots": 2, "speed": 1, "speeds": {"web": 4}},
         {"name": "right", "count": 10, "slots": 2, "speed": 1, "speeds": {"sort": 4}},
@@ -81,7 +81,9 @@ def matrix_load(asked: Scenario) -> float:
     """rho of a scenario whose tasks take a slot each."""
     machines = asked.cluster.machines().values()
     sizes = asked.plan.mean_sizes
-    rate = np.array([[2 * m.nominal(kind.name) / mean for kind, mean in sizes.items()] for m in machines])
+    rate = np.array(
+        [[2 * m.nominal_speed(kind.name) / mean for kind, mean in sizes.items()] for m in machines]
+    )
     arrivals = np.array([{"web": 1 / 3, "sort": 2 / 3}[kind.name] for kind in sizes])
     return balance(rate, arrivals * asked.plan.tasks_a_second).load
 

@@ -19,7 +19,7 @@ from eclectus.model.objects import DEVICE_MILLI, amount_of
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.allocation import offered
+from eclectus.sim.world.allocation import total_allocatable
 from published import published
 from simulated import document, near, place
 
@@ -49,7 +49,7 @@ def filling(pods: str, policy: str = "Random") -> Scenario:
 @cache
 def curves(pods: str, policy: str) -> list[dict[int, float]]:
     asked = filling(pods, policy)
-    return [run(asked, asked.contestants[0], seed).allocation for seed in SEEDS]
+    return [run(asked, asked.profiles[0], seed).allocation for seed in SEEDS]
 
 
 def published_means() -> dict[tuple[str, str, int], float]:
@@ -71,25 +71,25 @@ def published_means() -> dict[tuple[str, str, int], float]:
 def test_the_machines_are_those_of_the_trace() -> None:
     machines = filling("default").cluster.machines()
     assert len(machines) == 1213
-    assert offered(machines, DEVICE_MILLI) == 6_212_000
-    assert offered(machines, "cpu") == 107_018_000
-    assert offered(machines, "memory") == 503_828_480 * 2**20
+    assert total_allocatable(machines, DEVICE_MILLI) == 6_212_000
+    assert total_allocatable(machines, "cpu") == 107_018_000
+    assert total_allocatable(machines, "memory") == 503_828_480 * 2**20
     assert sum(machine.group == "G2" for machine in machines.values()) == 549
 
 
 @pytest.mark.parametrize("pods", PODS)
 def test_the_pods_are_those_of_the_trace(pods: str) -> None:
     jobs = list(filling(pods).arrivals(1))
-    specs = [job.kind.spec for job in jobs[: PODS[pods]]]
+    specs = [job.work_class.spec for job in jobs[: PODS[pods]]]
     asked = [amount_of(spec.requests, DEVICE_MILLI) for spec in specs]
     assert sum(asked) == 6_086_800
     assert sum(0 < milli < 1000 for milli in asked) == 3078
     assert asked.count(1000) == 3911
     assert [asked.count(1000 * gpus) for gpus in (2, 4, 8)] == [16, 15, 44]
     assert sum(spec.affinity is not None for spec in specs) == (732 if pods == "gpuspec10" else 0)
-    # As written there are 337 kinds in gpuspec10; five name the same models as another, in another way.
+    # As written gpuspec10 has 337 classes; five name the same models as another, in another order.
     assert len(set(specs)) == {"default": 151, "gpuspec10": 332, "cpu100": 151}[pods]
-    total = sum(amount_of(job.kind.spec.requests, DEVICE_MILLI) for job in jobs)
+    total = sum(amount_of(job.work_class.spec.requests, DEVICE_MILLI) for job in jobs)
     assert 1.3 * 6_212_000 - 1000 < total < 1.3 * 6_212_000 + 7000
 
 
@@ -98,7 +98,7 @@ def test_the_pods_are_those_of_the_trace(pods: str) -> None:
 
 def test_one_run_ends_where_the_published_runs_end() -> None:
     asked = filling("gpuspec10", "BestFit")
-    held = run(asked, asked.contestants[0], SEEDS[0]).allocation[130]
+    held = run(asked, asked.profiles[0], SEEDS[0]).allocation[130]
     expected = published_means()["gpuspec10", "BestFit", 130]
     assert near("openb, gpuspec10, BestFit, one seed: held at 130 %", [held], expected, POINT / expected)
 
@@ -116,7 +116,7 @@ def test_what_is_held_is_what_is_published(pods: str, policy: str) -> None:
 
 @pytest.mark.slow
 def test_pods_that_insist_on_a_model_find_it_taken_by_best_fit_first_and_not_by_chance() -> None:
-    """The signature of node affinity: best fit fills small nodes first, and those are what some insist on."""
+    """The effect of node affinity: best fit fills small nodes first, which are those that some pods need."""
 
     def held(policy: str, percent: int) -> float:
         return fmean(curve[percent] for curve in curves("gpuspec10", policy))

@@ -1,9 +1,9 @@
-"""Whose turn it is: priorities without preemption, and the law that no order of work can break.
+"""Orders of work: waits with non-preemptive priorities, and the conservation law.
 
-Cobham, 1954: waits by priority class. Kleinrock's conservation law: on one server that works while there is
-work and never interrupts it, sum of rho_i W_i = rho W0 / (1 - rho), W0 = sum of lambda_i E[S_i^2] / 2, by
-whatever order, as long as that knows the class of a task and not its true size. Task by task it holds for
-every order: the sum of size times wait is the same on the same stream, for the work left is.
+Cobham, 1954: waits by priority class. Kleinrock's conservation law: on a work-conserving non-preemptive
+server sum of rho_i W_i = rho W0 / (1 - rho), W0 = sum of lambda_i E[S_i^2] / 2, under every order that
+knows the class of a task but not its true size. Per task it holds under every order: the sum of size times
+wait depends only on the arrivals, because the remaining work does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from msgspec.structs import replace as replaced
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, TaskSeen
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, poisson, runs, scenario
 
@@ -57,7 +57,7 @@ def two_classes(profile: dict[str, Any], tasks: int, *, prior: str = "", warm_up
 
 
 def with_true_sizes(asked: Scenario) -> Scenario:
-    """The same stream, but every task says how large it really is."""
+    """The same arrivals, but each task's estimate is its true size."""
 
     def arrivals(seed: int) -> Iterator[Arrival]:
         for job in asked.plan.arrivals(seed):
@@ -75,7 +75,7 @@ class Served(NamedTuple):
 
 
 def served(asked: Scenario, seed: int) -> list[Served]:
-    world, _ = build(asked, asked.contestants[0], seed)
+    world, _ = build_world(asked, asked.profiles[0], seed)
     found: list[Served] = []
 
     def hear(now: float, events: list[Event], commands: list[Command]) -> None:
@@ -84,7 +84,7 @@ def served(asked: Scenario, seed: int) -> list[Served]:
                 task = event.task
                 found.append(Served(task.workload, task.finished - task.started, task.started - task.created))
 
-    world.told = hear
+    world.on_step = hear
     world.run()
     return found
 
@@ -119,7 +119,7 @@ def test_who_has_priority_waits_for_its_like_and_the_others_for_all(
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("prior", ["", "large"])
 def test_size_times_wait_is_conserved_on_every_stream(order: str, prior: str, true_sizes: bool) -> None:
-    """An identity of every run, to rounding: what one task gains others lose, second by second of work."""
+    """An identity of every run, up to rounding."""
 
     def total(name: str, prior: str, true_sizes: bool) -> float:
         asked = two_classes(ORDERS[name], 600, prior=prior, warm_up=0)
@@ -131,17 +131,19 @@ def test_size_times_wait_is_conserved_on_every_stream(order: str, prior: str, tr
 
 
 def test_orders_differ_all_the_same() -> None:
-    """Or the identity would say nothing."""
+    """Otherwise the identity would be trivial."""
     means = {
         name: round(fmean(task.wait for task in served(two_classes(profile, 600, warm_up=0), 1)), 9)
         for name, profile in ORDERS.items()
     }
-    assert len(set(means.values())) == len(ORDERS) - 1, means  # in line or not, shortest first is the same
+    assert len(set(means.values())) == len(ORDERS) - 1, (
+        means
+    )  # shortest first is the same with and without a node queue
     assert max(means, key=lambda name: means[name]) == "first come"
 
 
 def weighted_waits(asked: Scenario, seed: int) -> float:
-    """Sum of rho_i W_i: classes' loads times their plain mean waits, the first third not counted."""
+    """Sum of rho_i W_i: loads of classes times their mean waits, without the first third of the run."""
     tasks = served(asked, seed)
     tasks = tasks[len(tasks) // 3 :]
     return sum(load * fmean(task.wait for task in tasks if task.kind == name) for name, load in LOADS.items())
@@ -159,7 +161,7 @@ def test_loads_times_waits_are_conserved_by_orders_that_know_classes(order: str)
 
 
 def test_an_order_that_knows_true_sizes_breaks_that_law() -> None:
-    """It gains by serving small tasks first, and pays with large ones of the same class."""
+    """It serves small tasks first at the expense of large ones of the same class."""
     asked = with_true_sizes(two_classes(ORDERS["small first"], 1500))
     values = [weighted_waits(asked, seed) for seed in range(1, 5)]
     assert not agree("conservation, by true sizes, on purpose", values, LAW)

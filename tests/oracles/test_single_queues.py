@@ -1,6 +1,6 @@
-"""One queue, one or more servers: formulas that have been right for a century.
+"""One queue with one or more servers, against the formulas of queueing theory.
 
-The engine's central queue is asked, with nothing learned. Waits are in mean service times.
+Runs use the engine's central queue without learning. Waits are in mean service times.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.sim.base.histogram import ZERO
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.histogram import ZERO_BUCKET
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import agree, place, poisson, runs, scenario
 
@@ -24,7 +24,7 @@ H25: dict[str, Any] = {"law": "hyperexponential", "scv": 25}
 slow = pytest.mark.slow
 
 
-def served(load: float, size: dict[str, Any], seeds: int, tasks: int, servers: int = 1) -> list[Run]:
+def served(load: float, size: dict[str, Any], seeds: int, tasks: int, servers: int = 1) -> list[RunResult]:
     asked = scenario(
         cluster={"groups": [{"slots": servers}]},
         workload=poisson(load, size),
@@ -39,7 +39,7 @@ def waits(load: float, size: dict[str, Any], seeds: int, tasks: int) -> list[flo
 
 
 def lindley(asked: Scenario, seed: int, tasks: int) -> np.ndarray[Any, Any]:
-    """Waits on the very stream that the world is given: W' = max(0, W + S - gap), all at once."""
+    """Waits for the same arrivals as the world's, by Lindley's recursion W' = max(0, W + S - gap)."""
     jobs = list(islice(asked.plan.arrivals(seed), tasks))
     arrived, sizes = np.array([job.at for job in jobs]), np.array([job.sizes[0] for job in jobs])
     drift = np.concatenate(([0.0], np.cumsum(sizes[:-1] - np.diff(arrived))))
@@ -51,7 +51,7 @@ def pollaczek_khinchine(load: float, scv: float) -> float:
 
 
 def erlang_c(servers: int, load: float) -> tuple[float, float]:
-    """M/M/c: the chance to wait at all, and the mean wait in mean service times."""
+    """M/M/c: the probability of waiting, and the mean wait in mean service times."""
     offered = servers * load
     full = offered**servers / factorial(servers) / (1 - load)
     delayed = full / (sum(offered**k / factorial(k) for k in range(servers)) + full)
@@ -101,7 +101,7 @@ def test_one_server_waits_as_pollaczek_and_khinchine_say(
 def test_at_high_load_the_streams_themselves_obey_the_formula(
     load: float, size: dict[str, Any], scv: float, seeds: int
 ) -> None:
-    """By the recursion, which the engine follows to nine digits: the engine itself would take an hour."""
+    """By the recursion, with which the engine agrees to nine digits; the engine itself would take an hour."""
     asked, tasks = scenario(workload=poisson(load, size)), 100_000
     means = [float(lindley(asked, seed, tasks)[tasks * 3 // 10 :].mean()) for seed in range(1, seeds + 1)]
     what = f"M/G/1 wait by recursion, load {load}, C² = {scv}"
@@ -121,9 +121,9 @@ def test_at_high_load_the_streams_themselves_obey_the_formula(
 def test_several_servers_wait_as_erlang_says(servers: int, load: float, seeds: int, tasks: int) -> None:
     delayed, wait = erlang_c(servers, load)
     done = served(load, EXP, seeds, tasks, servers)
-    of_all = [1 - run.wait.buckets.get(ZERO, 0) / run.wait.count for run in done]
+    of_all = [1 - run.wait.buckets.get(ZERO_BUCKET, 0) / run.wait.count for run in done]
     assert agree(f"M/M/{servers} wait, load {load}", [run.wait.mean for run in done], wait)
-    assert agree(f"M/M/{servers} chance to wait, load {load}", of_all, delayed)
+    assert agree(f"M/M/{servers} probability of waiting, load {load}", of_all, delayed)
 
 
 def test_the_response_of_one_server_is_exponential() -> None:

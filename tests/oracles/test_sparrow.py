@@ -1,4 +1,4 @@
-"""Batch sampling's closed form: the chance that all tasks of a job start at once.
+"""Batch sampling's closed form: the probability that all tasks of a job start at once.
 
 Ousterhout and others, "Sparrow", SOSP 2013, section 3: on nodes of one slot, a share r of them busy, m
 tasks all start at once with probability (1 - r)^m if each takes one node at random, (1 - r^d)^m if each
@@ -23,14 +23,14 @@ NODES = 1000
 
 
 def batch(tasks: int, busy: float, ratio: int = 2) -> float:
-    """Probes that are independent."""
+    """With independent probes."""
     probes = ratio * tasks
     found = range(tasks, probes + 1)
     return sum(comb(probes, i) * (1 - busy) ** i * busy ** (probes - i) for i in found)
 
 
 def batch_distinct(tasks: int, busy: float, nodes: int, ratio: int = 2) -> float:
-    """Probes of different nodes, a share of which is busy exactly."""
+    """With probes of distinct nodes, of which an exact share is busy."""
     probes, idle = ratio * tasks, round(nodes * (1 - busy))
     ways = sum(comb(idle, i) * comb(nodes - idle, probes - i) for i in range(tasks, probes + 1))
     return ways / comb(nodes, probes)
@@ -66,7 +66,7 @@ def test_all_tasks_of_a_job_start_at_once(
 
 
 def started_at_once(policy: PlacePolicy, tasks: int, busy: float, jobs: int, seed: int) -> float:
-    """Share of jobs, one after the other on the same nodes, the first of which are busy for ever."""
+    """Share of jobs that start at once, one job after the other; the first nodes stay busy."""
     world = small_world(make_engine(policy, seed=seed), nodes=NODES, cpu=1)
     count = round(busy * NODES)
     world.add(*(make_task(f"busy{at}", node=f"n{at}") for at in range(count)))

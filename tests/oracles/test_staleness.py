@@ -1,13 +1,13 @@
-"""Pictures of the queues that grow old: who herds, and what it helps to know one's own placements.
+"""Stale views of the queues: herding, and the effect of knowing one's own placements.
 
-Half of 100 machines of speed 1, half of 4, load .9, exact rates, one dispatcher; the picture is renewed
-every so many mean service times of a machine of speed 1. The figures are those of an independent
-simulation. Ties are at random in the full view, and to the first drawn of two choices, as there; with our
-own full view, whose ties go to the first of the fastest nodes, everybody goes to one and the same node until
-the picture is renewed, which is far worse: that is the price of determinism where a view must not be old.
+100 machines, half of speed 1 and half of speed 4, load .9, exact rates, one dispatcher; the view is renewed
+every so many mean service times of a machine of speed 1. The expected figures are those of an independent
+simulation. As there, ties are random in the full view and go to the first of two choices. Rosella's full
+view gives ties to the first of the fastest nodes, so that with a stale view all tasks go to one node, which
+is far worse.
 
-Rows beyond a mean of 10 are not steady in runs of this length and are told, not judged: their queues
-still grow, and so does the figure with the length of the run.
+Rows with a mean above 10 are reported but not judged: their queues still grow in runs of this length, so the
+figure depends on the length of the run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from clusters import halves, means
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from simulated import agree, near, place, poisson, runs, scenario
 
 SAMPLE: dict[str, Any] = {"learn": "truth", "view": "sample", "compare": "wait"}
@@ -30,7 +30,7 @@ RULES = {
     "two choices, SQ": place("first-drawn", learn="truth"),
     "two choices, wait": place("rosella", **SAMPLE),
 }
-FOUND: dict[tuple[str, bool], dict[float, float]] = {  # by rule and local correction: by age, the mean
+FOUND: dict[tuple[str, bool], dict[float, float]] = {  # by rule and local correction: age -> mean
     ("JSQ", False): {0: 0.46, 0.2: 1.39, 1: 3.80, 4: 14.3},
     ("JSQ", True): {0.2: 0.79, 1: 1.41, 4: 3.11},
     ("SED", False): {0: 0.81, 0.2: 4.69, 1: 19.2, 4: 65.3},
@@ -44,7 +44,9 @@ TASKS, SEEDS = 14_000, 3
 
 
 @cache
-def seen_late(rule: str, corrects: bool, age: float, tasks: int = TASKS, seeds: int = SEEDS) -> list[Run]:
+def seen_late(
+    rule: str, corrects: bool, age: float, tasks: int = TASKS, seeds: int = SEEDS
+) -> list[RunResult]:
     (profile,) = RULES[rule]
     dispatchers = {"age": float(age), "localCorrection": corrects}
     asked = scenario(
@@ -72,19 +74,19 @@ def test_the_full_view_is_better_only_while_it_is_fresh(age: float) -> None:
     def mean(rule: str, corrects: bool, age: float) -> float:
         return fmean(means(seen_late(rule, corrects, age)))
 
-    # 1. Fresh, it wins.
+    # 1. Fresh, it is better.
     assert mean("JSQ", False, 0) < 0.6 * mean("two choices, SQ", False, 0)
-    # 2. Old, it herds.
+    # 2. Stale, it herds.
     assert mean("SED", False, age) > mean("JSQ", False, age) > mean("two choices, SQ", False, age)
-    # 3. To know one's own placements helps all but two choices by SQ: fast nodes, which get most, then look
-    #    full to it, since what has ended there is not known. It helps the full view most.
+    # 3. Local correction helps all but two choices by SQ: fast nodes, which get most tasks, then look
+    #    full, since completions are not known. It helps the full view most.
     for rule in ("JSQ", "SED", "two choices, wait"):
         assert mean(rule, True, age) < mean(rule, False, age)
     assert mean("SED", True, age) < mean("two choices, wait", True, age)
 
 
 def test_the_order_of_the_rules_turns_round_with_age() -> None:
-    """In short: JSQ is worse than two choices from an age of .2 on."""
+    """A short version: JSQ is worse than two choices from an age of .2 on."""
 
     def mean(rule: str, age: float) -> float:
         return fmean(means(seen_late(rule, False, age, tasks=4000, seeds=1)))

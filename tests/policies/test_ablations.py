@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import load
 from school import School
 from simulated import runs, scenario
@@ -51,7 +51,7 @@ def test_where_workloads_rank_nodes_differently_one_rate_for_each_node_is_worse(
 
 def test_the_shipped_ablations_disable_one_part_each() -> None:
     """Otherwise a row of the table would show the effect of two parts."""
-    contestants = {each.name: each for each in load(shipped()["ablations"]).contestants}
+    contestants = {each.name: each for each in load(shipped_scenarios()["ablations"]).profiles}
     whole = contestants["whole"]
     assert whole.probes is not None
     assert contestants["no-probes"].probes is None

@@ -11,7 +11,7 @@ from eclectus.framework import PlacePolicy
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.rosella import Rosella
 from eclectus.sim.base.random_streams import engine_seed
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from simulated import poisson, scenario
 from worlds import World, numbered
 
@@ -76,7 +76,7 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
         + [{"at": at, "action": "recover", "group": "b"} for at in (300, 399)],
         measure={"horizon": "400s"},
     )
-    sim, _ = build(asked, asked.contestants[0], engine_seed(1))
+    sim, _ = build_world(asked, asked.profiles[0], engine_seed(1))
     engine, seen = sim.engine, []
 
     def observe() -> None:
@@ -85,7 +85,7 @@ def frozen(policy: dict[str, Any]) -> list[tuple[float, str, int]]:
         seen.append((sim.now, states["b-0"], len(engine._state.node_queues.by_row.get(row, ()))))
         assert {states[name] for name in states if name != "b-0"} == {"live"}
 
-    sim.on_shock = observe
+    sim.on_perturbation = observe
     sim.run()
     return seen
 

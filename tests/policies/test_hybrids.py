@@ -16,8 +16,8 @@ from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
-from eclectus.sim.base.results import Run
-from eclectus.sim.run import build
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.run import build_world
 from eclectus.sim.run import run as simulate
 from eclectus.sim.scenario.scenario import Scenario
 from simulated import scenario
@@ -93,7 +93,7 @@ def behind_long(engine: Engine, row: int) -> Iterator[Reservation]:
 
 def shorts_behind_long(asked: Scenario) -> int:
     """How often a short reservation was behind a long task, over all node queues and steps."""
-    world, _ = build(asked, asked.contestants[0], seed=1)
+    world, _ = build_world(asked, asked.profiles[0], seed=1)
     seen = 0
 
     def observe(now: float, events: object, commands: object) -> None:
@@ -101,7 +101,7 @@ def shorts_behind_long(asked: Scenario) -> int:
         engine = world.engine
         seen += sum(1 for row in engine._state.node_queues.by_row for _ in behind_long(engine, row))
 
-    world.told = observe
+    world.on_step = observe
     world.run()
     assert world.fault_count == 0, world.first_fault
     return seen
@@ -143,7 +143,7 @@ class Steal:
 
 
 def steals(asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> list[Steal]:
-    world, _ = build(asked, asked.contestants[0], seed=2)
+    world, _ = build_world(asked, asked.profiles[0], seed=2)
     state, found = world.engine._state, []
     move = state.node_queues.move
 
@@ -172,7 +172,7 @@ def test_idle_nodes_of_hawk_steal_short_tasks_behind_long_ones_and_nothing_else(
 def test_stealing_shortens_the_wait_of_short_tasks() -> None:
     def wait(line: str) -> float:
         asked = mixed("hawk", line)
-        return simulate(asked, asked.contestants[0], 3).groups["class"]["short"].wait.mean
+        return simulate(asked, asked.profiles[0], 3).groups["class"]["short"].wait.mean
 
     assert wait("stealing") < 0.8 * wait("fifo")
 
@@ -220,9 +220,9 @@ def seconds(task: Task) -> float:
     return task.estimate
 
 
-def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run_with(kind: type[PlacePolicy], asked: Scenario, monkeypatch: pytest.MonkeyPatch) -> RunResult:
     monkeypatch.setitem(table.PLACE, "clwl", kind)
-    return simulate(asked, asked.contestants[0], seed=1, checked=True)
+    return simulate(asked, asked.profiles[0], seed=1, checked=True)
 
 
 def test_clwl_equals_a_plain_computation_at_every_task(monkeypatch: pytest.MonkeyPatch) -> None:

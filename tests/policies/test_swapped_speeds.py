@@ -8,16 +8,16 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import load
 
-SHOCK = Path(__file__).parents[2] / "scenarios" / "shock.yaml"
+SHOCK = Path(__file__).parents[2] / "scenarios" / "perturbation.yaml"
 SEEDS = (1, 2)
 ENOUGH = 24  # samples: ten to twenty to detect a change, and some to learn the new speed
 
 
-def in_system(result: Run, begins: float, ends: float) -> float:
+def in_system(result: RunResult, begins: float, ends: float) -> float:
     """Mean number of tasks in the system over an interval of the run."""
     return fmean(point.in_system for point in result.series if begins <= point.at < ends)
 
@@ -25,9 +25,9 @@ def in_system(result: Run, begins: float, ends: float) -> float:
 @pytest.mark.slow
 def test_after_a_swap_of_speeds_nodes_with_work_are_learned_again_and_queues_recover() -> None:
     asked = load(SHOCK)
-    by_name = {each.name: each for each in asked.contestants}
+    by_name = {each.name: each for each in asked.profiles}
     ours = [run(asked, by_name["eclectus"], seed) for seed in SEEDS]
-    known = [run(asked, by_name["told"], seed) for seed in SEEDS]
+    known = [run(asked, by_name["oracle"], seed) for seed in SEEDS]
     for each in ours:
         cells = [cell for cell in each.learned if cell.samples >= ENOUGH]
         error = np.log([cell.learned / cell.true for cell in cells])

@@ -6,7 +6,7 @@ from statistics import fmean
 
 import pytest
 
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import load
 from school import School
 from simulated import runs
@@ -84,7 +84,7 @@ def test_where_workloads_rank_nodes_differently_fewer_tasks_run_long() -> None:
     """Starting without samples, on the nodes of the demo's comparison."""
 
     def p99(share: float) -> float:
-        asked = load(shipped()["mixed"], changes=(f"profiles=[{_profile(share)}]",))
+        asked = load(shipped_scenarios()["mixed"], changes=(f"profiles=[{_profile(share)}]",))
         return fmean(one.response.p99 for one in runs(asked, (1, 2, 3)))
 
     assert p99(0.5) < 0.8 * p99(1.0)

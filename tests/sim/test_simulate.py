@@ -27,9 +27,9 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim import batch
-from eclectus.sim.base.results import Report, Run
-from eclectus.sim.scenario.builtin import shipped
-from eclectus.sim.scenario.scenario import Contestant, Scenario
+from eclectus.sim.base.results import ComparisonReport, RunResult
+from eclectus.sim.scenario.builtin import shipped_scenarios
+from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 from eclectus_e2e.paths import CHECKOUT
 from rules import OneByOne
 from simulated import document, poisson
@@ -51,14 +51,14 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def say(*words: object, code: int = 0) -> Result:
+def invoke(*words: object, code: int = 0) -> Result:
     result = CliRunner().invoke(program, [str(word) for word in words])
     assert result.exit_code == code, result.output
     return result
 
 
-def test_profiles_stand_in_a_table_with_intervals(file: Path) -> None:
-    lines = say("simulate", file).output.splitlines()
+def test_the_table_has_a_row_per_profile_with_intervals(file: Path) -> None:
+    lines = invoke("simulate", file).output.splitlines()
     assert lines[0] == "It shows."
     assert lines[1].startswith("load 0.70, 280 measured tasks a run")
     assert lines[1].endswith("over 3 runs")
@@ -66,29 +66,29 @@ def test_profiles_stand_in_a_table_with_intervals(file: Path) -> None:
     assert all(line.count("±") == 7 for line in lines[4:6])
 
 
-def test_classes_are_told_apart(file: Path) -> None:
+def test_classes_are_reported_separately(file: Path) -> None:
     fields = yaml.safe_load(file.read_text())
     fields["workload"]["poisson"]["classes"] = [{"name": "short"}, {"name": "long", "size": {"mean": 9}}]
     file.write_text(yaml.safe_dump(fields))
-    told = say("simulate", file).output
+    told = invoke("simulate", file).output
     assert told.index("response of tasks, s") < told.index("\nshort\n") < told.index("\nlong\n")
 
 
 def test_json_is_what_the_schema_says(file: Path, tmp_path: Path) -> None:
-    say("simulate", file, "--json", tmp_path / "r.json")
+    invoke("simulate", file, "--json", tmp_path / "r.json")
     told = json.loads((tmp_path / "r.json").read_text())
     jsonschema.validate(told, json.loads(SCHEMA.read_text()))
     assert [(run["profile"], run["seed"]) for run in told["runs"]] == [
         (name, seed) for name in ("learning", "sampling") for seed in (1, 2, 3)
     ]
-    assert msgspec.convert(told, Report, strict=False).summaries[0].all.slowdown is not None
+    assert msgspec.convert(told, ComparisonReport, strict=False).summaries[0].all.slowdown is not None
 
 
 def test_the_schema_is_that_of_the_results() -> None:
-    assert json.loads(SCHEMA.read_text()).items() >= msgspec.json.schema(Report).items()
+    assert json.loads(SCHEMA.read_text()).items() >= msgspec.json.schema(ComparisonReport).items()
 
 
-def test_equal_seeds_tell_the_same_byte_for_byte_in_any_process_and_with_any_jobs(
+def test_equal_seeds_give_identical_results_in_any_process_and_with_any_jobs(
     file: Path, tmp_path: Path
 ) -> None:
     told = set()
@@ -101,8 +101,8 @@ def test_equal_seeds_tell_the_same_byte_for_byte_in_any_process_and_with_any_job
     assert len(told) == 1
 
 
-def test_other_seeds_tell_otherwise(file: Path, tmp_path: Path) -> None:
-    say("simulate", file, "--seed", 7, "--seed", 8, "--profile", "learning", "--json", tmp_path / "r.json")
+def test_other_seeds_give_other_results(file: Path, tmp_path: Path) -> None:
+    invoke("simulate", file, "--seed", 7, "--seed", 8, "--profile", "learning", "--json", tmp_path / "r.json")
     one, other = json.loads((tmp_path / "r.json").read_text())["runs"]
     assert one["response"]["mean"] != other["response"]["mean"]
 
@@ -115,31 +115,31 @@ class Broken(OneByOne):
         raise KeyError("nothing is known of this")
 
 
-def test_a_run_that_fails_is_told_of_and_ends_no_other(
+def test_a_run_that_fails_is_reported_and_does_not_stop_the_others(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(table.PLACE, "broken", Broken)
     fields = yaml.safe_load(file.read_text())
     fields["profiles"].insert(0, {"schedulerName": "broken", "place": {"policy": "broken"}})
     file.write_text(yaml.safe_dump(fields))
-    said = say("simulate", file, "--json", tmp_path / "r.json", code=1).stderr
+    said = invoke("simulate", file, "--json", tmp_path / "r.json", code=1).stderr
     assert "error: profile broken, seed 2: at " in said
-    assert "nothing else will ever happen; first of " in said
+    assert "; first of " in said
     assert "nothing is known of this" in said
-    told = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=Report)
+    told = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=ComparisonReport)
     assert told.profiles == ["learning", "sampling"]
     assert [(each.profile, each.seed) for each in told.failures] == [("broken", seed) for seed in (1, 2, 3)]
-    say("simulate", file, "--profile", "broken", code=1)
+    invoke("simulate", file, "--profile", "broken", code=1)
 
 
-def test_a_defect_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_reported_with_its_traceback(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = batch.run
 
-    def run(scenario: Scenario, contestant: Contestant, seed: int, **more: Any) -> Run:
-        return real(scenario, contestant, 1 // (seed - 2), **more)
+    def run(scenario: Scenario, profile: ComparedProfile, seed: int, **more: Any) -> RunResult:
+        return real(scenario, profile, 1 // (seed - 2), **more)
 
     monkeypatch.setattr(batch, "run", run)
-    said = say("simulate", file, "--profile", "learning", "--seed", 2, "--seed", 3, code=1)
+    said = invoke("simulate", file, "--profile", "learning", "--seed", 2, "--seed", 3, code=1)
     assert "error: profile learning, seed 2: a defect: ZeroDivisionError: " in said.stderr
     assert "in run\n" in said.stderr
     assert "seed 3" not in said.stderr
@@ -147,13 +147,13 @@ def test_a_defect_is_told_with_its_place(file: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_recorded_run_replays(file: Path, tmp_path: Path) -> None:
     tape = tmp_path / "run.tape.gz"
-    say("simulate", file, "--profile", "sampling", "--seed", 2, "--tape", tape)
-    assert "all equal" in say("replay", tape).output
+    invoke("simulate", file, "--profile", "sampling", "--seed", 2, "--tape", tape)
+    assert "all equal" in invoke("replay", tape).output
 
 
 @pytest.mark.parametrize("kind", [".png", ".svg", ".html"])
-def test_it_is_drawn(kind: str, file: Path, tmp_path: Path) -> None:
-    say("simulate", file, "--seeds", 2, "--plot", tmp_path / f"p{kind}")
+def test_results_are_drawn(kind: str, file: Path, tmp_path: Path) -> None:
+    invoke("simulate", file, "--seeds", 2, "--plot", tmp_path / f"p{kind}")
     assert (tmp_path / f"p{kind}").stat().st_size > 10_000
 
 
@@ -180,7 +180,7 @@ def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_
     result = CliRunner().invoke(program, ["simulate", str(file), "--plot", "p.png"])
     assert "pip install 'eclectus[sim]'" in str(result.exception)
     assert result.output == ""
-    say("simulate", file, "--seeds", 1, "--plot", tmp_path / "p.html")
+    invoke("simulate", file, "--seeds", 1, "--plot", tmp_path / "p.html")
 
 
 @pytest.mark.parametrize(
@@ -192,31 +192,31 @@ def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_
         (["--seed", "-1"], "0 or more"),
     ],
 )
-def test_what_is_asked_wrongly_is_refused(words: list[str], told: str, file: Path) -> None:
-    assert told in say("simulate", file, *words, code=2).output
+def test_invalid_options_are_refused(words: list[str], told: str, file: Path) -> None:
+    assert told in invoke("simulate", file, *words, code=2).output
 
 
-def test_a_scenario_that_is_not_there_is_named_back() -> None:
+def test_an_unknown_scenario_is_refused_with_the_nearest_name() -> None:
     result = CliRunner().invoke(program, ["simulate", "two-speed"])
     assert isinstance(result.exception, SettingsError)
     assert "did you mean 'two-speeds'?" in str(result.exception)
 
 
 def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
-    lines = say("scenarios").output.splitlines()
-    assert [line.split()[0] for line in lines] == list(shipped())
+    lines = invoke("scenarios").output.splitlines()
+    assert [line.split()[0] for line in lines] == list(shipped_scenarios())
     assert all(len(line.split()) > 4 for line in lines)
 
 
 FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
 
 
-@pytest.mark.parametrize("name", shipped())
+@pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
     few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])
     small = [word for change in few for word in ("--set", change)]
     page = tmp_path / "page.html"
-    assert "±" in say("simulate", name, "--seeds", 2, *small, "--plot", page).output
+    assert "±" in invoke("simulate", name, "--seeds", 2, *small, "--plot", page).output
     assert "<svg" in page.read_text()
 
 
@@ -229,12 +229,12 @@ def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> 
         (1001, 1000, 1001.0, f"{'█' * 30} 100%  1,001 tasks/s  0 s to go"),
     ],
 )
-def test_progress_is_told_with_rate_and_time_to_go(ended: int, expected: int, rate: float, told: str) -> None:
+def test_progress_has_a_rate_and_the_time_to_go(ended: int, expected: int, rate: float, told: str) -> None:
     assert progress.line(ended, expected, rate) == told
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_terminal_sees_progress_and_ctrl_c_prints_what_is_known(
+def test_a_terminal_shows_progress_and_ctrl_c_prints_the_results_so_far(
     jobs: str, file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "r.json"

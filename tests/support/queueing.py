@@ -1,4 +1,4 @@
-"""A small world of exponential work on nodes of unequal speed: arrivals, completions, response times."""
+"""A minimal queueing simulation: exponential work on nodes of unequal speed, response times."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Responses:
 
 
 def simulate(place: PlacePolicy, *, load: float, slots: int, tasks: int, seed: int) -> Responses:
-    """An open stream at this load, the rates known exactly; the first fifth is not measured."""
-    chance = Random(seed)
-    speeds = chance.sample(GROUPS, len(GROUPS))  # which row is fast must not matter
+    """Poisson arrivals at this load, with exactly known rates; the first fifth is not measured."""
+    rng = Random(seed)
+    speeds = rng.sample(GROUPS, len(GROUPS))  # results must not depend on which rows are fast
     nodes = {f"n{at}": speed for at, speed in enumerate(speeds)}
     engine = make_engine(place, ExactSpeeds(nodes), seed)
     engine.step([Resumed(), *(NodeSeen(make_node(name, cpu=slots)) for name in nodes)], 0.0)
     begun, work, now = [], [], 0.0
     for serial in range(tasks):
-        now += chance.expovariate(load * slots * sum(speeds))
+        now += rng.expovariate(load * slots * sum(speeds))
         begun.append(make_task(str(serial), created=now))
-        work.append(chance.expovariate(1.0))
+        work.append(rng.expovariate(1.0))
     heap = [(task.created, serial, task) for serial, task in enumerate(begun)]
     response, confirmed = np.full(tasks, np.nan), list[Event]()
     while heap:

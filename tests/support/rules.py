@@ -1,7 +1,7 @@
-"""Rules that the published comparisons use and that nobody would run: ties at random, or to the first drawn.
+"""Policies of the published comparisons that break ties at random or in favour of the first choice.
 
-How ties are broken matters more than one would think: a stale picture in which hundred nodes are equally
-empty sends everybody to one node, if ties go to the first. Tests put these in the table of policies.
+Ties matter: if they go to the first node, a stale view with a hundred equally empty nodes sends all tasks
+to one of them. These policies are not shipped; tests add them to the table of policies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eclectus.model.objects import Task
 
 
 class OneByOne(PlacePolicy):
-    """One task, one answer."""
+    """Decides on each task separately."""
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
@@ -30,11 +30,11 @@ class OneByOne(PlacePolicy):
 
     @abstractmethod
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
-        """For this task."""
+        """The action for this task."""
 
 
 class LeastOfAll(OneByOne):
-    """The line of the node with the least key, ties at random."""
+    """The queue of the node with the least key, ties at random."""
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
         rows = task_class.waitable_rows
@@ -42,12 +42,12 @@ class LeastOfAll(OneByOne):
 
     @abstractmethod
     def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
-        """By row of `rows`."""
+        """Keys, in the order of `rows`."""
 
 
 @dataclass(eq=False)
 class ShortestOfAll(LeastOfAll):
-    """JSQ."""
+    """Join the shortest queue (JSQ)."""
 
     def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
         return task_class.overflow[rows]
@@ -55,7 +55,7 @@ class ShortestOfAll(LeastOfAll):
 
 @dataclass(eq=False)
 class SoonestOfAll(LeastOfAll):
-    """SED, on single slots."""
+    """Shortest expected delay (SED), on single slots."""
 
     def keys(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
         return (task_class.overflow[rows] + 1) / rate[rows]
@@ -63,7 +63,7 @@ class SoonestOfAll(LeastOfAll):
 
 @dataclass(eq=False)
 class FirstDrawn(OneByOne):
-    """Two choices in proportion to speed; the first drawn wins a tie. On single slots."""
+    """Two choices in proportion to speed; the first choice wins a tie. On single slots."""
 
     compare: Literal["sq", "sed"] = "sq"
 
@@ -81,7 +81,7 @@ class FirstDrawn(OneByOne):
 
 @dataclass(eq=False)
 class TwoBlind(OneByOne):
-    """Two choices, all nodes alike to be drawn; the shorter queue, of equal ones that of the faster node."""
+    """Two uniform choices; the shorter queue, and of equal ones that of the faster node."""
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
         rows, over, rate = task_class.waitable_rows, task_class.overflow, view.speeds(task_class).rate
@@ -91,7 +91,7 @@ class TwoBlind(OneByOne):
 
 @dataclass(eq=False)
 class CentralQueue(OneByOne):
-    """What kube-scheduler does: the least loaded node with room, ties at random."""
+    """As kube-scheduler: the least loaded node with room, ties at random."""
 
     def answer(self, view: View, task: Task, task_class: TaskClass) -> Action:
         rows = task_class.fits_now_rows
@@ -99,7 +99,7 @@ class CentralQueue(OneByOne):
 
 
 def least(view: View, rows: Rows, keys: Floats) -> int:
-    """One of those with the least key."""
+    """A random row among those with the least key."""
     best = rows[np.flatnonzero(keys == keys.min())]
     return int(best[view.rng.randrange(len(best))])
 

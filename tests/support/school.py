@@ -1,4 +1,4 @@
-"""A learner alone, without an engine: nodes that take tasks one after the other, and truths it cannot see."""
+"""A harness for a learner without an engine: nodes that run one task after the other at hidden speeds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from eclectus.policies.rosella import RosellaLearn
 
 
 class School:
-    """A learner and a clock. Rows are nodes n0, n1, … of some slots; work is named and has a mean size."""
+    """A learner and a clock. Rows are nodes n0, n1, …; classes of work have a name and a mean size."""
 
     def __init__(
         self, rows: int = 10, seed: int = 1, capacity_rows: int | None = None, **settings: float
@@ -26,17 +26,17 @@ class School:
         for row in range(rows):
             self.learn.add_node(row, f"n{row}", capacity_rows or rows)
 
-    # -- what happens ----------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------
 
     def end(self, row: int, seconds: float, workload: str = "w", after: float = 0.0) -> None:
-        """A task that was never seen running ends on the row."""
+        """A task ends on the row without having been seen running."""
         self.now += after
         self.learn.observe(Completion(row, workload, seconds, self.now))
 
     def teach(
         self, rounds: int, sizes: Mapping[str, float] | None = None, rows: list[int] | None = None
     ) -> None:
-        """In each round every row ends one task, of each kind of work in turn."""
+        """In each round every row completes one task; the classes take turns by round."""
         work = list((sizes or {"w": 1.0}).items())
         for turn in range(rounds):
             workload, mean = work[turn % len(work)]
@@ -44,38 +44,38 @@ class School:
                 self.end(row, mean * self.draw() / self.speed[row], workload, after=0.1)
 
     def begin(self, row: int, workload: str = "w") -> str:
-        """A task is seen running on the row; its uid."""
+        """A task is seen running on the row; returns its uid."""
         uid = f"u{next(self._uids)}"
         self.learn.started(uid, row, workload, self.now)
         return uid
 
     def finish(self, uid: str, row: int, seconds: float, workload: str = "w") -> None:
-        """A task that was seen running has run to its end."""
+        """A task that was seen running completes."""
         self.learn.observe(Completion(row, workload, seconds, self.now))
         self.learn.left(uid, self.now)
 
     def run(self, row: int, seconds: float, workload: str = "w") -> None:
-        """A task begins now and ends in so many seconds: the clock moves on."""
+        """A task starts now and completes after so many seconds; advances the clock."""
         uid = self.begin(row, workload)
         self.now += seconds
         self.finish(uid, row, seconds, workload)
 
     def wait(self, seconds: float) -> None:
-        """Time passes, and the learner hears of it by an arrival."""
+        """Advance the clock and notify the learner by an arrival."""
         self.now += seconds
         self.learn.arrived("w", self.now)
 
-    # -- what is asked ---------------------------------------------------------------------------
+    # -- queries ---------------------------------------------------------------------------------
 
     def rate(self, workload: str = "w") -> np.ndarray:
-        """What is believed of all rows."""
+        """The learned rates of all rows."""
         return np.asarray(self.learn.speeds(workload).rate)
 
     def ratio(self, row: int, workload: str = "w") -> float:
-        """The belief about a row over that about the typical other one."""
+        """The learned rate of a row over the median of the others."""
         rate = self.rate(workload)
         return float(rate[row] / np.median(np.delete(rate, row)))
 
     def state(self, row: int) -> str:
-        """The state of the row's node, as told to people; unknown if nothing is told of it."""
+        """The reported state of the row's node; `unknown` if none is reported."""
         return next((cell.state for cell in self.learn.learned_cells() if cell.node == f"n{row}"), "unknown")

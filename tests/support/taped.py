@@ -1,4 +1,4 @@
-"""A tape against the engine as the simulator builds it."""
+"""Compares a tape with the decisions of the engine as the simulator builds it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eclectus.config.document import read_yaml
 from eclectus.config.reading import read_mapping
 from eclectus.model.events import NodeSeen
 from eclectus.model.objects import Node
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.tape import read
@@ -21,14 +21,14 @@ from simulated import document
 
 
 def first_difference(tape: Path) -> str:
-    """Where the engine of a simulated world decides otherwise than the tape says; empty if nowhere.
+    """The first decision of the simulator's engine that differs from the tape; empty if there is none.
 
-    It is told the tape's events at the tape's times, instead of what would happen in its world.
+    The engine gets the tape's events at the tape's times; the simulated world itself does not run.
     """
     header, steps = read(tape)
     scenario = scenario_of(tape)
     with patch("eclectus.sim.run.engine_seed", return_value=header.seed):
-        world, _ = build(scenario, scenario.contestants[0], header.seed)
+        world, _ = build_world(scenario, scenario.profiles[0], header.seed)
     for number, step in enumerate(steps, start=1):
         decided = tuple(world.engine.step(step.events, step.now))
         if decided != step.commands:
@@ -37,17 +37,17 @@ def first_difference(tape: Path) -> str:
 
 
 def scenario_of(tape: Path, **settings: Any) -> Scenario:
-    """The tape's pods on the tape's nodes, under the tape's profiles."""
+    """A scenario with the tape's pods, nodes and profiles."""
     header, steps = read(tape)
-    said = read_mapping(read_yaml(header.configuration), "")
+    configuration = read_mapping(read_yaml(header.configuration), "")
     nodes = {
         event.node.name: event.node for step in steps for event in step.events if isinstance(event, NodeSeen)
     }
     fields = document(
         workload={"tape": {"file": tape.name, **settings}},
         cluster={"groups": [_group(node) for node in nodes.values()]},
-        profiles=said["profiles"],
-        learn=said.get("learn"),
+        profiles=configuration["profiles"],
+        learn=configuration.get("learn"),
         measure={"warmUp": 0},
         allowUnstable=True,
     )

@@ -1,4 +1,4 @@
-"""`eclectus replay`: would the engine decide the same again?"""
+"""`eclectus replay`: checks that the engine makes the same decisions again."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from eclectus.tape import Step, read
 @click.command()
 @click.argument("tape", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def replay(tape: Path) -> None:
-    """Run a recorded TAPE through a fresh engine and compare every decision, bit for bit.
+    """Run a recorded TAPE through a new engine and compare every decision.
 
-    Exits with 0 when all are equal, with 1 at the first that is not, showing both.
+    Exits with 0 if all are equal; with 1 at the first difference, which is shown.
     """
     header, steps = read(tape)
     if header.eclectus != __version__:
@@ -35,10 +35,12 @@ def replay(tape: Path) -> None:
 
 
 def difference(number: int, step: Step, decided: tuple[object, ...]) -> str:
-    """Both sides of the first command that differs."""
+    """The first command that differs, as recorded and as replayed."""
     recorded: tuple[object, ...] = step.commands
     pairs = zip(recorded, decided, strict=False)
-    at = next((i for i, (was, now) in enumerate(pairs) if was != now), min(len(recorded), len(decided)))
+    at = next(
+        (i for i, (before, after) in enumerate(pairs) if before != after), min(len(recorded), len(decided))
+    )
     return "\n".join(
         [
             f"step {number} at {step.now!r}: command {at + 1} differs",
@@ -50,4 +52,4 @@ def difference(number: int, step: Step, decided: tuple[object, ...]) -> str:
 
 
 def _show(commands: tuple[object, ...], at: int) -> str:
-    return msgspec.json.encode(commands[at]).decode() if at < len(commands) else "(nothing more)"
+    return msgspec.json.encode(commands[at]).decode() if at < len(commands) else "(no command)"

@@ -1,4 +1,4 @@
-"""`eclectus simulate` and `eclectus scenarios`: what would these policies do to this workload?"""
+"""`eclectus simulate` and `eclectus scenarios`: compares policies on a simulated workload."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from eclectus import __version__
 from eclectus.cli.progress import Bar
 from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.results import Failure, Report, Run
-from eclectus.sim.batch import Question, Stop, answer
+from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
+from eclectus.sim.batch import RunSpec, StopRequest, run_batch
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.drawing import draw, require
-from eclectus.sim.report.table import lines
-from eclectus.sim.scenario.builtin import sentence, shipped
+from eclectus.sim.report.drawing import check_drawable, draw
+from eclectus.sim.report.table import text_lines
+from eclectus.sim.scenario.builtin import about, shipped_scenarios
 from eclectus.sim.scenario.reading import parse, read_text
-from eclectus.sim.scenario.scenario import Contestant, Scenario
+from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 INTERRUPTED = 130  # what a shell expects after Ctrl-C
@@ -28,91 +28,115 @@ INTERRUPTED = 130  # what a shell expects after Ctrl-C
 
 @click.command()
 @click.argument("scenario")
-@click.option("--profile", "names", multiple=True, help="Only this profile; may be given again.")
-@click.option("--seeds", type=click.IntRange(1, 10_000), help="Runs of each profile, with seeds 1, 2, …")
-@click.option("--seed", "chosen", type=int, multiple=True, help="Exactly this seed; may be given again.")
-@click.option("--set", "changes", multiple=True, metavar="PATH=VALUE", help="Change a field of the scenario.")
-@click.option("--jobs", type=click.IntRange(1, 256), default=1, help="Processes; changes no result.")
+@click.option("--profile", "names", multiple=True, help="Run only this profile; can be repeated.")
 @click.option(
-    "--json", "json_file", type=FILE, help="Write everything there, by docs/simulation.schema.json."
+    "--seeds", type=click.IntRange(1, 10_000), help="Number of runs per profile, with seeds 1, 2, …"
 )
 @click.option(
-    "--plot", "plot_file", type=FILE, help="Draw it: an .html page, or with eclectus[sim] .png, .svg, .pdf."
+    "--seed",
+    "exact_seeds",
+    type=int,
+    multiple=True,
+    help="Run this seed instead of 1, 2, …; can be repeated.",
 )
-@click.option("--tape", "tape_file", type=FILE, help="Record a single run, for eclectus replay.")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="PATH=VALUE",
+    help="Change a field of the scenario; can be repeated.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(1, 256), default=1, help="Number of processes; does not change results."
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=FILE,
+    help="Write all results to this file; the format is docs/simulation.schema.json.",
+)
+@click.option(
+    "--plot",
+    "plot_file",
+    type=FILE,
+    help="Draw the results: an .html page, or with eclectus[sim] a .png, .svg or .pdf.",
+)
+@click.option("--tape", "tape_file", type=FILE, help="Record a single run to this file, for eclectus replay.")
 def simulate(
     *,
     scenario: str,
     names: tuple[str, ...],
     seeds: int | None,
-    chosen: tuple[int, ...],
+    exact_seeds: tuple[int, ...],
     changes: tuple[str, ...],
     jobs: int,
     json_file: Path | None,
     plot_file: Path | None,
     tape_file: Path | None,
 ) -> None:
-    """Compare the profiles of a SCENARIO, a file or the name of one that is shipped, over several seeds.
+    """Compare the profiles of a SCENARIO (a file, or the name of a shipped scenario) over several seeds.
 
-    Ctrl-C ends the runs and prints what is known so far. A run that fails is told of and ends no other; the
-    exit code is then 1.
+    Ctrl-C stops the runs and prints the results so far. A run that fails is reported and does not stop the
+    others; the exit code is then 1.
     """
     path = _path(scenario)
     read = _read(path, changes)
     for file in (json_file, plot_file, tape_file):
-        _refuse_homeless(file)
+        _check_folder_exists(file)
     if plot_file is not None:
-        require(plot_file)
-    asked = _asked(read, names)
-    counted = _seeds(read, seeds, chosen)
+        check_drawable(plot_file)
+    profiles = _chosen_profiles(read, names)
+    run_seeds = _seeds(read, seeds, exact_seeds)
     if tape_file is not None:
-        _refuse_tape(asked, counted)
+        _check_tape_possible(profiles, run_seeds)
     text = read_text(path)
-    questions = [
-        Question(text, path.parent, changes, each.name, seed, tape_file) for each in asked for seed in counted
+    specs = [
+        RunSpec(text, path.parent, changes, each.name, seed, tape_file)
+        for each in profiles
+        for seed in run_seeds
     ]
-    stop = Stop()
-    with stop.on_interrupt(), Bar(read.tasks * len(questions)) as progress:
-        answers = answer(questions, jobs, progress, stop)
-    failures = [each for each in answers if isinstance(each, Failure)]
-    _tell(failures)
-    runs = [each for each in answers if isinstance(each, Run)]
+    stop = StopRequest()
+    with stop.on_interrupt(), Bar(read.tasks * len(specs)) as progress:
+        results = run_batch(specs, jobs, progress, stop)
+    failures = [each for each in results if isinstance(each, RunFailure)]
+    _print_failures(failures)
+    runs = [each for each in results if isinstance(each, RunResult)]
     if not runs:
         if failures:
             sys.exit(1)
         click.echo("stopped before any run had begun", err=True)
         sys.exit(INTERRUPTED)
-    report = _report(read, path, questions, runs, failures)
-    click.echo("\n".join(lines(report)))
+    report = _report(read, path, specs, runs, failures)
+    click.echo("\n".join(text_lines(report)))
     if json_file is not None:
         json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
     if plot_file is not None:
         draw(report, plot_file)
-    if failures or stop.asked:
+    if failures or stop.requested:
         sys.exit(1 if failures else INTERRUPTED)
 
 
 @click.command()
 def scenarios() -> None:
     """List the scenarios that come with Eclectus; `eclectus simulate NAME` runs one."""
-    for name, path in shipped().items():
-        click.echo(f"{name:24} {sentence(path)}")
+    for name, path in shipped_scenarios().items():
+        click.echo(f"{name:24} {about(path)}")
 
 
 def _path(scenario: str) -> Path:
-    """A file, or a shipped scenario by its name."""
+    """The path of a file, or of a shipped scenario given by name."""
     if Path(scenario).is_file():
         return Path(scenario)
-    known = shipped()
+    known = shipped_scenarios()
     if scenario not in known:
         raise SettingsError(
-            scenario, f"is no file, and no scenario of that name is shipped; {nearest(scenario, list(known))}"
+            scenario, f"is not a file and not a shipped scenario; {nearest(scenario, list(known))}"
         )
     return known[scenario]
 
 
-def _refuse_homeless(file: Path | None) -> None:
-    """Rather now than when everything has been run."""
+def _check_folder_exists(file: Path | None) -> None:
+    """Fail now rather than after all runs."""
     if file is not None and not file.absolute().parent.is_dir():
         raise SettingsError(str(file), "its folder does not exist")
 
@@ -124,49 +148,55 @@ def _read(path: Path, changes: tuple[str, ...]) -> Scenario:
         raise SettingsError(str(path), str(error)) from None
 
 
-def _seeds(scenario: Scenario, count: int | None, chosen: tuple[int, ...]) -> Sequence[int]:
-    if count is not None and chosen:
+def _seeds(scenario: Scenario, count: int | None, exact_seeds: tuple[int, ...]) -> Sequence[int]:
+    if count is not None and exact_seeds:
         raise click.UsageError("give either --seeds or --seed")
-    if any(seed < 0 for seed in chosen):
-        raise click.UsageError("a seed is 0 or more")
-    return chosen or range(1, (count or scenario.seeds) + 1)
+    if any(seed < 0 for seed in exact_seeds):
+        raise click.UsageError("a seed must be 0 or more")
+    return exact_seeds or range(1, (count or scenario.seeds) + 1)
 
 
-def _asked(scenario: Scenario, names: tuple[str, ...]) -> list[Contestant]:
-    known = [each.name for each in scenario.contestants]
+def _chosen_profiles(scenario: Scenario, names: tuple[str, ...]) -> list[ComparedProfile]:
+    known = [each.name for each in scenario.profiles]
     for name in names:
         if name not in known:
             hint = nearest(name, known)
             raise click.UsageError(f"--profile {name}: the scenario has no such profile; {hint}")
-    return [each for each in scenario.contestants if not names or each.name in names]
+    return [each for each in scenario.profiles if not names or each.name in names]
 
 
-def _refuse_tape(asked: Sequence[Contestant], seeds: Sequence[int]) -> None:
-    if len(asked) * len(seeds) > 1:
+def _check_tape_possible(profiles: Sequence[ComparedProfile], seeds: Sequence[int]) -> None:
+    if len(profiles) * len(seeds) > 1:
         raise click.UsageError("--tape records a single run: choose one --profile and one --seed")
-    if asked[0].truth is not None:
+    if profiles[0].oracle is not None:
         raise click.UsageError(
-            "--tape: a learner that is told the truth cannot be replayed without its world"
+            "--tape: an oracle learner (policy: truth) cannot be replayed without its world"
         )
-    if asked[0].dispatchers.age:
-        raise click.UsageError("--tape: pictures that grow old cannot be replayed without their world")
+    if profiles[0].dispatchers.age:
+        raise click.UsageError("--tape: stale views (dispatchers.age) cannot be replayed without their world")
 
 
-def _tell(failures: Sequence[Failure]) -> None:
+def _print_failures(failures: Sequence[RunFailure]) -> None:
     for each in failures:
-        click.echo(f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.why}", err=True)
+        click.echo(
+            f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.reason}", err=True
+        )
 
 
 def _report(
-    scenario: Scenario, path: Path, questions: Sequence[Question], runs: list[Run], failures: list[Failure]
-) -> Report:
-    return Report(
+    scenario: Scenario,
+    path: Path,
+    specs: Sequence[RunSpec],
+    runs: list[RunResult],
+    failures: list[RunFailure],
+) -> ComparisonReport:
+    return ComparisonReport(
         eclectus=__version__,
         scenario=path.stem,
         about=scenario.about,
         load=scenario.load,
         load_is_exact=scenario.load_is_exact,
-        seeds=list(dict.fromkeys(question.seed for question in questions)),
+        seeds=list(dict.fromkeys(spec.seed for spec in specs)),
         summaries=summarise(runs),
         runs=runs,
         failures=failures,

@@ -1,5 +1,7 @@
-"""A world that knows the truth: machines, work and chance, in front of the engine of the live scheduler.
+"""A discrete-event simulator that drives the scheduling engine of the live scheduler.
 
-The engine sees events and answers with commands, as it does in a cluster. How fast a machine really is
-and how long a task really runs stands here alone; the import contract forbids the core to look.
+The engine receives events and returns commands, as it does on a cluster. The true speed of a machine and the
+true size of a task exist only here; the import contract forbids the engine to import this package.
+
+Layers, each importing only those before it: base, world, workloads, scenario, run; report stands beside run.
 """

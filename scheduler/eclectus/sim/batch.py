@@ -1,7 +1,7 @@
-"""Many runs: every profile with every seed, in this process or in several.
+"""Batches of runs: every profile with every seed, in this process or in several.
 
-The order of results is that of the questions, so the number of processes changes nothing but the time. A run
-that fails ends no other.
+Results are in the order of the run specs, so the number of processes changes nothing but the time. A run that
+fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import cast
 
 from eclectus.model.errors import EclectusError
-from eclectus.sim.base.results import Failure, Run
+from eclectus.sim.base.results import RunFailure, RunResult
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
-from eclectus.sim.world.ledger import Ledger
+from eclectus.sim.world.run_record import RunRecord
 
-POLL_SECONDS = 0.2  # how often progress is told
+POLL_SECONDS = 0.2  # interval of progress reports
 
 Progress = Callable[[int], None]
-"""Told how many tasks have ended in all runs together."""
+"""Called with the number of tasks that have ended in all runs together."""
 
 
 @dataclass(frozen=True)
-class Question:
-    """One run to make, as plain data, so that any process can make it."""
+class RunSpec:
+    """One run to make, as plain data that can be sent to any process."""
 
-    text: str  # the scenario's
+    text: str  # of the scenario file
     folder: Path
     changes: tuple[str, ...]
     profile: str
@@ -41,96 +41,99 @@ class Question:
     tape: Path | None = None
 
 
-class Stop:
-    """Whether somebody has asked to stop; the first Ctrl-C sets it, the second is Python's own again."""
+class StopRequest:
+    """Whether a stop has been requested. The first Ctrl-C requests it, the second ends the process."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
 
     @contextmanager
     def on_interrupt(self) -> Iterator[None]:
-        """While this lasts."""
+        """Handles SIGINT within the block."""
         before = signal.getsignal(signal.SIGINT)
-        signal.signal(signal.SIGINT, lambda *_: self._ask(before))
+        signal.signal(signal.SIGINT, lambda *_: self._request(before))
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def _ask(self, before: signal._HANDLER) -> None:
-        self.asked = True
+    def _request(self, before: signal._HANDLER) -> None:
+        self.requested = True
         signal.signal(signal.SIGINT, before)
 
 
-def answer(questions: Sequence[Question], jobs: int, progress: Progress, stop: Stop) -> list[Run | Failure]:
-    """The runs in the order of the questions; those not begun when `stop` was asked for are left out."""
-    if jobs == 1 or len(questions) == 1:
-        return list(_answer_here(questions, progress, stop))
-    return _answer_in_processes(questions, jobs, progress, stop)
+def run_batch(
+    specs: Sequence[RunSpec], jobs: int, progress: Progress, stop: StopRequest
+) -> list[RunResult | RunFailure]:
+    """The results in the order of the specs, without those that had not begun when a stop was requested."""
+    if jobs == 1 or len(specs) == 1:
+        return list(_run_in_this_process(specs, progress, stop))
+    return _run_in_processes(specs, jobs, progress, stop)
 
 
 # -- in this process -------------------------------------------------------------------------------
 
 
-def _answer_here(questions: Sequence[Question], progress: Progress, stop: Stop) -> Iterator[Run | Failure]:
+def _run_in_this_process(
+    specs: Sequence[RunSpec], progress: Progress, stop: StopRequest
+) -> Iterator[RunResult | RunFailure]:
     before = 0
-    for question in questions:
-        if stop.asked:
+    for spec in specs:
+        if stop.requested:
             return
 
-        def go_on(ledger: Ledger, before: int = before) -> bool:
-            progress(before + ledger.settled)
-            return not stop.asked
+        def go_on(record: RunRecord, before: int = before) -> bool:
+            progress(before + record.settled)
+            return not stop.requested
 
-        done = _make(question, go_on)
-        before += done.tasks if isinstance(done, Run) else 0
-        yield done
+        result = _execute(spec, go_on)
+        before += result.tasks if isinstance(result, RunResult) else 0
+        yield result
 
 
-def _make(question: Question, go_on: Callable[[Ledger], bool]) -> Run | Failure:
-    """The run, or why there is none; a policy may be anybody's, and raise anything."""
-    scenario = parse(question.text, question.folder, question.changes)
-    contestant = next(each for each in scenario.contestants if each.name == question.profile)
+def _execute(spec: RunSpec, go_on: Callable[[RunRecord], bool]) -> RunResult | RunFailure:
+    """The result of the run, or why it failed; a third-party policy may raise anything."""
+    scenario = parse(spec.text, spec.folder, spec.changes)
+    profile = next(each for each in scenario.profiles if each.name == spec.profile)
     try:
-        return run(scenario, contestant, question.seed, go_on=go_on, tape=question.tape)
+        return run(scenario, profile, spec.seed, go_on=go_on, tape=spec.tape)
     except EclectusError as error:
-        return Failure(question.profile, question.seed, str(error))
+        return RunFailure(spec.profile, spec.seed, str(error))
     except Exception as error:
         where = "".join(traceback.format_exception(error))
-        return Failure(question.profile, question.seed, f"a defect: {type(error).__name__}: {error}", where)
+        return RunFailure(spec.profile, spec.seed, f"a defect: {type(error).__name__}: {error}", where)
 
 
 # -- in several ------------------------------------------------------------------------------------
 
-_shared: list[
-    MutableSequence[int]
-] = []  # in a worker: ended tasks by question, and last of all whether to stop
+# In a worker: ended tasks by run, and in the last item whether to stop.
+_shared: list[MutableSequence[int]] = []
 
 
-def _answer_in_processes(
-    questions: Sequence[Question], jobs: int, progress: Progress, stop: Stop
-) -> list[Run | Failure]:
-    context = multiprocessing.get_context("spawn")  # a fresh process inherits nobody's state
-    counters = cast(MutableSequence[int], context.Array("q", len(questions) + 1))
-    count = min(jobs, len(questions))
-    with ProcessPoolExecutor(count, context, initializer=_join_in, initargs=(counters,)) as pool:
-        with _deaf():
-            futures = [pool.submit(_answer_there, at, question) for at, question in enumerate(questions)]
-        left: set[Future[Run | Failure | None]] = set(futures)
+def _run_in_processes(
+    specs: Sequence[RunSpec], jobs: int, progress: Progress, stop: StopRequest
+) -> list[RunResult | RunFailure]:
+    context = multiprocessing.get_context("spawn")  # a new process inherits no state
+    counters = cast(MutableSequence[int], context.Array("q", len(specs) + 1))
+    count = min(jobs, len(specs))
+    with ProcessPoolExecutor(count, context, initializer=_init_worker, initargs=(counters,)) as pool:
+        with _sigint_blocked():
+            futures = [pool.submit(_run_in_worker, at, spec) for at, spec in enumerate(specs)]
+        left: set[Future[RunResult | RunFailure | None]] = set(futures)
         while left:
             done, left = wait(left, POLL_SECONDS, FIRST_COMPLETED)
-            if stop.asked or any(future.exception() is not None for future in done):
+            if stop.requested or any(future.exception() is not None for future in done):
                 counters[-1] = 1
             progress(sum(counters[:-1]))
     try:
         return [found for future in futures if (found := future.result()) is not None]
     except BrokenProcessPool as error:
-        raise EclectusError("a process has died, perhaps for want of memory: try fewer --jobs") from error
+        raise EclectusError("a process has died, perhaps out of memory: try a smaller --jobs") from error
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Processes begun meanwhile never hear Ctrl-C, which a terminal sends to all: we tell them to stop."""
+def _sigint_blocked() -> Iterator[None]:
+    """Processes started in the block ignore Ctrl-C, which a terminal sends to all."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -138,17 +141,17 @@ def _deaf() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _join_in(counters: MutableSequence[int]) -> None:
+def _init_worker(counters: MutableSequence[int]) -> None:
     _shared.append(counters)
 
 
-def _answer_there(at: int, question: Question) -> Run | Failure | None:
+def _run_in_worker(at: int, spec: RunSpec) -> RunResult | RunFailure | None:
     counters = _shared[0]
     if counters[-1]:
         return None
 
-    def go_on(ledger: Ledger) -> bool:
-        counters[at] = ledger.settled
+    def go_on(record: RunRecord) -> bool:
+        counters[at] = record.settled
         return not counters[-1]
 
-    return _make(question, go_on)
+    return _execute(spec, go_on)

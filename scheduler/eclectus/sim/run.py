@@ -1,4 +1,4 @@
-"""One run: a scenario, a profile, a seed; and what it told."""
+"""One run of a scenario with one profile and one seed, and its result."""
 
 from __future__ import annotations
 
@@ -16,181 +16,190 @@ from eclectus.model.commands import Command
 from eclectus.model.events import Event
 from eclectus.sim.base.histogram import Histogram
 from eclectus.sim.base.random_streams import engine_seed
-from eclectus.sim.base.result_labels import Cell as GroupCell
-from eclectus.sim.base.result_labels import Groups, in_order
-from eclectus.sim.base.results import Group, Point, Run, Times
-from eclectus.sim.scenario.scenario import Contestant, Scenario
+from eclectus.sim.base.result_labels import Grouping, Labels, sorted_groups
+from eclectus.sim.base.results import GroupResult, RunResult, SeriesPoint, Times
+from eclectus.sim.scenario.scenario import ComparedProfile, Scenario
 from eclectus.sim.workloads.work_classes import slots
-from eclectus.sim.world.allocation import Allocation
-from eclectus.sim.world.learning_error import Lessons
-from eclectus.sim.world.ledger import Ledger, Mark, Tally
+from eclectus.sim.world.allocation import AllocationCurve
+from eclectus.sim.world.learning_error import LearningErrorRecorder
 from eclectus.sim.world.oracle_learner import OracleLearner
-from eclectus.sim.world.probes import Probing
+from eclectus.sim.world.probes import ProbeStream
+from eclectus.sim.world.run_record import Integrals, RunRecord, Tally
 from eclectus.sim.world.world import World
 from eclectus.tape import Header, TapeWriter
 
 
 def run(
     scenario: Scenario,
-    contestant: Contestant,
+    profile: ComparedProfile,
     seed: int,
     *,
-    go_on: Callable[[Ledger], bool] = lambda ledger: True,
+    go_on: Callable[[RunRecord], bool] = lambda record: True,
     tape: Path | None = None,
     checked: bool = False,
-) -> Run:
-    """Equal scenario, contestant and seed give an equal Run. Raises InvariantError, StuckError."""
-    world, told = build(scenario, contestant, seed, checked=checked)
-    if told is not None:
-        world.on_shock = told.look_again
-    resource = scenario.plan.allocation_of
-    allocation = Allocation(resource, world.machines) if resource else None
-    ears = [] if allocation is None else [allocation.hear]
+) -> RunResult:
+    """Run to the end, or until `go_on` returns False; records the engine's steps if `tape` is given.
+
+    Equal scenario, profile and seed give an equal result. Raises InvariantError, StuckError.
+    """
+    world, oracle = build_world(scenario, profile, seed, checked=checked)
+    if oracle is not None:
+        world.on_perturbation = oracle.speeds_changed
+    resource = scenario.plan.allocated_resource
+    allocation = AllocationCurve(resource, world.machines) if resource else None
+    observers = [] if allocation is None else [allocation.record_step]
     with ExitStack() as opened:
         if tape is not None:
-            header = Header(__version__, contestant.configuration(engine_seed(seed)), engine_seed(seed))
-            ears.append(opened.enter_context(TapeWriter(tape, header)).step)
+            header = Header(__version__, profile.configuration(engine_seed(seed)), engine_seed(seed))
+            observers.append(opened.enter_context(TapeWriter(tape, header)).step)
 
-        def told_all(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-            for hear in ears:
-                hear(now, events, commands)
+        def observe(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+            for observer in observers:
+                observer(now, events, commands)
 
-        world.told = told_all if ears else None
-        lessons = Lessons(world, _means(scenario), scenario.window().expected_end)
+        world.on_step = observe if observers else None
+        learning = LearningErrorRecorder(world, _mean_sizes(scenario), scenario.window().expected_end)
         complete = world.run(go_on)
     curve = {} if allocation is None else allocation.curve
-    return _told(scenario, contestant, seed, world, complete, allocation=curve, lessons=lessons)
+    return _result(scenario, profile, seed, world, complete, allocation=curve, learning=learning)
 
 
-def build(
-    scenario: Scenario, contestant: Contestant, seed: int, *, checked: bool = False
+def build_world(
+    scenario: Scenario, profile: ComparedProfile, seed: int, *, checked: bool = False
 ) -> tuple[World, OracleLearner | None]:
-    """A world that has not begun, and the learner that must hear of shocks, if there is one."""
+    """A world that has not started, and its oracle, if any, to be notified of perturbations."""
     machines = scenario.cluster.machines()
-    configuration = parse(contestant.configuration(engine_seed(seed)))
-    told: OracleLearner | None = None
-    if contestant.truth is not None:
-        told = OracleLearner(contestant.truth, machines, _means(scenario))
-    profiles = contestant.dispatchers.profiles(configuration.profiles)
-    engine = Engine(profiles, told or configuration.learn, configuration.seed)
+    configuration = parse(profile.configuration(engine_seed(seed)))
+    oracle: OracleLearner | None = None
+    if profile.oracle is not None:
+        oracle = OracleLearner(profile.oracle, machines, _mean_sizes(scenario))
+    profiles = profile.dispatchers.profiles(configuration.profiles)
+    engine = Engine(profiles, oracle or configuration.learn, configuration.seed)
     world = World(
         engine,
         machines,
         scenario.arrivals(seed),
-        Ledger(scenario.window(), scenario.groups()),
-        profiles=contestant.dispatchers.names(contestant.name),
-        shocks=scenario.shocks,
+        RunRecord(scenario.window(), scenario.grouping()),
+        profiles=profile.dispatchers.names(profile.name),
+        perturbations=scenario.perturbations,
         hop_seconds=scenario.cluster.network_delay,
         checked=checked,
-        probing=_probing(scenario, contestant, engine, seed),
+        probes=_probe_stream(scenario, profile, engine, seed),
     )
-    return world, told
+    return world, oracle
 
 
-def _probing(scenario: Scenario, contestant: Contestant, engine: Engine, seed: int) -> Probing | None:
-    if contestant.probes is None:
+def _probe_stream(
+    scenario: Scenario, profile: ComparedProfile, engine: Engine, seed: int
+) -> ProbeStream | None:
+    if profile.probes is None:
         return None
     sizes, shadows = scenario.plan.mean_sizes, scenario.cluster.machines()
-    return Probing(contestant.probes, engine.learned_load, sizes, shadows, seed)
+    return ProbeStream(profile.probes, engine.learned_load, sizes, shadows, seed)
 
 
-def _told(
+# -- the result ------------------------------------------------------------------------------------
+
+
+def _result(
     scenario: Scenario,
-    contestant: Contestant,
+    profile: ComparedProfile,
     seed: int,
     world: World,
     complete: bool,
     *,
     allocation: dict[int, float],
-    lessons: Lessons,
-) -> Run:
-    ledger = world.ledger
-    opened = ledger.opened or Mark()
-    closed = ledger.closed or opened
-    series = list(_points([Mark(), *ledger.series.items], _places(scenario)))
-    window = list(_points([opened, closed], _places(scenario)))
-    whole = _group(ledger.tallies.values())
-    return Run(
-        profile=contestant.name,
+    learning: LearningErrorRecorder,
+) -> RunResult:
+    record, slot_count = world.record, _slot_count(scenario)
+    start = record.window_start or Integrals()
+    end = record.window_end or start
+    series = list(_points([Integrals(), *record.series.items], slot_count))
+    window = list(_points([start, end], slot_count))
+    total = _group_result(record.tallies.values())
+    return RunResult(
+        profile=profile.name,
         seed=seed,
         complete=complete,
-        tasks=ledger.arrived,
+        tasks=record.arrived,
         seconds=world.now,
-        response=whole.response,
-        wait=whole.wait,
-        jobs=whole.jobs,
-        slowdown=whole.slowdown,
-        groups={name: _groups(ledger.groups, name, ledger.tallies) for name in ledger.groups.asked},
-        measured_from=opened.at,
-        measured_until=closed.at,
+        response=total.response,
+        wait=total.wait,
+        jobs=total.jobs,
+        slowdown=total.slowdown,
+        groups={
+            name: _group_results(record.grouping, name, record.tallies) for name in record.grouping.requested
+        },
+        measured_from=start.at,
+        measured_until=end.at,
         in_system_mean=window[0].in_system if window else 0.0,
-        waiting_most=ledger.most_waiting,
-        dropped=ledger.dropped,
+        waiting_most=record.peak_waiting,
+        dropped=record.dropped,
         allocation=allocation,
         utilisation=window[0].utilisation if window else 0.0,
-        growth=slope([point for point in series if opened.at < point.at <= closed.at]),
+        growth=slope([point for point in series if start.at < point.at <= end.at]),
         series=series,
-        learned=lessons.learned,
-        lessons=lessons.told(),
+        learned=learning.learned,
+        learning_errors=learning.errors(),
         steps=world.steps,
         faults=world.fault_count,
         first_fault=world.first_fault,
-        **_probed(world, scenario, closed.at),
+        **_probe_results(world, slot_count, end.at),
     )
 
 
-def _probed(world: World, scenario: Scenario, until: float) -> dict[str, Any]:
-    """What probes were sent, and what they took of all slots, until nothing more arrived."""
-    probing = world.probing
-    if probing is None:
+def _probe_results(world: World, slot_count: float, until: float) -> dict[str, Any]:
+    """Numbers of probes, and their share of all slots until the last arrival."""
+    probes = world.probes
+    if probes is None:
         return {}
-    slot_seconds = until * _places(scenario)
-    share = probing.seconds(world.now) / slot_seconds if slot_seconds else 0.0
-    return {"probes": probing.ended, "probes_killed": probing.killed, "probe_share": share}
+    slot_seconds = until * slot_count
+    share = probes.slot_seconds(world.now) / slot_seconds if slot_seconds else 0.0
+    return {"probes": probes.ended, "probes_killed": probes.killed, "probe_share": share}
 
 
-def slope(points: Sequence[Point]) -> float:
-    """Least squares slope of the number in system, tasks a second."""
+def slope(points: Sequence[SeriesPoint]) -> float:
+    """Least-squares slope of the number in the system, in tasks per second."""
     if len(points) < 2:
         return 0.0
-    mean = fmean(point.at for point in points)
-    middle = fmean(point.in_system for point in points)
-    spread = sum((point.at - mean) ** 2 for point in points)
-    return sum((point.at - mean) * (point.in_system - middle) for point in points) / spread
+    mean_time = fmean(point.at for point in points)
+    mean_number = fmean(point.in_system for point in points)
+    variation = sum((point.at - mean_time) ** 2 for point in points)
+    return sum((point.at - mean_time) * (point.in_system - mean_number) for point in points) / variation
 
 
-def _points(marks: Sequence[Mark], places: float) -> Iterator[Point]:
-    """Means between integrals."""
-    for before, mark in pairwise(marks):
-        seconds = mark.at - before.at
+def _points(samples: Sequence[Integrals], slot_count: float) -> Iterator[SeriesPoint]:
+    """Means over the interval between each two samples of the integrals."""
+    for before, after in pairwise(samples):
+        seconds = after.at - before.at
         if seconds:
-            number = (mark.system_seconds - before.system_seconds) / seconds
-            running = (mark.busy_seconds - before.busy_seconds) / seconds
-            yield Point(mark.at, number, number - running, running / places)
+            number = (after.system_seconds - before.system_seconds) / seconds
+            running = (after.busy_seconds - before.busy_seconds) / seconds
+            yield SeriesPoint(after.at, number, number - running, running / slot_count)
 
 
-def _groups(groups: Groups, name: str, tallies: Mapping[GroupCell, Tally]) -> dict[str, Group]:
-    """The groups by one name, from cells, which are finer."""
+def _group_results(grouping: Grouping, name: str, tallies: Mapping[Labels, Tally]) -> dict[str, GroupResult]:
+    """The groups of one grouping, each merged from all tallies that belong to it."""
     found: dict[str, list[Tally]] = {}
-    for cell, tally in tallies.items():
-        group = groups.group(name, cell)
+    for labels, tally in tallies.items():
+        group = grouping.group_of(name, labels)
         if group is not None:
             found.setdefault(group, []).append(tally)
-    return {group: _group(found[group]) for group in in_order(found)}
+    return {group: _group_result(found[group]) for group in sorted_groups(found)}
 
 
-def _group(tallies: Collection[Tally]) -> Group:
-    response = _merged(tally.response for tally in tallies)
+def _group_result(tallies: Collection[Tally]) -> GroupResult:
+    response = _merge(tally.response for tally in tallies)
     slowdown = sum(tally.slowdown for tally in tallies) / max(response.count, 1)
-    wait, jobs = (_merged(tally.wait for tally in tallies), _merged(tally.jobs for tally in tallies))
-    return Group(_times(response), _times(wait), _times(jobs), slowdown)
+    wait, jobs = (_merge(tally.wait for tally in tallies), _merge(tally.jobs for tally in tallies))
+    return GroupResult(_times(response), _times(wait), _times(jobs), slowdown)
 
 
-def _merged(parts: Iterable[Histogram]) -> Histogram:
-    whole = Histogram()
+def _merge(parts: Iterable[Histogram]) -> Histogram:
+    merged = Histogram()
     for part in parts:
-        whole.join(part)
-    return whole
+        merged.merge(part)
+    return merged
 
 
 def _times(sample: Histogram) -> Times:
@@ -199,17 +208,14 @@ def _times(sample: Histogram) -> Times:
     return Times(sample.count, sample.mean, p50, p90, p99, p999, sample.largest, buckets)
 
 
-def _means(scenario: Scenario) -> dict[str, float]:
-    """Mean sizes by workload."""
-    return {kind.name: mean for kind, mean in scenario.plan.mean_sizes.items()}
+def _mean_sizes(scenario: Scenario) -> dict[str, float]:
+    """Mean task sizes by class name, in seconds at speed 1."""
+    return {work_class.name: mean for work_class, mean in scenario.plan.mean_sizes.items()}
 
 
-def _places(scenario: Scenario) -> float:
-    """Tasks that run at a time when all machines are full of the kind that fits them most often.
-
-    One a machine where nothing is known of kinds.
-    """
+def _slot_count(scenario: Scenario) -> float:
+    """Number of tasks of the smallest class that fill all machines; one per machine if no class is known."""
     machines = scenario.cluster.machines().values()
-    kinds = scenario.plan.mean_sizes
-    most = (sum(slots(kind.spec, machine) for machine in machines) for kind in kinds)
-    return float(max(most, default=len(machines)))
+    work_classes = scenario.plan.mean_sizes
+    counts = (sum(slots(work_class.spec, machine) for machine in machines) for work_class in work_classes)
+    return float(max(counts, default=len(machines)))

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 import yaml
 
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus_e2e.demo.stream.comparison import NODES_PER_GROUP, TARGETS, WORK_SCALE
 from eclectus_e2e.demo.workload.arrivals import capacity, poisson_arrivals
 from eclectus_e2e.demo.workload.mixed import (
@@ -33,7 +33,7 @@ def test_neither_name_nor_label_tells_the_speed():
 
 
 def test_the_scenario_of_that_name_is_the_comparison_at_its_lowest_load():
-    asked = yaml.safe_load(shipped()["mixed"].read_text())
+    asked = yaml.safe_load(shipped_scenarios()["mixed"].read_text())
     nodes, work = mixed_nodes(NODES_PER_GROUP, seed=1), mix(WORK_SCALE)
     groups = {}
     for one in asked["cluster"]["groups"]:

@@ -1,4 +1,4 @@
-"""By what results are told apart, and that telling them apart changes nothing."""
+"""The grouping of results, and that it does not change the run."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 from msgspec.structs import asdict
 
 from eclectus.model.objects import Spec, Toleration
-from eclectus.sim.base.result_labels import Groups
-from eclectus.sim.base.results import Run
-from eclectus.sim.base.work import Arrival, Dag, Kind, Stage
+from eclectus.sim.base.result_labels import Grouping
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.base.work import Arrival, Dag, Stage, WorkClass
 from eclectus.sim.run import run
 from simulated import runs, scenario
 
-PLAIN = Kind("plain", Spec())
-PICKY = Kind("picky", Spec(node_selector=(("disk", "ssd"),)))
+PLAIN = WorkClass("plain", Spec())
+PICKY = WorkClass("picky", Spec(node_selector=(("disk", "ssd"),)))
 CLASSES = [
     {"name": "web", "tasksPerJob": 3, "size": {"mean": 1}},
     {"name": "ssd", "nodeSelector": {"disk": "ssd"}, "size": {"mean": 4}},
@@ -26,20 +26,20 @@ MIXED = {
 }
 
 
-def told(*groups: str, **fields: Any) -> Run:
+def result(*groups: str, **fields: Any) -> RunResult:
     (found,) = runs(scenario(**MIXED, measure={"tasks": 400, "groups": list(groups), **fields}), [1])
     return found
 
 
-def test_a_job_is_short_where_its_tasks_take_less_than_the_cut_off_in_the_mean() -> None:
-    by_length = Groups(("length",), cut_off=3.0)
+def test_a_job_is_short_if_its_mean_task_size_is_below_the_cut_off() -> None:
+    by_length = Grouping(("length",), cut_off=3.0)
     assert by_length.length(Arrival(0.0, PLAIN, (1.0, 4.9))) == "short"
     assert by_length.length(Arrival(0.0, PLAIN, (1.0, 5.0))) == "long"
     assert by_length.length(Arrival(0.0, PLAIN, (float("inf"),))) == "long"
 
 
-def test_what_the_scheduler_is_told_of_lengths_plays_no_part() -> None:
-    by_length = Groups(("length",), cut_off=3.0)
+def test_estimates_do_not_matter_for_the_length() -> None:
+    by_length = Grouping(("length",), cut_off=3.0)
     assert by_length.length(Arrival(0.0, PLAIN, (9.0,), estimate=1.0)) == "long"
 
 
@@ -53,25 +53,25 @@ def test_what_the_scheduler_is_told_of_lengths_plays_no_part() -> None:
         (Spec(affinity=()), "constrained"),
     ],
 )
-def test_constrained_is_who_says_where_to_run(spec: Spec, label: str) -> None:
-    assert Groups(("constrained",)).cell(Kind("k", spec), "") == (label,)
+def test_a_pod_that_restricts_its_nodes_is_constrained(spec: Spec, label: str) -> None:
+    assert Grouping(("constrained",)).labels(WorkClass("k", spec), "") == (label,)
 
 
 def test_a_job_of_stages_belongs_to_a_class_only_if_all_of_them_do() -> None:
-    def dag(*kinds: Kind) -> Arrival:
+    def dag(*kinds: WorkClass) -> Arrival:
         stages = tuple(Stage(str(at), kind, 1, 1.0, (), (), 1.0) for at, kind in enumerate(kinds))
         return Arrival(0.0, PLAIN, (1.0,) * len(stages), dag=Dag("j", stages))
 
-    groups = Groups(("class", "length+constrained"), cut_off=2.0)
+    groups = Grouping(("class", "length+constrained"), cut_off=2.0)
     alike, mixed = (
-        groups.job_cell(job, groups.length(job)) for job in (dag(PICKY, PICKY), dag(PLAIN, PICKY))
+        groups.job_labels(job, groups.length(job)) for job in (dag(PICKY, PICKY), dag(PLAIN, PICKY))
     )
-    assert [groups.group(name, alike) for name in groups.asked] == ["picky", "short, constrained"]
-    assert [groups.group(name, mixed) for name in groups.asked] == [None, None]
+    assert [groups.group_of(name, alike) for name in groups.requested] == ["picky", "short, constrained"]
+    assert [groups.group_of(name, mixed) for name in groups.requested] == [None, None]
 
 
-def test_groups_part_tasks_and_jobs_without_rest() -> None:
-    found = told("class", "length", "constrained", "length+constrained", cutOff=2)
+def test_groups_partition_tasks_and_jobs() -> None:
+    found = result("class", "length", "constrained", "length+constrained", cutOff=2)
     assert {name: list(some) for name, some in found.groups.items()} == {
         "class": ["ssd", "web"],
         "length": ["short", "long"],
@@ -86,25 +86,25 @@ def test_groups_part_tasks_and_jobs_without_rest() -> None:
 
 
 def test_a_job_takes_as_long_as_its_last_task() -> None:
-    web, ssd = (told("class").groups["class"][name] for name in ("web", "ssd"))
+    web, ssd = (result("class").groups["class"][name] for name in ("web", "ssd"))
     assert web.response.count == 3 * web.jobs.count
     assert (web.jobs.mean > web.response.mean, web.jobs.largest) == (True, web.response.largest)
     assert ssd.jobs == ssd.response
 
 
-def test_what_is_measured_changes_nothing_of_what_happens() -> None:
-    plain, parted = told(), told("class", "length", cutOff=1)
+def test_grouping_does_not_change_the_run() -> None:
+    plain, parted = result(), result("class", "length", cutOff=1)
     assert (len(plain.groups), len(parted.groups)) == (0, 2)
     assert (plain.steps, plain.series, plain.learned) == (parted.steps, parted.series, parted.learned)
     assert plain.response.buckets == parted.response.buckets
     assert plain.jobs.buckets == parted.jobs.buckets
 
 
-def test_looking_at_what_was_learned_changes_nothing_of_what_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sampling_the_learning_error_does_not_change_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = scenario(**MIXED, profiles=[{"schedulerName": "it"}])
-    looked = asdict(run(asked, asked.contestants[0], 1))
-    monkeypatch.setattr("eclectus.sim.world.learning_error.LOOKS_MOST", 1)
-    monkeypatch.setattr("eclectus.sim.world.learning_error.LOOKS_LEAST", 1)
-    once = asdict(run(asked, asked.contestants[0], 1))
-    assert len(looked.pop("lessons")) > 10 * len(once.pop("lessons")) > 0
-    assert looked == once
+    often = asdict(run(asked, asked.profiles[0], 1))
+    monkeypatch.setattr("eclectus.sim.world.learning_error.SAMPLES_MOST", 1)
+    monkeypatch.setattr("eclectus.sim.world.learning_error.SAMPLES_LEAST", 1)
+    once = asdict(run(asked, asked.profiles[0], 1))
+    assert len(often.pop("learning_errors")) > 10 * len(once.pop("learning_errors")) > 0
+    assert often == once

@@ -1,4 +1,4 @@
-"""Series over a run: bounded, even, and true to the books."""
+"""Series over a run: bounded, equally spaced, and consistent with the totals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from simulated import place, poisson, runs, scenario
 
 
 @pytest.mark.parametrize("seconds", [3, 50, 1000, 12345])
-def test_a_series_has_even_distances_and_never_twice_what_is_wanted(seconds: int) -> None:
+def test_a_series_is_equally_spaced_and_bounded(seconds: int) -> None:
     series: Series[float] = Series(1.0, most=10)
     while series.due <= seconds:
         series.add(series.due)
@@ -50,7 +50,7 @@ def test_the_window_begins_after_the_warm_up_and_ends_with_the_last_arrival() ->
     assert run.series[0].at < 10
 
 
-def test_what_is_learned_comes_nearer_to_the_truth() -> None:
+def test_the_learning_error_decreases() -> None:
     asked = scenario(
         cluster={"groups": [{"name": "slow", "count": 4}, {"name": "fast", "count": 4, "speed": 3}]},
         workload=poisson(0.7),
@@ -58,15 +58,15 @@ def test_what_is_learned_comes_nearer_to_the_truth() -> None:
         measure={"tasks": 2000},
     )
     (run,) = runs(asked, [1])
-    first, last = run.lessons[:2], run.lessons[-2:]
-    assert {lesson.group for lesson in first} == {lesson.group for lesson in last} == {"slow", "fast"}
-    assert max(lesson.error for lesson in last) < 0.2
-    assert max(lesson.error for lesson in first) > 0.3
-    assert [lesson.ratio for lesson in last] == pytest.approx([1.0, 1.0], abs=0.1)
-    assert 20 <= len({lesson.at for lesson in run.lessons}) < 80
+    first, last = run.learning_errors[:2], run.learning_errors[-2:]
+    assert {sample.group for sample in first} == {sample.group for sample in last} == {"slow", "fast"}
+    assert max(sample.error for sample in last) < 0.2
+    assert max(sample.error for sample in first) > 0.3
+    assert [sample.ratio for sample in last] == pytest.approx([1.0, 1.0], abs=0.1)
+    assert 20 <= len({sample.at for sample in run.learning_errors}) < 80
 
 
-def test_a_profile_told_the_truth_has_nothing_to_learn() -> None:
-    told = [{"schedulerName": "it", "place": {"policy": "uniform"}, "learn": {"policy": "truth"}}]
-    (run,) = runs(scenario(profiles=told), [1])
-    assert {lesson.error for lesson in run.lessons} == {0.0}
+def test_a_profile_with_an_oracle_has_no_learning_error() -> None:
+    oracle = [{"schedulerName": "it", "place": {"policy": "uniform"}, "learn": {"policy": "truth"}}]
+    (run,) = runs(scenario(profiles=oracle), [1])
+    assert {sample.error for sample in run.learning_errors} == {0.0}

@@ -1,4 +1,4 @@
-"""Pictures: what they show, what they leave out and say so, and pages that need nothing else."""
+"""Panels: what they show and cut off; and self-contained HTML pages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from eclectus.sim.base.results import Report
+from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.report.curves import group_panels, panels
-from eclectus.sim.report.page import page
-from eclectus.sim.report.panels import DARK, LIGHT, Axis, Panel, limit, style
-from eclectus.sim.report.svg import drawing
+from eclectus.sim.report.curves import group_panels, overall_panels
+from eclectus.sim.report.page import render_page
+from eclectus.sim.report.panels import DARK, LIGHT, Axis, Panel, axis_limit, style
+from eclectus.sim.report.svg import render_svg
 from eclectus.sim.run import run
 from simulated import poisson, scenario
 
@@ -25,17 +25,17 @@ BLIND_AND_LEARNING = [
 ]
 
 
-def report(**fields: Any) -> Report:
+def report(**fields: Any) -> ComparisonReport:
     given = {"workload": poisson(0.6), "cluster": SLOW_AND_FAST, "profiles": BLIND_AND_LEARNING} | fields
     asked = scenario(**given)
-    found = [run(asked, each, seed) for each in asked.contestants for seed in (1, 2)]
-    return Report(
+    found = [run(asked, each, seed) for each in asked.profiles for seed in (1, 2)]
+    return ComparisonReport(
         "0", "small", "What it <shows>.", asked.load, asked.load_is_exact, [1, 2], summarise(found), found
     )
 
 
 @pytest.fixture(scope="module")
-def small() -> Report:
+def small() -> ComparisonReport:
     return report(measure={"tasks": 800, "groups": ["length"], "cutOff": "1s"})
 
 
@@ -54,8 +54,8 @@ def by_title(every: list[Panel]) -> dict[str, Panel]:
         ([5], 5),
     ],
 )
-def test_who_stands_far_above_the_others_does_not_squash_them(peaks: list[float], shown: float) -> None:
-    assert limit(peaks, 4.0) == shown
+def test_peaks_far_above_the_others_are_cut_off(peaks: list[float], shown: float) -> None:
+    assert axis_limit(peaks, 4.0) == shown
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_who_stands_far_above_the_others_does_not_squash_them(peaks: list[float]
         (Axis("", 1.5, -0.5, names=("a", "b")), ["a", "b"]),
     ],
 )
-def test_axes_are_written_in_round_numbers(axis: Axis, written: list[str]) -> None:
+def test_ticks_are_round_numbers(axis: Axis, written: list[str]) -> None:
     assert [name for _, name in axis.ticks()] == written
 
 
-def test_places_on_an_axis_run_from_end_to_end() -> None:
-    assert Axis("", 2, 6).place(np.array([2.0, 5.0, 6.0])) == pytest.approx([0, 0.75, 1])
-    assert Axis("", 1, 100, log=True).place(np.array([1.0, 10.0, 100.0])) == pytest.approx([0, 0.5, 1])
+def test_fractions_of_an_axis_run_from_0_to_1() -> None:
+    assert Axis("", 2, 6).fraction(np.array([2.0, 5.0, 6.0])) == pytest.approx([0, 0.75, 1])
+    assert Axis("", 1, 100, log=True).fraction(np.array([1.0, 10.0, 100.0])) == pytest.approx([0, 0.5, 1])
 
 
 def test_sixteen_profiles_look_different() -> None:
@@ -86,8 +86,8 @@ def test_sixteen_profiles_look_different() -> None:
     assert len(set(LIGHT)) == len(set(DARK)) == 8
 
 
-def test_a_distribution_is_drawn_as_it_was_measured(small: Report) -> None:
-    spread, tail = panels(small)[:2]
+def test_a_distribution_is_drawn_as_it_was_measured(small: ComparisonReport) -> None:
+    spread, tail = overall_panels(small)[:2]
     for profile, line in enumerate(spread.lines):
         assert line.profile == profile
         median = small.summaries[profile].all.response
@@ -98,8 +98,8 @@ def test_a_distribution_is_drawn_as_it_was_measured(small: Report) -> None:
         assert tail.lines[profile].y == pytest.approx(1.0 - line.y)
 
 
-def test_a_course_over_time_has_the_mean_of_the_run(small: Report) -> None:
-    every = by_title(panels(small))
+def test_a_time_series_has_the_mean_of_the_run(small: ComparisonReport) -> None:
+    every = by_title(overall_panels(small))
     number, used = every["In the system, waiting or running"], every["Slots in use"]
     for profile, each in enumerate(small.summaries):
         (begin, end) = (number.shades[0][1], small.runs[2 * profile].measured_until)
@@ -109,8 +109,8 @@ def test_a_course_over_time_has_the_mean_of_the_run(small: Report) -> None:
             assert float(inside.mean()) == pytest.approx(mean, rel=0.15)
 
 
-def test_only_who_learns_is_drawn_learning(small: Report) -> None:
-    every = by_title(panels(small))
+def test_only_profiles_that_learn_have_a_learning_error(small: ComparisonReport) -> None:
+    every = by_title(overall_panels(small))
     assert [line.profile for line in every["Mean error of learned speeds"].lines] == [1, 2]
     bars = every["Learned over true speeds, at the end"]
     assert bars.y.names == ("slow", "fast")
@@ -118,12 +118,12 @@ def test_only_who_learns_is_drawn_learning(small: Report) -> None:
     assert all(bar.low <= bar.middle <= bar.high for bar in bars.bars)
 
 
-def test_where_all_are_told_the_truth_learning_is_no_picture() -> None:
-    told = [{"schedulerName": "told", "learn": {"policy": "truth"}}]
-    assert not any("earned" in panel.title for panel in panels(report(profiles=told)))
+def test_if_all_profiles_have_an_oracle_there_is_no_panel_of_learning() -> None:
+    oracle = [{"schedulerName": "oracle", "learn": {"policy": "truth"}}]
+    assert not any("earned" in panel.title for panel in overall_panels(report(profiles=oracle)))
 
 
-def test_each_group_has_its_picture(small: Report) -> None:
+def test_each_group_has_its_panel(small: ComparisonReport) -> None:
     assert [panel.title for panel in group_panels(small)] == [
         "Response time of tasks: short",
         "Response time of tasks: long",
@@ -133,19 +133,19 @@ def test_each_group_has_its_picture(small: Report) -> None:
         "Response time of jobs: a",
         "Response time of jobs: b",
     ]
-    assert "Response time of jobs" in by_title(panels(by_job))
+    assert "Response time of jobs" in by_title(overall_panels(by_job))
 
 
-def test_a_profile_that_blows_up_leaves_the_picture_and_a_note_says_so() -> None:
+def test_an_unstable_profile_is_cut_off_with_a_note() -> None:
     blown = report(workload=poisson(0.95), measure={"tasks": 1200})
-    panel = by_title(panels(blown))["In the system, waiting or running"]
+    panel = by_title(overall_panels(blown))["In the system, waiting or running"]
     peaks = [float(line.y.max()) for line in panel.lines]
     assert peaks[0] > 2 * panel.y.high > 2 * max(peaks[1:])
-    assert panel.note.startswith("beyond the picture: blind (to ")
+    assert panel.note.startswith("cut off: blind (to ")
 
 
 class Tags(HTMLParser):
-    """Every tag closed in order; what is written between them."""
+    """Checks that tags are closed in order; collects texts and attributes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,8 +168,8 @@ class Tags(HTMLParser):
         self.words.append(data)
 
 
-def test_a_page_is_whole_and_asks_nobody_for_anything(small: Report) -> None:
-    text, tags = page(small), Tags()
+def test_a_page_is_valid_and_self_contained(small: ComparisonReport) -> None:
+    text, tags = render_page(small), Tags()
     tags.feed(text)
     assert tags.open == []
     assert not any(name in {"src", "href", "xlink:href"} for name, _ in tags.attributes)
@@ -179,18 +179,19 @@ def test_a_page_is_whole_and_asks_nobody_for_anything(small: Report) -> None:
     assert len(text) < 400_000
 
 
-def test_a_page_shows_every_profile_table_and_picture(small: Report) -> None:
+def test_a_page_has_every_profile_table_and_panel(small: ComparisonReport) -> None:
     tags = Tags()
-    tags.feed(page(small))
-    pictures = [*panels(small), *group_panels(small)]
+    tags.feed(render_page(small))
+    pictures = [*overall_panels(small), *group_panels(small)]
     assert {panel.title for panel in pictures} <= set(tags.words)
     assert {"What it <shows>.", "second", "response of tasks, s", "short", "long"} <= set(tags.words)
+    assert sum(words.startswith("How to read this page: ") for words in tags.words) == 1
     drawn = [value for name, value in tags.attributes if name == "data-p"]
     assert set(drawn) == {"0", "1", "2"}
 
 
-def test_a_drawing_stays_within_some_frames_of_its_own(small: Report) -> None:
-    text = drawing(panels(small)[1])
+def test_a_curve_is_clipped_to_a_few_frames(small: ComparisonReport) -> None:
+    text = render_svg(overall_panels(small)[1])
     points = text.partition('points="')[2].partition('"')[0].split()
     corners = [tuple(map(float, point.split(","))) for point in points]
     assert max(abs(number) for corner in corners for number in corner) < 3 * 520

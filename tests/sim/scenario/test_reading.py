@@ -1,4 +1,4 @@
-"""Scenario files: what is refused, and in which words."""
+"""Scenario files: validation and its messages, overrides, shipped scenarios."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.scenario.builtin import sentence, shipped
+from eclectus.sim.scenario.builtin import about, shipped_scenarios
 from eclectus.sim.scenario.reading import load, parse
 from eclectus_e2e.paths import CHECKOUT
 from simulated import document, place, poisson, scenario
@@ -24,7 +24,7 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
     [
         ({"clusters": {}}, "clusters: unknown field; did you mean 'cluster'?"),
         ({"kind": "Scenarios"}, "kind: must be Scenario, not 'Scenarios'"),
-        ({"cluster": {"groups": []}}, "cluster.groups: an empty cluster runs nothing"),
+        ({"cluster": {"groups": []}}, "cluster.groups: the cluster is empty"),
         ({"cluster": {"groups": [{"count": 0}]}}, "cluster.groups[0].count: 0 is too small"),
         (
             {"cluster": {"groups": [{"slot": 2}]}},
@@ -32,7 +32,7 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu": 2}}]}},
-            "cluster.groups[0].resources.gpu: no scheduler counts this; write cpu, memory, gpu-milli or",
+            "cluster.groups[0].resources.gpu: is not a resource that a scheduler counts; write cpu, memory,",
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": 1, "gpu-milli": 0.5}}]}},
@@ -42,31 +42,31 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ({"cluster": {"groups": [{"speeds": {"a": 0}}]}}, "cluster.groups[0].speeds.a: 0 is too small"),
         (
             {"cluster": {"groups": [{"name": "x"}, {"name": "x"}]}},
-            "groups[1].name: 'x' is taken by groups[0]",
+            "groups[1].name: 'x' is already used by groups[0]",
         ),
         (
             {"cluster": {"groups": [{"resources": {"cpu": "lots"}}]}},
             "cluster.groups[0].resources.cpu: 'lots' is not",
         ),
         ({"cluster": {"groups": [{"taints": [{"value": "x"}]}]}}, "taints[0].key: is missing"),
-        ({"workload": {}}, "workload: must name exactly one kind of workload; known are: "),
+        ({"workload": {}}, "workload: must have exactly one workload; known are: "),
         (
             {"workload": {"poison": {}}},
-            "workload.poison: must name exactly one kind of workload; did you mean",
+            "workload.poison: must have exactly one workload; did you mean",
         ),
         ({"workload": poisson()}, "workload.poisson.rate: give either rate or load"),
         ({"workload": poisson(0.5, rate=3)}, "workload.poisson.rate: give either rate or load"),
         ({"workload": poisson(rate=-3)}, "workload.poisson.rate: -3 tasks/s is too small"),
         (
             {"workload": poisson(1.0)},
-            "workload: the load is 1: queues would grow without end; lower it, or say",
+            "workload: the load is 1: queues would grow without bound; lower it, or set",
         ),
         ({"workload": poisson(rate=7)}, "workload: the load is 7"),
         ({"workload": poisson(0.5, {"law": "gauss"})}, "classes[0].size.law: 'gauss' is unknown; known are"),
         ({"workload": poisson(0.5, {"shape": 1})}, "classes[0].size.shape: 1 is too small"),
         (
             {"cluster": TWO, "workload": {"poisson": {"load": 0.5, "classes": PICKY}}},
-            "workload.poisson.load: has no one meaning",
+            "workload.poisson.load: is ambiguous",
         ),
         (
             {"workload": {"poisson": {"rate": 0.5, "classes": [{"nodeSelector": {"disk": "hdd"}}]}}},
@@ -77,19 +77,22 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ({"events": [{"at": 3, "action": "burn", "group": "g0"}]}, "events[0].action: 'burn' is unknown"),
         (
             {"events": [{"at": 3, "action": "fail", "group": "g9"}]},
-            "events[0].group: 'g9' is no group; did you",
+            "events[0].group: 'g9' is not a group; did you",
         ),
-        ({"events": [{"at": 3, "action": "swap", "group": "g0"}]}, "events[0].partner: belongs to swap"),
+        (
+            {"events": [{"at": 3, "action": "swap", "group": "g0"}]},
+            "events[0].partner: is required by action: swap",
+        ),
         (
             {"events": [{"at": 3, "action": "fail", "group": "g0", "factor": 2}]},
-            "events[0].factor: belongs to",
+            "events[0].factor: is required by action: scale",
         ),
         ({"profiles": []}, "profiles: must be a list of at least one profile"),
         (
             {"profiles": place("rosela")},
             "profiles[0].place.policy: 'rosela' is unknown; did you mean 'rosella'?",
         ),
-        ({"profiles": place("uniform") * 2}, "profiles[1].schedulerName: 'it' is taken"),
+        ({"profiles": place("uniform") * 2}, "profiles[1].schedulerName: 'it' is used twice"),
         ({"profiles": place("uniform", learn="truths")}, "profiles[0].learn.policy: 'truths' is unknown"),
         ({"measure": {"tasks": 3, "horizon": 3}}, "measure.horizon: give either tasks or horizon"),
         ({"measure": {"warmUp": 1}}, "measure.warmUp: 1 is too large"),
@@ -103,32 +106,34 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ),
         (
             {"measure": {"groups": ["length"]}},
-            "measure.cutOff: belongs to groups by length, and they need it",
+            "measure.cutOff: is required by groups by length",
         ),
-        ({"measure": {"cutOff": 3}}, "measure.cutOff: belongs to groups by length"),
+        ({"measure": {"cutOff": 3}}, "measure.cutOff: is required by groups by length"),
         ({"measure": {"groups": ["length"], "cutOff": -1}}, "measure.cutOff: -1 s is too small"),
         ({"seeds": 0}, "seeds: 0 is too small"),
     ],
     ids=lambda part: part if isinstance(part, str) else "",
 )
-def test_what_is_wrong_is_refused_with_its_place_and_the_reason(fields: dict[str, Any], words: str) -> None:
+def test_an_invalid_scenario_is_refused_with_the_field_and_the_reason(
+    fields: dict[str, Any], words: str
+) -> None:
     with pytest.raises(SettingsError) as refused:
         scenario(**fields)
     assert words in str(refused.value)
 
 
-def test_overload_runs_where_it_is_wanted() -> None:
+def test_overload_is_possible_with_allow_unstable() -> None:
     assert scenario(workload=poisson(1.5), allowUnstable=True).load == pytest.approx(1.5)
 
 
-def test_load_and_rate_are_two_ways_to_say_one_thing() -> None:
+def test_load_and_rate_are_equivalent() -> None:
     by_load = scenario(cluster=TWO, workload=poisson(0.6, {"mean": 2}))
     assert by_load.plan.tasks_a_second == pytest.approx(0.6 * 5 / 2)
     by_rate = scenario(cluster=TWO, workload=poisson(None, {"mean": 2}, rate=1.5))
     assert (by_rate.load, by_rate.load_is_exact) == (pytest.approx(0.6), True)
 
 
-def test_where_classes_find_different_machines_the_load_is_a_lower_bound() -> None:
+def test_if_classes_have_different_machines_the_load_is_a_lower_bound() -> None:
     constrained = scenario(cluster=TWO, workload={"poisson": {"rate": 3, "classes": PICKY}})
     assert (constrained.load, constrained.load_is_exact) == (
         pytest.approx(0.75),
@@ -152,30 +157,30 @@ def test_a_scenario_can_be_changed_before_it_is_read(tmp_path: Path) -> None:
     )
     assert [(group.count, group.speed) for group in changed.cluster.groups] == [(2, 2.0), (7, 3.0)]
     assert changed.tasks == 9
-    assert changed.contestants[0].profile["place"]["queue"] == "lines"
+    assert changed.profiles[0].profile["place"]["queue"] == "lines"
 
 
 @pytest.mark.parametrize("change", ["seeds", "cluster.groups[9].count=1", "cluster.groups.zz.count=1", "=3"])
-def test_a_change_that_leads_nowhere_is_refused(change: str, tmp_path: Path) -> None:
+def test_an_invalid_change_is_refused(change: str, tmp_path: Path) -> None:
     import yaml
 
     file = tmp_path / "s.yaml"
     file.write_text(yaml.safe_dump(document()))
-    with pytest.raises(SettingsError, match=r"write it as path=value|there is nothing called"):
+    with pytest.raises(SettingsError, match=r"write it as path=value|there is no "):
         load(file, (change,))
 
 
-@pytest.mark.parametrize("name", shipped())
-def test_every_shipped_scenario_is_good_and_says_what_it_shows(name: str) -> None:
-    read = load(shipped()[name])
-    assert len(read.contestants) > 1
-    assert read.about == sentence(shipped()[name])
+@pytest.mark.parametrize("name", shipped_scenarios())
+def test_every_shipped_scenario_is_valid_and_has_a_description(name: str) -> None:
+    read = load(shipped_scenarios()[name])
+    assert len(read.profiles) > 1
+    assert read.about == about(shipped_scenarios()[name])
     assert read.about.endswith(".")
 
 
-def test_the_manual_s_own_example_is_good() -> None:
+def test_the_example_of_the_documentation_is_valid() -> None:
     page = (CHECKOUT / "docs" / "simulator.md").read_text()
     example = page.partition("## A scenario")[2].lstrip().partition("\n\n")[0]
     read = parse(dedent("    " + example.lstrip()))
-    assert [shock.action for shock in read.shocks] == ["swap", "scale", "fail", "freeze", "recover"]
-    assert [each.name for each in read.contestants] == ["eclectus", "told"]
+    assert [each.action for each in read.perturbations] == ["swap", "scale", "fail", "freeze", "recover"]
+    assert [each.name for each in read.profiles] == ["eclectus", "oracle"]

@@ -1,6 +1,6 @@
-"""A trace that nobody has seen before runs through every policy of the table without an error.
+"""A random trace runs under every policy of the table without an error.
 
-It is made anew in every session. To see one again, set ECLECTUS_TRACE_SEED to the seed that is printed.
+Each test session generates a new one. To repeat one, set ECLECTUS_TRACE_SEED to the seed that is printed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HYBRIDS = ("sparrow", "hawk", "eagle", "clwl", "dlwl")
 
 
 def pairs() -> Iterator[Any]:
-    """Every policy with every line; in short, lines of other kinds only with policies made for them."""
+    """Every Place policy with every node-queue policy; unusual pairs are slow tests."""
     for place, line in product(written("place"), LINE):
         is_short = line == "fifo" or place["policy"] in HYBRIDS
         name = " ".join(map(str, [*place.values(), "and", line]))
@@ -43,7 +43,7 @@ def pairs() -> Iterator[Any]:
 
 
 def text_of(chance: Random) -> tuple[str, int]:
-    """Lines in the trace format, and how many tasks they hold."""
+    """The text of a trace, and its number of tasks."""
     lines, at, count, digits = [], 0.0, 0, chance.randrange(7)
     for _ in range(JOBS):
         at += chance.choice([0.0, chance.expovariate(0.3), chance.expovariate(0.02)])
@@ -62,7 +62,7 @@ def text_of(chance: Random) -> tuple[str, int]:
 
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, int]:
-    """The file, its number of tasks, the seed."""
+    """The file, its number of tasks and the seed."""
     seed = int(os.environ.get("ECLECTUS_TRACE_SEED") or SystemRandom().randrange(2**32))
     print(f"ECLECTUS_TRACE_SEED={seed}")  # noqa: T201 — pytest shows it where a test fails
     chance = Random(seed)
@@ -88,6 +88,6 @@ def test_every_policy_runs_it(trace: tuple[Path, int, int], place: dict[str, Any
         ),
         file.parent,
     )
-    done = run(asked, asked.contestants[0], seed, checked=True)
+    done = run(asked, asked.profiles[0], seed, checked=True)
     assert (done.complete, done.faults, done.first_fault) == (True, 0, "")
     assert (done.tasks, done.response.count) == (count, count)

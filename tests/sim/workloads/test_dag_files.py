@@ -1,4 +1,4 @@
-"""Files of jobs that are graphs of stages: what is read, and in which words what is wrong is refused."""
+"""Files of jobs with stages: what is read, and the messages for invalid files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import yaml
 from eclectus.config.reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.work import Dag
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.workloads.dags.dag_file import JobField, StageField, read_dags
@@ -50,7 +50,7 @@ def with_stage(**stage: Any) -> dict[str, Any]:
         (with_stage(seconds=0), "jobs[0].stages[0].seconds: 0 s is too small"),
         (with_stage(seconds="soon"), "jobs[0].stages[0].seconds: 'soon' is not a duration"),
         (with_stage(second=1), "jobs[0].stages[0].second: unknown field; did you mean 'seconds'?"),
-        (with_stage(parents=["z"]), "job 'j': stage 'a' has a parent 'z' that is no stage"),
+        (with_stage(parents=["z"]), "job 'j': stage 'a' has a parent 'z' that is not a stage"),
         (with_stage(requests={"cpu": "many"}), "jobs[0].stages[0].requests.cpu: 'many' is not"),
         ({"name": "j"}, "jobs[0].stages: is missing"),
         ({"name": "j", "stages": []}, "job 'j' has no stage"),
@@ -58,7 +58,7 @@ def with_stage(**stage: Any) -> dict[str, Any]:
         (with_stage() | {"arrival": -1}, "jobs[0].arrival: -1 s is too small"),
     ],
 )
-def test_a_job_that_is_wrong_is_refused_with_file_place_and_reason(
+def test_an_invalid_job_is_refused_with_file_field_and_reason(
     bad: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     assert words in refusal(written(tmp_path, bad))
@@ -66,7 +66,7 @@ def test_a_job_that_is_wrong_is_refused_with_file_place_and_reason(
 
 def test_names_of_jobs_are_unique(tmp_path: Path) -> None:
     workload = written(tmp_path, with_stage(), with_stage())
-    assert "jobs[1].name: 'j' is taken by jobs[0]" in refusal(workload)
+    assert "jobs[1].name: 'j' is already used by jobs[0]" in refusal(workload)
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,13 @@ def test_names_of_jobs_are_unique(tmp_path: Path) -> None:
         (b'{"jobs": []}', "no job"),
     ],
 )
-def test_a_file_that_is_none_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
+def test_an_invalid_file_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes(data)
     assert words in refusal({"file": str(tmp_path / "x.json")})
     assert "cannot be read" in refusal({"file": str(tmp_path / "y.json")})
 
 
-def test_stages_ask_for_what_the_file_says_and_carry_their_class(tmp_path: Path) -> None:
+def test_stages_have_the_requests_and_classes_of_the_file(tmp_path: Path) -> None:
     stages = [
         {"name": "a", "seconds": "1m", "requests": {"cpu": "500m", "memory": "1Gi"}, "workload": "etl"},
         {"name": "b", "seconds": 2, "parents": ["a"]},
@@ -94,33 +94,33 @@ def test_stages_ask_for_what_the_file_says_and_carry_their_class(tmp_path: Path)
     for by, other in (("job", "j"), ("stage", "j-b")):
         read = scenario(workload={"dags": workload | {"classes": by}}, cluster=cluster, measure={})
         first, second = stages_of(read)["j"].stages
-        assert (first.kind.name, second.kind.name, first.seconds) == ("etl", other, 60.0)
-        assert first.kind.spec.requests == (("cpu", 500), ("memory", 2**30))
+        assert (first.work_class.name, second.work_class.name, first.seconds) == ("etl", other, 60.0)
+        assert first.work_class.spec.requests == (("cpu", 500), ("memory", 2**30))
 
 
 @pytest.mark.parametrize(
     ("said", "words"),
     [
         ({"format": "tpch"}, "dags.graphs: format: tpch needs graphs, size and cores"),
-        ({"cores": 50}, "dags.cores: belongs to format: tpch"),
-        ({"machineMemory": "1Gi"}, "dags.machineMemory: belongs to format: alibaba"),
-        ({"tasks": {}}, "dags.tasks: stages of this format say themselves"),
+        ({"cores": 50}, "dags.cores: is valid only with format: tpch"),
+        ({"machineMemory": "1Gi"}, "dags.machineMemory: is valid only with format: alibaba"),
+        ({"tasks": {}}, "dags.tasks: stages of this format have requests of their own"),
         ({"rate": 1}, "dags.rate: arrivals: poisson needs either rate or load"),
         ({"arrivals": "poisson"}, "dags.rate: arrivals: poisson needs either rate or load"),
         ({"arrivals": "poisson", "rate": 1, "load": 1}, "dags.rate: arrivals: poisson needs either"),
-        ({"stretch": 2}, "dags.stretch: belongs to arrivals: recorded"),
-        ({"arrivals": "recorded"}, "dags.arrivals: {file} does not say when job 'j' arrived"),
-        ({"sizes": {"mean": 2}}, "dags.sizes.mean: stages bring their own means"),
+        ({"stretch": 2}, "dags.stretch: is valid only with arrivals: recorded"),
+        ({"arrivals": "recorded"}, "dags.arrivals: {file} has no arrival time of job 'j'"),
+        ({"sizes": {"mean": 2}}, "dags.sizes.mean: stages have their own means"),
         ({"arrivals": "at once"}, "dags.arrivals: 'at once' is unknown; known are"),
     ],
 )
-def test_settings_that_make_no_sense_are_named(said: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(said: dict[str, Any], words: str, tmp_path: Path) -> None:
     workload = written(tmp_path, job("j", *DIAMOND))
     assert words.format(file=workload["file"]) in refusal(workload | said)
 
 
-def test_the_schema_takes_what_the_reader_takes() -> None:
-    text = shipped()["dags"].with_suffix(".json").read_bytes()
+def test_the_schema_accepts_what_the_reader_accepts() -> None:
+    text = shipped_scenarios()["dags"].with_suffix(".json").read_bytes()
     jsonschema.validate(json.loads(text), SCHEMA)
     assert len(read_dags(text, by_stage=False)) == 4
     for kind, name in ((JobField, "job"), (StageField, "stage")):
@@ -157,7 +157,7 @@ def test_a_tpch_query_is_read_from_its_profile_and_its_graph(tmp_path: Path) -> 
         ("0", 3, 2.0, ()),
         ("1", 1, 0.5, (0,)),
     ]
-    assert dag.stages[0].kind.spec.requests == (("cpu", 1000),)
+    assert dag.stages[0].work_class.spec.requests == (("cpu", 1000),)
 
 
 @pytest.mark.parametrize(
@@ -165,16 +165,16 @@ def test_a_tpch_query_is_read_from_its_profile_and_its_graph(tmp_path: Path) -> 
     [
         ({"size": "51g"}, "dags.size: there is no profile tpch_q1_51g_maxCores_75; sizes are 50g, cores 75"),
         ({"cores": 50}, "dags.cores: there is no profile tpch_q1_50g_maxCores_50"),
-        ({"queries": ["Q2"]}, "dags.queries[0]: 'Q2' is no query; did you mean 'Q1'?"),
-        ({"graphs": GRAPHS.replace("[1]", "[7]")}, "Q1: stage 0 has a child 7 that is no stage"),
-        ({"graphs": GRAPHS.replace("name: 1}", "name: 1, children: [0]}")}, "wait for one another for ever"),
+        ({"queries": ["Q2"]}, "dags.queries[0]: 'Q2' is not a query; did you mean 'Q1'?"),
+        ({"graphs": GRAPHS.replace("[1]", "[7]")}, "Q1: stage 0 has a child 7 that is not a stage"),
+        ({"graphs": GRAPHS.replace("name: 1}", "name: 1, children: [0]}")}, "form a cycle"),
         ({"graphs": "graphs: [{name: Q1}]"}, "missing required field `graph`"),
-        ({"profile": PROFILE[:1]}, "Q1: the profile and the graph name different stages"),
+        ({"profile": PROFILE[:1]}, "Q1: the profile and the graph have different stages"),
         ({"profile": [PROFILE[0], PROFILE[1] | {"num_tasks": 0}]}, "Expected `int` >= 1"),
         ({"profile": [PROFILE[0], PROFILE[1] | {"average_runtime_ms": 0}]}, "Expected `float` > 0"),
     ],
 )
-def test_a_tpch_file_that_is_wrong_is_refused_by_name(
+def test_an_invalid_tpch_file_is_refused_with_the_reason(
     changes: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     made = {key: changes[key] for key in ("graphs", "profile") if key in changes}
@@ -197,7 +197,7 @@ def alibaba(folder: Path, *jobs: dict[str, Any], **more: Any) -> dict[str, Any]:
     return {"file": str(folder / "jobs.jsonl"), "format": "alibaba", **more}
 
 
-def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path) -> None:
+def test_a_job_of_alibaba_s_trace_has_its_recorded_requests(tmp_path: Path) -> None:
     later = ALIBABA | {"job": "j2", "tasks": [ALIBABA["tasks"][1] | {"start_time": 530}]}  # type: ignore[index]
     workload = alibaba(tmp_path, later, ALIBABA, machineMemory="100Gi", arrivals="recorded", stretch=0.1)
     read = scenario(
@@ -210,10 +210,10 @@ def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path)
         ("1", 4, 5.0, ()),
         ("2", 1, 3.0, (0,)),
     ]
-    assert dag.stages[0].kind.spec.requests == (("cpu", 1000), ("memory", 2**29))
-    assert dag.stages[1].kind.spec.requests == (("cpu", 500),)
+    assert dag.stages[0].work_class.spec.requests == (("cpu", 1000), ("memory", 2**29))
+    assert dag.stages[1].work_class.spec.requests == (("cpu", 500),)
     plain = scenario(workload={"dags": workload | {"tasks": {}}}, cluster={"groups": [{"slots": 4}]})
-    assert stages_of(plain)["j1"].stages[1].kind.spec.requests == (("cpu", 1000),)
+    assert stages_of(plain)["j1"].stages[1].work_class.spec.requests == (("cpu", 1000),)
 
 
 @pytest.mark.parametrize(
@@ -221,22 +221,22 @@ def test_a_job_of_alibaba_s_trace_asks_for_what_is_on_the_record(tmp_path: Path)
     [
         ({"instances": 1.5}, "line 2: job 'j1': task 1 has 1.5 instances"),
         ({"duration": 0}, "line 2: Expected `float` > 0"),
-        ({"parents": [9]}, "line 2: job 'j1': stage '1' has a parent '9' that is no stage"),
-        ({"parents": [2]}, "line 2: job 'j1': its stages wait for one another for ever"),
+        ({"parents": [9]}, "line 2: job 'j1': stage '1' has a parent '9' that is not a stage"),
+        ({"parents": [2]}, "line 2: job 'j1': its stages form a cycle"),
     ],
 )
-def test_a_line_that_is_wrong_is_refused_with_its_number(
+def test_an_invalid_line_is_refused_with_its_number(
     change: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     bad = ALIBABA | {"tasks": [ALIBABA["tasks"][0], ALIBABA["tasks"][1] | change]}  # type: ignore[index]
     assert words in refusal(alibaba(tmp_path, ALIBABA | {"job": "j0"}, bad))
 
 
-def test_a_machine_s_memory_that_is_none_is_named(tmp_path: Path) -> None:
+def test_an_invalid_machine_memory_is_refused(tmp_path: Path) -> None:
     assert "dags.machineMemory: 'much' is not" in refusal(alibaba(tmp_path, ALIBABA, machineMemory="much"))
 
 
-def test_the_manual_s_own_examples_are_good(tmp_path: Path) -> None:
+def test_the_examples_of_the_documentation_are_valid(tmp_path: Path) -> None:
     page = (CHECKOUT / "docs" / "simulator.md").read_text()
     section = page.partition("## Jobs that are graphs of stages")[2].partition("## The orders")[0]
     text = next(part for part in section.split("\n\n") if part.lstrip().startswith('{"jobs"'))

@@ -12,10 +12,10 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.ledger import Ledger
+from eclectus.sim.world.run_record import RunRecord
 from simulated import document, place, runs
 
 RATES = {"new": {"a": 10.0, "b": 4.0}, "old": {"a": 2.5, "b": 0.0}}
@@ -53,21 +53,21 @@ def _table(tmp_path: Path) -> None:
 
 def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
     machines = asked(tmp_path).cluster.machines()
-    assert [machines["n-0"].nominal(job) for job in "ab"] == [1.0, 1.0]
-    assert machines["o-1"].nominal("a") == 0.25
+    assert [machines["n-0"].nominal_speed(job) for job in "ab"] == [1.0, 1.0]
+    assert machines["o-1"].nominal_speed("a") == 0.25
 
 
-def test_a_rate_of_nothing_is_a_hard_constraint(tmp_path: Path) -> None:
+def test_a_rate_of_0_is_a_hard_constraint(tmp_path: Path) -> None:
     scenario = asked(tmp_path, lastJob=60)
-    world, _ = build(scenario, scenario.contestants[0], seed=1, checked=True)
+    world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
     used: dict[str, set[str]] = {"a": set(), "b": set()}
 
-    def look(*_: object) -> None:
+    def on_step(*_: object) -> None:
         for machine in world.machines.values():
             for run in machine.running.values():
-                used[run.kind.name].add(machine.group)
+                used[run.work_class.name].add(machine.group)
 
-    world.told = look
+    world.on_step = on_step
     world.run()
     assert used == {"a": {"n", "o"}, "b": {"n"}}
 
@@ -77,20 +77,20 @@ def test_jobs_arrive_until_all_that_are_measured_have_ended(tmp_path: Path) -> N
     (run,) = runs(scenario, [1])
     assert (run.response.count, run.complete) == (20, True)
     assert run.tasks >= 25
-    ledger = Ledger(scenario.window())
+    ledger = RunRecord(scenario.window())
     for number, job in zip(range(25), scenario.arrivals(1), strict=False):
-        assert not ledger.has_all
+        assert not ledger.has_measured_all
         ledger.arrive(number, job, job.at)
-    assert not ledger.has_all, "the measured ones are still there"
+    assert not ledger.has_measured_all, "the measured ones are still there"
 
 
-def test_a_window_is_measured_whatever_comes_later(tmp_path: Path) -> None:
+def test_later_jobs_do_not_change_the_measured_window(tmp_path: Path) -> None:
     one, two = (runs(asked(tmp_path, firstJob=0, lastJob=last), [1])[0] for last in (0, 1))
     assert (one.response.count, two.response.count) == (1, 2)
     assert two.response.largest >= one.response.largest
 
 
-def test_a_packed_table_says_the_same(tmp_path: Path) -> None:
+def test_a_compressed_table_gives_the_same(tmp_path: Path) -> None:
     write(tmp_path / "t.json.gz", RATES)
     plain, packed = asked(tmp_path), asked(tmp_path, throughputs="t.json.gz")
     one, other = (list(islice(each.plan.arrivals(3), 20)) for each in (plain, packed))
@@ -102,22 +102,22 @@ def test_a_packed_table_says_the_same(tmp_path: Path) -> None:
     [
         ({"throughputs": "no.json"}, "workload.gavel.throughputs: .*No such file"),
         ({"jobTypes": ["a", "c"]}, r"has no rate of \('c', 1\) on new"),
-        ({"reference": "neu"}, "knows no GPU 'neu'; did you mean 'new'"),
+        ({"reference": "neu"}, "has no GPU 'neu'; did you mean 'new'"),
         ({"reference": "old"}, "workload.gavel.reference: b does not run on old: choose another"),
-        ({"jobTypes": []}, "workload.gavel.jobTypes: no type of job at all"),
-        ({"firstJob": 30}, "workload.gavel.lastJob: comes before the first job"),
-        ({"jobsPerHour": 5}, "the load is .*: queues would grow without end"),
-        ({"measure": {"tasks": 5}}, "measure.tasks: has no place here"),
+        ({"jobTypes": []}, "workload.gavel.jobTypes: is empty"),
+        ({"firstJob": 30}, "workload.gavel.lastJob: is before the first measured job"),
+        ({"jobsPerHour": 5}, "the load is .*: queues would grow without bound"),
+        ({"measure": {"tasks": 5}}, "measure.tasks: is not allowed here"),
         ({"cluster": {"groups": [{"name": "x"}]}}, "group 'x' of the cluster has no label gpu-type"),
     ],
 )
-def test_what_cannot_be_is_refused(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(fields: dict[str, Any], words: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=words):
         asked(tmp_path, **fields)
 
 
 @pytest.mark.parametrize("content", [b"{", b'{"new": {"(\'a\', 1)": {"null": -1}}}', b'{"new": {"x": {}}}'])
-def test_a_file_that_is_no_table_is_named(content: bytes, tmp_path: Path) -> None:
+def test_an_invalid_table_is_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_bytes(content)
-    with pytest.raises(SettingsError, match=r"t\.json is no table of rates"):
+    with pytest.raises(SettingsError, match=r"t\.json is not a table of rates"):
         asked(tmp_path)

@@ -13,10 +13,10 @@ from eclectus.api.names import ARRIVAL_SECONDS, WORK_SECONDS
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import HostPort, Requirement, Term, Toleration
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.workloads.manifest import arrivals
+from eclectus.sim.workloads.kubernetes import read_manifest
 from simulated import document, place
 
 GROUPS = [
@@ -48,7 +48,7 @@ def job(name: str = "j", *, template: dict[str, Any] | None = None, **spec: Any)
 
 
 def read(*things: Any) -> list[Arrival]:
-    return arrivals(yaml.safe_dump_all(things))
+    return read_manifest(yaml.safe_dump_all(things))
 
 
 def asked(folder: Path, *things: Any) -> Scenario:
@@ -60,10 +60,6 @@ def asked(folder: Path, *things: Any) -> Scenario:
         measure={"warmUp": 0},
     )
     return parse(yaml.safe_dump(fields), folder)
-
-
-def test_the_work_annotation_that_manifests_and_the_fake_kubelet_share_keeps_its_name() -> None:
-    assert WORK_SECONDS == "e2e.eclectus.dev/work-seconds"
 
 
 def test_a_pod_is_translated_as_the_live_scheduler_would() -> None:
@@ -85,8 +81,8 @@ def test_a_pod_is_translated_as_the_live_scheduler_would() -> None:
             affinity=affinity,
         )
     )
-    spec = arrival.kind.spec
-    assert (arrival.at, arrival.sizes, arrival.kind.name, arrival.kind.priority) == (
+    spec = arrival.work_class.spec
+    assert (arrival.at, arrival.sizes, arrival.work_class.name, arrival.work_class.priority) == (
         2.5,
         (30.0,),
         "default/shop/render",
@@ -98,15 +94,15 @@ def test_a_pod_is_translated_as_the_live_scheduler_would() -> None:
     assert spec.tolerations == (Toleration("k", "Exists"),)
 
 
-def test_class_and_estimate_are_read_where_a_live_pod_has_them() -> None:
+def test_class_and_estimate_are_read_as_from_a_live_pod() -> None:
     one = pod()
     one["metadata"]["labels"] = {"eclectus.dev/class": "web"}
     one["metadata"]["annotations"]["eclectus.dev/estimated-seconds"] = "45"
     (arrival,) = read(one)
-    assert (arrival.kind.name, arrival.estimate) == ("web", 45.0)
+    assert (arrival.work_class.name, arrival.estimate) == ("web", 45.0)
 
 
-def test_what_the_api_server_fills_in_is_filled_in() -> None:
+def test_defaults_of_the_api_server_are_set() -> None:
     container = {
         "name": "c",
         "resources": {"limits": {"cpu": "2", "memory": "1Gi"}, "requests": {"cpu": "500m"}},
@@ -114,18 +110,18 @@ def test_what_the_api_server_fills_in_is_filled_in() -> None:
         "env": None,
     }
     (arrival,) = read(pod(containers=[container], hostNetwork=True))
-    assert arrival.kind.spec.requests == (("cpu", 500), ("memory", 2**30))
-    assert arrival.kind.spec.host_ports == (HostPort(80),)
+    assert arrival.work_class.spec.requests == (("cpu", 500), ("memory", 2**30))
+    assert arrival.work_class.spec.host_ports == (HostPort(80),)
 
 
 def test_lists_are_unfolded_and_arrivals_are_sorted_by_time() -> None:
     items = {"kind": "PodList", "items": [{k: v for k, v in pod(at="9").items() if k != "kind"}]}
     found = read(items, None, {"kind": "List", "items": [job(), pod(at="3")]})
-    assert [(each.at, each.at_once) for each in found] == [(0.0, 1), (3.0, None), (9.0, None)]
+    assert [(each.at, each.parallelism) for each in found] == [(0.0, 1), (3.0, None), (9.0, None)]
 
 
-def test_json_is_yaml_too() -> None:
-    assert len(arrivals(json.dumps({"kind": "List", "items": [pod(), pod()]}))) == 2
+def test_a_manifest_may_be_json() -> None:
+    assert len(read_manifest(json.dumps({"kind": "List", "items": [pod(), pod()]}))) == 2
 
 
 @pytest.mark.parametrize(
@@ -138,22 +134,20 @@ def test_json_is_yaml_too() -> None:
         ({"completions": 2, "parallelism": 9}, 2, 9),
     ],
 )
-def test_a_job_runs_so_many_pods_and_so_many_at_a_time(
-    spec: dict[str, int], tasks: int, at_once: int
-) -> None:
+def test_a_job_has_completions_and_parallelism(spec: dict[str, int], tasks: int, at_once: int) -> None:
     (arrival,) = read(job(**spec))
-    assert (len(arrival.sizes), arrival.at_once) == (tasks, at_once)
+    assert (len(arrival.sizes), arrival.parallelism) == (tasks, at_once)
 
 
 def test_the_next_pod_of_a_job_comes_when_one_has_ended(tmp_path: Path) -> None:
     scenario = asked(tmp_path, job(completions=5, parallelism=2, template=pod(work="10")))
-    world, _ = build(scenario, scenario.contestants[0], seed=1, checked=True)
-    there = []
-    world.told = lambda now, events, commands: there.append((now, world.ledger.in_system))
+    world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
+    numbers = []
+    world.on_step = lambda now, events, commands: numbers.append((now, world.record.in_system))
     world.run()
-    assert max(count for _, count in there) == 2
+    assert max(count for _, count in numbers) == 2
     assert world.now == 30.0
-    (tally,) = world.ledger.tallies.values()
+    (tally,) = world.record.tallies.values()
     assert (tally.response.mean, tally.jobs.mean, tally.wait.largest) == (10.0, 30.0, 0.0)
 
 
@@ -167,34 +161,34 @@ def test_pods_of_one_class_with_different_requests_have_one_mean_size(tmp_path: 
     ("thing", "words"),
     [
         (pod(work=None), r"document 1 \(Pod default/p\): metadata.annotations\[.*work-seconds\]: missing"),
-        (pod(work="soon"), "'soon' is no number of seconds, 1e-09 or more"),
-        (pod(work="inf"), "'inf' is no number of seconds"),
+        (pod(work="soon"), "'soon' is not a number of seconds, 1e-09 or more"),
+        (pod(work="inf"), "'inf' is not a number of seconds"),
         (pod(work=30), r"metadata.annotations\[...\]: Expected `str`, got `int`"),
-        (pod(at="-1"), r"arrival-seconds\]: '-1' is no number of seconds, 0 or more"),
+        (pod(at="-1"), r"arrival-seconds\]: '-1' is not a number of seconds, 0 or more"),
         (
             pod(restartPolicy="Always"),
-            "spec.restartPolicy: Always, which is the default, begins the work again",
+            "spec.restartPolicy: Always, the default, restarts the work",
         ),
-        (pod(nodeName="n-0"), "spec.nodeName: is bound to n-0 already"),
-        (pod(schedulingGates=[{"name": "g"}]), "spec.schedulingGates: waits for g"),
+        (pod(nodeName="n-0"), "spec.nodeName: the pod is already bound to n-0"),
+        (pod(schedulingGates=[{"name": "g"}]), "spec.schedulingGates: nothing removes the gate g"),
         (pod(priorityClassName="high"), "spec.priorityClassName: .* write spec.priority"),
-        (pod(resourceClaims=[{"name": "c"}]), "spec: asks for resource claims"),
+        (pod(resourceClaims=[{"name": "c"}]), "spec: uses resource claims"),
         (pod(containers=[{"name": "c", "resources": {"requests": {"cpu": "x"}}}]), r"containers\[c\].*cpu"),
         (
             pod(containers=[{"name": "c", "resources": 3}]),
             r"spec.containers\[0\].resources: Expected `object`",
         ),
         (pod(name=""), "metadata.name: missing"),
-        (job(parallelism=0), r"\(Job default/j\): spec.parallelism: with 0 it runs nothing"),
-        (job(suspend=True), "spec.suspend: while suspended"),
+        (job(parallelism=0), r"\(Job default/j\): spec.parallelism: 0 is too small"),
+        (job(suspend=True), "spec.suspend: a suspended Job"),
         (job(completions="6"), r"spec.completions: Expected `int \| null`, got `str`"),
         (job(template=pod(work=None)), r"spec.template.metadata.annotations\[.*: missing"),
         (
             {"kind": "Deployment", "metadata": {"name": "d"}},
-            "kind: 'Deployment' is none that comes to an end",
+            "kind: 'Deployment' is not supported",
         ),
-        ({"kind": "List"}, "document 1: a List has items"),
-        ({"kind": "List", "items": [3]}, r"document 1, items\[0\]: must be an object of Kubernetes, not 3"),
+        ({"kind": "List"}, "document 1: a List needs items"),
+        ({"kind": "List", "items": [3]}, r"document 1, items\[0\]: must be a Kubernetes object, not 3"),
         ({"kind": "Pod"}, "document 1: object: Object missing required field `metadata`"),
     ],
 )
@@ -206,9 +200,9 @@ def test_a_bad_object_is_refused_by_its_document_its_name_and_its_field(thing: A
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "m.yaml holds no Pod and no Job"),
-        ("a: [", "m.yaml is not valid YAML"),
-        ("a: 1\na: 2\n", "m.yaml, line 2: duplicate key 'a'"),
+        ("", "m.yaml contains no Pod and no Job"),
+        ("a: [", "m.yaml is no YAML"),
+        ("a: 1\na: 2\n", "m.yaml, line 2: 'a' stands here twice"),
         (
             yaml.safe_dump(pod(nodeSelector={"kind": "tpu"})),
             "class 'default/shop/render' can run on no machine",
@@ -222,7 +216,7 @@ def test_a_bad_file_is_refused(text: str, words: str, tmp_path: Path) -> None:
         parse(yaml.safe_dump(scenario), tmp_path)
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     scenario = document(workload={"kubernetes": {"file": "no.yaml"}}, measure=None)
     with pytest.raises(SettingsError, match=r"workload.kubernetes.file: no.yaml cannot be read"):
         parse(yaml.safe_dump(scenario), tmp_path)

@@ -1,7 +1,7 @@
-"""Tapes of live schedulers, kept beside the sources: the simulator's engine decides as the live one did.
+"""Tapes of live schedulers in the repository: the simulator's engine makes the same decisions.
 
-They were recorded by tests/system/test_live_tape.py, which tells how to record new ones when decisions change
-on purpose.
+They were recorded by tests/system/test_live_tape.py, which explains how to record new ones after an intended
+change of decisions.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def test_the_simulator_s_engine_decides_as_the_live_one_did(tape: Path) -> None:
 @pytest.mark.parametrize(
     ("tape", "was", "now", "seed"),
     [(TWO_SPEEDS, "least-allocated", "most-allocated", 0), (LINES, "seed: 7", "seed: 8", 8)],
-    ids=["another policy", "another chance"],
+    ids=["another policy", "another seed"],
 )
-def test_it_would_be_noticed(tape: Path, was: str, now: str, seed: int, tmp_path: Path) -> None:
+def test_a_difference_is_found(tape: Path, was: str, now: str, seed: int, tmp_path: Path) -> None:
     header, steps = read(tape)
     assert was in header.configuration
     other = replace(header, configuration=header.configuration.replace(was, now), seed=seed)
@@ -42,8 +42,8 @@ def test_it_would_be_noticed(tape: Path, was: str, now: str, seed: int, tmp_path
 
 
 @both
-def test_the_true_sizes_are_found_again(tape: Path) -> None:
-    """Pods of 4 and of 16 seconds' work on nodes of speeds 1 and 4; a busy machine blurs them."""
+def test_the_true_sizes_are_recovered(tape: Path) -> None:
+    """Pods of sizes 4 and 16 s on nodes of speeds 1 and 4; measured times on a busy machine are not exact."""
     plan = scenario_of(tape, speeds={"n0[6-9]": 4, "n1?": 4}).plan
     means = {kind.name: mean for kind, mean in plan.mean_sizes.items()}
     assert means["short"] == pytest.approx(4, rel=0.1)

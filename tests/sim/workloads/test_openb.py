@@ -1,4 +1,4 @@
-"""The openb workload: the published protocol, step by step, and the whole of it against a dumb twin."""
+"""The openb workload: the published protocol, step by step, and a whole run against a simple model."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from eclectus.model.commands import Bind
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import BindRefused, NodeSeen, TaskSeen
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.results import Run
-from eclectus.sim.run import build, run
-from eclectus.sim.scenario.builtin import shipped
+from eclectus.sim.base.results import RunResult
+from eclectus.sim.run import build_world, run
+from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import load, parse
 from eclectus.sim.scenario.scenario import Scenario
-from eclectus.sim.world.allocation import Allocation
+from eclectus.sim.world.allocation import AllocationCurve
 from simulated import document, place
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
@@ -45,35 +45,42 @@ def filling(folder: Path, pods: str = PODS, milli: int = 10_000, **settings: obj
 
 @pytest.fixture(scope="module")
 def small() -> Scenario:
-    return load(shipped()["openb"])
+    return load(shipped_scenarios()["openb"])
 
 
 # -- the stream ------------------------------------------------------------------------------------
 
 
-def test_every_pod_comes_once_in_random_order_and_then_pods_are_drawn(small: Scenario) -> None:
-    count = len((shipped()["openb"].parent / "gpu-pods.csv").read_text().splitlines()) - 1
+def test_every_pod_arrives_once_in_random_order_and_then_pods_are_drawn(small: Scenario) -> None:
+    count = len((shipped_scenarios()["openb"].parent / "gpu-pods.csv").read_text().splitlines()) - 1
     first, second, again = (list(small.arrivals(seed)) for seed in (1, 2, 1))
     assert first == again
-    kinds = [Counter(job.kind for job in jobs[:count]) for jobs in (first, second)]
+    kinds = [Counter(job.work_class for job in jobs[:count]) for jobs in (first, second)]
     assert kinds[0] == kinds[1]
-    assert [job.kind for job in first[:count]] != [job.kind for job in second[:count]]
+    assert [job.work_class for job in first[:count]] != [job.work_class for job in second[:count]]
     assert [job.at for job in first[:4]] == [0.0, 1.0, 2.0, 3.0]
     assert len(first) > count
     assert small.tasks == pytest.approx(len(first), rel=0.1)
 
 
-def test_pods_are_appended_until_one_more_gpu_would_be_too_many(tmp_path: Path) -> None:
+def test_pods_are_appended_until_one_more_gpu_would_exceed_the_demand(tmp_path: Path) -> None:
     totals = set()
     for seed in range(40):
-        asked = [dict(job.kind.spec.requests).get("gpu-milli", 0) for job in filling(tmp_path).arrivals(seed)]
+        asked = [
+            dict(job.work_class.spec.requests).get("gpu-milli", 0) for job in filling(tmp_path).arrivals(seed)
+        ]
         assert sorted(asked[:3]) == [0, 500, 2000]
         totals.add(sum(asked))
-    assert totals == {12_500, 13_000, 13_500, 14_000}  # the last may ask for two, of which one is looked at
+    assert totals == {
+        12_500,
+        13_000,
+        13_500,
+        14_000,
+    }  # the last may request two GPUs, of which one is counted
 
 
-def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
-    specs = {job.kind.name: job.kind.spec for job in filling(tmp_path).arrivals(0)}
+def test_a_pod_has_the_requests_of_its_line(tmp_path: Path) -> None:
+    specs = {job.work_class.name: job.work_class.spec for job in filling(tmp_path).arrivals(0)}
     assert dict(specs["no-gpu"].requests) == {"cpu": 2000, "memory": 2 * 2**20}
     assert dict(specs["share"].requests) == {"cpu": 1000, "memory": 2**20, "gpu-milli": 500}
     assert dict(specs["whole"].requests) == {"cpu": 4000, "memory": 3 * 2**20, "gpu-milli": 2000}
@@ -90,12 +97,12 @@ def test_a_pod_asks_for_what_its_line_says(tmp_path: Path) -> None:
         ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "pods.csv has no column 'gpu_spec'"),
         (PODS + "d,1,1,1,x,\n", "pods.csv, line 5: gpu_milli is 'x': expected `int`"),
         (PODS + "d,1,1,1,1001,\n", "pods.csv, line 5: gpu_milli is '1001': expected `int` <= 1000"),
-        (PODS + "d,1,1,2,500,\n", "pods.csv, line 5: shares of 2 GPUs: only one GPU can be shared"),
+        (PODS + "d,1,1,2,500,\n", "pods.csv, line 5: shares of 2 GPUs: a pod can share only one GPU"),
         (PODS + "d,1,1,0,500,\n", "pods.csv, line 5: num_gpu is 0 and gpu_milli is 500"),
-        (HEAD + "d,1,1,0,0,\n", "pods.csv has no pod that asks for GPUs"),
+        (HEAD + "d,1,1,0,0,\n", "pods.csv has no pod that requests GPUs"),
     ],
 )
-def test_a_bad_list_of_pods_is_refused_with_the_line(pods: str, words: str, tmp_path: Path) -> None:
+def test_an_invalid_list_of_pods_is_refused_with_the_line(pods: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"^workload\.openb\.file: ") as refused:
         filling(tmp_path, pods)
     assert words in str(refused.value)
@@ -109,27 +116,27 @@ def test_a_cluster_without_gpus_is_refused(tmp_path: Path) -> None:
 # -- the curve -------------------------------------------------------------------------------------
 
 
-def test_the_curve_is_the_mean_of_what_is_held_over_the_tasks_at_each_whole_per_cent() -> None:
+def test_the_curve_is_the_mean_allocation_over_the_tasks_at_each_whole_per_cent() -> None:
     node = make_node("n", devices=2)
-    ear = Allocation("gpu-milli", {"n": Machine(node, "g", 1.0, {})})
+    curve = AllocationCurve("gpu-milli", {"n": Machine(node, "g", 1.0, {})})
     tasks = [
         make_task(name, device_milli=milli) for name, milli in (("a", 500), ("b", 3), ("c", 2), ("d", 900))
     ]
     a, b, c, d = tasks
-    ear.hear(0.0, [NodeSeen(node), TaskSeen(a)], [Bind(a.uid, "default", "a", "n", "p")])
-    ear.hear(1.0, [TaskSeen(b)], [])
-    ear.hear(2.0, [TaskSeen(c)], [Bind(c.uid, "default", "c", "n", "p")])
-    assert ear.curve == {25: pytest.approx(100 * (500 + 500 + 502) / 3 / 2000)}
-    ear.hear(3.0, [BindRefused(c.uid, "n", "no"), TaskSeen(d)], [])
-    assert ear.curve[70] == 25.0
+    curve.record_step(0.0, [NodeSeen(node), TaskSeen(a)], [Bind(a.uid, "default", "a", "n", "p")])
+    curve.record_step(1.0, [TaskSeen(b)], [])
+    curve.record_step(2.0, [TaskSeen(c)], [Bind(c.uid, "default", "c", "n", "p")])
+    assert curve.curve == {25: pytest.approx(100 * (500 + 500 + 502) / 3 / 2000)}
+    curve.record_step(3.0, [BindRefused(c.uid, "n", "no"), TaskSeen(d)], [])
+    assert curve.curve[70] == 25.0
 
 
-# -- the whole -------------------------------------------------------------------------------------
+# -- whole runs ------------------------------------------------------------------------------------
 
 
 @dataclass
-class Dumb:
-    """A node as the protocol speaks of it."""
+class SimpleNode:
+    """A node in the terms of the protocol."""
 
     name: str
     cpu: int
@@ -162,7 +169,7 @@ class Dumb:
 
 
 def rows(name: str) -> Iterator[dict[str, str]]:
-    head, *lines = (shipped()["openb"].parent / name).read_text().splitlines()
+    head, *lines = (shipped_scenarios()["openb"].parent / name).read_text().splitlines()
     return (dict(zip(head.split(","), line.split(","), strict=True)) for line in lines)
 
 
@@ -179,16 +186,18 @@ def as_row(spec: Any) -> dict[str, str]:
     }
 
 
-def test_best_fit_fills_the_cluster_pod_by_pod_as_its_dumb_twin_does(small: Scenario) -> None:
-    contestant = next(each for each in small.contestants if each.name == "scaled-best-fit")
-    world, _ = build(small, contestant, 3, checked=True)
+def test_best_fit_places_every_pod_as_the_simple_model_does(small: Scenario) -> None:
+    profile = next(each for each in small.profiles if each.name == "scaled-best-fit")
+    world, _ = build_world(small, profile, 3, checked=True)
     nodes = [
-        Dumb(row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"])
+        SimpleNode(
+            row["sn"], int(row["cpu_milli"]), int(row["memory_mib"]), [1000] * int(row["gpu"]), row["model"]
+        )
         for row in rows("gpu-nodes.csv")
     ]
     seen: list[tuple[str, str]] = []
 
-    def told(now: float, events: Any, commands: Any) -> None:
+    def on_step(now: float, events: Any, commands: Any) -> None:
         for event in events:
             if isinstance(event, TaskSeen) and not event.task.node:
                 bound = next((each.node for each in commands if isinstance(each, Bind)), "")
@@ -199,18 +208,18 @@ def test_best_fit_fills_the_cluster_pod_by_pod_as_its_dumb_twin_does(small: Scen
                     best.take(pod)
                 seen.append((bound, best.name if best else ""))
 
-    world.told = told
+    world.on_step = on_step
     assert world.run()
     assert [ours for ours, _ in seen] == [theirs for _, theirs in seen]
-    assert world.ledger.dropped == sum(not ours for ours, _ in seen) > 0
+    assert world.record.dropped == sum(not ours for ours, _ in seen) > 0
 
 
 @pytest.fixture(scope="module")
-def random_run(small: Scenario) -> Run:
-    return run(small, small.contestants[0], 1, checked=True)
+def random_run(small: Scenario) -> RunResult:
+    return run(small, small.profiles[0], 1, checked=True)
 
 
-def test_what_is_held_follows_what_is_asked_for_until_it_breaks(random_run: Run) -> None:
+def test_the_allocation_follows_the_requests_until_the_cluster_is_full(random_run: RunResult) -> None:
     curve = random_run.allocation
     assert random_run.complete
     assert curve[20] == pytest.approx(20, abs=0.5)
@@ -227,7 +236,7 @@ def say(*words: object) -> str:
     return result.output
 
 
-def test_the_table_the_json_and_the_picture_tell_what_is_held(tmp_path: Path) -> None:
+def test_the_table_the_json_and_the_plot_show_the_allocation(tmp_path: Path) -> None:
     out, picture = tmp_path / "r.json", tmp_path / "r.svg"
     chosen = ("--profile", "random", "--profile", "best-fit", "--seeds", 2)
     told = say("simulate", "openb", *chosen, "--json", out, "--plot", picture).splitlines()
@@ -236,10 +245,10 @@ def test_the_table_the_json_and_the_picture_tell_what_is_held(tmp_path: Path) ->
     report = json.loads(out.read_text())
     assert report["load"] is None
     assert report["summaries"][0]["allocation"]["50"]["mean"] == pytest.approx(50, abs=1)
-    assert "asked for" in picture.read_text()
+    assert "requested" in picture.read_text()
 
 
-def test_a_tape_of_it_replays_devices_and_all(tmp_path: Path) -> None:
+def test_a_tape_of_it_replays_with_its_devices(tmp_path: Path) -> None:
     tape = tmp_path / "t.tape"
     say("simulate", "openb", "--profile", "random", "--seed", 1, "--tape", tape)
     assert '"devices":[1]' in tape.read_text()

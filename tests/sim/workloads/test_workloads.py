@@ -1,4 +1,4 @@
-"""Laws, streams and traces."""
+"""Size distributions, arrival streams, traces and histograms."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.distributions import Size
-from eclectus.sim.base.histogram import ZERO, Histogram
+from eclectus.sim.base.distributions import SizeDistribution
+from eclectus.sim.base.histogram import ZERO_BUCKET, Histogram
 from eclectus.sim.base.random_streams import stream
 from eclectus.sim.scenario.reading import parse
 from eclectus.sim.workloads.jobtrace import Jobtrace
 from simulated import document, scenario
 
 LAWS = [
-    Size("exponential", 3.0),
-    Size("deterministic", 3.0),
-    Size("gamma", 3.0, shape=4.0),
-    Size("hyperexponential", 3.0, scv=4.0),
-    Size("pareto", 3.0, shape=3.5),
-    Size("bounded-pareto", 3.0, shape=1.5, ratio=100.0),
-    Size("bounded-pareto", 3.0, shape=2.0, ratio=50.0),
-    Size("empirical", 3.0, values=(1.0, 1.0, 10.0)),
+    SizeDistribution("exponential", 3.0),
+    SizeDistribution("deterministic", 3.0),
+    SizeDistribution("gamma", 3.0, shape=4.0),
+    SizeDistribution("hyperexponential", 3.0, scv=4.0),
+    SizeDistribution("pareto", 3.0, shape=3.5),
+    SizeDistribution("bounded-pareto", 3.0, shape=1.5, ratio=100.0),
+    SizeDistribution("bounded-pareto", 3.0, shape=2.0, ratio=50.0),
+    SizeDistribution("empirical", 3.0, values=(1.0, 1.0, 10.0)),
 ]
 TRACE = "0.0 2 1.5 1.0 2.0\n1.5\t1\t9.0\t9.0\n\n1.5 3 1 1 1 1\n"
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.law)
-def test_a_law_has_the_mean_and_the_variance_that_it_says(law: Size) -> None:
-    sizes = law.drawing(stream(1, "sizes"))(1_000_000)
+def test_a_distribution_has_its_nominal_mean_and_variance(law: SizeDistribution) -> None:
+    sizes = law.sampler(stream(1, "sizes"))(1_000_000)
     assert sizes.mean() == pytest.approx(3.0, rel=0.01)
     assert sizes.var() / 3.0**2 == pytest.approx(law.squared_variation, rel=0.08)
     assert sizes.min() > 0
 
 
-def test_sizes_on_record_are_drawn_alike_and_scaled_only_where_a_mean_is_given() -> None:
+def test_empirical_sizes_are_equally_likely_and_scaled_only_to_a_given_mean() -> None:
     values = (1.0, 2.0, 6.0)
-    plain = Size("empirical", values=values)
-    drawn, counts = np.unique(plain.drawing(stream(1, "sizes"))(30_000), return_counts=True)
+    plain = SizeDistribution("empirical", values=values)
+    drawn, counts = np.unique(plain.sampler(stream(1, "sizes"))(30_000), return_counts=True)
     assert (plain.mean_seconds, drawn.tolist()) == (3.0, pytest.approx(values))
     assert counts / 30_000 == pytest.approx([1 / 3] * 3, rel=0.05)
-    scaled = Size("empirical", 30.0, values=values).drawing(stream(1, "sizes"))(100)
+    scaled = SizeDistribution("empirical", 30.0, values=values).sampler(stream(1, "sizes"))(100)
     assert set(scaled.round(9)) == {10.0, 20.0, 60.0}
 
 
 @pytest.mark.parametrize("name", ["sizes.txt", "sizes.txt.gz"])
-def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
+def test_sizes_can_be_in_a_file(name: str, tmp_path: Path) -> None:
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt") as file:
         file.write("1.5\n\n  2e1\n")
@@ -67,18 +67,18 @@ def test_sizes_stand_in_a_file_one_a_line(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("size", "words"),
     [
-        ({"law": "empirical"}, "size.values: an empirical law needs either values or a file"),
-        ({"law": "empirical", "values": [1], "file": "bad"}, "size.values: an empirical law needs either"),
-        ({"values": [1]}, "size.values: belongs to law: empirical"),
-        ({"file": "bad"}, "size.file: belongs to law: empirical"),
+        ({"law": "empirical"}, "size.values: law: empirical needs either values or a file"),
+        ({"law": "empirical", "values": [1], "file": "bad"}, "size.values: law: empirical needs either"),
+        ({"values": [1]}, "size.values: is valid only with law: empirical"),
+        ({"file": "bad"}, "size.file: is valid only with law: empirical"),
         ({"law": "empirical", "values": [1, 0]}, r"size.values\[1\]: 0 s is too small"),
-        ({"law": "empirical", "file": "bad"}, r"size.file: bad, line 2: 'x' is no size"),
-        ({"law": "empirical", "file": "nan"}, r"size.file: nan, line 1: 'nan' is no size"),
-        ({"law": "empirical", "file": "empty"}, "size.file: empty holds no number"),
+        ({"law": "empirical", "file": "bad"}, r"size.file: bad, line 2: 'x' is not a size"),
+        ({"law": "empirical", "file": "nan"}, r"size.file: nan, line 1: 'nan' is not a size"),
+        ({"law": "empirical", "file": "empty"}, "size.file: empty contains no number"),
         ({"law": "empirical", "file": "none"}, r"size.file: none cannot be read"),
     ],
 )
-def test_sizes_that_are_none_are_refused(size: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_invalid_sizes_are_refused(size: dict[str, Any], words: str, tmp_path: Path) -> None:
     for name, text in (("bad", "1\nx\n"), ("nan", "nan\n"), ("empty", "\n")):
         (tmp_path / name).write_text(text)
     fields = document(workload={"poisson": {"load": 0.5, "classes": [{"size": size}]}})
@@ -86,19 +86,19 @@ def test_sizes_that_are_none_are_refused(size: dict[str, Any], words: str, tmp_p
         parse(yaml.safe_dump(fields), tmp_path)
 
 
-def test_jobs_arrive_at_the_rate_asked_for_with_the_shares_asked_for() -> None:
+def test_jobs_arrive_at_the_given_rate_and_shares() -> None:
     classes = [{"name": "a", "share": 3}, {"name": "b", "tasksPerJob": 4}]
     asked = scenario(
         cluster={"groups": [{"count": 1000}]}, workload={"poisson": {"rate": 70, "classes": classes}}
     )
     jobs = list(islice(asked.plan.arrivals(1), 20_000))
     assert sum(len(job.sizes) for job in jobs) / jobs[-1].at == pytest.approx(70, rel=0.03)
-    assert sum(job.kind.name == "a" for job in jobs) / len(jobs) == pytest.approx(0.75, rel=0.02)
+    assert sum(job.work_class.name == "a" for job in jobs) / len(jobs) == pytest.approx(0.75, rel=0.02)
     gaps = np.diff([job.at for job in jobs])
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.03)
 
 
-def test_seeds_differ_and_purposes_do_not_disturb_each_other() -> None:
+def test_seeds_differ_and_random_streams_are_independent() -> None:
     def sizes(seed: int, mean: float) -> list[float]:
         asked = scenario(workload={"poisson": {"rate": 0.1, "classes": [{"size": {"mean": mean}}]}})
         return [job.sizes[0] / mean for job in islice(asked.plan.arrivals(seed), 5)]
@@ -113,12 +113,12 @@ def test_seeds_differ_and_purposes_do_not_disturb_each_other() -> None:
 
 
 @pytest.mark.parametrize("name", ["t.trace", "t.trace.gz"])
-def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
+def test_a_trace_is_read(name: str, tmp_path: Path) -> None:
     opened = gzip.open if name.endswith(".gz") else open
     with opened(tmp_path / name, "wt") as file:
         file.write(TRACE)
     plan = Jobtrace(name, cut_off=5.0, stretch=2.0).plan({}, tmp_path)
-    assert [(job.at, job.kind.name, job.sizes) for job in plan.arrivals(0)] == [
+    assert [(job.at, job.work_class.name, job.sizes) for job in plan.arrivals(0)] == [
         (0.0, "short", (1.0, 2.0)),
         (3.0, "long", (9.0,)),
         (3.0, "short", (1.0, 1.0, 1.0)),
@@ -131,16 +131,16 @@ def test_a_trace_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("0 1 1 1\n0 2 1 1\n", "line 2: says 2 tasks and gives 1 durations"),
+        ("0 1 1 1\n0 2 1 1\n", "line 2: has 2 tasks but 1 durations"),
         ("5 1 1 1\n4 1 1 1\n", "line 2: submitted before the job above"),
         ("0 1 1\n", "line 1: a job needs"),
         ("0 1 1 x\n", "line 1: could not convert"),
-        ("0 1 1 0\n", "line 1: submit times start at 0, and every task lasts"),
-        ("0 1 1 inf\n", "line 1: submit times start at 0"),
-        ("\n", "holds no job"),
+        ("0 1 1 0\n", "line 1: submit times must be 0 or more, and durations above 0"),
+        ("0 1 1 inf\n", "line 1: submit times must be 0 or more"),
+        ("\n", "contains no job"),
     ],
 )
-def test_a_bad_trace_is_refused_with_the_number_of_its_line(text: str, words: str, tmp_path: Path) -> None:
+def test_an_invalid_trace_is_refused_with_the_line_number(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "t").write_text(text)
     with pytest.raises(SettingsError) as refused:
         Jobtrace("t").plan({}, tmp_path)
@@ -159,12 +159,12 @@ def test_quantiles_of_a_histogram_are_those_of_the_sample() -> None:
     assert len(histogram.buckets) < 8000
 
 
-def test_histograms_add_up() -> None:
+def test_histograms_can_be_merged() -> None:
     one, other, both = Histogram(), Histogram(), Histogram()
     for at in range(1, 100):
         (one if at % 3 else other).add(at)
         both.add(at)
-    one.join(other)
+    one.merge(other)
     assert (one.buckets, one.count, one.total, one.largest) == (
         both.buckets,
         both.count,
@@ -173,13 +173,13 @@ def test_histograms_add_up() -> None:
     )
 
 
-def test_it_does_not_matter_when_a_histogram_is_summed_up() -> None:
+def test_it_does_not_matter_when_a_histogram_is_aggregated() -> None:
     often, once = Histogram(), Histogram()
     sample = [0.0, *np.random.default_rng(2).exponential(1.0, 5000).tolist(), 1.0]
     for at, value in enumerate(sample):
         often.add(value)
         once.add(value)
         if at % 7 == 0:
-            often.sum_up()
+            often.aggregate()
     assert (often.buckets, often.total, often.largest) == (once.buckets, once.total, once.largest)
-    assert (once.total, once.count, once.buckets[ZERO]) == (reduce(add, sample), len(sample), 1)
+    assert (once.total, once.count, once.buckets[ZERO_BUCKET]) == (reduce(add, sample), len(sample), 1)

@@ -1,4 +1,4 @@
-"""Tasks that never end, tasks that go away when they do not start, and devices as a machine sees them."""
+"""Tasks that never end, tasks that are withdrawn, and the devices of a machine."""
 
 from __future__ import annotations
 
@@ -11,54 +11,59 @@ from eclectus.model.commands import Bind
 from eclectus.model.objects import Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.sim.base.errors import InvariantError
-from eclectus.sim.base.machine import Machine, Running
-from eclectus.sim.base.work import Arrival, Kind
-from eclectus.sim.world.ledger import Ledger, Window
-from eclectus.sim.world.perturbations import Shock
+from eclectus.sim.base.machine import Machine, TaskRun
+from eclectus.sim.base.work import Arrival, WorkClass
+from eclectus.sim.world.perturbations import Perturbation
+from eclectus.sim.world.run_record import RunRecord, Window
 from eclectus.sim.world.world import World
 
-SLOT = Kind("slot", Spec(requests=(("cpu", 1000),)))
-HALF = Kind("half", Spec(requests=(("gpu-milli", 500),)))
+SLOT = WorkClass("slot", Spec(requests=(("cpu", 1000),)))
+HALF = WorkClass("half", Spec(requests=(("gpu-milli", 500),)))
 
 
-def world(*jobs: Arrival, slots: int = 2, hop_seconds: float = 0.0, shocks: tuple[Shock, ...] = ()) -> World:
+def world(
+    *jobs: Arrival, slots: int = 2, hop_seconds: float = 0.0, perturbations: tuple[Perturbation, ...] = ()
+) -> World:
     machine = Machine(make_node("n", cpu=slots), "g", 1.0, {})
     return World(
-        make_engine(Uniform()), {"n": machine}, iter(jobs), Ledger(Window()),
-        shocks=shocks, hop_seconds=hop_seconds, checked=True,
+        make_engine(Uniform()), {"n": machine}, iter(jobs), RunRecord(Window()),
+        perturbations=perturbations, hop_seconds=hop_seconds, checked=True,
     )  # fmt: skip
 
 
-def test_a_run_ends_although_tasks_of_it_never_do() -> None:
+def test_a_run_ends_although_some_of_its_tasks_never_end() -> None:
     stays = world(Arrival(1.0, SLOT, (inf,)), Arrival(2.0, SLOT, (5.0,)))
     assert stays.run()
-    assert (stays.now, stays.ledger.ended, stays.ledger.staying) == (7.0, 1, 1)
-    assert stays.ledger.response_seconds == 6.0 + 5.0
-    assert stays.ledger.tallies[()].wait.count == 2
+    assert (stays.now, stays.record.ended, stays.record.never_ending) == (7.0, 1, 1)
+    assert stays.record.response_seconds == 6.0 + 5.0
+    assert stays.record.tallies[()].wait.count == 2
 
 
-def test_a_task_that_never_ends_waits_and_stays_again_when_its_machine_has_failed() -> None:
-    shocks = (Shock(3.0, "fail", ("n",), (), 1.0), Shock(4.0, "recover", ("n",), (), 1.0))
-    stays = world(Arrival(1.0, SLOT, (inf,)), Arrival(9.0, SLOT, (1.0,)), shocks=shocks)
+def test_a_task_that_never_ends_waits_and_runs_again_after_a_machine_failure() -> None:
+    perturbations = (
+        Perturbation(3.0, "fail", ("n",), (), 1.0),
+        Perturbation(4.0, "recover", ("n",), (), 1.0),
+    )
+    stays = world(Arrival(1.0, SLOT, (inf,)), Arrival(9.0, SLOT, (1.0,)), perturbations=perturbations)
     assert stays.run()
-    assert (stays.ledger.staying, stays.ledger.ended, stays.ledger.work_lost) == (1, 1, 0.0)
+    assert (stays.record.never_ending, stays.record.ended, stays.record.work_lost) == (1, 1, 0.0)
 
 
-def test_who_has_not_started_when_his_patience_ends_goes_away_and_is_forgotten() -> None:
+def test_a_task_that_has_not_started_when_its_patience_ends_is_withdrawn() -> None:
     full = world(*(Arrival(float(at), SLOT, (inf,), patience=0.5) for at in range(5)))
     assert full.run()
-    assert (full.ledger.staying, full.ledger.dropped, full.ledger.settled) == (2, 3, 5)
-    census = full.engine.queue_counts()
-    assert census.active + census.unschedulable + census.backoff == 0
+    assert (full.record.never_ending, full.record.dropped, full.record.settled) == (2, 3, 5)
+    counts = full.engine.queue_counts()
+    assert counts.active + counts.unschedulable + counts.backoff == 0
     assert full.engine._state.pending == {}
 
 
-def test_a_bind_on_its_way_to_who_has_gone_away_is_refused() -> None:
+def test_a_bind_of_a_withdrawn_task_is_refused() -> None:
     late = world(Arrival(0.0, SLOT, (1.0,), patience=0.5), Arrival(9.0, SLOT, (1.0,)), hop_seconds=0.3)
     binds: list[Bind] = []
-    late.told = lambda now, events, commands: binds.extend(each for each in commands if type(each) is Bind)
+    late.on_step = lambda now, events, commands: binds.extend(each for each in commands if type(each) is Bind)
     assert late.run()
-    assert (len(binds), late.ledger.dropped, late.ledger.ended) == (2, 1, 1)
+    assert (len(binds), late.record.dropped, late.record.ended) == (2, 1, 1)
     assert late.engine._state.placed.node_of("job-0-0") == ""
 
 
@@ -70,8 +75,8 @@ def halves() -> Machine:
     return Machine(type(node)("n", (*node.allocatable, ("gpu-milli", 2000))), "g", 1.0, {})
 
 
-def half(uid: str, *devices: int) -> Running:
-    run = Running(Task(uid, "default", uid, spec=HALF.spec), HALF, 0, 1.0, 0.0)
+def half(uid: str, *devices: int) -> TaskRun:
+    run = TaskRun(Task(uid, "default", uid, spec=HALF.spec), HALF, 0, 1.0, 0.0)
     run.devices = devices
     return run
 
@@ -90,7 +95,7 @@ def test_a_machine_counts_what_is_left_of_each_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("devices", "words"), [((1,), "is full"), ((), "needs more"), ((2,), "has no device 2")]
+    ("devices", "words"), [((1,), "is full"), ((), "requests more"), ((2,), "has no device 2")]
 )
 def test_a_machine_refuses_devices_that_have_no_room(devices: tuple[int, ...], words: str) -> None:
     machine = halves()

@@ -1,4 +1,4 @@
-"""Several dispatchers, and what they see of the queues."""
+"""Several dispatchers and their stale views of the queues."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,15 +10,15 @@ from builders import make_engine, make_task
 from eclectus.framework import Action, Enqueue, Place, PlacePolicy, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
-from eclectus.sim.run import build, run
+from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.reading import parse
-from eclectus.sim.world.dispatchers import Dispatchers, OldPicture
+from eclectus.sim.world.dispatchers import Dispatchers, StaleView
 from simulated import document, poisson, runs, scenario
 from worlds import World, small_world
 
 
 class Emptiest(PlacePolicy):
-    """The line with the shortest queue it sees; `placing` asks for the room it sees instead."""
+    """Chooses the shortest queue it sees; with `placing` it binds where it sees room."""
 
     def __init__(self, placing: bool = False) -> None:
         self.placing = placing
@@ -32,7 +32,7 @@ class Emptiest(PlacePolicy):
 
 
 def old(age: float, corrects: bool, placing: bool = False) -> World:
-    policy = OldPicture(Emptiest(placing), age, corrects)
+    policy = StaleView(Emptiest(placing), age, corrects)
     return small_world(make_engine(policy), nodes=3, cpu=1)
 
 
@@ -43,15 +43,15 @@ def one_by_one(world: World, count: int) -> list[int]:
     return [list(world.placed().values()).count(f"n{row}") + len(lines.get(row, ())) for row in range(3)]
 
 
-def test_without_correction_an_old_picture_stays_as_it_was() -> None:
+def test_without_correction_a_stale_view_does_not_change() -> None:
     assert one_by_one(old(10, corrects=False), 6) == [6, 0, 0]
 
 
-def test_a_dispatcher_may_know_what_it_has_placed_itself() -> None:
+def test_with_correction_a_dispatcher_sees_its_own_placements() -> None:
     assert one_by_one(old(10, corrects=True), 6) == [2, 2, 2]
 
 
-def test_the_picture_is_renewed_at_every_multiple_of_its_age() -> None:
+def test_the_view_is_renewed_at_every_multiple_of_its_age() -> None:
     world = old(10, corrects=False)
     one_by_one(world, 2)
     world.sleep(9)
@@ -62,7 +62,7 @@ def test_the_picture_is_renewed_at_every_multiple_of_its_age() -> None:
     assert world.node_of("late") == "n1"
 
 
-def test_a_picture_in_which_a_task_has_ended_is_old_too() -> None:
+def test_the_end_of_a_task_is_not_seen_before_the_view_is_renewed() -> None:
     world = old(10, corrects=True)
     one_by_one(world, 3)
     world.end("t2")
@@ -72,13 +72,13 @@ def test_a_picture_in_which_a_task_has_ended_is_old_too() -> None:
     assert len(world.engine._state.node_queues.by_row[0]) == 1
 
 
-def test_room_that_is_gone_becomes_a_place_in_line() -> None:
+def test_a_task_joins_the_node_queue_where_the_room_is_gone() -> None:
     world = old(10, corrects=False, placing=True)
     assert one_by_one(world, 3) == [3, 0, 0]
     assert world.faults == []
 
 
-def test_a_picture_follows_the_nodes_that_come_and_go() -> None:
+def test_a_stale_view_follows_added_and_removed_nodes() -> None:
     world = old(10, corrects=True)
     one_by_one(world, 1)
     world.drop_node("n1")
@@ -100,21 +100,21 @@ def asked(**dispatchers: Any) -> dict[str, Any]:
 
 
 def test_jobs_go_to_the_dispatchers_in_turn() -> None:
-    world, _ = build(scenario(**asked(count=3)), scenario(**asked(count=3)).contestants[0], seed=1)
+    world, _ = build_world(scenario(**asked(count=3)), scenario(**asked(count=3)).profiles[0], seed=1)
     seen: list[str] = []
-    world.told = lambda now, events, commands: seen.extend(
+    world.on_step = lambda now, events, commands: seen.extend(
         event.task.profile for event in events if hasattr(event, "task") and not event.task.node
     )
     world.run()
     assert seen[:6] == ["it-0", "it-1", "it-2", "it-0", "it-1", "it-2"]
 
 
-def test_a_fresh_picture_changes_nothing() -> None:
+def test_a_fresh_view_changes_nothing() -> None:
     fresh, plain = scenario(**asked(age=0)), scenario(**asked())
-    assert run(fresh, fresh.contestants[0], 3) == run(plain, plain.contestants[0], 3)
+    assert run(fresh, fresh.profiles[0], 3) == run(plain, plain.profiles[0], 3)
 
 
-def test_queues_that_are_seen_late_are_longer() -> None:
+def test_stale_views_make_queues_longer() -> None:
     means = [
         sum(one.response.mean for one in runs(scenario(**asked(**settings)), range(4), checked=True))
         for settings in ({}, {"age": "4s", "count": 4}, {"age": "4s", "localCorrection": False})

@@ -1,4 +1,4 @@
-"""The judge of starts against the engine's own rules: two readings of Kubernetes that share no code."""
+"""The independent check of starts against the engine's rules, with which it shares no code."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Task, Term, Toleration
 from eclectus.sim.base.errors import InvariantError
-from eclectus.sim.base.machine import Machine, Running
-from eclectus.sim.base.work import Kind
+from eclectus.sim.base.machine import Machine, TaskRun
+from eclectus.sim.base.work import WorkClass
 from eclectus.sim.world.judge import Judge, forbidden
 
 ROOM = (("cpu", 4000), ("pods", 10))
@@ -24,7 +24,7 @@ KEYS = ("a", "b")
 
 @dataclass
 class Draws:
-    """Nodes and specs drawn at random from few words, so that they often meet."""
+    """Random nodes and specs from a small vocabulary, so that rules often match."""
 
     chance: Random
 
@@ -69,7 +69,7 @@ class Draws:
         return tuple(self.chance.sample(words, self.chance.randrange(1, 3)))
 
 
-def test_the_judge_and_the_engine_s_rules_agree_on_thousands_of_meetings() -> None:
+def test_the_judge_and_the_engine_s_rules_agree_on_thousands_of_pairs() -> None:
     draws, seen = Draws(Random(1)), set()
     for _ in range(3000):
         node, spec = draws.node(), draws.spec()
@@ -81,9 +81,9 @@ def test_the_judge_and_the_engine_s_rules_agree_on_thousands_of_meetings() -> No
     assert seen == {True, False}
 
 
-def running(port: HostPort, uid: str) -> Running:
+def running(port: HostPort, uid: str) -> TaskRun:
     spec = Spec(requests=(("cpu", 1),), host_ports=(port,))
-    return Running(Task(uid, "default", uid, spec=spec), Kind("w", spec), 0, 1.0, 0.0)
+    return TaskRun(Task(uid, "default", uid, spec=spec), WorkClass("w", spec), 0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,11 @@ def running(port: HostPort, uid: str) -> Running:
         (HostPort(81), False),
     ],
 )
-def test_a_port_is_given_once(other: HostPort, clash: bool) -> None:
+def test_a_host_port_is_used_once(other: HostPort, clash: bool) -> None:
     machine = Machine(Node("n", ROOM), "g", 1.0, {})
     machine.start(running(HostPort(80), "first"), 0.0)
     if not clash:
-        Judge().see_start(running(other, "second"), machine)
+        Judge().check_start(running(other, "second"), machine)
     else:
         with pytest.raises(InvariantError, match="default/first has port 80 there"):
-            Judge().see_start(running(other, "second"), machine)
+            Judge().check_start(running(other, "second"), machine)

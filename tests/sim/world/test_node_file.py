@@ -1,4 +1,4 @@
-"""Machines from a list."""
+"""Machines from a node list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def listed(folder: Path, text: str = LIST, name: str = "nodes.csv", **fields: ob
 
 
 @pytest.mark.parametrize("name", ["nodes.csv", "nodes.csv.gz"])
-def test_a_list_of_machines_is_read_as_it_stands(name: str, tmp_path: Path) -> None:
+def test_a_list_of_machines_is_read(name: str, tmp_path: Path) -> None:
     machines = listed(tmp_path, name=name).cluster.machines()
     assert list(machines) == ["a", "b", "c"]
     assert machines["a"].group == "T4"
@@ -35,20 +35,20 @@ def test_a_list_of_machines_is_read_as_it_stands(name: str, tmp_path: Path) -> N
     assert dict(first.labels) == {"kubernetes.io/hostname": "a", "gpu-model": "T4"}
 
 
-def test_groups_and_a_list_stand_side_by_side_and_both_work(tmp_path: Path) -> None:
+def test_groups_and_a_list_can_be_combined(tmp_path: Path) -> None:
     mixed = listed(tmp_path, cluster={"groups": [{"name": "g", "count": 2}]})
     assert list(mixed.cluster.machines()) == ["g-0", "g-1", "a", "b", "c"]
     (done,) = runs(mixed, [1], checked=True)
     assert done.complete
 
 
-def test_what_befalls_a_model_befalls_its_machines(tmp_path: Path) -> None:
+def test_a_perturbation_of_a_model_applies_to_its_machines(tmp_path: Path) -> None:
     events = [
         {"at": 1, "action": "freeze", "group": "T4", "count": 1},
         {"at": 2, "action": "fail", "group": "T4"},
     ]
-    shocks = listed(tmp_path, events=events).shocks
-    assert [shock.machines for shock in shocks] == [("a",), ("a", "c")]
+    perturbations = listed(tmp_path, events=events).perturbations
+    assert [each.machines for each in perturbations] == [("a",), ("a", "c")]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_befalls_a_model_befalls_its_machines(tmp_path: Path) -> None:
         (HEAD + "a,1,1,1.5,T4\n", "nodes.csv, line 2: gpu is '1.5': expected `int`"),
         (HEAD + "a,1,1\n", "nodes.csv, line 2: gpu is missing"),
         (HEAD + "a,1,1,1,T4,more\n", "nodes.csv, line 2: has more values than"),
-        (HEAD + "a,1,1,1,T4\n\na,1,1,1,T4\n", "nodes.csv, line 4: there is a node 'a' above already"),
+        (HEAD + "a,1,1,1,T4\n\na,1,1,1,T4\n", "nodes.csv, line 4: node 'a' is listed twice"),
     ],
 )
 def test_a_bad_list_is_refused_with_the_line_and_the_reason(text: str, words: str, tmp_path: Path) -> None:
@@ -73,10 +73,10 @@ def test_a_bad_list_is_refused_with_the_line_and_the_reason(text: str, words: st
     assert words in str(refused.value)
 
 
-def test_a_list_that_is_not_there_and_a_name_that_is_taken_are_refused(tmp_path: Path) -> None:
+def test_a_missing_list_and_a_duplicate_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"cluster\.nodes\.file: none\.csv cannot be read"):
         parse(yaml.safe_dump(document(cluster={"nodes": {"file": "none.csv"}})), tmp_path)
-    with pytest.raises(SettingsError, match="has a node 'g-1', and so has a group"):
+    with pytest.raises(SettingsError, match="has a node 'g-1', which is also the name"):
         listed(tmp_path, HEAD + "g-1,1,1,1,T4\n", cluster={"groups": [{"name": "g", "count": 2}]})
 
 

@@ -1,4 +1,4 @@
-"""Probes in the simulated world: they teach, they take nothing from anybody, and the books know of them."""
+"""Simulated probes: they provide samples, delay no task, and are counted in the record."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from eclectus.model.commands import Bind, Command
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
-from eclectus.sim.base.results import Run
+from eclectus.sim.base.results import RunResult
 from eclectus.sim.report.compare import summarise
-from eclectus.sim.run import build, run
+from eclectus.sim.run import build_world, run
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.world import World
 from simulated import place, poisson, scenario
@@ -30,23 +30,23 @@ HALVES = {
 
 
 def world_of(asked: Scenario, seed: int = 1) -> World:
-    return build(asked, asked.contestants[0], seed, checked=True)[0]
+    return build_world(asked, asked.profiles[0], seed, checked=True)[0]
 
 
 def probed(world: World) -> list[Task]:
-    """Every probe as the engine saw it, once the world has run."""
+    """Every probe as the engine saw it, after the run."""
     seen: list[Task] = []
 
-    def hear(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+    def on_step(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         tasks = (event.task for event in events if isinstance(event, TaskSeen))
         seen.extend(task for task in tasks if task.profile == "probes")
 
-    world.told = hear
+    world.on_step = on_step
     world.run()
     return seen
 
 
-# -- they delay nobody -----------------------------------------------------------------------------
+# -- no delay --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def probed(world: World) -> list[Task]:
     ids=lambda policy: " ".join(map(str, policy.values())),
 )
 def test_probes_delay_no_task(policy: dict[str, Any]) -> None:
-    """T12: where speeds are told, the very same times to the last digit, however many probes run."""
+    """T12: with an oracle, response times and waits are identical with and without probes."""
     without, with_probes = without_and_with(policy)
     assert with_probes.probes > 5
     assert with_probes.probes_killed > 5
@@ -68,28 +68,28 @@ def test_probes_delay_no_task(policy: dict[str, Any]) -> None:
     assert with_probes.wait == without.wait
 
 
-def test_where_theta_goes_by_the_load_probes_change_only_when_that_is_looked_at() -> None:
-    """Then times are others in single cases; their mean and their tail are not."""
+def test_with_theta_by_load_probes_change_only_the_times_at_which_the_load_is_read() -> None:
+    """Single response times differ; their mean and their tail do not."""
     without, with_probes = without_and_with({"policy": "rosella"})
     assert with_probes.probes > 5
     assert with_probes.response.mean == pytest.approx(without.response.mean, rel=0.02)
     assert with_probes.response.p99 == pytest.approx(without.response.p99, rel=0.05)
 
 
-def without_and_with(policy: dict[str, Any]) -> list[Run]:
-    """The same stream without probes, and with as many as there can be."""
-    told: list[Run] = []
+def without_and_with(policy: dict[str, Any]) -> list[RunResult]:
+    """The same arrivals without probes, and with as many as possible."""
+    told: list[RunResult] = []
     for probes in (None, OFTEN):
         profile = {"schedulerName": "it", "place": policy, "learn": {"policy": "truth"}, "probes": probes}
         asked = scenario(
             cluster=HALVES, workload=poisson(0.8, {"mean": 2}), profiles=[profile], measure={"tasks": 800}
         )
-        told.append(run(asked, asked.contestants[0], 1, checked=True))
+        told.append(run(asked, asked.profiles[0], 1, checked=True))
     return told
 
 
 def test_a_probe_runs_only_where_a_task_of_its_class_could(tmp_path: Any) -> None:
-    """One node is taken by a task until 1000 s, the other is tainted."""
+    """One node runs a task until 1000 s, the other is tainted."""
     (tmp_path / "one.trace").write_text("0 1 1000 1000\n3000 1 10 10\n")
     groups = [{"name": "only"}, {"name": "off", "taints": [{"key": "off"}]}]
     asked = scenario(
@@ -111,9 +111,9 @@ def test_a_probe_is_killed_at_the_moment_its_slot_is_needed(tmp_path: Any) -> No
     world = world_of(asked)
     phases = [task.phase for task in probed(world) if task.created < 100]
     assert phases == ["Running"]  # its end was never shown
-    assert world.probing is not None
-    assert world.probing.killed >= 1
-    (tally,) = world.ledger.tallies.values()
+    assert world.probes is not None
+    assert world.probes.killed >= 1
+    (tally,) = world.record.tallies.values()
     assert tally.wait.largest == 0
 
 
@@ -121,7 +121,7 @@ def test_a_probe_is_killed_at_the_moment_its_slot_is_needed(tmp_path: Any) -> No
 
 
 def test_the_stream_keeps_to_its_rate_and_probes_all_nodes_alike() -> None:
-    """A quarter of the highest rate is asked for: 900 an hour for an hour, on ten nodes."""
+    """The rate is a quarter of the highest: 900 per hour for one hour, on ten nodes."""
     asked = scenario(
         cluster={"groups": [{"count": 10}]},
         workload=poisson(rate=0.01),
@@ -154,11 +154,11 @@ def test_limits_are_those_of_a_node_probe() -> None:
     assert {round(task.finished - task.created, 6) for task in ended if task.finished} == {30.0}
 
 
-# -- they teach ------------------------------------------------------------------------------------
+# -- learning --------------------------------------------------------------------------------------
 
 
 def placed_on(probes: dict[str, Any] | None) -> list[float]:
-    """When tasks were bound to a node that has stood still from 100 s to 300 s and then works again."""
+    """Times of binds to a node that was frozen from 100 s to 300 s and then recovered."""
     asked = scenario(
         cluster={"groups": [{"name": "ill", "slots": 2}, {"name": "well", "count": 5, "slots": 2}]},
         events=[
@@ -171,26 +171,26 @@ def placed_on(probes: dict[str, Any] | None) -> list[float]:
         probes=probes,
         measure={"horizon": 450},
     )
-    world, found = build(asked, asked.contestants[0], 1)[0], list[float]()
+    world, found = build_world(asked, asked.profiles[0], 1)[0], list[float]()
 
-    def hear(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+    def on_step(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
         found.extend(now for each in commands if isinstance(each, Bind) and each.node == "ill-0")
 
-    world.told = hear
+    world.on_step = on_step
     world.run()
     return found
 
 
 def test_a_node_that_counts_as_dead_comes_back_by_probes_alone() -> None:
-    """T2: without them it works again and nobody ever asks."""
+    """T2: without probes the node recovers but is never used again."""
     without, with_probes = placed_on(None), placed_on(OFTEN)
     assert any(at < 100 for at in without)
     assert max(without) < 300
     assert sum(at > 350 for at in with_probes) > 10
 
 
-def shocked(seed: int) -> tuple[list[tuple[float, int]], list[tuple[float, str]]]:
-    """Tasks in the system, and binds, by time; at 150 s fast and slow machines trade places."""
+def perturbed(seed: int) -> tuple[list[tuple[float, int]], list[tuple[float, str]]]:
+    """Tasks in the system, and binds, by time; at 150 s fast and slow machines trade speeds."""
     asked = scenario(
         cluster=HALVES,
         events=[{"at": 150, "action": "swap", "group": "slow", "partner": "fast"}],
@@ -199,22 +199,22 @@ def shocked(seed: int) -> tuple[list[tuple[float, int]], list[tuple[float, str]]
         probes=OFTEN,
         measure={"horizon": 260},
     )
-    world = build(asked, asked.contestants[0], seed)[0]
+    world = build_world(asked, asked.profiles[0], seed)[0]
     numbers, binds = list[tuple[float, int]](), list[tuple[float, str]]()
 
-    def hear(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        numbers.append((now, world.ledger.in_system))
+    def on_step(now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        numbers.append((now, world.record.in_system))
         binds.extend((now, each.node) for each in commands if isinstance(each, Bind))
 
-    world.told = hear
+    world.on_step = on_step
     world.run()
     return numbers, binds
 
 
-def test_after_a_shock_queues_are_as_before_once_it_is_learned_and_the_backlog_is_gone() -> None:
+def test_after_a_perturbation_queues_recover_once_it_is_learned_and_the_backlog_is_gone() -> None:
     """T4: 16 samples find a fourfold change nine times in ten (maths/cusum.py), which the nodes that have
     become slow take 16 s to end in their two slots; then 8 tasks/s of spare capacity work off the backlog."""
-    stories = [shocked(seed) for seed in (1, 2, 3)]
+    stories = [perturbed(seed) for seed in (1, 2, 3)]
 
     def mean(since: float, until: float) -> float:
         return fmean(number for numbers, _ in stories for at, number in numbers if since <= at < until)
@@ -229,10 +229,10 @@ def test_after_a_shock_queues_are_as_before_once_it_is_learned_and_the_backlog_i
     assert sum(node.startswith("slow") for node in late) > 0.7 * len(late)  # four fifths of what can be done
 
 
-# -- books and words -------------------------------------------------------------------------------
+# -- results and errors ----------------------------------------------------------------------------
 
 
-def test_their_share_of_the_slots_is_told() -> None:
+def test_their_share_of_the_slots_is_reported() -> None:
     """Four single slots, a probe of 30 s at a time: somewhat less than a quarter of them."""
     fields: dict[str, Any] = {
         "cluster": {"groups": [{"count": 4}]},
@@ -242,7 +242,7 @@ def test_their_share_of_the_slots_is_told() -> None:
         "measure": {"horizon": "2h", "warmUp": 0},
     }
     asked = scenario(**fields)
-    done = [run(asked, each, 1) for each in asked.contestants]
+    done = [run(asked, each, 1) for each in asked.profiles]
     assert 0.23 < done[0].probe_share < 0.25
     used = done[0].probe_share * 4 * done[0].measured_until / 30
     assert done[0].probes <= used <= done[0].probes + done[0].probes_killed + 1
@@ -264,7 +264,7 @@ def test_their_share_of_the_slots_is_told() -> None:
         ),
     ],
 )
-def test_what_is_wrong_with_them_is_refused(fields: dict[str, Any], words: str) -> None:
+def test_invalid_settings_are_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError) as refused:
         scenario(**fields)
     assert words in str(refused.value)

@@ -1,4 +1,4 @@
-"""What happens in a simulated world, told by its runs and by tampering with it."""
+"""The simulated world, by the results of runs and by tampering with it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from eclectus.model.events import Event, TaskSeen
 from eclectus.model.objects import Task
 from eclectus.policies import table
 from eclectus.sim.base.errors import InvariantError, StuckError
-from eclectus.sim.run import build
+from eclectus.sim.run import build_world
 from eclectus.sim.world.world import World
 from simulated import place, poisson, runs, scenario
 
@@ -29,7 +29,7 @@ CLASSES = [
     {"name": "ssd", "share": 2, "nodeSelector": {"disk": "ssd"}, "tasksPerJob": 3},
     {"name": "wide", "requests": {"cpu": 2, "memory": "1Gi"}, "tolerations": [{"key": "big"}]},
 ]
-ROUGH = [
+PERTURBATIONS = [
     {"at": "5s", "action": "swap", "group": "slow", "partner": "fast"},
     {"at": "9s", "action": "fail", "group": "fast", "count": 1},
     {"at": "12s", "action": "freeze", "group": "slow", "count": 2},
@@ -39,33 +39,33 @@ ROUGH = [
 ]
 
 
-def build_world(**fields: Any) -> World:
+def world_of(**fields: Any) -> World:
     asked = scenario(**fields)
-    return build(asked, asked.contestants[0], seed=1, checked=True)[0]
+    return build_world(asked, asked.profiles[0], seed=1, checked=True)[0]
 
 
 @pytest.mark.parametrize("policy", list(table.PLACE))
 @pytest.mark.parametrize("delay", [0, "20ms"])
-def test_in_a_rough_world_every_task_of_every_policy_ends_and_the_books_agree(
+def test_with_perturbations_every_task_of_every_policy_ends_and_all_totals_agree(
     policy: str, delay: object
 ) -> None:
-    rough = scenario(
+    perturbed = scenario(
         cluster=MIXED | {"networkDelay": delay},
         workload={"poisson": {"rate": 12, "classes": CLASSES}},
-        events=ROUGH,
+        events=PERTURBATIONS,
         profiles=place(policy, learn="rosella"),
     )
-    (run,) = runs(rough, [3], checked=True)
+    (run,) = runs(perturbed, [3], checked=True)
     assert (run.complete, run.tasks >= 400, run.faults) == (True, True, 0)
     assert set(run.groups["class"]) == {"any", "ssd", "wide"}
 
 
 @pytest.mark.parametrize("delay", [0, "20ms"])
-def test_in_a_rough_world_probes_harm_nobody(delay: object) -> None:
-    rough = scenario(
+def test_with_perturbations_and_probes_every_task_ends(delay: object) -> None:
+    perturbed = scenario(
         cluster=MIXED | {"networkDelay": delay},
         workload={"poisson": {"rate": 8, "classes": CLASSES}},
-        events=ROUGH,
+        events=PERTURBATIONS,
         profiles=place("rosella", learn="rosella"),
         probes={
             "perHour": 36_000,
@@ -75,18 +75,18 @@ def test_in_a_rough_world_probes_harm_nobody(delay: object) -> None:
             "law": "exponential",
         },
     )
-    (run,) = runs(rough, [3], checked=True)
+    (run,) = runs(perturbed, [3], checked=True)
     assert (run.complete, run.faults) == (True, 0)
     assert run.probes > 20
     assert run.probes_killed > 0
 
 
-def test_the_engine_hears_neither_sizes_nor_speeds() -> None:
-    told: list[Event] = []
-    world = build_world(workload=poisson(0.5, {"law": "deterministic", "mean": 0.123456789}))
-    world.told = lambda now, events, commands: told.extend(events)
+def test_the_engine_sees_neither_sizes_nor_speeds() -> None:
+    seen: list[Event] = []
+    world = world_of(workload=poisson(0.5, {"law": "deterministic", "mean": 0.123456789}))
+    world.on_step = lambda now, events, commands: seen.extend(events)
     world.run()
-    waiting = [event.task for event in told if isinstance(event, TaskSeen) and event.task.phase == "Pending"]
+    waiting = [event.task for event in seen if isinstance(event, TaskSeen) and event.task.phase == "Pending"]
     assert len(waiting) == 400
     assert all("123456" not in repr(task) for task in waiting)
 
@@ -117,15 +117,15 @@ def test_every_hop_of_the_network_costs_its_delay() -> None:
     ],
     ids=["twice as fast after 4 of 10", "frozen for 5", "lost after 4, begun again 5 later"],
 )
-def test_shocks_change_when_a_running_task_ends(
+def test_perturbations_change_when_a_running_task_ends(
     events: list[dict[str, Any]], seconds: float, tmp_path: Any
 ) -> None:
     (tmp_path / "one.trace").write_text("0 1 10 10\n")
     trace = {"jobtrace": {"file": str(tmp_path / "one.trace")}}
-    shocked = scenario(
+    perturbed = scenario(
         workload=trace, events=[{**each, "group": "g0"} for each in events], measure={"warmUp": 0}
     )
-    (run,) = runs(shocked, [1], checked=True)
+    (run,) = runs(perturbed, [1], checked=True)
     assert run.response.mean == pytest.approx(seconds)
 
 
@@ -143,17 +143,17 @@ def test_swapped_groups_trade_speeds(tmp_path: Any) -> None:
     assert run.response.mean == pytest.approx(6.0)
 
 
-def test_a_world_in_which_nothing_can_happen_any_more_says_so() -> None:
+def test_a_world_without_further_events_raises_an_error() -> None:
     frozen = scenario(events=[{"at": 50, "action": "freeze", "group": "g0"}])
-    with pytest.raises(StuckError, match=r"nothing else will ever happen|stopped for ever"):
+    with pytest.raises(StuckError, match=r"no event is left|frozen for ever"):
         runs(frozen, [1])
 
 
 def test_stopping_keeps_what_is_known() -> None:
-    world = build_world(measure={"tasks": 4000})
+    world = world_of(measure={"tasks": 4000})
     assert not world.run(lambda ledger: ledger.ended < 2000)
-    assert 2000 <= world.ledger.ended < 4000
-    assert sum(tally.response.count for tally in world.ledger.tallies.values()) > 0
+    assert 2000 <= world.record.ended < 4000
+    assert sum(tally.response.count for tally in world.record.tallies.values()) > 0
 
 
 # -- each invariant can fail -------------------------------------------------------------------------
@@ -161,7 +161,7 @@ def test_stopping_keeps_what_is_known() -> None:
 
 @dataclass(eq=False)
 class Anywhere(PlacePolicy):
-    """Binds to the first row, whatever the rules say; the engine's own guard is taken away below."""
+    """Binds to the first row regardless of rules; the engine's own validation is disabled below."""
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
@@ -191,7 +191,7 @@ class Anywhere(PlacePolicy):
     ],
     ids=["room", "label", "taint"],
 )
-def test_a_bind_that_must_not_be_is_found_by_the_world_itself(
+def test_an_invalid_bind_is_found_by_the_world_itself(
     fields: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("eclectus.engine.placement.validate", lambda *_: None)
@@ -201,7 +201,7 @@ def test_a_bind_that_must_not_be_is_found_by_the_world_itself(
 
 
 @pytest.mark.parametrize(
-    ("book", "words"),
+    ("total", "words"),
     [
         ("response_seconds", "Little's law"),
         ("work_ended", "work of tasks and of machines"),
@@ -209,35 +209,35 @@ def test_a_bind_that_must_not_be_is_found_by_the_world_itself(
         ("arrived", "tasks arrived"),
     ],
 )
-def test_books_that_disagree_are_found(book: str, words: str) -> None:
-    world = build_world()
-    setattr(world.ledger, book, getattr(world.ledger, book) + 1)
+def test_totals_that_disagree_are_found(total: str, words: str) -> None:
+    world = world_of()
+    setattr(world.record, total, getattr(world.record, total) + 1)
     with pytest.raises(InvariantError, match=words):
         world.run()
 
 
 def test_a_task_that_the_engine_forgets_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = build_world()
-    tell = world._tell
+    world = world_of()
+    notify = world._notify
 
     def deaf(event: Event) -> None:
         if not (isinstance(event, TaskSeen) and event.task.name == "job-20-0"):
-            tell(event)
+            notify(event)
 
-    monkeypatch.setattr(world, "_tell", deaf)
+    monkeypatch.setattr(world, "_notify", deaf)
     with pytest.raises(InvariantError, match="waiting: engine"):
         world.run()
 
 
-def test_central_queues_leave_no_machine_idle_beside_work_and_lines_do() -> None:
+def test_central_queues_are_work_conserving_and_node_queues_are_not() -> None:
     def conserving(queue: str) -> World:
         asked = scenario(
             cluster={"groups": [{"count": 4}]}, workload=poisson(0.8), profiles=place("uniform", queue=queue)
         )
-        world, _ = build(asked, asked.contestants[0], seed=1)
-        world._checked = world._conserving = True
+        world, _ = build_world(asked, asked.profiles[0], seed=1)
+        world._checks = world._checks_work_conserving = True
         return world
 
     conserving("central").run()
-    with pytest.raises(InvariantError, match="idles while a task waits"):
+    with pytest.raises(InvariantError, match="has room for a task that waits"):
         conserving("lines").run()

@@ -1,1 +1,1 @@
-"""Values and tools that the whole simulator uses."""
+"""Types and tools that all layers of the simulator use."""

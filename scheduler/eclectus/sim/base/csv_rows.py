@@ -1,4 +1,4 @@
-"""Tables in files: comma-separated, a line of column names first, plain or compressed as `.gz`."""
+"""CSV files with a header line, plain or compressed as `.gz`."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from eclectus.model.errors import SettingsError
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-def read_rows(path: Path, kind: type[Row]) -> Iterator[tuple[int, Row]]:
-    """Number of the line, and what it says in the columns that `kind` has fields for.
+def read_rows(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
+    """Line numbers and rows; columns that `row_type` has no field for are ignored.
 
-    Raises SettingsError of the field `file`, naming the line, where a column is missing, a value is not
-    of the field's type, or the file cannot be read.
+    Raises SettingsError of the field `file`, naming the line, if a column is missing, a value does not have
+    the field's type, or the file cannot be read.
     """
     try:
         with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
             lines = csv.DictReader(file, strict=True)
-            _check_columns(path, list(lines.fieldnames or ()), kind)
+            _check_columns(path, list(lines.fieldnames or ()), row_type)
             for values in lines:
-                yield lines.line_num, _row(path, lines.line_num, values, kind)
+                yield lines.line_num, _row(path, lines.line_num, values, row_type)
     except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
         raise SettingsError("file", f"{path.name} cannot be read: {error}") from error
 
 
-def _check_columns(path: Path, columns: list[str], kind: type[Row]) -> None:
-    for field in kind.__struct_fields__:
+def _check_columns(path: Path, columns: list[str], row_type: type[Row]) -> None:
+    for field in row_type.__struct_fields__:
         if field not in columns:
             have = ", ".join(columns) or "nothing"
             raise SettingsError("file", f"{path.name} has no column {field!r}; its first line has {have}")
 
 
-def _row(path: Path, number: int, values: dict[str, str], kind: type[Row]) -> Row:
+def _row(path: Path, number: int, values: dict[str, str], row_type: type[Row]) -> Row:
     if None in values:
-        raise wrong(path, number, "has more values than the first line has names")
+        raise row_error(path, number, "has more values than the first line has names")
     try:
-        return msgspec.convert(values, kind, strict=False)
+        return msgspec.convert(values, row_type, strict=False)
     except msgspec.ValidationError as error:
         what, _, where = str(error).partition(" - at `$.")
         column = where.rstrip("`")
-        said = "missing" if values[column] is None else repr(values[column])
+        found = "missing" if values[column] is None else repr(values[column])
         expected = what.partition(", got")[0].lower()
-        raise wrong(path, number, f"{column} is {said}: {expected}") from None
+        raise row_error(path, number, f"{column} is {found}: {expected}") from None
 
 
-def wrong(path: Path, number: int, problem: str) -> SettingsError:
-    """What is wrong with one line, for whoever raises it."""
+def row_error(path: Path, number: int, problem: str) -> SettingsError:
+    """The error to raise for one line of a file."""
     return SettingsError("file", f"{path.name}, line {number}: {problem}")

@@ -1,4 +1,4 @@
-"""Graphs of stages, checked, sorted, and their critical paths (Kelley, Walker, 1959)."""
+"""Jobs as graphs of stages: validation, topological order and critical paths (Kelley, Walker, 1959)."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from graphlib import CycleError, TopologicalSorter
 from msgspec import Struct
 
 from eclectus.config.reading import nearest
-from eclectus.sim.base.work import Dag, Kind, Stage
+from eclectus.sim.base.work import Dag, Stage, WorkClass
 
 
-class Draft(Struct, frozen=True):
-    """A stage as a file has it: parents by name, in any order."""
+class StageDraft(Struct, frozen=True):
+    """A stage as read from a file: parents by name, in any order."""
 
     name: str
-    kind: Kind
+    work_class: WorkClass
     tasks: int
     seconds: float
     parents: tuple[str, ...] = ()
 
 
-def class_of(job: str, stage: str, by_stage: bool) -> str:
-    """The class of a stage's tasks where nothing else is said."""
+def class_name(job: str, stage: str, by_stage: bool) -> str:
+    """The default class of a stage's tasks."""
     return f"{job}-{stage}" if by_stage else job
 
 
-def build(name: str, drafts: Sequence[Draft], arrival: float | None = None) -> Dag:
+def build_dag(name: str, drafts: Sequence[StageDraft], arrival: float | None = None) -> Dag:
     """Check and sort the stages of a job. Raises ValueError naming the stage that is wrong."""
     by_name = {draft.name: draft for draft in drafts}
     if not drafts:
@@ -38,17 +38,17 @@ def build(name: str, drafts: Sequence[Draft], arrival: float | None = None) -> D
             if parent not in by_name:
                 hint = nearest(parent, list(by_name))
                 raise ValueError(
-                    f"job {name!r}: stage {draft.name!r} has a parent {parent!r} that is no stage; {hint}"
+                    f"job {name!r}: stage {draft.name!r} has a parent {parent!r} that is not a stage; {hint}"
                 )
     try:
         order = tuple(TopologicalSorter({draft.name: draft.parents for draft in drafts}).static_order())
     except CycleError as error:
         cycle = " -> ".join(reversed(error.args[1]))
-        raise ValueError(f"job {name!r}: its stages wait for one another for ever: {cycle}") from None
+        raise ValueError(f"job {name!r}: its stages form a cycle: {cycle}") from None
     return Dag(name, _stages([by_name[each] for each in order]), arrival)
 
 
-def _stages(drafts: Sequence[Draft]) -> tuple[Stage, ...]:
+def _stages(drafts: Sequence[StageDraft]) -> tuple[Stage, ...]:
     place = {draft.name: at for at, draft in enumerate(drafts)}
     parents = [tuple(sorted({place[parent] for parent in draft.parents})) for draft in drafts]
     children: list[list[int]] = [[] for _ in drafts]
@@ -59,6 +59,14 @@ def _stages(drafts: Sequence[Draft]) -> tuple[Stage, ...]:
     for at in reversed(range(len(drafts))):
         paths[at] = drafts[at].seconds + max((paths[child] for child in children[at]), default=0.0)
     return tuple(
-        Stage(draft.name, draft.kind, draft.tasks, draft.seconds, parents[at], tuple(children[at]), paths[at])
+        Stage(
+            draft.name,
+            draft.work_class,
+            draft.tasks,
+            draft.seconds,
+            parents[at],
+            tuple(children[at]),
+            paths[at],
+        )
         for at, draft in enumerate(drafts)
     )

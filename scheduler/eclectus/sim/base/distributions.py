@@ -1,7 +1,7 @@
-"""How large tasks are: the laws of queueing theory, each given by its mean and its shape, or sizes on record.
+"""Distributions of task sizes: those of queueing theory, given by mean and shape, and empirical ones.
 
-Sizes are seconds at speed 1. The squared coefficient of variation (variance over squared mean) is what
-Pollaczek and Khinchine's formula needs; it is inf where the variance is.
+Sizes are in seconds at speed 1. The squared coefficient of variation (variance over squared mean) is the
+parameter of the Pollaczek-Khinchine formula; it is inf if the variance is infinite.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 
-Draw = Callable[[int], NDArray[np.float64]]
+Sampler = Callable[[int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
-class Size:
-    """The law of one kind of work."""
+class SizeDistribution:
+    """The size distribution of one class of work; `law` names the family."""
 
     law: Annotated[
         Literal[
@@ -37,12 +37,12 @@ class Size:
             "bounded-pareto",
             "empirical",
         ],
-        Setting("the service law", why="the law that most closed forms are for"),
+        Setting("the distribution of sizes", why="most closed-form results assume it"),
     ] = "exponential"
     mean: Annotated[
         float | None,
         Setting(
-            "mean size, at speed 1; 1 s if left out, empirical: the mean on record",
+            "mean size at speed 1; by default 1 s, or the mean of the empirical values",
             unit="s",
             least=1e-6,
             most=1e9,
@@ -51,8 +51,8 @@ class Size:
     scv: Annotated[
         float,
         Setting(
-            "hyperexponential: the squared coefficient of variation, two phases of balanced means",
-            why="about what batch traces show",
+            "hyperexponential: squared coefficient of variation, two phases with balanced means",
+            why="about that of published batch traces",
             least=1,
             most=1e4,
         ),
@@ -60,79 +60,81 @@ class Size:
     shape: Annotated[
         float,
         Setting(
-            "pareto laws: the tail falls as size to the power -shape; gamma: one over the squared "
+            "pareto: the tail falls as size to the power -shape; gamma: one over the squared "
             "coefficient of variation",
             why="pareto: finite mean, infinite variance",
             least=1.01,
             most=100,
         ),
     ] = 1.5
-    ratio: Annotated[
-        float, Setting("bounded-pareto: the largest size over the smallest", least=1.01, most=1e12)
-    ] = 1e4
+    ratio: Annotated[float, Setting("bounded-pareto: largest over smallest size", least=1.01, most=1e12)] = (
+        1e4
+    )
     values: Annotated[
         tuple[float, ...],
-        Setting("empirical: sizes, one as likely as the other", unit="s", least=1e-9, most=1e12),
+        Setting("empirical: sizes, all equally likely", unit="s", least=1e-9, most=1e12),
     ] = ()
-    file: Annotated[str, Setting("empirical: instead of values, the path of a file of them, one a line")] = ""
+    file: Annotated[str, Setting("empirical: path of a file with one size per line, instead of values")] = ""
 
     def __post_init__(self) -> None:
         if self.law == "empirical":
             if bool(self.values) == bool(self.file):
-                raise SettingsError("values", "an empirical law needs either values or a file of them")
+                raise SettingsError("values", "law: empirical needs either values or a file")
         elif self.values or self.file:
-            raise SettingsError("values" if self.values else "file", "belongs to law: empirical")
+            raise SettingsError("values" if self.values else "file", "is valid only with law: empirical")
         if self.law == "bounded-pareto" and abs(self.shape - 1) < 1e-9:
-            raise SettingsError("shape", "1 has no closed mean; take 1.01")
+            raise SettingsError("shape", "1 is not supported by bounded-pareto; use 1.01")
 
-    def within(self, folder: Path) -> Size:
-        """With the values of its file, which is looked for in `folder`. Raises SettingsError."""
+    def with_file_values(self, folder: Path) -> SizeDistribution:
+        """A copy with the values of its file, whose path is relative to `folder`. Raises SettingsError."""
         if not self.file:
             return self
         values = tuple(_values(folder / self.file))
         if not values:
-            raise SettingsError("file", f"{self.file} holds no number")
+            raise SettingsError("file", f"{self.file} contains no number")
         return replace(self, values=values, file="")
 
     @property
     def mean_seconds(self) -> float:
-        """Mean size, whether given or not."""
+        """The mean size, explicit or default."""
         if self.mean is None:
             return fmean(self.values) if self.values else 1.0
         return self.mean
 
-    def drawing(self, chance: np.random.Generator) -> Draw:
-        """`draw(count)` for this law."""
+    def sampler(self, rng: np.random.Generator) -> Sampler:
+        """A function `draw(count)` that returns random sizes."""
         mean = self.mean_seconds
-        return lambda count: mean * self._unit(chance, count)
+        return lambda count: mean * self._unit_sizes(rng, count)
 
-    def _unit(self, chance: np.random.Generator, count: int) -> NDArray[np.float64]:
-        """Sizes of mean 1."""
+    def _unit_sizes(self, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        """Random sizes with mean 1."""
         match self.law:
             case "exponential" | "gamma":
-                return chance.standard_gamma(self._phases, count) / self._phases
+                return rng.standard_gamma(self._phases, count) / self._phases
             case "deterministic":
                 return np.ones(count)
             case "hyperexponential":
-                often = 0.5 * (1.0 + sqrt((self.scv - 1.0) / (self.scv + 1.0)))
-                is_often = chance.random(count) < often
-                return chance.exponential(1.0, count) * np.where(is_often, 0.5 / often, 0.5 / (1.0 - often))
+                probability = 0.5 * (1.0 + sqrt((self.scv - 1.0) / (self.scv + 1.0)))
+                is_first_phase = rng.random(count) < probability
+                return rng.exponential(1.0, count) * np.where(
+                    is_first_phase, 0.5 / probability, 0.5 / (1.0 - probability)
+                )
             case "pareto":
-                return (1.0 - chance.random(count)) ** (-1.0 / self.shape) * (self.shape - 1.0) / self.shape
+                return (1.0 - rng.random(count)) ** (-1.0 / self.shape) * (self.shape - 1.0) / self.shape
             case "bounded-pareto":
                 least = 1.0 / self._bounded_moment(1)
                 cut = 1.0 - self.ratio**-self.shape
-                return np.asarray(least * (1.0 - chance.random(count) * cut) ** (-1.0 / self.shape))
+                return np.asarray(least * (1.0 - rng.random(count) * cut) ** (-1.0 / self.shape))
             case "empirical":
-                return chance.choice(np.array(self.values), count) / fmean(self.values)
+                return rng.choice(np.array(self.values), count) / fmean(self.values)
 
     @property
     def _phases(self) -> float:
-        """The shape of the gamma distribution, of which the exponential is that of one phase."""
+        """The shape of the gamma distribution; the exponential is gamma with shape 1."""
         return self.shape if self.law == "gamma" else 1.0
 
     def _bounded_moment(self, power: int) -> float:
-        """E[X^power] of a bounded Pareto on 1..ratio."""
+        """E[X^power] of a bounded Pareto variable on 1..ratio."""
         a, h = self.shape, self.ratio
         if abs(a - power) < 1e-9:
             return float(a * np.log(h) / (1.0 - h**-a))
@@ -157,7 +159,7 @@ class Size:
 
 
 def _values(path: Path) -> Iterator[float]:
-    """Numbers above 0, one a line; blank lines are passed over. Raises SettingsError with the line."""
+    """Positive numbers, one per line; blank lines are skipped. Raises SettingsError naming the line."""
     try:
         with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
             for number, line in enumerate(file, start=1):
@@ -174,6 +176,6 @@ def _value(line: str, where: str) -> float:
         value = nan
     if not 0 < value < inf:
         raise SettingsError(
-            "file", f"{where}: {line.strip()[:40]!r} is no size; a number of seconds above 0 is"
+            "file", f"{where}: {line.strip()[:40]!r} is not a size; write a number of seconds above 0"
         )
     return value

@@ -1,8 +1,8 @@
-"""What can go wrong in a simulated world, by what the caller does next.
+"""Errors of a simulation, by what the caller can do about them.
 
 EclectusError
-├── InvariantError  find the defect: an invariant does not hold, so no number of this run counts
-└── StuckError      mend the scenario or the policy: tasks wait and nothing will ever happen again
+├── InvariantError  a defect of the simulator or the engine: the results of this run are invalid
+└── StuckError      an error in the scenario or the policy: tasks wait and no event is left
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from eclectus.model.errors import EclectusError
 
 
 class InvariantError(EclectusError):
-    """An invariant of every possible world does not hold."""
+    """An invariant of the simulation does not hold."""
 
 
 class StuckError(EclectusError):
-    """Tasks wait for ever."""
+    """Tasks wait and no further event can start them."""

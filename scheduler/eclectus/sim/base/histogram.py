@@ -1,6 +1,6 @@
-"""Times in buckets of equal ratio: quantiles within a quarter of a per cent, memory that does not grow.
+"""A histogram of times with geometric buckets: quantiles within 0.25 %, bounded memory.
 
-The sum, the count and the extremes are exact. Histograms of equal buckets add up.
+The sum, the count and the maximum are exact. Two histograms can be merged.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from math import exp, log
 import numpy as np
 from numpy.typing import NDArray
 
-RATIO = 1.005  # of a bucket's ends: a quantile is off by half of it at most
+RATIO = 1.005  # upper over lower bound of a bucket; the error of a quantile is at most half of that
 _SCALE = 1.0 / log(RATIO)
-ZERO = -(10**6)  # the bucket of times that are nothing at all
+ZERO_BUCKET = -(10**6)  # the bucket of times that are zero
 
 
 class Histogram:
     """A growing sample of times, in seconds.
 
-    What is added stands in a list at first, which numpy sums up a thousand times as fast as one by one:
-    whoever adds without end calls `sum_up` now and then; whoever reads need not.
+    New values are kept in a list and put into buckets by numpy in one go, which is far faster than one by
+    one. A caller that adds without limit must call `aggregate` from time to time; readers need not.
     """
 
     __slots__ = ("_buckets", "_largest", "_new", "_total", "add")
@@ -30,71 +30,71 @@ class Histogram:
         self._buckets: Counter[int] = Counter()
         self._total, self._largest = 0.0, 0.0
         self._new: list[float] = []
-        self.add: Callable[[float], None] = self._new.append  # one more
+        self.add: Callable[[float], None] = self._new.append  # add one value
 
-    def sum_up(self) -> None:
-        """Take in what was added since the last time."""
+    def aggregate(self) -> None:
+        """Move the values added since the last call into buckets."""
         if not self._new:
             return
         new = np.array(self._new)
         self._new.clear()
-        is_some = new > 1e-12
-        places = np.full(len(new), ZERO)
-        places[is_some] = np.floor(np.log(new[is_some]) * _SCALE)
-        self._buckets.update(places.tolist())
-        self._total = add_up(self._total, new)
+        is_positive = new > 1e-12
+        buckets = np.full(len(new), ZERO_BUCKET)
+        buckets[is_positive] = np.floor(np.log(new[is_positive]) * _SCALE)
+        self._buckets.update(buckets.tolist())
+        self._total = sequential_sum(self._total, new)
         self._largest = max(self._largest, float(new.max()))
 
     @property
     def buckets(self) -> Counter[int]:
-        """How many there are in each."""
-        self.sum_up()
+        """Bucket -> number of values."""
+        self.aggregate()
         return self._buckets
 
     @property
     def total(self) -> float:
-        """The exact sum, seconds."""
-        self.sum_up()
+        """The exact sum in seconds."""
+        self.aggregate()
         return self._total
 
     @property
     def largest(self) -> float:
-        """The longest, seconds; 0 of nothing."""
-        self.sum_up()
+        """The maximum in seconds; 0 if empty."""
+        self.aggregate()
         return self._largest
 
     @property
     def count(self) -> int:
-        """How many there are; O(buckets)."""
+        """The number of values; O(buckets)."""
         return self.buckets.total()
 
-    def join(self, other: Histogram) -> None:
-        """Take in another sample."""
-        self.sum_up()
+    def merge(self, other: Histogram) -> None:
+        """Add all values of another histogram."""
+        self.aggregate()
         self._buckets.update(other.buckets)
         self._total += other.total
         self._largest = max(self._largest, other.largest)
 
     @property
     def mean(self) -> float:
-        """The exact mean, seconds; 0 of nothing."""
+        """The exact mean in seconds; 0 if empty."""
         return self.total / self.count if self.buckets else 0.0
 
     def quantile(self, share: float) -> float:
-        """The time that `share` of the sample does not exceed, seconds; 0 of nothing."""
+        """The quantile at `share` (0 to 1), in seconds; 0 if empty."""
         rank, seen = share * self.count, 0
         for bucket in sorted(self.buckets):
             seen += self.buckets[bucket]
             if seen >= rank:
-                return min(middle(bucket), self.largest)
+                return min(bucket_middle(bucket), self.largest)
         return 0.0
 
 
-def add_up(total: float, more: NDArray[np.float64]) -> float:
-    """One after the other, so that no sum depends on how many were added up at a time."""
+def sequential_sum(total: float, more: NDArray[np.float64]) -> float:
+    """Sums in sequence, so that the result does not depend on how many values are added per call."""
     return float(np.cumsum(np.concatenate(([total], more)))[-1])
 
 
-def middle(bucket: int) -> float:
-    """The time that stands for a bucket, seconds."""
-    return 0.0 if bucket == ZERO else exp((bucket + 0.5) / _SCALE)
+def bucket_middle(bucket: int) -> float:
+    """The time that represents a bucket, in seconds."""
+    return 0.0 if bucket == ZERO_BUCKET else exp((bucket + 0.5) / _SCALE)

@@ -1,7 +1,7 @@
-"""Chance, one stream for each purpose, so that what one purpose draws disturbs no other.
+"""Random streams: one independent generator for each purpose of a run.
 
-Two profiles run with one seed thus meet the very same arrivals and sizes, and their difference is the
-policies' doing alone. The engine's own chance has a seed of its own, drawn here too.
+All profiles that run with one seed therefore see the same arrivals and sizes, so differences between their
+results are due to the policies alone. The engine's random source has a seed of its own, derived here too.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 4096  # numbers drawn at a time: one by one, numpy would cost more than the world itself
+BLOCK = 4096  # numbers per draw: drawing one at a time would cost more than the rest of the simulation
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
-    """A generator for one purpose of one run; equal on every machine, in every process."""
+    """The generator for one purpose of one run; the same on every machine and in every process."""
     return np.random.Generator(np.random.PCG64([seed, crc32(purpose.encode())]))
 
 
 def engine_seed(seed: int) -> int:
-    """The seed of the engine's own chance in this run."""
+    """The seed of the engine's random source in this run."""
     return int(stream(seed, "policy").integers(2**31))
 
 
-def endless(draw: Callable[[int], NDArray[np.float64]]) -> Iterator[float]:
-    """The numbers of `draw(count)` one after the other, for ever."""
+def endless_draws(draw: Callable[[int], NDArray[np.float64]]) -> Iterator[float]:
+    """An endless iterator over the numbers that `draw(count)` returns."""
     return chain.from_iterable(draw(BLOCK).tolist() for _ in repeat(None))

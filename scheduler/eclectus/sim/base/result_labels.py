@@ -1,7 +1,7 @@
-"""By what results are told apart: labels that jobs and tasks get when they arrive, for reports alone.
+"""The groups into which results are divided: labels that jobs and tasks get on arrival, for reports only.
 
-Nothing here is shown to a scheduler. Length goes by true sizes, not by what the scheduler was told, so that
-policies which tell short from long by cut-offs of their own, or not at all, are compared on equal jobs.
+No scheduler sees these labels. A job's length is judged by its true task sizes, not by the estimates shown to
+the scheduler, so that policies with different cut-offs, or none, are compared on the same jobs.
 """
 
 from __future__ import annotations
@@ -10,59 +10,59 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from eclectus.model.objects import Spec
-from eclectus.sim.base.work import Arrival, Kind
+from eclectus.sim.base.work import Arrival, WorkClass
 
-WAYS = ("class", "length", "constrained")
+DIMENSIONS = ("class", "length", "constrained")
 CROSS = "+"  # `length+constrained`: every pair of labels is a group
 
-Cell = tuple[str | None, ...]
-"""One label for each way, in the order asked for; None where a job's own tasks differ in it."""
+Labels = tuple[str | None, ...]
+"""One label for each dimension, in order; None where the tasks of a job differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class Groups:
-    """What was asked for: ways, some of them perhaps crossed, and where long begins."""
+class Grouping:
+    """The requested groupings, each of one dimension or several crossed, and the cut-off for length."""
 
-    asked: tuple[str, ...] = ()
-    cut_off: float = 0.0  # seconds at speed 1: jobs whose tasks take less in the mean are short
-    ways: tuple[str, ...] = field(init=False)  # those that some group needs, each once
+    requested: tuple[str, ...] = ()
+    cut_off: float = 0.0  # seconds at speed 1: a job is short if the mean size of its tasks is below
+    dimensions: tuple[str, ...] = field(init=False)  # those that any requested grouping needs
 
     def __post_init__(self) -> None:
-        needed = {way for name in self.asked for way in parts(name)}
-        object.__setattr__(self, "ways", tuple(way for way in WAYS if way in needed))
+        needed = {dimension for name in self.requested for dimension in dimensions_of(name)}
+        object.__setattr__(self, "dimensions", tuple(each for each in DIMENSIONS if each in needed))
 
     def length(self, job: Arrival) -> str:
-        """Of all tasks of the job; nothing where nobody asks."""
-        if "length" not in self.ways:
+        """`short` or `long`, the same for all tasks of the job; empty if no grouping needs it."""
+        if "length" not in self.dimensions:
             return ""
         return "short" if sum(job.sizes) < self.cut_off * len(job.sizes) else "long"
 
-    def cell(self, kind: Kind, length: str) -> Cell:
-        """Where a task belongs."""
-        return tuple([_label(way, kind, length) for way in self.ways])
+    def labels(self, work_class: WorkClass, length: str) -> Labels:
+        """The labels of a task."""
+        return tuple([_label(dimension, work_class, length) for dimension in self.dimensions])
 
-    def job_cell(self, job: Arrival, length: str) -> Cell:
-        """Where a job belongs as a whole."""
+    def job_labels(self, job: Arrival, length: str) -> Labels:
+        """The labels of a whole job."""
         if job.dag is None:
-            return self.cell(job.kind, length)
-        cells = {self.cell(stage.kind, length) for stage in job.dag.stages}
+            return self.labels(job.work_class, length)
+        by_stage = {self.labels(stage.work_class, length) for stage in job.dag.stages}
         return tuple(
-            labels.pop() if len(labels) == 1 else None for labels in map(set, zip(*cells, strict=True))
+            found.pop() if len(found) == 1 else None for found in map(set, zip(*by_stage, strict=True))
         )
 
-    def group(self, name: str, cell: Cell) -> str | None:
-        """The group of this name's groups that holds the cell, such as `short, free`."""
-        labels = dict(zip(self.ways, cell, strict=True))
-        chosen = [labels[way] for way in parts(name)]
+    def group_of(self, name: str, labels: Labels) -> str | None:
+        """The group of the grouping `name` that has these labels, such as `short, free`; None if in none."""
+        by_dimension = dict(zip(self.dimensions, labels, strict=True))
+        chosen = [by_dimension[dimension] for dimension in dimensions_of(name)]
         return None if None in chosen else ", ".join(label for label in chosen if label is not None)
 
 
-def parts(name: str) -> list[str]:
-    """The ways that a name crosses."""
+def dimensions_of(name: str) -> list[str]:
+    """The dimensions that a grouping crosses."""
     return name.split(CROSS)
 
 
-def in_order(groups: Iterable[str]) -> list[str]:
+def sorted_groups(groups: Iterable[str]) -> list[str]:
     """Short before long, free before constrained, classes by name."""
     return sorted(groups, key=lambda group: [_RANK.get(label, label) for label in group.split(", ")])
 
@@ -70,14 +70,14 @@ def in_order(groups: Iterable[str]) -> list[str]:
 _RANK = {"short": "0", "long": "1", "free": "0", "constrained": "1"}
 
 
-def _label(way: str, kind: Kind, length: str) -> str:
-    if way == "class":
-        return kind.name
-    if way == "length":
+def _label(dimension: str, work_class: WorkClass, length: str) -> str:
+    if dimension == "class":
+        return work_class.name
+    if dimension == "length":
         return length
-    return "constrained" if _says_where(kind.spec) else "free"
+    return "constrained" if _is_constrained(work_class.spec) else "free"
 
 
-def _says_where(spec: Spec) -> bool:
-    wishes = spec.node_selector or spec.preferences or spec.tolerations
-    return bool(wishes) or spec.affinity is not None
+def _is_constrained(spec: Spec) -> bool:
+    constraints = spec.node_selector or spec.preferences or spec.tolerations
+    return bool(constraints) or spec.affinity is not None

@@ -1,6 +1,6 @@
-"""What a simulation tells: documented values, the same that `--json` writes.
+"""Results of simulations, in the form that `--json` writes.
 
-All times are seconds of simulated time. `docs/simulation.schema.json` is this file as a JSON schema.
+All times are in seconds of simulated time. `docs/simulation.schema.json` is the JSON schema of these types.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Share = Annotated[float, Meta(ge=0)]
 
 
 class Times(Struct, frozen=True):
-    """A sample of times: exact count, mean and extreme; quantiles within a quarter of a per cent."""
+    """A sample of times: exact count, mean and maximum; quantiles within 0.25 %."""
 
     count: int
     mean: float
@@ -28,17 +28,17 @@ class Times(Struct, frozen=True):
     buckets: dict[int, int]  # bucket -> count; bucket b holds times from 1.005**b to 1.005**(b+1) s
 
 
-class Group(Struct, frozen=True):
+class GroupResult(Struct, frozen=True):
     """The measured tasks and jobs of one group."""
 
     response: Times  # arrival to end, of tasks
     wait: Times  # arrival to start, of tasks
     jobs: Times  # arrival to the end of a job's last task
-    slowdown: float  # mean of a task's response over its size
+    slowdown: float  # mean of response over size
 
 
-class Point(Struct, frozen=True, array_like=True):
-    """One stretch of a run, from the point before to `at`; means over it."""
+class SeriesPoint(Struct, frozen=True, array_like=True):
+    """Means over one interval of a run, from the previous point to `at`."""
 
     at: float
     in_system: float
@@ -46,77 +46,77 @@ class Point(Struct, frozen=True, array_like=True):
     utilisation: float
 
 
-class Cell(Struct, frozen=True):
-    """One learned speed beside the truth, when the measured window closed."""
+class LearnedSpeed(Struct, frozen=True):
+    """A learned speed and the true one at the end of the measured window."""
 
     node: str
-    group: str  # of machines
+    group: str  # machine group
     workload: str
     samples: int
-    learned: float  # tasks a second in one slot
-    true: float  # tasks a second in one slot: speed over mean size
+    learned: float  # tasks per second in one slot
+    true: float  # tasks per second in one slot: speed over mean size
 
 
-class Lesson(Struct, frozen=True, array_like=True):
-    """What was known of a group of machines at a moment: learned over true rates, brought to one scale."""
+class LearningError(Struct, frozen=True, array_like=True):
+    """Learned over true rates of a machine group at one time, scaled to a geometric mean of 1 over all."""
 
     at: float
     group: str
-    cells: int  # pairs of a machine and a workload of which anything was known
-    ratio: float  # geometric mean; 1 is right
+    pairs: int  # pairs of machine and class with a learned rate
+    ratio: float  # geometric mean over the group; 1 is correct
     error: Share  # mean of |ratio - 1|
 
 
-class Run(Struct, frozen=True):
-    """One profile, one seed."""
+class RunResult(Struct, frozen=True):
+    """The result of one run: one profile with one seed."""
 
     profile: str
     seed: int
-    complete: bool  # False: stopped before its end; what had ended by then is told
-    tasks: int  # arrived, measured or not
-    seconds: float  # of simulated time
+    complete: bool  # False: stopped early; results cover the tasks that had ended
+    tasks: int  # that arrived, measured or not
+    seconds: float  # simulated time until the end of the run
     response: Times  # of all groups
     wait: Times
     jobs: Times
     slowdown: float
-    groups: dict[str, dict[str, Group]]  # by what they are told apart -> group
-    measured_from: float  # the window, seconds
+    groups: dict[str, dict[str, GroupResult]]  # grouping -> group -> its results
+    measured_from: float  # start of the measured window, seconds
     measured_until: float
     in_system_mean: float  # over the measured window
     waiting_most: int
-    dropped: int  # went away before they had started
-    allocation: dict[int, float]  # asked for so far, % of what there is -> held, %; where nothing ever ends
-    utilisation: Share  # slots in use over slots, mean over the window; tasks over nodes where slots vary
-    growth: float  # slope of the number in system over the window, tasks a second
-    series: list[Point]  # of the whole run
-    learned: list[Cell]  # when the window closed
-    lessons: list[Lesson]  # over the whole run
-    steps: int  # of the engine
-    faults: int  # of a policy that asked for what must not be
+    dropped: int  # withdrawn before they had started
+    allocation: dict[int, float]  # requested so far, % of capacity -> allocated, %; for tasks that never end
+    utilisation: Share  # mean slots in use over slots; running tasks over nodes if classes are unknown
+    growth: float  # slope of the number in the system over the window, tasks per second
+    series: list[SeriesPoint]  # over the whole run
+    learned: list[LearnedSpeed]  # at the end of the window
+    learning_errors: list[LearningError]  # over the whole run
+    steps: int  # engine steps
+    faults: int  # invalid actions that policies returned
     first_fault: str
-    probes: int = 0  # benchmark probes that have run to their end
-    probes_killed: int = 0  # and those that had to make way for tasks
-    probe_share: Share = 0.0  # slots that probes used over slots, mean until nothing more arrived
+    probes: int = 0  # benchmark probes that completed
+    probes_killed: int = 0  # benchmark probes that were killed to yield their room
+    probe_share: Share = 0.0  # slots used by probes over all slots, mean until the last arrival
 
 
-class Failure(Struct, frozen=True):
-    """A run that came to no end, and why."""
+class RunFailure(Struct, frozen=True):
+    """A run that failed."""
 
     profile: str
     seed: int
-    why: str
-    traceback: str = ""  # of a defect
+    reason: str
+    traceback: str = ""  # only if the cause is a defect
 
 
 class Interval(Struct, frozen=True):
-    """A mean over runs and half the width of its Student 95 % interval; null for a single run."""
+    """A mean over runs and half the width of its Student 95 % interval (null for a single run)."""
 
     mean: float
     half_width: float | None
 
 
-class Spread(Struct, frozen=True):
-    """How times are spread, over runs."""
+class TimeStatistics(Struct, frozen=True):
+    """Statistics of a time, each with its interval over runs."""
 
     mean: Interval
     p50: Interval
@@ -124,50 +124,52 @@ class Spread(Struct, frozen=True):
     p99: Interval
 
 
-class Figures(Struct, frozen=True):
-    """Measured tasks and jobs over runs; null where none has ended."""
+class Statistics(Struct, frozen=True):
+    """Statistics of the measured tasks and jobs over runs; null if none has ended."""
 
-    response: Spread | None
-    wait: Spread | None
-    jobs: Spread | None
+    response: TimeStatistics | None
+    wait: TimeStatistics | None
+    jobs: TimeStatistics | None
     slowdown: Interval | None
 
 
-class Summary(Struct, frozen=True):
-    """One profile over its runs."""
+class ProfileSummary(Struct, frozen=True):
+    """The results of one profile over all its runs."""
 
     profile: str
     runs: int
-    all: Figures
-    groups: dict[str, dict[str, Figures]]  # as in the runs
+    all: Statistics
+    groups: dict[str, dict[str, Statistics]]  # grouping -> group -> its statistics
     in_system_mean: Interval
     utilisation: Interval
     dropped: Interval
-    allocation: dict[int, Interval]  # as in the runs, at every whole per cent; empty where tasks end
-    probe_share: Interval | None = None  # null where no probes were sent
+    allocation: dict[
+        int, Interval
+    ]  # grouping -> group -> its statistics, at every whole per cent; empty if tasks end
+    probe_share: Interval | None = None  # null if no probes were sent
 
 
-class Report(Struct, frozen=True):
-    """A whole comparison."""
+class ComparisonReport(Struct, frozen=True):
+    """The results of a comparison of profiles."""
 
     eclectus: str
     scenario: str
     about: str
-    load: float | None  # None where there is no steady rate
+    load: float | None  # null if there is no steady arrival rate
     load_is_exact: bool
     seeds: list[int]
-    summaries: list[Summary]
-    runs: list[Run]
-    failures: list[Failure] = []
+    summaries: list[ProfileSummary]
+    runs: list[RunResult]
+    failures: list[RunFailure] = []
     format: Annotated[int, Meta(ge=FORMAT, le=FORMAT)] = FORMAT
 
     @property
     def profiles(self) -> list[str]:
-        """Their names."""
+        """The names of the profiles."""
         return [each.profile for each in self.summaries]
 
-    def counted(self) -> list[list[Run]]:
-        """The runs that each summary is made of: those that are complete, if any is."""
+    def counted_runs(self) -> list[list[RunResult]]:
+        """The runs behind each summary: the complete ones, or all if none is complete."""
         found = []
         for each in self.summaries:
             runs = [run for run in self.runs if run.profile == each.profile]
@@ -175,6 +177,6 @@ class Report(Struct, frozen=True):
         return found
 
     @property
-    def fills(self) -> bool:
-        """Whether nothing ever ends, so that there are no times to tell, but what is held."""
+    def shows_allocation(self) -> bool:
+        """Whether tasks never end, so that the result is the allocation curve and not response times."""
         return all(each.allocation for each in self.summaries)

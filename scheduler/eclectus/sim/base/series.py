@@ -1,4 +1,4 @@
-"""A series over a run whose length nobody knows: moments at equal distances, and never too many."""
+"""Samples at equal intervals over a run of unknown length, bounded in number."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ T = TypeVar("T")
 
 
 class Series(Generic[T]):
-    """Between `most` and twice as many moments once the run is long enough; before, fewer.
+    """Holds between `most` and 2 * `most` samples once the run is long enough.
 
-    When it is full every other moment goes, and the distance doubles.
+    At 2 * `most` samples every other one is dropped and the interval doubles.
     """
 
     __slots__ = ("due", "every", "items", "most")
 
     def __init__(self, every: float, most: int) -> None:
         self.every, self.most = every, most
-        self.due = every  # when the next moment is to be added
+        self.due = every  # time of the next sample
         self.items: list[T] = []
 
     def add(self, item: T) -> None:
-        """What was seen at `due`."""
+        """Add the sample taken at `due`."""
         self.items.append(item)
         if len(self.items) == 2 * self.most:
             del self.items[::2]

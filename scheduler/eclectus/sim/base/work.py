@@ -1,4 +1,4 @@
-"""The nouns of work: kinds of tasks, and jobs that arrive."""
+"""Work: classes of tasks, jobs as graphs of stages, and the arrivals that a workload produces."""
 
 from __future__ import annotations
 
@@ -11,83 +11,85 @@ from msgspec.structs import force_setattr
 
 from eclectus.model.objects import Amounts, Spec
 
-POD_PLACE = ("pods", 1)  # what every task asks for
+ONE_POD = ("pods", 1)  # every task occupies one pod slot
 
 
-class Kind(Struct, frozen=True, cache_hash=True):
-    """Tasks that are told apart in reports, and by what the scheduler may see of them."""
+class WorkClass(Struct, frozen=True, cache_hash=True):
+    """Tasks that look alike to the scheduler and are reported together."""
 
-    name: str  # becomes Task.workload: what a user would write on the pod as its class
+    name: str  # becomes Task.workload, as the pod's class label does on a cluster
     spec: Spec
     priority: int = 0
-    takes: Amounts = ()  # of a machine: what is requested, and the pod's place
+    demand: Amounts = ()  # set from spec: its requests and one pod slot
 
     def __post_init__(self) -> None:
-        force_setattr(self, "takes", (POD_PLACE, *self.spec.requests))
+        force_setattr(self, "demand", (ONE_POD, *self.spec.requests))
 
 
 class Stage(Struct, frozen=True):
-    """Tasks that are alike, and may start when all tasks of the parents have ended.
+    """Identical tasks that may start when all tasks of all parent stages have ended.
 
-    Parents and children by their places in the graph.
+    Parents and children are indices into `Dag.stages`.
     """
 
     name: str
-    kind: Kind
+    work_class: WorkClass
     tasks: int
     seconds: float  # mean size of a task, at speed 1
     parents: tuple[int, ...]
     children: tuple[int, ...]
-    path: float  # critical path from its start to the end of the job, itself included, seconds at speed 1
+    path: float  # critical path from the start of this stage to the end of the job, seconds at speed 1
 
 
 class Dag(Struct, frozen=True):
-    """One job. Parents stand before their children."""
+    """A job whose stages are in topological order."""
 
     name: str
     stages: tuple[Stage, ...]
-    arrival: float | None = None  # when it arrived on the record, seconds
+    arrival: float | None = None  # recorded arrival time, seconds
 
     @property
     def tasks(self) -> int:
-        """Of all stages."""
+        """Number of tasks in all stages."""
         return sum(stage.tasks for stage in self.stages)
 
     @property
     def work(self) -> float:
-        """Seconds at speed 1 in one slot."""
+        """Total size of all tasks, in seconds at speed 1."""
         return sum(stage.tasks * stage.seconds for stage in self.stages)
 
     @property
     def path(self) -> float:
-        """Length of the critical path, seconds at speed 1."""
+        """Length of the critical path, in seconds at speed 1."""
         return max(stage.path for stage in self.stages)
 
 
 class Arrival(Struct, frozen=True, gc=False):
-    """A job arrives: so many tasks of one kind, each of a true size in seconds at speed 1.
+    """The arrival of a job: one task for each of `sizes`, all of one class; sizes in seconds at speed 1.
 
     A task of size inf never ends, and the run does not wait for it. With a `dag` the sizes are those of
-    its stages one after the other, and `kind`, `estimate`, `patience` and `at_once` mean nothing.
+    its stages in order, and `work_class`, `estimate`, `patience` and `parallelism` are ignored.
     """
 
     at: float
-    kind: Kind
+    work_class: WorkClass
     sizes: tuple[float, ...]
-    estimate: float | None = None  # how long a task lasts at speed 1, as the scheduler is told
-    patience: float = inf  # a task that has not started so long after its arrival goes away, seconds
+    estimate: float | None = None  # duration of a task at speed 1 as shown to the scheduler, seconds
+    patience: float = inf  # a task that has not started by then is withdrawn, seconds after arrival
     dag: Dag | None = None
-    at_once: int | None = None  # of its tasks so many are there at a time; None: all
+    parallelism: int | None = None  # tasks submitted at a time, as in a Job; None: all
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """A workload that has been checked: what it brings, and the jobs themselves for any seed."""
+class ArrivalPlan:
+    """A validated workload: its totals, and a function that yields its arrivals for a seed."""
 
-    mean_sizes: dict[Kind, float]  # seconds at speed 1
-    work_rates: dict[Kind, float]  # seconds at speed 1 that arrive a second; inf where all comes at once
+    mean_sizes: dict[WorkClass, float]  # seconds at speed 1
+    work_rates: dict[
+        WorkClass, float
+    ]  # seconds at speed 1 that arrive per second; inf if all arrives at once
     tasks_a_second: float
-    tasks: int | None  # None: without end
+    tasks: int | None  # None: endless
     arrivals: Callable[[int], Iterator[Arrival]]
-    measured: range | None = None  # tasks that count, by number; None: `measure` says so
-    allocation_of: str = ""  # resource of which it is told how much is held, by how much was asked for
+    measured: range | None = None  # numbers of the tasks that are measured; None: as `measure` says
+    allocated_resource: str = ""  # resource whose allocation curve is the result; empty: none

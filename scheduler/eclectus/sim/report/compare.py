@@ -1,4 +1,4 @@
-"""What the runs of each profile say together: means and 95 % intervals over seeds."""
+"""Summaries of the runs of each profile: means and 95 % intervals over seeds."""
 
 from __future__ import annotations
 
@@ -6,31 +6,40 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from eclectus.maths.student import half_width
-from eclectus.sim.base.result_labels import in_order
-from eclectus.sim.base.results import Figures, Group, Interval, Run, Spread, Summary, Times
+from eclectus.sim.base.result_labels import sorted_groups
+from eclectus.sim.base.results import (
+    GroupResult,
+    Interval,
+    ProfileSummary,
+    RunResult,
+    Statistics,
+    Times,
+    TimeStatistics,
+)
 
 
-def summarise(runs: Sequence[Run]) -> list[Summary]:
-    """Each profile over its complete runs, or over what there is if none is complete."""
-    by_profile: dict[str, list[Run]] = {}
+def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
+    """Each profile over its complete runs, or over all its runs if none is complete."""
+    by_profile: dict[str, list[RunResult]] = {}
     for each in runs:
         by_profile.setdefault(each.profile, []).append(each)
     return [_summary(name, [r for r in group if r.complete] or group) for name, group in by_profile.items()]
 
 
-def _summary(profile: str, runs: Sequence[Run]) -> Summary:
-    groups: dict[str, dict[str, list[Group]]] = {}
+def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
+    groups: dict[str, dict[str, list[GroupResult]]] = {}
     shares = [each.probe_share for each in runs]
     for each in runs:
         for name, some in each.groups.items():
             for label, group in some.items():
                 groups.setdefault(name, {}).setdefault(label, []).append(group)
-    return Summary(
+    return ProfileSummary(
         profile=profile,
         runs=len(runs),
-        all=_figures(runs),
+        all=_statistics(runs),
         groups={
-            name: {label: _figures(some[label]) for label in in_order(some)} for name, some in groups.items()
+            name: {label: _statistics(some[label]) for label in sorted_groups(some)}
+            for name, some in groups.items()
         },
         dropped=_interval([each.dropped for each in runs]),
         allocation=_allocation(runs),
@@ -40,22 +49,22 @@ def _summary(profile: str, runs: Sequence[Run]) -> Summary:
     )
 
 
-def _figures(parts: Sequence[Run] | Sequence[Group]) -> Figures:
-    """Over the runs in which there is anything."""
+def _statistics(parts: Sequence[RunResult] | Sequence[GroupResult]) -> Statistics:
+    """Statistics over the runs that have any such task or job."""
     slowdowns = [each.slowdown for each in parts if each.response.count]
-    return Figures(
-        response=_spread([each.response for each in parts]),
-        wait=_spread([each.wait for each in parts]),
-        jobs=_spread([each.jobs for each in parts]),
+    return Statistics(
+        response=_time_statistics([each.response for each in parts]),
+        wait=_time_statistics([each.wait for each in parts]),
+        jobs=_time_statistics([each.jobs for each in parts]),
         slowdown=_interval(slowdowns) if slowdowns else None,
     )
 
 
-def _spread(samples: Sequence[Times]) -> Spread | None:
+def _time_statistics(samples: Sequence[Times]) -> TimeStatistics | None:
     some = [each for each in samples if each.count]
     if not some:
         return None
-    return Spread(
+    return TimeStatistics(
         mean=_interval([each.mean for each in some]),
         p50=_interval([each.p50 for each in some]),
         p90=_interval([each.p90 for each in some]),
@@ -63,8 +72,8 @@ def _spread(samples: Sequence[Times]) -> Spread | None:
     )
 
 
-def _allocation(runs: Sequence[Run]) -> dict[int, Interval]:
-    """At every whole per cent that all runs have reached; a run that skipped it held what it held before."""
+def _allocation(runs: Sequence[RunResult]) -> dict[int, Interval]:
+    """At every whole per cent that all runs reached; a run without that per cent keeps its last value."""
     curves = [each.allocation for each in runs]
     if not all(curves):
         return {}

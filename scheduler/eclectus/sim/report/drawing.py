@@ -1,4 +1,4 @@
-"""Files that a comparison is drawn into, by the ending of their name."""
+"""Draws a comparison into a file whose name's suffix gives the format."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from pathlib import Path
 
 from eclectus.config.reading import nearest
 from eclectus.model.errors import EclectusError, SettingsError
-from eclectus.sim.base.results import Report
+from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report import page
 
 PAGES = (".html",)
 PICTURES = (".png", ".svg", ".pdf")  # by matplotlib
 
 
-def require(file: Path) -> None:
-    """Raise before anything runs if it cannot be drawn in the end."""
+def check_drawable(file: Path) -> None:
+    """Raise now if the file could not be drawn after the runs. Raises SettingsError, EclectusError."""
     known = [*PAGES, *PICTURES]
     if file.suffix not in known:
         raise SettingsError(
@@ -28,10 +28,10 @@ def require(file: Path) -> None:
             raise EclectusError(what) from error
 
 
-def draw(report: Report, file: Path) -> None:
-    """Write it."""
+def draw(report: ComparisonReport, file: Path) -> None:
+    """Draw the comparison into the file."""
     if file.suffix in PAGES:
-        file.write_text(page.page(report), encoding="utf-8")
+        file.write_text(page.render_page(report), encoding="utf-8")
         return
     from eclectus.sim.report import plots
 

@@ -1,5 +1,5 @@
 "use strict";
-// Values under the pointer, read back from the curves themselves; profiles hidden by a click on their key.
+// Shows values under the pointer, read from the curves; a click on a profile's key hides or shows it.
 const tip = document.getElementById("tip");
 const names = [...document.querySelectorAll("[data-key]")].map(key => key.textContent);
 
@@ -11,14 +11,14 @@ for (const key of document.querySelectorAll("[data-key]")) {
   });
 }
 
-// Share of the way along an axis -> what is written there.
+// Position along an axis, 0 to 1 -> the value there as text.
 const value = (axis, share) => {
   const [low, high, log, unit] = axis.split("|");
   const at = +log ? low * (high / low) ** share : +low + (high - low) * share;
   return Number(at.toPrecision(3)).toLocaleString("en") + unit;
 };
 
-// Height of a curve over x, in its own coordinates; its points never go back.
+// Height of a curve at x, in SVG coordinates; the x of its points never decreases.
 const height = (points, x) => {
   for (let at = 1; at < points.numberOfItems; at++) {
     const from = points.getItem(at - 1), to = points.getItem(at);
@@ -27,7 +27,8 @@ const height = (points, x) => {
   return null;
 };
 
-const told = (picture, inner, x) => {
+// One line of text per visible profile, in the order of the curves.
+const valuesAt = (picture, inner, x) => {
   const { width, height: tall } = inner;
   const rows = [...picture.querySelectorAll("polyline:not(.off)")].map(line => {
     const y = height(line.points, x * width.baseVal.value);
@@ -45,7 +46,7 @@ for (const picture of document.querySelectorAll("figure > svg")) {
     const x = (event.clientX - left) / (inner.width.baseVal.value * scale);
     tip.hidden = x < 0 || x > 1;
     if (tip.hidden) return;
-    tip.innerText = [value(picture.dataset.x, x), ...told(picture, inner, x)].join("\n");
+    tip.innerText = [value(picture.dataset.x, x), ...valuesAt(picture, inner, x)].join("\n");
     const flip = event.clientX > innerWidth / 2;
     tip.style.left = flip ? "auto" : `${event.clientX + 16}px`;
     tip.style.right = flip ? `${innerWidth - event.clientX + 16}px` : "auto";

@@ -1,6 +1,6 @@
-"""A comparison as one HTML page that needs no network: tables, pictures, and a script to look closer.
+"""A comparison as one self-contained HTML page: tables, panels, and a script.
 
-Without the script everything is there too; it shows values under the pointer and hides profiles on a click.
+The script only shows values under the pointer and hides profiles on a click; all data is visible without it.
 """
 
 from __future__ import annotations
@@ -8,36 +8,49 @@ from __future__ import annotations
 from html import escape
 from importlib import resources
 
-from eclectus.sim.base.results import Report
-from eclectus.sim.report.curves import group_panels, panels
+from eclectus.sim.base.results import ComparisonReport
+from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.panels import DARK, LIGHT, Panel, style
-from eclectus.sim.report.svg import drawing
+from eclectus.sim.report.svg import render_svg
 from eclectus.sim.report.table import Table, remarks, subtitle, tables
 
 
-def page(report: Report) -> str:
-    """The text of the page."""
+def render_page(report: ComparisonReport) -> str:
+    """The HTML text of the page."""
     title = escape(report.scenario)
     overview, *others = (_table(table, report.profiles) for table in tables(report))
     parts = [
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
         f'<meta name="viewport" content="width=device-width"><title>{title}</title>',
-        f"<style>{_colours()}{_beside('page.css')}</style></head>",
+        f"<style>{_colours()}{_asset('page.css')}</style></head>",
         f"<body><header><h1>{title}</h1><p>{escape(report.about)}</p>",
-        f"<p>{escape(subtitle(report))}</p></header>",
+        f"<p>{escape(subtitle(report))}</p><p>{escape(_how_to_read(report))}</p></header>",
         f"<main>{overview}",
         *(f"<p>{escape(remark)}</p>" for remark in remarks(report.runs)),
         f"<nav>{''.join(_key(at, name) for at, name in enumerate(report.profiles))}</nav>",
-        _panels(panels(report)),
+        _panels(overall_panels(report)),
         f'<div class="tables">{"".join(others)}</div>',
         _panels(group_panels(report)),
         f"</main><footer>eclectus {escape(report.eclectus)}, seeds {_seeds(report.seeds)}</footer>",
-        f'<div id="tip" hidden></div>\n<script>{_beside("page.js")}</script></body></html>\n',
+        f'<div id="tip" hidden></div>\n<script>{_asset("page.js")}</script></body></html>\n',
     ]
     return "\n".join(parts)
 
 
-def _beside(name: str) -> str:
+def _how_to_read(report: ComparisonReport) -> str:
+    if report.shows_allocation:
+        return (
+            "How to read this page: each colour is one profile, all profiles got the same pods, and its "
+            "curve shows the allocated share of the resource by the requested share; higher is better."
+        )
+    return (
+        "How to read this page: each colour is one profile, all profiles ran the same jobs, and lower is "
+        "better for response times, waits, slowdown, tasks in the system and learning error; in a "
+        "distribution of times the curve further to the left is better."
+    )
+
+
+def _asset(name: str) -> str:
     return resources.files("eclectus.sim.report").joinpath(name).read_text(encoding="utf-8")
 
 
@@ -50,7 +63,7 @@ def _colours() -> str:
 
 
 def _table(table: Table, profiles: list[str]) -> str:
-    """A row that is not a profile's is the heading of those below it."""
+    """The table as HTML; a row without numbers is the heading of the rows below it."""
     head = "".join(f"<th>{escape(cell)}</th>" for cell in table.heads)
     rows = []
     for first, *cells in table.rows:
@@ -84,7 +97,7 @@ def _panels(every: list[Panel]) -> str:
 def _figure(panel: Panel) -> str:
     notes = [*(["shaded: not measured"] if panel.shades else []), *([panel.note] if panel.note else [])]
     below = f"<figcaption>{escape('; '.join(notes))}</figcaption>" if notes else ""
-    return f"<figure><h3>{escape(panel.title)}</h3>{drawing(panel)}{below}</figure>"
+    return f"<figure><h3>{escape(panel.title)}</h3>{render_svg(panel)}{below}</figure>"
 
 
 def _seeds(seeds: list[int]) -> str:

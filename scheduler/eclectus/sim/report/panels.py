@@ -1,6 +1,6 @@
-"""Pictures as values: axes, lines and bars in numbers, which plots.py and page.py draw alike.
+"""Panels as plain values: axes, lines and bars, which `plots.py` and `svg.py` draw alike.
 
-Profiles go by their place in the report's summaries, so that each has one colour everywhere.
+Profiles are numbered as in the report's summaries, so that each has the same colour everywhere.
 """
 
 from __future__ import annotations
@@ -14,41 +14,41 @@ from numpy.typing import NDArray
 
 LIGHT = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#000000")
 DARK = ("#2f93d6", "#d55e00", "#00b383", "#cc79a7", "#e69f00", "#7cc8f5", "#a0a0a0", "#ffffff")
-"""Okabe and Ito's palette, which eyes that confuse red and green tell apart; on black, brighter."""
-SOLID_MOST = 4  # profiles whose lines are solid: after those dashes help to tell colours apart
-DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3))  # on, off, … in points
+"""Okabe and Ito's palette, safe for colour-blind readers; brighter on a dark background."""
+SOLID_MOST = 4  # profiles with solid lines; the following ones are dashed
+DASHES = ((), (6, 3), (2, 2), (8, 3, 2, 3))  # lengths on, off, … in points
 
 Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Axis:
-    """What runs along it, from where to where."""
+    """Label, range and number format of an axis."""
 
     label: str
     low: float
     high: float
     log: bool = False
-    percent: bool = False  # of shares: 0.5 reads as 50 %
-    unit: str = ""  # behind a single number
-    names: tuple[str, ...] = ()  # instead of numbers: what stands at 0, 1, 2, …
+    percent: bool = False  # values are shares: 0.5 is written as 50 %
+    unit: str = ""  # written after a single value
+    names: tuple[str, ...] = ()  # labels at 0, 1, 2, … instead of numbers
 
-    def place(self, values: Numbers) -> Numbers:
-        """Where values stand, 0 at the low end and 1 at the high one."""
+    def fraction(self, values: Numbers) -> Numbers:
+        """Positions along the axis: 0 at the low end, 1 at the high one."""
         low, high = self.low, self.high
         if self.log:
             values, low, high = np.log(np.maximum(values, low * 1e-3)), log(low), log(high)
         return np.asarray((values - low) / (high - low))
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Where numbers stand, and how they are written."""
+        """Values of the ticks, and their labels."""
         if self.names:
             return [(float(at), name) for at, name in enumerate(self.names)]
-        places = _log_places(self.low, self.high) if self.log else _even_places(self.low, self.high)
-        return [(at, self.spell(at)) for at in places]
+        ticks = _log_ticks(self.low, self.high) if self.log else _linear_ticks(self.low, self.high)
+        return [(at, self.label_of(at)) for at in ticks]
 
-    def spell(self, value: float) -> str:
-        """A number as this axis writes it."""
+    def label_of(self, value: float) -> str:
+        """The label of a value."""
         return f"{value * 100:,.10g} %" if self.percent else f"{value:,.10g}"
 
 
@@ -63,7 +63,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Bar:
-    """A profile's middle, and the range in which eight of ten are, at a height."""
+    """A profile's median and its range from the 10th to the 90th percentile, at height `at`."""
 
     profile: int
     at: float
@@ -74,27 +74,27 @@ class Bar:
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture."""
+    """One panel of a figure."""
 
     title: str
     x: Axis
     y: Axis
     lines: tuple[Line, ...] = ()
     bars: tuple[Bar, ...] = ()
-    shades: tuple[tuple[float, float], ...] = ()  # stretches of x that are not measured
-    level: float | None = None  # an x that means: right
-    note: str = ""  # what the picture leaves out
+    shades: tuple[tuple[float, float], ...] = ()  # ranges of x that are not measured
+    reference: float | None = None  # x of a reference line
+    note: str = ""  # what the panel cuts off or leaves out
 
 
 def style(profile: int) -> tuple[int, tuple[int, ...]]:
-    """The place of a profile's colour in the palettes, and its dashes."""
+    """The index of a profile's colour in the palettes, and its dashes."""
     return profile % len(LIGHT), DASHES[profile // SOLID_MOST % len(DASHES)]
 
 
-def limit(peaks: Sequence[float], gap: float) -> float:
-    """The highest peak that shall be seen whole: those that stand `gap` times above the others are cut off.
+def axis_limit(peaks: Sequence[float], gap: float) -> float:
+    """The highest peak that is shown in full; peaks more than `gap` times above the next one are cut off.
 
-    Half of the peaks are seen whatever they are, so that one good profile does not cut off the rest.
+    At least half of the peaks are always shown, so that one low peak does not cut off all others.
     """
     order = sorted(peaks)
     for at in range(ceil(len(order) / 2), len(order)):
@@ -103,25 +103,25 @@ def limit(peaks: Sequence[float], gap: float) -> float:
     return order[-1]
 
 
-def left_out(names: Sequence[str], reached: Mapping[int, str]) -> str:
-    """Who leaves a picture, and how far; nothing where nobody does."""
+def cut_off_note(names: Sequence[str], reached: Mapping[int, str]) -> str:
+    """A note on the profiles that are cut off and the values they reach; empty if there are none."""
     far = ", ".join(f"{names[profile]} (to {end})" for profile, end in reached.items())
-    return f"beyond the picture: {far}" if far else ""
+    return f"cut off: {far}" if far else ""
 
 
-def _even_places(low: float, high: float, about: int = 5) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten."""
+def _linear_ticks(low: float, high: float, about: int = 5) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, about `about` of them."""
     least = 0.7 * (high - low) / about
     power = 10.0 ** floor(log10(least))
     step = next(size * power for size in (1, 2, 5, 10) if size * power >= least)
     return [step * at for at in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]
 
 
-def _log_places(low: float, high: float) -> list[float]:
-    """Powers of ten; with 2 and 5 of each where there are few; every so many where there are many."""
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten; with multiples of 2 and 5 on short axes, and only every n-th on long ones."""
     first, last = floor(log10(low)), ceil(log10(high))
     decades = log10(high / low)
     parts = (1, 2, 5) if decades <= 2.5 else (1,)
     every = max(1, ceil(decades / 6))
-    places = [part * 10.0**power for power in range(first, last + 1) if power % every == 0 for part in parts]
-    return [at for at in places if low * (1 - 1e-9) <= at <= high * (1 + 1e-9)]
+    ticks = [part * 10.0**power for power in range(first, last + 1) if power % every == 0 for part in parts]
+    return [at for at in ticks if low * (1 - 1e-9) <= at <= high * (1 + 1e-9)]

@@ -1,4 +1,4 @@
-"""A comparison as a picture: .png, .svg or .pdf by matplotlib."""
+"""Draws a comparison with matplotlib, as .png, .svg or .pdf."""
 
 from __future__ import annotations
 
@@ -8,36 +8,36 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from eclectus.sim.base.results import Report
-from eclectus.sim.report.curves import group_panels, panels
+from eclectus.sim.base.results import ComparisonReport
+from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.panels import LIGHT, Panel, style
 from eclectus.sim.report.table import subtitle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDTH, HEIGHT = 5.2, 3.6  # of a panel, inches
-ALONE = 1.6  # times as large if it is the only one
+WIDTH, HEIGHT = 5.2, 3.6  # of a panel, in inches
+ALONE = 1.6  # scale of a single panel
 GREY = "#777777"
 
 
-def draw(report: Report, file: Path) -> None:
-    """Write the picture."""
+def draw(report: ComparisonReport, file: Path) -> None:
+    """Write the figure to the file."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
-    every = [*panels(report), *group_panels(report)]
-    across = min(len(every), 3 if len(every) > 4 else 2)
-    down, size = ceil(len(every) / across), ALONE if len(every) == 1 else 1.0
+    found = [*overall_panels(report), *group_panels(report)]
+    across = min(len(found), 3 if len(found) > 4 else 2)
+    down, size = ceil(len(found) / across), ALONE if len(found) == 1 else 1.0
     figure = Figure(figsize=(WIDTH * across * size, HEIGHT * down * size + 1.1), layout="constrained")
     FigureCanvasAgg(figure)
     words = (report.about or report.scenario, subtitle(report))
     figure.suptitle("\n".join(fill(each, int(60 * across * size)) for each in words), fontsize=11)
     places = figure.subplots(down, across, squeeze=False).ravel().tolist()
-    for place, panel in zip(places, every, strict=False):
+    for place, panel in zip(places, found, strict=False):
         _draw(place, panel)
-    for place in places[len(every) :]:
+    for place in places[len(found) :]:
         place.set_axis_off()
     handles = [
         Line2D([], [], label=name, lw=2, color=_colour(at), linestyle=_dashes(at))
@@ -65,13 +65,13 @@ def _draw(axes: Axes, panel: Panel) -> None:
         axes.plot([bar.middle], [bar.at], "o", color=colour, ms=5)
     for low, high in panel.shades:
         axes.axvspan(low, high, color=GREY, alpha=0.1, lw=0)
-    if panel.level is not None:
-        axes.axvline(panel.level, color=GREY, lw=0.9, zorder=0)
+    if panel.reference is not None:
+        axes.axvline(panel.reference, color=GREY, lw=0.9, zorder=0)
     _frame(axes, panel)
 
 
 def _frame(axes: Axes, panel: Panel) -> None:
-    """Axes, numbers and words; what is shaded and what is left out stands below."""
+    """Axes, ticks and labels; notes stand below the x axis."""
     axes.set_title(panel.title, fontsize=10, loc="left")
     axes.set_xscale("log" if panel.x.log else "linear")
     axes.set_yscale("log" if panel.y.log else "linear")

@@ -1,4 +1,4 @@
-"""A panel as inline SVG. Colours are classes (`c0`, `c1`, …): the page's style makes them light or dark."""
+"""A panel as inline SVG. Colours are CSS classes (`c0`, `c1`, …) that the page's style sheet defines."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from eclectus.sim.report.panels import Axis, Numbers, Panel, style
 WIDTH, HEIGHT = 520, 300
 LEFT, RIGHT, TOP, BOTTOM = 66, 12, 10, 46
 INNER_WIDTH, INNER_HEIGHT = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
-NEAR = 0.6  # points of a curve nearer than this to one another are one
-BEYOND = 2.0  # how far outside the frame curves are followed, in frames: the clip hides it, files stay small
+NEAR = 0.6  # points closer than this to the previous one are dropped
+BEYOND = 2.0  # how far curves are drawn outside the frame, in frame sizes; clipping hides it
 
 
-def drawing(panel: Panel) -> str:
-    """The picture; its lines carry their profile, and its axes what numbers mean, for the page's script."""
+def render_svg(panel: Panel) -> str:
+    """The SVG text, with profiles and scales of axes as data attributes for the page's script."""
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(panel.title)}"',
         f' data-x="{_data(panel.x)}" data-y="{_data(panel.y)}">',
@@ -33,18 +33,18 @@ def drawing(panel: Panel) -> str:
 
 
 def _data(axis: Axis) -> str:
-    """Low end, high end, whether by ratios, what stands behind a number."""
+    """Low end, high end, whether logarithmic, unit."""
     unit = " %" if axis.percent else f" {axis.unit}"
     factor = 100 if axis.percent else 1
     return escape(f"{axis.low * factor:.8g}|{axis.high * factor:.8g}|{int(axis.log)}|{unit}")
 
 
 def _across(axis: Axis, values: Numbers) -> Numbers:
-    return axis.place(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
+    return axis.fraction(values).clip(-BEYOND, 1 + BEYOND) * INNER_WIDTH
 
 
 def _down(axis: Axis, values: Numbers) -> Numbers:
-    return (1 - axis.place(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
+    return (1 - axis.fraction(values).clip(-BEYOND, 1 + BEYOND)) * INNER_HEIGHT
 
 
 def _at(place: Numbers) -> float:
@@ -75,8 +75,8 @@ def _frame(panel: Panel) -> Iterator[str]:
 
 
 def _level(panel: Panel) -> Iterator[str]:
-    if panel.level is not None:
-        x = _at(_across(panel.x, np.array([panel.level])))
+    if panel.reference is not None:
+        x = _at(_across(panel.x, np.array([panel.reference])))
         yield f'<path class="axis" d="M{x:.1f} 0V{INNER_HEIGHT}"/>'
 
 
@@ -103,7 +103,7 @@ def _style(profile: int) -> str:
 
 
 def _thinned(x: Numbers, y: Numbers) -> str:
-    """Corners of the curve, each some way from the one before; first and last always."""
+    """Points of the curve without those too close to the previous one; the first and last are kept."""
     kept: list[tuple[float, float]] = []
     for here in zip(x.tolist(), y.tolist(), strict=True):
         if not kept or abs(here[0] - kept[-1][0]) + abs(here[1] - kept[-1][1]) >= NEAR:

@@ -1,4 +1,4 @@
-"""The tables a person reads: a line a profile, means and Student 95 % intervals over runs."""
+"""Tables of a comparison: a row per profile, means and Student 95 % intervals over runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from eclectus.sim.base.results import Figures, Interval, Report, Run, Spread, Summary
+from eclectus.sim.base.results import (
+    ComparisonReport,
+    Interval,
+    ProfileSummary,
+    RunResult,
+    Statistics,
+    TimeStatistics,
+)
 
 UNITS = (
     (864_000.0, 86_400.0, "d"),
@@ -15,22 +22,22 @@ UNITS = (
     (0.1, 1.0, "s"),
     (1e-4, 1e-3, "ms"),
     (0.0, 1e-6, "µs"),
-)  # from how many seconds on, how many seconds it is, what it is called
-ASKED_FOR = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent: where fragmentation begins to tell, and beyond
-NOTHING = "-"  # where no task or job has ended
-WHOLE = ("", "all")  # what is told apart by nothing
+)  # least time in seconds, seconds per unit, name
+REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table
+NO_VALUE = "-"  # if no task or job has ended
+ALL = ("", "all")  # the group of all tasks or jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first of each is text, the others are numbers."""
+    """Rows of cells; the first cell of a row is text, the others are numbers."""
 
     heads: list[str]
     rows: list[list[str]]
 
 
-def lines(report: Report) -> Iterator[str]:
-    """The whole of it, for a terminal."""
+def text_lines(report: ComparisonReport) -> Iterator[str]:
+    """The whole comparison as lines of text."""
     if report.about:
         yield report.about
     yield subtitle(report)
@@ -40,36 +47,36 @@ def lines(report: Report) -> Iterator[str]:
     yield from remarks(report.runs)
 
 
-def subtitle(report: Report) -> str:
-    """How much is measured, and what stands behind each ±."""
+def subtitle(report: ComparisonReport) -> str:
+    """The load, the number of measured tasks, and the meaning of ±."""
     load = ""
     if report.load is not None:
         load = f"load {'' if report.load_is_exact else 'at least '}{report.load:.2f}, "
-    counts = [run.tasks if report.fills else run.response.count for run in report.runs]
-    what = "tasks" if report.fills else "measured tasks"
+    counts = [run.tasks if report.shows_allocation else run.response.count for run in report.runs]
+    what = "tasks" if report.shows_allocation else "measured tasks"
     runs = max(each.runs for each in report.summaries)
     many = f"mean ± half of the 95 % interval over {runs} runs"
     return f"{load}{fmean(counts):,.0f} {what} a run; {many if runs > 1 else 'one run, so no intervals'}"
 
 
-def tables(report: Report) -> Iterator[Table]:
-    """All tasks; then, where there is more to tell, tasks by group and jobs by group.
+def tables(report: ComparisonReport) -> Iterator[Table]:
+    """All tasks; then tasks by group, if there are several, and jobs by group, if jobs have several tasks.
 
-    Of tasks that never end there is nothing of this, but how much they hold.
+    If tasks never end, only the allocation table.
     """
-    if report.fills:
-        yield _held(report)
+    if report.shows_allocation:
+        yield _allocation_table(report)
         return
     yield _overview(report.summaries)
     groups = groups_of(report)
     if groups:
         yield _by_group(report, "response of tasks", lambda figures: figures.response, groups)
     if has_jobs(report):
-        yield _by_group(report, "response of jobs", lambda figures: figures.jobs, [WHOLE, *groups])
+        yield _by_group(report, "response of jobs", lambda figures: figures.jobs, [ALL, *groups])
 
 
-def groups_of(report: Report) -> list[tuple[str, str]]:
-    """By what results are told apart, and the group; nothing by which all are alike."""
+def groups_of(report: ComparisonReport) -> list[tuple[str, str]]:
+    """Pairs of grouping and group, without groupings that have only one group."""
     found = {
         (name, label): None
         for each in report.summaries
@@ -79,18 +86,18 @@ def groups_of(report: Report) -> list[tuple[str, str]]:
     return [pair for pair in found if sum(pair[0] == name for name, _ in found) > 1]
 
 
-def figures_of(each: Summary, name: str, label: str) -> Figures | None:
-    """One group of a profile, if it had such tasks."""
-    return each.all if (name, label) == WHOLE else each.groups.get(name, {}).get(label)
+def statistics_of(each: ProfileSummary, name: str, label: str) -> Statistics | None:
+    """The statistics of one group of a profile, if it had such tasks."""
+    return each.all if (name, label) == ALL else each.groups.get(name, {}).get(label)
 
 
-def has_jobs(report: Report) -> bool:
-    """Whether some job has several tasks: else jobs and tasks are one."""
+def has_jobs(report: ComparisonReport) -> bool:
+    """Whether any job has several tasks."""
     return any(run.jobs.count != run.response.count for run in report.runs)
 
 
-def spelled(value: Interval, digits: int = 3, scale: float = 1.0) -> str:
-    """`1.046 ±0.004`: as many digits as the interval deserves."""
+def format_interval(value: Interval, digits: int = 3, scale: float = 1.0) -> str:
+    """`1.046 ±0.004`: digits according to the width of the interval."""
     mean = value.mean / scale
     if value.half_width is None:
         return f"{mean:,.0f}" if abs(mean) >= 10**digits else f"{mean:.{digits}g}"
@@ -100,27 +107,27 @@ def spelled(value: Interval, digits: int = 3, scale: float = 1.0) -> str:
 
 
 def unit_for(seconds: float) -> tuple[float, str]:
-    """The unit in which a time reads well."""
+    """Seconds per unit, and the name of the unit that suits this time."""
     return next((size, name) for least, size, name in UNITS if seconds >= least)
 
 
-def scale_of(summaries: Sequence[Summary]) -> tuple[float, str]:
-    """The unit in which all response times read well."""
+def scale_of(summaries: Sequence[ProfileSummary]) -> tuple[float, str]:
+    """The same for all response times of the comparison."""
     means = [each.all.response.mean.mean for each in summaries if each.all.response is not None]
     return unit_for(min(means, default=1.0))
 
 
-def remarks(runs: Sequence[Run]) -> Iterator[str]:
-    """What must not be overlooked."""
+def remarks(runs: Sequence[RunResult]) -> Iterator[str]:
+    """Notes on incomplete runs and on faults of policies."""
     for run in runs:
         who = f"note: {run.profile}, seed {run.seed}"
         if not run.complete:
-            yield f"{who}: stopped after {run.tasks:,} tasks; its figures are of those that had ended"
+            yield f"{who}: stopped after {run.tasks:,} tasks; results cover those that had ended"
         if run.faults:
-            yield f"{who}: {run.faults} faults of a policy; first: {run.first_fault}"
+            yield f"{who}: {run.faults} invalid actions of a policy; first: {run.first_fault}"
 
 
-def _overview(summaries: Sequence[Summary]) -> Table:
+def _overview(summaries: Sequence[ProfileSummary]) -> Table:
     scale, unit = scale_of(summaries)
     times = [f"{name}, {unit}" for name in ("response", "median", "p99", "wait")]
     heads = ["profile", *times, "slowdown", "in system", "slots, %"]
@@ -129,50 +136,55 @@ def _overview(summaries: Sequence[Summary]) -> Table:
     if any(shares):
         heads.append("probes, %")
         for row, share in zip(rows, shares, strict=True):
-            row.append(NOTHING if share is None else spelled(share, scale=0.01))
+            row.append(NO_VALUE if share is None else format_interval(share, scale=0.01))
     return Table(heads, rows)
 
 
-def _held(report: Report) -> Table:
-    shown = [x for x in ASKED_FOR if all(x in each.allocation for each in report.summaries)]
+def _allocation_table(report: ComparisonReport) -> Table:
+    shown = [x for x in REQUESTED if all(x in each.allocation for each in report.summaries)]
     rows = []
     for each in report.summaries:
-        held = (spelled(each.allocation[x], digits=4) for x in shown)
-        rows.append([each.profile, spelled(each.dropped, digits=6), *held])
-    return Table(["held, %, by asked for, %", "dropped", *map(str, shown)], rows)
+        allocated = (format_interval(each.allocation[x], digits=4) for x in shown)
+        rows.append([each.profile, format_interval(each.dropped, digits=6), *allocated])
+    return Table(["allocated, %, by requested, %", "dropped", *map(str, shown)], rows)
 
 
-def _row(each: Summary, scale: float) -> list[str]:
+def _row(each: ProfileSummary, scale: float) -> list[str]:
     response, wait = each.all.response, each.all.wait
     return [
         each.profile,
         *_times(response, scale)[:2],
         _times(response, scale)[3],
         _times(wait, scale)[0],
-        NOTHING if each.all.slowdown is None else spelled(each.all.slowdown),
-        spelled(each.in_system_mean),
-        spelled(each.utilisation, scale=0.01),
+        NO_VALUE if each.all.slowdown is None else format_interval(each.all.slowdown),
+        format_interval(each.in_system_mean),
+        format_interval(each.utilisation, scale=0.01),
     ]
 
 
 def _by_group(
-    report: Report, what: str, read: Callable[[Figures], Spread | None], groups: Sequence[tuple[str, str]]
+    report: ComparisonReport,
+    what: str,
+    read: Callable[[Statistics], TimeStatistics | None],
+    groups: Sequence[tuple[str, str]],
 ) -> Table:
-    """A group's profiles stand together, since they are what is compared."""
+    """Statistics by group, and by profile within a group."""
     scale, unit = scale_of(report.summaries)
     rows = []
     for name, label in groups:
         rows.append([label, "", "", "", ""])
         for each in report.summaries:
-            figures = figures_of(each, name, label)
+            figures = statistics_of(each, name, label)
             rows.append([f"  {each.profile}", *_times(None if figures is None else read(figures), scale)])
     return Table([f"{what}, {unit}", "mean", "median", "p90", "p99"], rows)
 
 
-def _times(spread: Spread | None, scale: float) -> list[str]:
+def _times(spread: TimeStatistics | None, scale: float) -> list[str]:
     if spread is None:
-        return [NOTHING] * 4
-    return [spelled(value, scale=scale) for value in (spread.mean, spread.p50, spread.p90, spread.p99)]
+        return [NO_VALUE] * 4
+    return [
+        format_interval(value, scale=scale) for value in (spread.mean, spread.p50, spread.p90, spread.p99)
+    ]
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -1,1 +1,1 @@
-"""Scenario files: read, checked and overridden."""
+"""Scenario files: reading, validation and overrides."""

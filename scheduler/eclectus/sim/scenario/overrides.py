@@ -1,4 +1,4 @@
-"""`--set path=value`: one field of a scenario, changed before it is read."""
+"""`--set path=value`: changes one field of a scenario before it is validated."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import yaml
 from eclectus.model.errors import SettingsError
 
 
-def apply_change(document: Any, change: str) -> None:
-    """`a.b[0].c=value`: set one field of a plain document; profiles also go by name. Raises SettingsError."""
-    where, is_change, text = change.partition("=")
+def apply_override(document: Any, change: str) -> None:
+    """`a.b[0].c=value`: set one field in place. List items may be named instead of numbered.
+
+    Raises SettingsError.
+    """
+    where, equals, text = change.partition("=")
     steps = where.replace("[", ".").replace("]", "").split(".")
-    if not is_change or not all(steps):
+    if not equals or not all(steps):
         raise SettingsError(change, "write it as path=value, such as workload.poisson.load=0.8")
     at = document
     for step in steps[:-1]:
@@ -38,4 +41,4 @@ def _key(at: Any, step: str, where: str) -> str | int:
         for number, each in enumerate(at):
             if isinstance(each, dict) and step in (each.get("schedulerName"), each.get("name")):
                 return number
-    raise SettingsError(where, f"there is nothing called {step!r}")
+    raise SettingsError(where, f"there is no {step!r}")

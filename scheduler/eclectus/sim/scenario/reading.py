@@ -1,6 +1,6 @@
-"""Scenario files, read and checked before anything runs.
+"""Scenario files, read and validated before anything runs.
 
-Unknown fields are named back with the nearest spelling; absurd values are refused with the reason.
+Unknown fields are refused with the nearest known name, invalid values with the reason.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from eclectus.config.document import read_yaml
 from eclectus.config.reading import join, nearest, read, read_list, read_mapping
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.work import Plan
-from eclectus.sim.scenario.overrides import apply_change
-from eclectus.sim.scenario.scenario import Contestant, Measure, Scenario
+from eclectus.sim.base.work import ArrivalPlan
+from eclectus.sim.scenario.overrides import apply_override
+from eclectus.sim.scenario.scenario import ComparedProfile, Measure, Scenario
 from eclectus.sim.workloads.table import WORKLOADS
 from eclectus.sim.workloads.work_classes import capacity
 from eclectus.sim.workloads.work_classes import load as load_of
-from eclectus.sim.world.cluster import Befalls, Cluster
+from eclectus.sim.world.cluster import ClusterSettings
 from eclectus.sim.world.dispatchers import Dispatchers
-from eclectus.sim.world.perturbations import Shock
-from eclectus.sim.world.probes import Probes
+from eclectus.sim.world.perturbations import Perturbation, PerturbationSettings
+from eclectus.sim.world.probes import ProbeSettings
 
 KIND = "Scenario"
-_PLAIN = ["about", "seeds", "allowUnstable"]
+_SCALARS = ["about", "seeds", "allowUnstable"]
 _FIELDS = [
     "apiVersion",
     "kind",
@@ -42,23 +42,23 @@ _FIELDS = [
     "learn",
     "probes",
     "measure",
-    *_PLAIN,
+    *_SCALARS,
 ]
 
 
 @dataclass(frozen=True)
-class _Plain:
-    """The plain fields of a scenario."""
+class _TopLevelFields:
+    """The scalar fields at the top level of a scenario."""
 
-    about: Annotated[str, Setting("one sentence: what it shows")] = ""
+    about: Annotated[str, Setting("one sentence on what the scenario shows")] = ""
     seeds: Annotated[
-        int, Setting("runs of each profile", why="an interval needs a few", least=1, most=10_000)
+        int, Setting("runs of each profile", why="an interval needs several runs", least=1, most=10_000)
     ] = 5
-    allow_unstable: Annotated[bool, Setting("more work may arrive than can ever be done")] = False
+    allow_unstable: Annotated[bool, Setting("allow a load of 1 or more")] = False
 
 
 def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:
-    """Read, change (`path=value`) and check a file. Raises SettingsError naming file and field."""
+    """Read a file, apply changes (`path=value`), validate. Raises SettingsError naming file and field."""
     try:
         return parse(read_text(path), path.parent, changes)
     except SettingsError as error:
@@ -76,27 +76,29 @@ def read_text(path: Path) -> str:
 
 
 def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Scenario:
-    """Check the text of a scenario; files it names are looked for in `folder`. Raises SettingsError."""
+    """Validate the text of a scenario; paths in it are relative to `folder`. Raises SettingsError."""
     mapping = _document(text, changes)
-    plain = read(_Plain, {key: mapping[key] for key in _PLAIN if key in mapping}, "")
+    scalars = read(_TopLevelFields, {key: mapping[key] for key in _SCALARS if key in mapping}, "")
     cluster = _read_cluster(mapping.get("cluster"), folder)
     cluster, plan = _read_workload(mapping.get("workload"), cluster, folder)
     measure = read_mapping(mapping.get("measure"), "measure")
     if plan.measured is not None:
         _refuse_window(measure)
-    _refuse_homeless(plan, cluster)
+    _check_classes_fit(plan, cluster)
     ratio, exact = load_of(plan.work_rates, cluster.machines())
-    if isfinite(ratio) and ratio >= 1 and not plain.allow_unstable:
-        what = f"the load is {ratio:.3g}: queues would grow without end; lower it, or say allowUnstable: true"
+    if isfinite(ratio) and ratio >= 1 and not scalars.allow_unstable:
+        what = (
+            f"the load is {ratio:.3g}: queues would grow without bound; lower it, or set allowUnstable: true"
+        )
         raise SettingsError("workload", what)
     return Scenario(
-        about=plain.about,
+        about=scalars.about,
         cluster=cluster,
         plan=plan,
-        shocks=tuple(_read_shocks(mapping.get("events"), cluster)),
-        contestants=_read_contestants(mapping, plan),
+        perturbations=tuple(_read_perturbations(mapping.get("events"), cluster)),
+        profiles=_read_profiles(mapping, plan),
         measure=read(Measure, measure, "measure"),
-        seeds=plain.seeds,
+        seeds=scalars.seeds,
         load=ratio if isfinite(ratio) else None,
         load_is_exact=exact,
     )
@@ -105,7 +107,7 @@ def parse(text: str, folder: Path = Path(), changes: tuple[str, ...] = ()) -> Sc
 def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
     mapping = read_mapping(read_yaml(text), "")
     for change in changes:
-        apply_change(mapping, change)
+        apply_override(mapping, change)
     for key, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if mapping.get(key) != wanted:
             raise SettingsError(key, f"must be {wanted}, not {mapping.get(key)!r}")
@@ -115,54 +117,56 @@ def _document(text: str, changes: tuple[str, ...]) -> dict[str, Any]:
     return mapping
 
 
-def _read_cluster(values: object, folder: Path) -> Cluster:
-    cluster = read(Cluster, values, "cluster")
-    with _within("cluster"):
-        return cluster.within(folder)
+def _read_cluster(values: object, folder: Path) -> ClusterSettings:
+    cluster = read(ClusterSettings, values, "cluster")
+    with _errors_below("cluster"):
+        return cluster.with_node_list(folder)
 
 
-def _read_workload(values: object, cluster: Cluster, folder: Path) -> tuple[Cluster, Plan]:
-    """The plan, and the machines as the workload knows them."""
+def _read_workload(
+    values: object, cluster: ClusterSettings, folder: Path
+) -> tuple[ClusterSettings, ArrivalPlan]:
+    """The cluster, with speeds from the workload's data if it has any, and the arrival plan."""
     mapping = read_mapping(values, "workload")
     unknown = next((key for key in mapping if key not in WORKLOADS), "")
     if len(mapping) != 1 or unknown:
         hint = nearest(unknown, list(WORKLOADS))
         where = join("workload", unknown) if unknown else "workload"
-        raise SettingsError(where, f"must name exactly one kind of workload; {hint}")
+        raise SettingsError(where, f"must have exactly one workload; {hint}")
     name, settings = next(iter(mapping.items()))
     path = join("workload", name)
     workload = read(WORKLOADS[name], settings, path)
-    with _within(path):
-        equipped = workload.equip(cluster, folder)
-        return equipped, workload.plan(equipped.machines(), folder)
+    with _errors_below(path):
+        with_speeds = workload.with_speeds(cluster, folder)
+        return with_speeds, workload.plan(with_speeds.machines(), folder)
 
 
 def _refuse_window(measure: dict[str, Any]) -> None:
     for key in ("warmUp", "tasks", "horizon"):
         if key in measure:
-            what = "has no place here: the workload itself says which jobs are measured"
+            what = "is not allowed here: the workload itself defines which jobs are measured"
             raise SettingsError(join("measure", key), what)
 
 
-def _refuse_homeless(plan: Plan, cluster: Cluster) -> None:
+def _check_classes_fit(plan: ArrivalPlan, cluster: ClusterSettings) -> None:
     machines = cluster.machines().values()
-    for kind in plan.mean_sizes:
-        if not capacity(kind, machines):
-            raise SettingsError("workload", f"class {kind.name!r} can run on no machine of the cluster")
+    for work_class in plan.mean_sizes:
+        if not capacity(work_class, machines):
+            raise SettingsError("workload", f"class {work_class.name!r} can run on no machine of the cluster")
 
 
-def _read_shocks(values: object, cluster: Cluster) -> Iterator[Shock]:
+def _read_perturbations(values: object, cluster: ClusterSettings) -> Iterator[Perturbation]:
     for at, each in enumerate(read_list(values, "events")):
         path = join("events", at)
-        befalls = read(Befalls, each, path)
-        with _within(path):
-            shock = befalls.shock(cluster)
-        yield shock
+        settings = read(PerturbationSettings, each, path)
+        with _errors_below(path):
+            perturbation = settings.perturbation(cluster)
+        yield perturbation
 
 
-def _read_contestants(mapping: dict[str, Any], plan: Plan) -> tuple[Contestant, ...]:
-    """Profiles; each is checked alone, as it will run. What stands in one goes before what is common."""
-    contestants: dict[str, Contestant] = {}
+def _read_profiles(mapping: dict[str, Any], plan: ArrivalPlan) -> tuple[ComparedProfile, ...]:
+    """The profiles, each validated as it will run. Its own `learn` and `probes` override the scenario's."""
+    profiles: dict[str, ComparedProfile] = {}
     learn, common = mapping.get("learn"), _read_probes(mapping.get("probes"), "probes", plan)
     for at, each in enumerate(read_list(mapping.get("profiles"), "profiles")):
         path = join("profiles", at)
@@ -172,35 +176,35 @@ def _read_contestants(mapping: dict[str, Any], plan: Plan) -> tuple[Contestant, 
         dispatchers = read(Dispatchers, profile.pop("dispatchers", None), join(path, "dispatchers"))
         where = join(path, "probes")
         probes = _read_probes(profile.pop("probes"), where, plan) if "probes" in profile else common
-        contestant = Contestant(str(profile.get("schedulerName")), profile, settings, dispatchers, probes)
+        compared = ComparedProfile(str(profile.get("schedulerName")), profile, settings, dispatchers, probes)
         try:
-            _ = contestant.truth
-            parse_configuration(contestant.configuration(0))
+            _ = compared.oracle
+            parse_configuration(compared.configuration(0))
         except SettingsError as error:
             where = error.path.replace("profiles[0]", path)
             raise SettingsError(
                 join(path, where) if own and where[:5] == "learn" else where, error.problem
             ) from None
-        if contestant.name in contestants:
-            raise SettingsError(join(path, "schedulerName"), f"{contestant.name!r} is taken")
-        contestants[contestant.name] = contestant
-    if not contestants:
+        if compared.name in profiles:
+            raise SettingsError(join(path, "schedulerName"), f"{compared.name!r} is used twice")
+        profiles[compared.name] = compared
+    if not profiles:
         raise SettingsError("profiles", "must be a list of at least one profile")
-    return tuple(contestants.values())
+    return tuple(profiles.values())
 
 
-def _read_probes(values: object, path: str, plan: Plan) -> Probes | None:
-    """What is written there; null sends none."""
+def _read_probes(values: object, path: str, plan: ArrivalPlan) -> ProbeSettings | None:
+    """The settings; None if null or missing."""
     if values is None:
         return None
     if not plan.mean_sizes:
-        raise SettingsError(path, "this workload has no classes of known size, of which probes could be")
-    return read(Probes, values, path)
+        raise SettingsError(path, "this workload has no classes of known size, which probes need")
+    return read(ProbeSettings, values, path)
 
 
 @contextmanager
-def _within(path: str) -> Iterator[None]:
-    """Errors raised here are of fields below `path`."""
+def _errors_below(path: str) -> Iterator[None]:
+    """Prefix the path of errors raised in the block with `path`."""
     try:
         yield
     except SettingsError as error:

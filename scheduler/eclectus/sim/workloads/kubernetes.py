@@ -1,36 +1,160 @@
-"""`workload: {kubernetes: …}`: a manifest of Pods and Jobs, each with its true work in an annotation."""
+"""`workload: {kubernetes: …}`: a manifest of Pods and Jobs, each with its true work in an annotation.
+
+Objects are read as the API server would store them and translated by the rules of the live scheduler:
+requests, selectors, affinity, tolerations, priorities and classes mean what they mean on a cluster.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from msgspec import field
+
+from eclectus.api.names import ARRIVAL_SECONDS
+from eclectus.config.document import read_documents
+from eclectus.config.reading import show
+from eclectus.kube.objects import full_name
+from eclectus.kube.placement import ApiObject
+from eclectus.kube.requests import FieldError
 from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.work import Plan
-from eclectus.sim.workloads.manifest import arrivals
-from eclectus.sim.workloads.recorded import recorded
-from eclectus.sim.workloads.workload import Workload
+from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
+from eclectus.sim.workloads.pod_work import Json, convert, read_pod, seconds
+from eclectus.sim.workloads.workload import Workload, recorded_plan
+
+"""Annotation of a Pod or a Job: its creation time in seconds since the start of the run; 0 by default."""
 
 
 @dataclass(frozen=True)
 class Kubernetes(Workload):
-    """Settings, and the stream they make."""
+    """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the manifest, from the scenario's folder: YAML or JSON")]
+    file: Annotated[str, Setting("path of the manifest, relative to the scenario's folder: YAML or JSON")]
 
-    def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
-        """Read the manifest. Raises SettingsError with the document, the object and the field."""
+    def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
+        """Read the manifest. Raises SettingsError naming the document, the object and the field."""
         del machines
         try:
-            jobs = arrivals((folder / self.file).read_text(encoding="utf-8"))
+            jobs = read_manifest((folder / self.file).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError("file", f"{self.file} cannot be read: {error}") from error
         except SettingsError as error:
             raise SettingsError("file", f"{self.file}{',' if error.path else ''} {error}") from None
         if not jobs:
-            raise SettingsError("file", f"{self.file} holds no Pod and no Job")
-        return recorded(jobs, lambda seed: iter(jobs))
+            raise SettingsError("file", f"{self.file} contains no Pod and no Job")
+        return recorded_plan(jobs, lambda seed: iter(jobs))
+
+
+# -- the manifest -----------------------------------------------------------------------------------
+
+
+class _Metadata(ApiObject, frozen=True):
+    name: str = ""
+    generate_name: str = ""
+    namespace: str = "default"
+    annotations: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def display_name(self) -> str:
+        return self.name or self.generate_name
+
+
+class _Any(ApiObject, frozen=True):
+    metadata: _Metadata
+
+
+class _JobSpec(ApiObject, frozen=True):
+    template: Json
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool = False
+
+
+class _Job(ApiObject, frozen=True):
+    spec: _JobSpec
+
+
+def read_manifest(text: str) -> list[Arrival]:
+    """The jobs of a manifest, ordered by time, then by position in the file.
+
+    Raises SettingsError, its path the number of the document and the name of the object.
+    """
+    found = [_arrival(each, where) for where, each in _objects(text)]
+    return sorted(found, key=lambda job: job.at)
+
+
+def _objects(text: str) -> Iterator[tuple[str, Json]]:
+    for number, document in enumerate(read_documents(text), start=1):
+        if document is not None:
+            yield from _flat(document, f"document {number}", "")
+
+
+def _flat(value: object, where: str, kind: str) -> Iterator[tuple[str, Json]]:
+    """The object, or the items of a List; items of a PodList need no kind."""
+    if not isinstance(value, dict):
+        raise SettingsError(where, f"must be a Kubernetes object, not {show(value)}")
+    found = str(value.get("kind", kind))
+    if not found.endswith("List"):
+        yield where, {**_without_nulls(value), "kind": found}
+        return
+    items = value.get("items")
+    if not isinstance(items, list):
+        raise SettingsError(where, f"a {found} needs items")
+    for at, item in enumerate(items):
+        yield from _flat(item, f"{where}, items[{at}]", found.removesuffix("List"))
+
+
+def _without_nulls(value: dict[str, object]) -> Json:
+    """Drop fields that are null, as the API server does."""
+    found: Json = {}
+    for key, each in value.items():
+        if isinstance(each, dict):
+            found[key] = _without_nulls(each)
+        elif isinstance(each, list):
+            found[key] = [_without_nulls(item) if isinstance(item, dict) else item for item in each]
+        elif each is not None:
+            found[key] = each
+    return found
+
+
+def _arrival(thing: Json, where: str) -> Arrival:
+    kind = thing["kind"]
+    try:
+        if kind not in ("Pod", "Job"):
+            raise FieldError("kind", f"{kind!r} is not supported; only Pods and Jobs are")
+        meta = convert(thing, _Any).metadata
+        where = f"{where} ({kind} {full_name(meta.namespace, meta.display_name)})"
+        at = seconds(meta.annotations, ARRIVAL_SECONDS, least=0.0, default="0")
+        return _of_pod(thing, meta, at) if kind == "Pod" else _of_job(convert(thing, _Job).spec, meta, at)
+    except FieldError as error:
+        raise SettingsError(where, str(error)) from error
+
+
+def _of_pod(pod: Json, meta: _Metadata, at: float) -> Arrival:
+    task, size = read_pod(pod, meta.display_name, meta.namespace)
+    return Arrival(at, _work_class(task), (size,), estimate=task.estimate)
+
+
+def _of_job(spec: _JobSpec, meta: _Metadata, at: float) -> Arrival:
+    """`completions` pods, at most `parallelism` at a time; without completions, `parallelism` pods."""
+    for name, value in (("parallelism", spec.parallelism), ("completions", spec.completions)):
+        if value is not None and value < 1:
+            raise FieldError(f"spec.{name}", f"{value} is too small; at least 1")
+    if spec.suspend:
+        raise FieldError("spec.suspend", "a suspended Job runs nothing; leave it out")
+    at_once = spec.parallelism or 1
+    try:
+        task, size = read_pod(spec.template, meta.display_name, meta.namespace)
+    except FieldError as error:
+        raise FieldError(f"spec.template.{error.field}", error.problem) from error
+    sizes = (size,) * (spec.completions or at_once)
+    return Arrival(at, _work_class(task), sizes, estimate=task.estimate, parallelism=at_once)
+
+
+def _work_class(task: Task) -> WorkClass:
+    return WorkClass(task.workload, task.spec, task.priority)

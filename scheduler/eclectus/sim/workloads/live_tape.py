@@ -1,15 +1,15 @@
-"""`workload: {tape: …}`: pods of a tape, live or simulated, come again at their times, to another cluster.
+"""`workload: {tape: …}`: the pods of a tape, live or simulated, arrive again at the same times.
 
-A pod's size is the seconds that it ran times the speed of the node it ran on. That speed is no part of a
-tape and is given by the scenario, 1 where nothing is said: then a node of speed 2 is one twice as fast
-as all those on record. What the tape does not tell is decided as follows.
+A pod's size is the seconds that it ran times the speed of the node it ran on. Node speeds are not part of a
+tape; the scenario gives them, 1 by default, so that a node of speed 2 is twice as fast as the recorded ones.
+What the tape does not contain is set as follows.
 
-- A service, which restarts for ever, never ends here either.
-- A pod that still ran when the tape ended is as large as what was seen of it.
-- A pod that had not started by then has the mean size of its class; likewise one that was deleted before
-  it started, which goes away here too unless it starts within the same time.
-- Such a pod of a class of which none ran, and one that ended without having run, are left out.
-- A pod that ran before the tape began comes at its beginning, with what was left.
+- A long-running pod, which restarts for ever, never ends.
+- A pod that still ran when the tape ended has the size that was observed by then.
+- A pod that had not started by then has the mean size of its class. So has one that was deleted before it
+  started; it is deleted here too if it has not started within the same time.
+- Such a pod is left out if no pod of its class ran, and so is one that ended without having run.
+- A pod that ran before the tape began arrives at its beginning with the rest of its size.
 """
 
 from __future__ import annotations
@@ -28,24 +28,23 @@ from eclectus.config.reading import join, nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.work import Arrival, Kind, Plan
-from eclectus.sim.workloads.recorded import recorded
-from eclectus.sim.workloads.tape_records import Pod, Record
-from eclectus.sim.workloads.workload import Workload
+from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
+from eclectus.sim.workloads.tape_records import RecordedPod, TapeRecord
+from eclectus.sim.workloads.workload import Workload, recorded_plan
 from eclectus.tape import TapeError, read
 
-LEAST_SECONDS = 1e-3  # what a run counts that was shorter than the clocks can tell
+LEAST_SECONDS = 1e-3  # least size of a pod that ran: clocks may show 0
 
 
 @dataclass(frozen=True)
 class Tape(Workload):
-    """Settings, and the stream they make."""
+    """Settings of the workload."""
 
-    file: Annotated[str, Setting("path of the tape, from the scenario's folder")]
+    file: Annotated[str, Setting("path of the tape, relative to the scenario's folder")]
     speeds: Annotated[
         dict[str, float],
         Setting(
-            "speed of the nodes on record by name, `*` and `?` standing for any; the first that fits",
+            "speed of recorded nodes by name pattern with `*` and `?`; the first match counts",
             least=1e-6,
             most=1e6,
         ),
@@ -54,28 +53,28 @@ class Tape(Workload):
         float, Setting("factor on arrival times: 2 halves the load", unit="", least=1e-9, most=1e9)
     ] = 1.0
 
-    def plan(self, machines: Mapping[str, Machine], folder: Path) -> Plan:
+    def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the tape. Raises SettingsError."""
         del machines
         record = self._record(folder)
         self._check_speeds(record.nodes)
         jobs = list(self._jobs(record))
         if not jobs:
-            raise SettingsError("file", f"{self.file} tells of no pod that ran")
-        return recorded(jobs, lambda seed: iter(jobs))
+            raise SettingsError("file", f"{self.file} contains no pod that ran")
+        return recorded_plan(jobs, lambda seed: iter(jobs))
 
-    def _record(self, folder: Path) -> Record:
+    def _record(self, folder: Path) -> TapeRecord:
         try:
             header, steps = read(folder / self.file)
             profiles = parse(header.configuration).profiles
-            return Record(steps, [profile.scheduler_name for profile in profiles])
+            return TapeRecord(steps, [profile.scheduler_name for profile in profiles])
         except (OSError, TapeError) as error:
             raise SettingsError("file", f"{self.file} cannot be read: {error}") from error
         except SettingsError as error:
-            raise SettingsError("file", f"the configuration that {self.file} begins with: {error}") from error
+            raise SettingsError("file", f"the configuration in {self.file}: {error}") from error
 
-    def _jobs(self, record: Record) -> Iterator[Arrival]:
-        """One job a pod, in the order of arrival."""
+    def _jobs(self, record: TapeRecord) -> Iterator[Arrival]:
+        """One job per pod, in the order of arrival."""
         pods = {uid: pod for uid, pod in record.pods.items() if pod.over > record.begins}
         sizes = {uid: self._size(record, pod) for uid, pod in pods.items() if pod.ran}
         means = _means((pods[uid].task.workload, size) for uid, size in sizes.items())
@@ -85,29 +84,29 @@ class Tape(Workload):
                 size = means.get(task.workload)
             if size is not None:
                 at = max(pod.arrived - record.begins, 0.0) * self.stretch
-                kind = Kind(task.workload, task.spec, task.priority)
+                work_class = WorkClass(task.workload, task.spec, task.priority)
                 patience = inf if pod.ran else pod.gone - pod.arrived
-                yield Arrival(at, kind, (size,), estimate=task.estimate, patience=patience)
+                yield Arrival(at, work_class, (size,), estimate=task.estimate, patience=patience)
 
-    def _size(self, record: Record, pod: Pod) -> float:
-        """Of a pod that ran, seconds at speed 1."""
+    def _size(self, record: TapeRecord, pod: RecordedPod) -> float:
+        """The size of a pod that ran, in seconds at speed 1."""
         if pod.task.spec.long_running:
             return inf
         return max(record.seconds(pod), LEAST_SECONDS) * self._speed(pod.node)
 
     def _speed(self, node: str) -> float:
-        fitting = (speed for pattern, speed in self.speeds.items() if fnmatchcase(node, pattern))
-        return next(fitting, 1.0)
+        matching = (speed for pattern, speed in self.speeds.items() if fnmatchcase(node, pattern))
+        return next(matching, 1.0)
 
     def _check_speeds(self, nodes: set[str]) -> None:
         for pattern in self.speeds:
             if not any(fnmatchcase(node, pattern) for node in nodes):
                 hint = nearest(pattern, sorted(nodes))
-                raise SettingsError(join("speeds", pattern), f"no node on the tape has such a name; {hint}")
+                raise SettingsError(join("speeds", pattern), f"matches no node on the tape; {hint}")
 
 
 def _means(sizes: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """By class; inf where it is one of services."""
+    """Class -> mean size; inf for classes of long-running pods."""
     by_class: dict[str, list[float]] = defaultdict(list)
     for workload, size in sizes:
         by_class[workload].append(size)

@@ -1,4 +1,4 @@
-"""A pod of a manifest as the API server would keep it, and the work that is written on it."""
+"""Pods of a manifest, with the API server's defaults, and the true work in their annotations."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class _Pod(ApiObject, frozen=True):
 
 
 def read_pod(pod: Json, name: str, namespace: str) -> tuple[Task, float]:
-    """The pod by that name as the scheduler would see it, and its true size in seconds at speed 1.
+    """The pod as the scheduler would see it, and its true size in seconds at speed 1.
 
-    Raises FieldError where it cannot be understood, would never run or would never end.
+    Raises FieldError if it is malformed, would never run or would never end.
     """
     checked = convert(pod, _Pod)
     metadata = {"uid": name, **checked.metadata, "name": name, "namespace": namespace}
@@ -54,65 +54,65 @@ def read_pod(pod: Json, name: str, namespace: str) -> tuple[Task, float]:
         task = task_from(decode_pod(msgspec.json.encode({"metadata": metadata, "spec": spec})))
     except MalformedError as error:
         raise FieldError(error.field, error.problem) from error
-    _refuse_never(spec, task)
+    _refuse_unsupported(spec, task)
     return task, seconds(checked.metadata.get("annotations", {}), WORK_SECONDS, least=1e-9)
 
 
 def seconds(annotations: dict[str, str], name: str, *, least: float, default: str | None = None) -> float:
-    """What an annotation says. Raises FieldError where it is no number, or missing and without default."""
+    """The value of an annotation. Raises FieldError if it is invalid, or missing without a default."""
     where = f"metadata.annotations[{name}]"
     text = annotations.get(name, default)
     if text is None:
-        raise FieldError(where, "missing: nothing else tells how long the pod runs")
+        raise FieldError(where, "missing: it says how long the pod runs")
     try:
         value = float(text)
     except ValueError:
         value = nan
     if not isfinite(value) or value < least:
-        raise FieldError(where, f"{text!r} is no number of seconds, {least:g} or more")
+        raise FieldError(where, f"{text!r} is not a number of seconds, {least:g} or more")
     return value
 
 
-def convert(value: object, kind: type[T]) -> T:
-    """Plain values as a typed object. Raises FieldError naming the field."""
+def convert(value: object, target: type[T]) -> T:
+    """Convert plain values to a typed object. Raises FieldError naming the field."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, target)
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         raise FieldError(path.rstrip("`").lstrip(".") or "object", problem) from error
 
 
 def _default(spec: Json, checked: _Spec) -> None:
-    """Fill in, in place, what the API server fills in and a scheduler looks at.
+    """Set in place the API server's defaults that matter to a scheduler.
 
-    Requests that only limits name; ports of the host where the pod is on the host's network.
+    Requests default to limits; host ports to container ports if the pod uses the host's network.
     """
-    _ask(spec, checked.resources)
+    _default_requests(spec, checked.resources)
     for name, containers in (("containers", checked.containers), ("initContainers", checked.init_containers)):
         for container, own in zip(spec.get(name, ()), containers, strict=True):
-            _ask(container, own.resources)
+            _default_requests(container, own.resources)
             for port in container.get("ports", ()) if spec.get("hostNetwork") else ():
                 port.setdefault("hostPort", port.get("containerPort", 0))
 
 
-def _ask(part: Json, resources: _Resources) -> None:
-    asked = resources.limits | resources.requests
-    if asked:
-        part["resources"] = {"requests": asked}
+def _default_requests(part: Json, resources: _Resources) -> None:
+    requests = resources.limits | resources.requests
+    if requests:
+        part["resources"] = {"requests": requests}
 
 
-def _refuse_never(spec: Json, task: Task) -> None:
-    """What the world here cannot play: pods that never run, that run already, or that never end."""
+def _refuse_unsupported(spec: Json, task: Task) -> None:
+    """Refuse what cannot be simulated: pods that never run, run already or never end."""
     if spec.get("restartPolicy", "Always") == "Always":
-        problem = "Always, which is the default, begins the work again for ever; write Never or OnFailure"
+        problem = "Always, the default, restarts the work for ever; write Never or OnFailure"
         raise FieldError("spec.restartPolicy", problem)
     if task.node:
-        raise FieldError("spec.nodeName", f"is bound to {task.node} already; leave it out")
+        raise FieldError("spec.nodeName", f"the pod is already bound to {task.node}; leave it out")
     if task.gates:
-        raise FieldError("spec.schedulingGates", f"waits for {task.gates[0]}, which nobody lifts here")
-    if task.spec.unsupported:
-        raise FieldError("spec", f"asks for {task.spec.unsupported[0]}, for which there is no rule yet")
-    if "priorityClassName" in spec and "priority" not in spec:
         raise FieldError(
-            "spec.priorityClassName", "what it is worth stands in a cluster; write spec.priority"
+            "spec.schedulingGates", f"nothing removes the gate {task.gates[0]} in a simulation; leave it out"
         )
+    if task.spec.unsupported:
+        raise FieldError("spec", f"uses {task.spec.unsupported[0]}, which is not supported yet")
+    if "priorityClassName" in spec and "priority" not in spec:
+        raise FieldError("spec.priorityClassName", "priority classes are not known here; write spec.priority")

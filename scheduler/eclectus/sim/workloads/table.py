@@ -1,4 +1,4 @@
-"""The table of workloads: what a scenario may write below `workload:`. To add one: a file and a line."""
+"""The workloads that a scenario may use below `workload:`. To add one: write a module and add a line here."""
 
 from __future__ import annotations
 

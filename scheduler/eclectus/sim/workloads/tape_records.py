@@ -1,4 +1,4 @@
-"""What a tape of the live scheduler tells of pods: when each came, where it ran and for how long."""
+"""The pods of a tape: when each arrived, where it ran and for how long."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from eclectus.model.objects import Task
 from eclectus.tape import Step
 
 
-class Pod:
-    """One pod of ours. Times in seconds on the tape's clock, inf for what did not happen."""
+class RecordedPod:
+    """One pod of the tape's profiles. Times are seconds on the tape's clock, inf for what did not happen."""
 
     def __init__(self, task: Task, arrived: float) -> None:
         self.task, self.arrived = task, arrived
@@ -20,7 +20,7 @@ class Pod:
 
     @property
     def ran(self) -> bool:
-        """Whether it was seen to run."""
+        """Whether it ran."""
         return self.started < inf
 
     @property
@@ -29,37 +29,37 @@ class Pod:
         return min(self.ended, self.gone)
 
 
-class Record:
-    """A whole tape, read once."""
+class TapeRecord:
+    """The nodes and pods of a tape."""
 
     def __init__(self, steps: Iterable[Step], profiles: Iterable[str]) -> None:
-        """Pods of these scheduler names are looked at. Raises what `steps` raises."""
+        """Read the steps; only pods with these schedulerNames count. Raises what `steps` raises."""
         self._profiles = frozenset(profiles)
-        self.pods: dict[str, Pod] = {}
+        self.pods: dict[str, RecordedPod] = {}
         self.nodes: set[str] = set()
         self.begins, self.ends = inf, 0.0
         for step in steps:
             self.begins, self.ends = min(self.begins, step.now), step.now
             for event in step.events:
-                self._note(event, step.now)
+                self._apply(event, step.now)
 
-    def seconds(self, pod: Pod) -> float:
-        """How long it ran while the tape ran; until the end of the tape where it did not end before."""
+    def seconds(self, pod: RecordedPod) -> float:
+        """How long the pod ran within the tape, in seconds."""
         return min(pod.over, self.ends) - max(pod.started, self.begins)
 
-    def _note(self, event: Event, now: float) -> None:
+    def _apply(self, event: Event, now: float) -> None:
         match event:
             case NodeSeen(node=node):
                 self.nodes.add(node.name)
             case TaskSeen(task=task):
-                self._see(task, now)
+                self._apply_task(task, now)
             case TaskGone(uid=uid) if uid in self.pods:
                 self.pods[uid].gone = min(self.pods[uid].gone, now)
 
-    def _see(self, task: Task, now: float) -> None:
+    def _apply_task(self, task: Task, now: float) -> None:
         if task.profile not in self._profiles or task.gates:
-            return  # a pod arrives when its last gate is lifted
-        pod = self.pods.setdefault(task.uid, Pod(task, now))
+            return  # a pod arrives when its last scheduling gate is removed
+        pod = self.pods.setdefault(task.uid, RecordedPod(task, now))
         if task.started is not None:
             pod.node, pod.started = task.node, task.started
         if task.ended:

@@ -1,10 +1,10 @@
-"""Tables of throughputs in Gavel's format: how fast each type of job runs on each type of GPU.
+"""Tables of throughputs in Gavel's format: the rate of each type of job on each type of GPU.
 
     {"v100": {"('A3C', 1)": {"null": 7.18, ...}, ...}, ...}
 
-One mapping a type of GPU; a key of it is a type of job and a number of GPUs; below "null" stands the rate
-when the job runs alone, in iterations a second, and 0 where it cannot run. Rates beside other jobs, and
-of several GPUs, are passed over.
+One mapping per type of GPU. A key is a type of job and a number of GPUs; "null" holds the rate of the job
+running alone, in iterations per second, or 0 if it cannot run. Rates beside other jobs and on several GPUs
+are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
 
 Rates = dict[str, float]
-"""Type of job -> iterations a second, alone on one GPU of a type."""
+"""Type of job -> iterations per second, alone on one GPU of a given type."""
 
 
 class _Entry(Struct, frozen=True):
@@ -30,22 +30,22 @@ class _Entry(Struct, frozen=True):
 
 
 class Throughputs:
-    """One file."""
+    """One file of throughputs."""
 
     def __init__(self, path: Path, job_types: tuple[str, ...]) -> None:
-        """Raises SettingsError where the file cannot be read or is no such table."""
+        """Raises SettingsError if the file cannot be read or is not such a table."""
         self._path, self._job_types = path, job_types
         try:
             data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
             self._table = msgspec.json.decode(data, type=dict[str, dict[str, _Entry]])
         except (OSError, EOFError, ZlibError, msgspec.DecodeError) as error:
-            raise SettingsError("throughputs", f"{path} is no table of rates: {error}") from error
+            raise SettingsError("throughputs", f"{path} is not a table of rates: {error}") from error
 
     def of(self, gpu: str) -> Rates:
-        """A column of the table. Raises SettingsError where the file lacks it, or a job's rate in it."""
+        """The rates on one type of GPU. Raises SettingsError if the file lacks any of them."""
         column: Mapping[str, _Entry] | None = self._table.get(gpu)
         if column is None:
-            problem = f"{self._path} knows no GPU {gpu!r}; {nearest(gpu, list(self._table))}"
+            problem = f"{self._path} has no GPU {gpu!r}; {nearest(gpu, list(self._table))}"
             raise SettingsError("throughputs", problem)
         keys = {job: f"('{job}', 1)" for job in self._job_types}
         for key in keys.values():

@@ -1,4 +1,4 @@
-"""Classes of work as a scenario writes them, and how much of it a cluster can do."""
+"""Classes of work as written in a scenario, and the capacity of a cluster for them."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Annotated
 
 from eclectus.model.objects import Amounts, Spec
 from eclectus.model.settings import Setting
-from eclectus.sim.base.distributions import Size
+from eclectus.sim.base.distributions import SizeDistribution
 from eclectus.sim.base.machine import Machine
-from eclectus.sim.base.work import Kind
+from eclectus.sim.base.work import WorkClass
 from eclectus.sim.world.cluster import SLOT_CPU, TolerationField, read_amounts
 from eclectus.sim.world.judge import forbidden
 
-SCORED_MEMORY = 200 * 2**20  # kube-scheduler's count for a pod that asks for none
+SCORED_MEMORY = 200 * 2**20  # what kube-scheduler's scores assume for a pod without a memory request
 
 
 @dataclass(frozen=True)
-class Needs:
-    """What a task asks for and where it may run, spelled as on a pod."""
+class TaskNeeds:
+    """What a task requests and where it may run, written as on a pod."""
 
     requests: Annotated[
-        dict[str, object] | None, Setting("amounts; one core, that is one slot, if left out")
+        dict[str, object] | None, Setting("resource requests; by default one core, that is one slot")
     ] = None
     node_selector: Annotated[dict[str, str], Setting("labels that the node must carry")] = field(
         default_factory=dict
@@ -31,73 +31,77 @@ class Needs:
     priority: Annotated[int, Setting("higher goes first")] = 0
 
     def __post_init__(self) -> None:
-        self.asked()
+        self.amounts()
 
-    def asked(self) -> Amounts:
-        """Raises SettingsError."""
+    def amounts(self) -> Amounts:
+        """The requests as amounts. Raises SettingsError."""
         return (
             (("cpu", SLOT_CPU),) if self.requests is None else read_amounts(dict(self.requests), "requests")
         )
 
-    def kind(self, name: str) -> Kind:
-        """As the world knows it."""
-        asked = self.asked()
-        amounts = dict(asked)
+    def work_class(self, name: str) -> WorkClass:
+        """The class with these requests and constraints."""
+        requests = self.amounts()
+        amounts = dict(requests)
         spec = Spec(
-            requests=asked,
+            requests=requests,
             score_requests=(amounts.get("cpu", 0) or 100, amounts.get("memory", 0) or SCORED_MEMORY),
             node_selector=tuple(sorted(self.node_selector.items())),
             tolerations=tuple(each.toleration for each in self.tolerations),
         )
-        return Kind(name, spec, self.priority)
+        return WorkClass(name, spec, self.priority)
 
 
 @dataclass(frozen=True)
-class WorkClass(Needs):
-    """One class of a generated workload."""
+class GeneratedClass(TaskNeeds):
+    """One class of a generated workload, with its share and sizes."""
 
-    name: Annotated[str, Setting("for reports, for `speeds`, and as the pods' class")] = "work"
-    share: Annotated[float, Setting("of the jobs, relative to the other classes", least=1e-9)] = 1.0
+    name: Annotated[str, Setting("name in reports and `speeds`, and the pods' class label")] = "work"
+    share: Annotated[float, Setting("share of the jobs, relative to the other classes", least=1e-9)] = 1.0
     tasks_per_job: Annotated[int, Setting("tasks that arrive together", least=1, most=100_000)] = 1
-    size: Annotated[Size, Setting("how large its tasks are")] = field(default_factory=Size)
+    size: Annotated[SizeDistribution, Setting("distribution of task sizes")] = field(
+        default_factory=SizeDistribution
+    )
     estimate: Annotated[
-        float | None, Setting("how long its tasks are said to take, for whoever asks", unit="s", least=1e-9)
+        float | None, Setting("duration of its tasks as shown to the scheduler", unit="s", least=1e-9)
     ] = None
 
 
-def capacity(kind: Kind, machines: Iterable[Machine]) -> float:
-    """Work of this kind that the machines can do a second, if they do nothing else."""
+def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:
+    """Work of this class that the machines can do per second if they do nothing else."""
     total = 0.0
     for machine in machines:
-        if not forbidden(kind.spec, machine.node):
-            total += slots(kind.spec, machine) * machine.nominal(kind.name)
+        if not forbidden(work_class.spec, machine.node):
+            total += slots(work_class.spec, machine) * machine.nominal_speed(work_class.name)
     return total
 
 
 def slots(spec: Spec, machine: Machine) -> int:
-    """Tasks of this spec that the empty machine takes."""
-    offered = dict(machine.node.allocatable)
-    asked = (("pods", 1), *spec.requests)
-    return min(offered.get(name, 0) // amount for name, amount in asked)
+    """Number of tasks with this spec that fit on the empty machine."""
+    allocatable = dict(machine.node.allocatable)
+    demand = (("pods", 1), *spec.requests)
+    return min(allocatable.get(name, 0) // amount for name, amount in demand)
 
 
-def load(work: Mapping[Kind, float], machines: Mapping[str, Machine]) -> tuple[float, bool]:
-    """Load ratio of work (seconds at speed 1, a second) on the machines, and whether it is exact.
+def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tuple[float, bool]:
+    """Load of `work` (seconds at speed 1 per second) over capacity, and whether the figure is exact.
 
-    Exact where all kinds find equal machines. Elsewhere a lower bound, the largest of: each kind alone
-    on what it may use, and all work on every machine at its best speed. inf where a kind can run nowhere
-    and where nothing is known of the work.
+    It is exact if all classes have the same capacity on each machine. Otherwise it is a lower bound: the
+    largest of the load of each class alone, and that of all work if each machine always ran its best class.
+    inf if a class can run nowhere, or no work is known.
     """
     every = list(machines.values())
-    alone = {kind: capacity(kind, every) for kind in work}
+    alone = {work_class: capacity(work_class, every) for work_class in work}
     if not work or not all(alone.values()):
         return float("inf"), True
-    offers = {tuple(_offer(kind, machine) for machine in every) for kind in work}
-    if len(offers) == 1:
+    capacities = {tuple(_capacity_on(work_class, machine) for machine in every) for work_class in work}
+    if len(capacities) == 1:
         return sum(work.values()) / next(iter(alone.values())), True
-    best = sum(max(_offer(kind, machine) for kind in work) for machine in every)
-    return max(*(work[kind] / alone[kind] for kind in work), sum(work.values()) / best), False
+    best = sum(max(_capacity_on(work_class, machine) for work_class in work) for machine in every)
+    return max(
+        *(work[work_class] / alone[work_class] for work_class in work), sum(work.values()) / best
+    ), False
 
 
-def _offer(kind: Kind, machine: Machine) -> float:
-    return capacity(kind, (machine,))
+def _capacity_on(work_class: WorkClass, machine: Machine) -> float:
+    return capacity(work_class, (machine,))

@@ -1,8 +1,9 @@
-"""How much of a resource is allocated, by how much has been asked for: what is told of work that never ends.
+"""The allocation curve: how much of a resource is allocated, by how much has been requested so far.
 
-The measure of Weng and others, "Beware of Fragmentation", USENIX ATC 2023: x is what has been asked for by
-then, in per cent of what there is and counting tasks that were dropped; y is what is held after every task,
-and the value at a whole x is the mean of y over the tasks whose x rounds to it.
+This is the result for tasks that never end, as in Weng and others, "Beware of Fragmentation", USENIX ATC
+2023. x is the sum of all requests so far in per cent of capacity, including tasks that were dropped; y is
+what is allocated after each task, and the value at a whole x is the mean of y over the tasks whose x rounds
+to it.
 """
 
 from __future__ import annotations
@@ -16,38 +17,40 @@ from eclectus.model.objects import amount_of
 from eclectus.sim.base.machine import Machine
 
 
-def offered(machines: Mapping[str, Machine], resource: str) -> int:
-    """What all machines have of it."""
+def total_allocatable(machines: Mapping[str, Machine], resource: str) -> int:
+    """The sum over all machines."""
     return sum(amount_of(machine.node.allocatable, resource) for machine in machines.values())
 
 
-class Allocation:
-    """Listens to an engine and keeps two sums per whole per cent."""
+class AllocationCurve:
+    """Collects the curve from the events and commands of an engine."""
 
     def __init__(self, resource: str, machines: Mapping[str, Machine]) -> None:
-        self._resource, self._capacity = resource, offered(machines, resource)
-        self._asked = self._held = 0
-        self._amounts: dict[str, int] = {}  # uid -> what it asks for
+        self._resource, self._capacity = resource, total_allocatable(machines, resource)
+        self._requested = self._allocated = 0
+        self._amounts: dict[str, int] = {}  # uid -> requested amount
         self._sums: dict[int, tuple[int, float]] = defaultdict(lambda: (0, 0.0))  # x -> count, sum of y
 
-    def hear(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
-        """One step: what the engine was told, and what it answered."""
+    def record_step(self, now: float, events: Sequence[Event], commands: Sequence[Command]) -> None:
+        """Take in one step of the engine: its events and the commands it returned."""
         del now
         seen = [event.task for event in events if isinstance(event, TaskSeen)]
         arrived = [task for task in seen if not task.ended and task.uid not in self._amounts]
         gone = [task.uid for task in seen if task.ended]
         gone += [event.uid for event in events if isinstance(event, BindRefused)]
         self._amounts |= {task.uid: amount_of(task.spec.requests, self._resource) for task in arrived}
-        self._held -= sum(self._amounts[uid] for uid in gone)
-        self._held += sum(self._amounts[command.uid] for command in commands if isinstance(command, Bind))
+        self._allocated -= sum(self._amounts[uid] for uid in gone)
+        self._allocated += sum(
+            self._amounts[command.uid] for command in commands if isinstance(command, Bind)
+        )
         for task in arrived:
-            self._asked += self._amounts[task.uid]
-            x = round(100 * self._asked / self._capacity)
+            self._requested += self._amounts[task.uid]
+            x = round(100 * self._requested / self._capacity)
             count, total = self._sums[x]
-            self._sums[x] = (count + 1, total + self._held)
+            self._sums[x] = (count + 1, total + self._allocated)
 
     @property
     def curve(self) -> dict[int, float]:
-        """Asked for, in whole per cent of what there is -> held, in per cent; in order."""
+        """Requested, in whole per cent of capacity -> allocated, in per cent; ascending."""
         means = ((x, total / count) for x, (count, total) in sorted(self._sums.items()))
         return {x: 100 * mean / self._capacity for x, mean in means}

@@ -1,4 +1,4 @@
-"""What will happen and when: a heap that a world lives through, moment by moment."""
+"""The event queue of the discrete-event simulation: a heap by time."""
 
 from __future__ import annotations
 
@@ -8,31 +8,36 @@ from itertools import count
 from math import inf
 from typing import Any
 
-Planned = tuple[float, int, Callable[[Any], None], Any]
-"""When, a serial number, and what happens to what: at one moment, what was planned first happens first."""
+ScheduledEvent = tuple[float, int, Callable[[Any], None], Any]
+"""Time, serial number, action, argument. Events of equal time run in the order of scheduling."""
 
-NEVER: Planned = (inf, -1, lambda nothing: None, None)  # always the last one: so there is always a next
+NEVER: ScheduledEvent = (
+    inf,
+    -1,
+    lambda nothing: None,
+    None,
+)  # sentinel, so that the heap is never empty
 
 
-class Agenda:
-    """What has been planned and has not happened."""
+class EventQueue:
+    """Events that are scheduled and have not run."""
 
     def __init__(self) -> None:
-        self._heap: list[Planned] = [NEVER]
+        self._heap: list[ScheduledEvent] = [NEVER]
         self._serials = count()
 
-    def plan(self, at: float, action: Callable[[Any], None], what: object) -> None:
-        """At that time, seconds, this shall happen to that."""
-        heappush(self._heap, (at, next(self._serials), action, what))
+    def schedule(self, at: float, action: Callable[[Any], None], argument: object) -> None:
+        """Call `action(argument)` at time `at`, in seconds."""
+        heappush(self._heap, (at, next(self._serials), action, argument))
 
     @property
-    def next_at(self) -> float:
-        """When something happens next; inf if nothing ever will."""
+    def next_time(self) -> float:
+        """The time of the next event in seconds; inf if there is none."""
         return self._heap[0][0]
 
-    def happen(self, now: float) -> None:
-        """All that is due by `now` happens, and what that plans for now."""
+    def run_due(self, now: float) -> None:
+        """Run all events due by `now`, including those they schedule for `now`."""
         heap = self._heap
         while heap[0][0] <= now:
-            _, _, action, what = heappop(heap)
-            action(what)
+            _, _, action, argument = heappop(heap)
+            action(argument)

@@ -1,7 +1,7 @@
-"""Jobs that have arrived: which of their pods are submitted when, and how a watch shows those later.
+"""Jobs that have arrived: when their pods are submitted, and how a watch shows the pods later.
 
-Most jobs submit all tasks at once. Of some only so many are there at a time, as a Job's parallelism says;
-those with stages are staged by staging.py.
+Most jobs submit all tasks at once. A job with `parallelism` keeps only so many pods at a time, as a
+Kubernetes Job does; jobs with stages are handled by `StagedJobs`.
 """
 
 from __future__ import annotations
@@ -12,40 +12,42 @@ from itertools import islice
 from msgspec.structs import replace
 
 from eclectus.model.objects import Phase, Task
-from eclectus.sim.base.machine import Running
+from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.world.staging import Staged, Staging
+from eclectus.sim.world.staging import StagedJobs, StageTaskRun
 
 
 class Jobs:
-    """Those of one run. Its profiles take turns, job by job."""
+    """The jobs of one run, assigned to its scheduler profiles in turn."""
 
     def __init__(self, profiles: Sequence[str]) -> None:
-        self.in_parts = False  # whether any job has come that does not submit all its tasks at once
-        self._profiles, self._staging = tuple(profiles), Staging()
-        self._later: dict[int, tuple[Arrival, Iterator[tuple[int, float]]]] = {}  # tasks not submitted yet
+        self.any_in_parts = False  # whether any job so far does not submit all tasks at once
+        self._profiles, self._staged = tuple(profiles), StagedJobs()
+        self._later: dict[
+            int, tuple[Arrival, Iterator[tuple[int, float]]]
+        ] = {}  # by job number: tasks not submitted yet
 
-    def arrive(self, number: int, job: Arrival, now: float) -> Sequence[Running]:
-        """The job is there; returns what is submitted at once."""
+    def arrive(self, number: int, job: Arrival, now: float) -> Sequence[TaskRun]:
+        """A job arrives; returns the tasks to submit now."""
         tasks = enumerate(job.sizes)
-        if job.at_once is None and job.dag is None:
+        if job.parallelism is None and job.dag is None:
             return self._new(number, job, tasks, now)
-        self.in_parts = True
+        self.any_in_parts = True
         if job.dag is not None:
             profile = self._profiles[number % len(self._profiles)]
-            return self._staging.arrive(number, job.dag, job.sizes, profile, now)
+            return self._staged.arrive(number, job.dag, job.sizes, profile, now)
         self._later[number] = job, tasks
-        return self._new(number, job, islice(tasks, job.at_once), now)
+        return self._new(number, job, islice(tasks, job.parallelism), now)
 
-    def begin(self, run: Running) -> None:
-        """The task has a node."""
-        if isinstance(run, Staged):
-            self._staging.begin(run)
+    def start(self, run: TaskRun) -> None:
+        """The task has started."""
+        if isinstance(run, StageTaskRun):
+            self._staged.start(run)
 
-    def end(self, run: Running, now: float) -> Sequence[Running]:
-        """The task has ended; returns what is submitted now that it has."""
-        if isinstance(run, Staged):
-            return self._staging.end(run, now)
+    def end(self, run: TaskRun, now: float) -> Sequence[TaskRun]:
+        """The task has ended; returns the tasks to submit now."""
+        if isinstance(run, StageTaskRun):
+            return self._staged.end(run, now)
         if run.job not in self._later:
             return []
         job, tasks = self._later[run.job]
@@ -54,17 +56,17 @@ class Jobs:
             del self._later[run.job]
         return more
 
-    def lose(self, run: Running, now: float) -> None:
-        """The task was lost with its machine: another pod takes its place, as a Job would see to."""
-        run.tries += 1
-        name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.tries}"
-        work = self._staging.lose(run) if isinstance(run, Staged) else None
+    def lose(self, run: TaskRun, now: float) -> None:
+        """The task was lost in a machine failure: a new pod replaces it, as a Job's controller does."""
+        run.restarts += 1
+        name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.restarts}"
+        work = self._staged.lose(run) if isinstance(run, StageTaskRun) else None
         run.task = replace(run.task, uid=name, name=name, created=now, job_work=work)
 
     def _new(
         self, number: int, job: Arrival, tasks: Iterable[tuple[int, float]], now: float
-    ) -> list[Running]:
-        kind, owner, new = job.kind, f"job-{number}", []
+    ) -> list[TaskRun]:
+        work_class, owner, new = job.work_class, f"job-{number}", []
         profile = self._profiles[number % len(self._profiles)]
         for at, size in tasks:
             name = f"{owner}-{at}"
@@ -73,22 +75,22 @@ class Jobs:
                 namespace="default",
                 name=name,
                 profile=profile,
-                spec=kind.spec,
-                priority=kind.priority,
+                spec=work_class.spec,
+                priority=work_class.priority,
                 created=now,
-                workload=kind.name,
+                workload=work_class.name,
                 job=owner,
                 estimate=job.estimate,
             )
-            new.append(Running(task, kind, number, size, now))
+            new.append(TaskRun(task, work_class, number, size, now))
         return new
 
 
-def seen_running(run: Running, node: str, now: float) -> Task:
-    """The pod as a watch shows it once its container runs."""
+def as_running(run: TaskRun, node: str, now: float) -> Task:
+    """The pod as a watch shows it when its container has started."""
     return replace(run.task, node=node, phase="Running", started=now, devices=run.devices)
 
 
-def seen_over(run: Running, node: str, phase: Phase, now: float) -> Task:
-    """The pod as a watch shows it when it is over."""
+def as_finished(run: TaskRun, node: str, phase: Phase, now: float) -> Task:
+    """The pod as a watch shows it when it has ended."""
     return replace(run.task, node=node, phase=phase, started=run.started, finished=now)

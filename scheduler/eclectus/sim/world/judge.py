@@ -1,7 +1,7 @@
-"""The judge of starts: may this task run on that machine? It is told nothing by the core.
+"""An independent check of every task start: may this task run on this machine?
 
-Selectors, affinity, taints and ports are read from Kubernetes' rules in the dumbest way, one task and one
-node at a time; verdicts are remembered, because few specs meet few machines.
+It shares no code with the engine: node selectors, affinity, taints and ports are evaluated directly by
+Kubernetes' rules, one task and one node at a time. Verdicts are cached, because specs repeat.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from math import nan
 
 from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Term, Toleration
 from eclectus.sim.base.errors import InvariantError
-from eclectus.sim.base.machine import Machine, Running
+from eclectus.sim.base.machine import Machine, TaskRun
 
 
 def forbidden(spec: Spec, node: Node) -> str:
-    """Why this spec must not run on that node; empty if it may. Room is not looked at."""
+    """Why this spec must not run on that node; empty if it may. Free resources are not considered."""
     labels = dict(node.labels)
     for key, value in spec.node_selector:
         if labels.get(key) != value:
@@ -22,19 +22,21 @@ def forbidden(spec: Spec, node: Node) -> str:
     if spec.affinity is not None and not any(_holds(term, labels, node.name) for term in spec.affinity):
         return "no term of the required node affinity holds there"
     for taint in node.taints:
-        if taint.effect != "PreferNoSchedule" and not any(_answers(each, taint) for each in spec.tolerations):
+        if taint.effect != "PreferNoSchedule" and not any(
+            _tolerates(each, taint) for each in spec.tolerations
+        ):
             return f"nothing tolerates its taint {taint.key}"
     return ""
 
 
 class Judge:
-    """Watches starts."""
+    """Checks starts and caches the verdicts."""
 
     def __init__(self) -> None:
-        self._allowed: set[tuple[Spec, str]] = set()  # by the name of the node, whoever runs there
+        self._allowed: set[tuple[Spec, str]] = set()  # spec and node name; only specs without host ports
 
-    def see_start(self, run: Running, machine: Machine) -> None:
-        """Raise InvariantError if the machine's constraints, or ports in use, forbid the task."""
+    def check_start(self, run: TaskRun, machine: Machine) -> None:
+        """Raise InvariantError if the node's labels or taints, or host ports in use, forbid the task."""
         spec, node = run.task.spec, machine.node
         if (spec, node.name) in self._allowed:
             return
@@ -44,15 +46,18 @@ class Judge:
             raise InvariantError(f"{where}: {why}")
         for other in machine.running.values():
             for port in spec.host_ports:
-                if any(_clash(port, held) for held in other.task.spec.host_ports):
+                if any(_clash(port, used) for used in other.task.spec.host_ports):
                     raise InvariantError(f"{where}: {other.task} has port {port.port} there")
         if not spec.host_ports:
             self._allowed.add((spec, node.name))
 
 
 def _holds(term: Term, labels: dict[str, str], name: str) -> bool:
-    asked = [*((each, labels.get(each.key)) for each in term.expressions), *((f, name) for f in term.fields)]
-    return bool(asked) and all(_meets(requirement, value) for requirement, value in asked)
+    requirements = [
+        *((each, labels.get(each.key)) for each in term.expressions),
+        *((f, name) for f in term.fields),
+    ]
+    return bool(requirements) and all(_meets(requirement, value) for requirement, value in requirements)
 
 
 def _meets(requirement: Requirement, value: str | None) -> bool:
@@ -71,7 +76,7 @@ def _meets(requirement: Requirement, value: str | None) -> bool:
             return _number(value) < _number(*requirement.values)
 
 
-def _answers(toleration: Toleration, taint: Taint) -> bool:
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
     if toleration.key not in ("", taint.key) or toleration.effect not in ("", taint.effect):
         return False
     match toleration.op:
@@ -86,13 +91,13 @@ def _answers(toleration: Toleration, taint: Taint) -> bool:
 
 
 def _number(text: str | None = None, *more: str) -> float:
-    """A whole number; nan, which is neither more nor less than anything, where there is none or several."""
+    """The text as a whole number; nan, with which every comparison fails, if it is not exactly one."""
     plain = text is not None and not more and text.isascii() and text.lstrip("+-").isdigit()
     return int(text) if text is not None and plain else nan
 
 
 def _decimal(text: str) -> float:
-    """The same in the one spelling that taints allow: no plus, no zeros ahead."""
+    """The same, but only in the form that taints allow: no plus sign, no leading zeros."""
     number = _number(text)
     return number if str(number) == text else nan
 

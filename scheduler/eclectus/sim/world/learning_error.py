@@ -1,7 +1,7 @@
-"""What has been learned so far, beside the truth: at moments of a run, by group of machines.
+"""Learning error: learned speeds compared with the true ones, sampled over a run, by machine group.
 
-Only ratios of rates decide where a task goes, so rates are brought to one scale before they are compared:
-the geometric mean of learned over true is 1 at every look. Looking changes nothing.
+Only ratios of rates decide where a task goes, so rates are scaled before they are compared: the geometric
+mean of learned over true rates is 1 in every sample. Sampling does not influence the run.
 """
 
 from __future__ import annotations
@@ -10,47 +10,51 @@ from collections.abc import Iterator, Mapping
 from math import exp, log
 from statistics import fmean
 
-from eclectus.sim.base.results import Cell, Lesson
+from eclectus.sim.base.results import LearnedSpeed, LearningError
 from eclectus.sim.base.series import Series
 from eclectus.sim.world.world import World
 
-LOOKS_MOST, LOOKS_LEAST = 40, 4
-CELLS = 15_000  # looked at in all looks together, up to twice as many: on large clusters looks are rarer
+SAMPLES_MOST, SAMPLES_LEAST = 40, 4
+PAIRS_PER_RUN = (
+    15_000  # compared in all samples together, at most twice as many: large clusters are sampled less often
+)
 
 
-class Lessons:
-    """Looks now and then while a world runs."""
+class LearningErrorRecorder:
+    """Samples the learning error while a world runs."""
 
     def __init__(self, world: World, mean_sizes: Mapping[str, float], expected_end: float) -> None:
-        self._world, self._means = world, mean_sizes
+        self._world, self._mean_sizes = world, mean_sizes
         at_once = max(len(world.machines) * len(mean_sizes), 1)
-        looks = min(max(CELLS // at_once, LOOKS_LEAST), LOOKS_MOST)
-        self._series: Series[list[Lesson]] = Series(max(expected_end / looks, 1e-9), looks)
-        self.learned: list[Cell] = []  # when the window closed: while machines run dry, learners forget
-        world.ledger.on_mark, world.ledger.on_close = self._look, self._close
+        samples = min(max(PAIRS_PER_RUN // at_once, SAMPLES_LEAST), SAMPLES_MOST)
+        self._series: Series[list[LearningError]] = Series(max(expected_end / samples, 1e-9), samples)
+        self.learned: list[
+            LearnedSpeed
+        ] = []  # at the end of the window: later, while machines run dry, learners forget
+        world.record.on_sample, world.record.on_close = self._sample, self._close
 
-    def _look(self, at: float) -> None:
+    def _sample(self, at: float) -> None:
         if at >= self._series.due:
-            self._series.add(list(_lessons(list(self._cells()), at)))
+            self._series.add(list(_errors_by_group(list(self._learned_speeds()), at)))
 
     def _close(self) -> None:
-        self.learned = list(self._cells())
+        self.learned = list(self._learned_speeds())
 
-    def told(self) -> list[Lesson]:
-        """All of it."""
-        return [lesson for look in self._series.items for lesson in look]
+    def errors(self) -> list[LearningError]:
+        """All samples, in order of time."""
+        return [error for sample in self._series.items for error in sample]
 
-    def _cells(self) -> Iterator[Cell]:
-        """What is known now of each machine and workload, and what is true."""
+    def _learned_speeds(self) -> Iterator[LearnedSpeed]:
+        """Learned and true rates of each pair of machine and class, now."""
         for cell in self._world.engine.learned_cells():
             machine = self._world.machines.get(cell.node)
-            if machine is not None and cell.workload in self._means:
-                true = machine.nominal(cell.workload) / self._means[cell.workload]
-                yield Cell(cell.node, machine.group, cell.workload, cell.samples, cell.rate, true)
+            if machine is not None and cell.workload in self._mean_sizes:
+                true = machine.nominal_speed(cell.workload) / self._mean_sizes[cell.workload]
+                yield LearnedSpeed(cell.node, machine.group, cell.workload, cell.samples, cell.rate, true)
 
 
-def ratios(cells: list[Cell]) -> dict[str, list[float]]:
-    """Learned over true rates of each group's cells, brought to one scale."""
+def ratios(cells: list[LearnedSpeed]) -> dict[str, list[float]]:
+    """Machine group -> learned over true rates, scaled to a geometric mean of 1 over all."""
     logs = [(cell.group, log(cell.learned / cell.true)) for cell in cells if cell.learned > 0 < cell.true]
     scale = fmean(each for _, each in logs) if logs else 0.0
     found: dict[str, list[float]] = {}
@@ -59,7 +63,7 @@ def ratios(cells: list[Cell]) -> dict[str, list[float]]:
     return found
 
 
-def _lessons(cells: list[Cell], at: float) -> Iterator[Lesson]:
+def _errors_by_group(cells: list[LearnedSpeed], at: float) -> Iterator[LearningError]:
     for group, found in ratios(cells).items():
         middle = exp(fmean(log(ratio) for ratio in found))
-        yield Lesson(at, group, len(found), middle, fmean(abs(ratio - 1.0) for ratio in found))
+        yield LearningError(at, group, len(found), middle, fmean(abs(ratio - 1.0) for ratio in found))

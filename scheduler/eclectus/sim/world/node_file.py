@@ -1,9 +1,9 @@
-"""`cluster: {nodes: {file: …}}`: machines from a list, one a line, beside groups of equal ones.
+"""`cluster: {nodes: {file: …}}`: a list of machines, one per line.
 
 The format `openb` is that of the cluster trace of Weng and others, "Beware of Fragmentation", USENIX ATC
-2023: columns sn, cpu_milli, memory_mib, gpu (whole GPUs), model. The model becomes the label `gpu-model`,
-and the group that reports and events know the machine by. Every machine has speed 1, and as many places
-for pods as anybody could want, because the list says nothing of either.
+2023: columns sn, cpu_milli, memory_mib, gpu (whole GPUs), model. The model becomes the label `gpu-model` and
+the machine's group in reports and events. The list gives neither speeds nor pod limits: every machine has
+speed 1 and a limit of pods that is never reached.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from msgspec import Meta, Struct
 
 from eclectus.model.objects import DEVICE_MILLI, Node
 from eclectus.model.settings import Setting
-from eclectus.sim.base.csv_rows import read_rows, wrong
+from eclectus.sim.base.csv_rows import read_rows, row_error
 
 LABEL = "gpu-model"
 MIB = 2**20
-PODS = 10_000  # more than any machine has thousandths of GPUs to share
+PODS = 10_000  # more pods than can share the GPUs of any machine
 
 Count = Annotated[int, Meta(ge=0, le=2**40)]
-"""A whole number that stays exact in every sum."""
+"""A whole number small enough that sums of it stay exact."""
 
 
 class _Row(Struct, frozen=True):
@@ -37,17 +37,17 @@ class _Row(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class NodeFile:
-    """Where the list is."""
+    """Path and format of the list."""
 
-    file: Annotated[str, Setting("path of the list, from the scenario's folder")]
-    format: Annotated[Literal["openb"], Setting("what its columns are called")] = "openb"
+    file: Annotated[str, Setting("path of the list, relative to the scenario's folder")]
+    format: Annotated[Literal["openb"], Setting("names of the columns")] = "openb"
 
     def read(self, folder: Path) -> Iterator[tuple[str, Node]]:
-        """Group and node, in the order of the file. Raises SettingsError with the line's number."""
+        """Group and node, in the order of the file. Raises SettingsError naming the line."""
         path, names = folder / self.file, set[str]()
         for number, row in read_rows(path, _Row):
             if row.sn in names:
-                raise wrong(path, number, f"there is a node {row.sn!r} above already")
+                raise row_error(path, number, f"node {row.sn!r} is listed twice")
             names.add(row.sn)
             yield row.model, _node(row)
 

@@ -1,7 +1,8 @@
-"""A learner that was told the truth, or a known distortion of it: for experiments, never for a cluster.
+"""An oracle in place of a learner: it knows the true speeds, or a given distortion of them.
 
-`learn: {policy: truth}` takes learning out of the question; `error: 0.3` believes the slower half of the
-machines 30 % faster and the faster half 30 % slower than they are, the worst kind of error.
+`learn: {policy: truth}` in a scenario removes the effect of learning. `error: 0.3` makes the slower half of
+the machines appear 30 % faster and the faster half 30 % slower than they are, the worst kind of error. It
+reads the simulated machines, so it does not exist on a cluster.
 """
 
 from __future__ import annotations
@@ -18,62 +19,62 @@ from eclectus.sim.base.machine import Machine
 
 
 @dataclass(frozen=True)
-class Truth:
-    """What a scenario may say of it."""
+class OracleSettings:
+    """The settings of `learn: {policy: truth}`."""
 
     error: Annotated[
-        float, Setting("slow machines believed faster by this share, fast ones slower", least=0, most=0.95)
+        float, Setting("share by which slow machines appear faster and fast ones slower", least=0, most=0.95)
     ] = 0.0
 
 
 class OracleLearner(Learn):
-    """Rates from the machines themselves, tasks a second in one slot."""
+    """Returns the machines' true rates, in tasks per second in one slot."""
 
     def __init__(
-        self, truth: Truth, machines: Mapping[str, Machine], mean_sizes: Mapping[str, float]
+        self, truth: OracleSettings, machines: Mapping[str, Machine], mean_sizes: Mapping[str, float]
     ) -> None:
-        self._error, self._machines, self._means = truth.error, machines, mean_sizes
+        self._error, self._machines, self._mean_sizes = truth.error, machines, mean_sizes
         self._rows: dict[int, str] = {}
         self._capacity = self._epoch = 0
-        self._known: dict[str, Speeds] = {}
-        speeds = [machine.nominal("") for machine in machines.values()]
+        self._speeds: dict[str, Speeds] = {}
+        speeds = [machine.nominal_speed("") for machine in machines.values()]
         self._median = float(np.median(speeds)) if len(set(speeds)) > 1 else max(speeds)
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
-        """A machine stands there."""
+        """A node has been added in this row."""
         self._rows[row], self._capacity = node, capacity
-        self.look_again()
+        self.speeds_changed()
 
     def remove_node(self, row: int) -> None:
-        """It is gone."""
+        """The node of this row has been removed."""
         del self._rows[row]
-        self.look_again()
+        self.speeds_changed()
 
     def observe(self, done: Completion) -> None:
-        """There is nothing to learn."""
+        """Nothing is learned."""
 
-    def look_again(self) -> None:
-        """True speeds have changed."""
+    def speeds_changed(self) -> None:
+        """Drop cached rates, because true speeds have changed."""
         self._epoch += 1
-        self._known.clear()
+        self._speeds.clear()
 
     def speeds(self, workload: str) -> Speeds:
-        """What is true of this workload, bent by the error."""
-        known = self._known.get(workload)
-        if known is None:
-            rate = np.full(self._capacity, 1e-9)  # rows without a node; a rate is never 0
+        """The true rates of this class, distorted by `error`."""
+        speeds = self._speeds.get(workload)
+        if speeds is None:
+            rate = np.full(self._capacity, 1e-9)  # for rows without a node; rates must be positive
             for row, name in self._rows.items():
                 rate[row] = self._rate(self._machines[name], workload)
-            known = self._known[workload] = Speeds(rate, float(rate.max()), self._epoch)
-        return known
+            speeds = self._speeds[workload] = Speeds(rate, float(rate.max()), self._epoch)
+        return speeds
 
     def learned_cells(self) -> Iterator[LearnedCell]:
-        """All of it, though nothing was learned."""
+        """The rates of all pairs of node and class, as if learned from one sample."""
         for name in self._rows.values():
-            for workload in self._means:
+            for workload in self._mean_sizes:
                 yield LearnedCell(name, workload, self._rate(self._machines[name], workload), 1)
 
     def _rate(self, machine: Machine, workload: str) -> float:
-        speed = machine.nominal(workload)
-        bend = 1.0 + self._error if machine.nominal("") < self._median else 1.0 - self._error
-        return speed * (bend if self._error else 1.0) / self._means.get(workload, 1.0)
+        speed = machine.nominal_speed(workload)
+        distortion = 1.0 + self._error if machine.nominal_speed("") < self._median else 1.0 - self._error
+        return speed * (distortion if self._error else 1.0) / self._mean_sizes.get(workload, 1.0)

@@ -1,33 +1,64 @@
-"""What befalls machines at given times: speeds swapped or scaled, failures, freezes, recoveries."""
+"""Perturbations of machines at given times: speeds swapped or scaled, failures, freezes, recoveries."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from eclectus.config.reading import nearest
+from eclectus.model.errors import SettingsError
+from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
+from eclectus.sim.world.cluster import ClusterSettings
 
 Action = Literal["swap", "scale", "fail", "freeze", "recover"]
 
 
 @dataclass(frozen=True, slots=True)
-class Shock:
-    """One event. A frozen machine keeps its tasks and does nothing; a failed one loses them."""
+class Perturbation:
+    """One perturbation. A frozen machine keeps its tasks without progress; a failed one loses them."""
 
     at: float
     action: Action
     machines: tuple[str, ...]
-    partners: tuple[str, ...] = ()  # swap: whose speeds they take, and give theirs in turn
+    partners: tuple[str, ...] = ()  # swap: the machines to trade speeds with
     factor: float = 1.0  # scale
 
 
-def change_speeds(shock: Shock, machines: Sequence[Machine], partners: Sequence[Machine], now: float) -> None:
-    """Whatever touches speeds alone; the caller looks at each machine's new due times afterwards."""
+@dataclass(frozen=True)
+class PerturbationSettings:
+    """One entry of `events:` in a scenario."""
+
+    at: Annotated[float, Setting("when", unit="s", least=0)]
+    action: Action
+    group: Annotated[str, Setting("the machine group")]
+    count: Annotated[int | None, Setting("only the first so many machines of the group", least=1)] = None
+    partner: Annotated[str, Setting("swap: the group to trade speeds with")] = ""
+    factor: Annotated[float, Setting("scale: new speed over old", least=1e-6, most=1e6)] = 1.0
+
+    def perturbation(self, cluster: ClusterSettings) -> Perturbation:
+        """The perturbation with the names of its machines. Raises SettingsError."""
+        groups: dict[str, list[str]] = {}
+        for name, machine in cluster.machines().items():
+            groups.setdefault(machine.group, []).append(name)
+        if (self.action == "swap") != bool(self.partner):
+            raise SettingsError("partner", "is required by action: swap and valid only there")
+        if (self.action == "scale") != (self.factor != 1.0):
+            raise SettingsError("factor", "is required by action: scale (other than 1) and valid only there")
+        machines = _names(groups, self.group, self.count, "group")
+        partners = _names(groups, self.partner, self.count, "partner") if self.partner else ()
+        return Perturbation(self.at, self.action, machines, partners, self.factor)
+
+
+def apply_to_speeds(
+    perturbation: Perturbation, machines: Sequence[Machine], partners: Sequence[Machine], now: float
+) -> None:
+    """Change the speeds; the caller reschedules the tasks' due times, and handles failed machines."""
     touched = (*machines, *partners)
     for machine in touched:
-        machine.pause(now)
-    match shock.action:
+        machine.before_speed_change(now)
+    match perturbation.action:
         case "swap":
             ours, theirs = machines[0].speeds, partners[0].speeds
             for machine in machines:
@@ -36,14 +67,20 @@ def change_speeds(shock: Shock, machines: Sequence[Machine], partners: Sequence[
                 machine.speeds = ours
         case "scale":
             for machine in machines:
-                machine.factor *= shock.factor
+                machine.factor *= perturbation.factor
         case "freeze":
             for machine in machines:
-                machine.frozen = True
+                machine.is_frozen = True
         case "recover":
             for machine in machines:
-                machine.frozen, machine.factor = False, 1.0
+                machine.is_frozen, machine.factor = False, 1.0
         case "fail":
-            pass  # no speed changes: the tasks are lost
+            pass  # speeds stay as they are
     for machine in touched:
-        machine.resume(now)
+        machine.after_speed_change(now)
+
+
+def _names(groups: dict[str, list[str]], name: str, count: int | None, path: str) -> tuple[str, ...]:
+    if name not in groups:
+        raise SettingsError(path, f"{name!r} is not a group; {nearest(name, list(groups))}")
+    return tuple(groups[name][:count])

@@ -1,8 +1,8 @@
-"""The world: an agenda of what will happen, machines that run tasks, and an engine that decides.
+"""The simulated world: an event queue, machines that run tasks, and an engine that decides.
 
-The engine is the live scheduler's, and is told what a watch would tell it: pods that appear, binds that
-are answered, pods that have ended with the times of their containers. Sizes and speeds it never sees.
-An answer to a bind goes with the next word that is told, since by itself it changes no decision.
+The engine is that of the live scheduler. It receives the events that watches would deliver: pods that appear,
+results of binds, pods that have ended with the times of their containers. It never sees sizes or speeds.
+The result of a bind is delivered with the next event, since it changes no decision by itself.
 """
 
 from __future__ import annotations
@@ -22,245 +22,235 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
-from eclectus.sim.base.errors import StuckError
-from eclectus.sim.base.machine import Machine, Running
+from eclectus.sim.base.machine import Machine, TaskRun
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.world.event_queue import Agenda
-from eclectus.sim.world.invariants import check_conserving, check_end, check_moment
-from eclectus.sim.world.jobs import Jobs, seen_over, seen_running
+from eclectus.sim.world.event_queue import EventQueue
+from eclectus.sim.world.invariants import check_counts, check_end, check_work_conserving, stuck
+from eclectus.sim.world.jobs import Jobs, as_finished, as_running
 from eclectus.sim.world.judge import Judge
-from eclectus.sim.world.ledger import Ledger
-from eclectus.sim.world.perturbations import Shock, change_speeds
-from eclectus.sim.world.probes import Probing
+from eclectus.sim.world.perturbations import Perturbation, apply_to_speeds
+from eclectus.sim.world.probes import ProbeStream
+from eclectus.sim.world.run_record import RunRecord
 
-IDLE_WAKES_MOST = 1000  # wakes in a row with nothing else to come: back-offs end sooner, a stuck world never
-LOOK_EVERY = 1024  # steps between two looks at whether to stop, and until what has ended is summed up
+IDLE_WAKES_MOST = 1000  # engine wakes in a row with an empty queue before the run counts as stuck
+AGGREGATE_EVERY = 1024  # steps between aggregations of the record and checks whether to stop
 
 
 class World:
-    """One run, from the first arrival until everybody has ended."""
+    """One run, from the first arrival until all tasks have ended."""
 
     def __init__(
         self,
         engine: Engine,
         machines: Mapping[str, Machine],
         arrivals: Iterator[Arrival],
-        ledger: Ledger,
+        record: RunRecord,
         *,
         profiles: Sequence[str] = ("eclectus",),
-        shocks: Sequence[Shock] = (),
+        perturbations: Sequence[Perturbation] = (),
         hop_seconds: float = 0.0,
         checked: bool = False,
         conserving: bool = False,
-        probing: Probing | None = None,
+        probes: ProbeStream | None = None,
     ) -> None:
-        self.engine, self.machines, self.ledger = engine, machines, ledger
+        """`checked` checks counts after each step, `conserving` also that no machine idles beside work."""
+        self.engine, self.machines, self.record, self.probes = engine, machines, record, probes
         self.now = 0.0
         self.steps = 0
         self.fault_count, self.first_fault = 0, ""
-        self.told: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None  # a tape's ear
-        self.on_shock: Callable[[], None] | None = None  # who must hear that true speeds have changed
-        self._arrivals = enumerate(ledger.wanted(arrivals))
+        self.on_step: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None
+        self.on_perturbation: Callable[[], None] | None = None  # called after true speeds have changed
+        self._arrivals = enumerate(record.until_measured(arrivals))
         self._jobs = Jobs(profiles)
-        # Without delays the start of a pod is no news beside the answer to its bind, but to some learners.
+        # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or engine.uses_start_times
-        self._checked, self._conserving = checked or conserving, conserving
+        self._checks, self._checks_work_conserving = checked or conserving, conserving
         self._judge = Judge()
-        self.probing = probing
-        self._waiting: dict[str, Running] = {}
-        self._agenda = Agenda()
-        self._plan = self._agenda.plan
-        self._words: list[Event] = []  # for the engine's next step
+        self._waiting: dict[str, TaskRun] = {}
+        self._queue = EventQueue()
+        self._schedule = self._queue.schedule
+        self._events: list[Event] = []  # for the next step of the engine
         self._idle_wakes = 0
-        # Every word between engine and machines takes a hop, where there is one.
+        # Every message between engine and machines is delayed by one hop.
         self._hop = hop_seconds
-        self._tell: Callable[[Event], None] = self._tell_later if hop_seconds else self._words.append
-        self._obey: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
-        for shock in shocks:
-            self._plan(shock.at, self._befall, shock)
+        self._notify: Callable[[Event], None] = self._notify_later if hop_seconds else self._events.append
+        self._bind: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
+        for perturbation in perturbations:
+            self._schedule(perturbation.at, self._perturb, perturbation)
 
-    # -- the story -------------------------------------------------------------------------------
+    # -- main loop -------------------------------------------------------------------------------
 
-    def run(self, go_on: Callable[[Ledger], bool] = lambda ledger: True) -> bool:
-        """Live through everything; False if `go_on` said to stop before the end.
+    def run(self, go_on: Callable[[RunRecord], bool] = lambda record: True) -> bool:
+        """Run to the end; returns False if `go_on` returned False before.
 
-        Raises InvariantError where an invariant does not hold, StuckError where tasks wait for ever.
+        Raises InvariantError if an invariant is violated, StuckError if tasks wait and no event is left.
         """
-        # 1. There are machines, and the engine leads.
-        if self.probing is not None:
-            self.probing.begin(self.machines, self.ledger, self._plan, self._tell)
-        self._words.extend(NodeSeen(machine.node) for machine in self.machines.values())
-        self._words.append(Resumed())
-        self._decide()
-        self._plan_next_arrival()
-        ledger = self.ledger
-        # 2. Until all has arrived, and all that ever will has ended:
-        while ledger.closed is None or ledger.in_system > ledger.staying:
-            # 3. Time moves on, and what happens then, happens.
-            self._move_on()
-            # 4. The engine hears of it and decides; machines start what was bound.
-            self._decide()
-            if self.steps % LOOK_EVERY == 0:
-                ledger.sum_up()
-                if not go_on(ledger):
-                    ledger.close()
+        # 1. The nodes exist, and the engine leads.
+        if self.probes is not None:
+            self.probes.start(self.machines, self.record, self._schedule, self._notify)
+        self._events.extend(NodeSeen(machine.node) for machine in self.machines.values())
+        self._events.append(Resumed())
+        self._step_engine()
+        self._schedule_next_arrival()
+        record = self.record
+        # 2. Until all jobs have arrived and only tasks that never end are left:
+        while record.window_end is None or record.in_system > record.never_ending:
+            # 3. Advance to the next event and run all that is due.
+            self._advance()
+            # 4. The engine decides on the new events; machines start what it binds.
+            self._step_engine()
+            if self.steps % AGGREGATE_EVERY == 0:
+                record.aggregate()
+                if not go_on(record):
+                    record.close()
                     return False
-        # 5. The books must agree.
-        check_end(ledger, self.machines, self.now)
+        # 5. All totals must agree.
+        check_end(record, self.machines, self.now)
         return True
 
-    def _move_on(self) -> None:
-        """To what happens next, or to when the engine wants to look again."""
-        at, wake = self._agenda.next_at, self.engine.next_step_at()
+    def _advance(self) -> None:
+        """To the next event, or to the time at which the engine asked to be called again."""
+        at, wake = self._queue.next_time, self.engine.next_step_at()
         if at == inf or (wake is not None and wake < at):
-            at = self._woken(wake)
+            at = self._wake_time(wake)
         else:
             self._idle_wakes = 0
         if at > self.now:
             self.now = at
-            self.ledger.clock(at)
-        self._agenda.happen(self.now)
+            self.record.advance(at)
+        self._queue.run_due(self.now)
 
-    def _woken(self, wake: float | None) -> float:
-        """When the engine looks again, with nothing else to come before; often in vain, but not for ever."""
+    def _wake_time(self, wake: float | None) -> float:
+        """The engine's wake time. Raises StuckError if none is set or too many passed without any event."""
         if wake is None or self._idle_wakes == IDLE_WAKES_MOST:
-            raise StuckError(self._stuck())
-        self._idle_wakes += self._agenda.next_at == inf
+            raise stuck(self.now, self._waiting, self.record.running, self.fault_count, self.first_fault)
+        self._idle_wakes += self._queue.next_time == inf
         return wake
 
-    def _decide(self) -> None:
-        words = self._words
-        commands = self.engine.step(words, self.now)
+    def _step_engine(self) -> None:
+        events = self._events
+        commands = self.engine.step(events, self.now)
         self.steps += 1
-        if self.told is not None:
-            self.told(self.now, words.copy(), commands)
-        words.clear()
+        if self.on_step is not None:
+            self.on_step(self.now, events.copy(), commands)
+        events.clear()
         for command in commands:
             if type(command) is Bind:
-                self._obey(command)
+                self._bind(command)
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
-        if self._checked:
+        if self._checks:
             self._check()
 
-    # -- what happens ----------------------------------------------------------------------------
+    # -- events ----------------------------------------------------------------------------------
 
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
-        self.ledger.arrive(number, job, self.now)
+        self.record.arrive(number, job, self.now)
         runs = self._jobs.arrive(number, job, self.now)
-        self.ledger.enter(len(runs))
+        self.record.submit(len(runs))
         self._submit(runs)
         if job.patience < inf:
             for run in runs:
-                self._plan(self.now + job.patience, self._give_up, run.task.uid)
-        self._plan_next_arrival()
+                self._schedule(self.now + job.patience, self._withdraw, run.task.uid)
+        self._schedule_next_arrival()
 
-    def _submit(self, runs: Sequence[Running]) -> None:
+    def _submit(self, runs: Sequence[TaskRun]) -> None:
         for run in runs:
             self._waiting[run.task.uid] = run
-            self._tell(TaskSeen(run.task))
+            self._notify(TaskSeen(run.task))
 
     def _start(self, bind: Bind) -> None:
         machine = self.machines[bind.node]
         if not machine.is_up:
-            self._tell(BindRefused(bind.uid, bind.node, "the node is gone"))
+            self._notify(BindRefused(bind.uid, bind.node, "the node is gone"))
             return
         run = self._waiting.pop(bind.uid, None)
         if run is None:
-            self._tell(BindRefused(bind.uid, bind.node, "the pod is gone"))
+            self._notify(BindRefused(bind.uid, bind.node, "the pod is gone"))
             return
         run.devices = bind.devices
-        self._judge.see_start(run, machine)
+        self._judge.check_start(run, machine)
         machine.start(run, self.now)
-        self.ledger.start(run, self.now)
-        if self.probing is not None:
-            self.probing.make_way(machine, self.now)
-        if self._jobs.in_parts:
-            self._jobs.begin(run)
+        self.record.start(run, self.now)
+        if self.probes is not None:
+            self.probes.yield_room(machine, self.now)
+        if self._jobs.any_in_parts:
+            self._jobs.start(run)
         if run.due < inf:
-            self._plan(run.due, self._end, run)
-        self._tell(BindConfirmed(bind.uid, bind.node))
+            self._schedule(run.due, self._end, run)
+        self._notify(BindConfirmed(bind.uid, bind.node))
         if self._shows_starts:
-            self._tell(TaskSeen(seen_running(run, bind.node, self.now)))
+            self._notify(TaskSeen(as_running(run, bind.node, self.now)))
 
-    def _give_up(self, uid: str) -> None:
+    def _withdraw(self, uid: str) -> None:
+        """The patience of a job has ended; a task that still waits is deleted."""
         run = self._waiting.pop(uid, None)
         if run is not None:
-            self.ledger.drop(run, self.now)
-            self._tell(TaskGone(uid))
+            self.record.drop(run, self.now)
+            self._notify(TaskGone(uid))
 
-    def _end(self, run: Running) -> None:
+    def _end(self, run: TaskRun) -> None:
         machine = run.machine
         if machine is None or run.due != self.now:
-            return  # its machine has changed its speed or failed since this was planned
+            return  # its machine has failed or changed its speed since this was scheduled
         machine.end(run, self.now)
-        self.ledger.end(run, self.now)
-        self._tell(TaskSeen(seen_over(run, machine.node.name, "Succeeded", self.now)))
-        if self._jobs.in_parts:
+        self.record.end(run, self.now)
+        self._notify(TaskSeen(as_finished(run, machine.node.name, "Succeeded", self.now)))
+        if self._jobs.any_in_parts:
             more = self._jobs.end(run, self.now)
-            self.ledger.enter(len(more))
+            self.record.submit(len(more))
             self._submit(more)
 
-    def _befall(self, shock: Shock) -> None:
-        machines = [self.machines[name] for name in shock.machines]
-        partners = [self.machines[name] for name in shock.partners]
-        change_speeds(shock, machines, partners, self.now)
-        if self.probing is not None:
-            self.probing.befall(shock, self.now)
-        if self.on_shock is not None:
-            self.on_shock()
+    def _perturb(self, perturbation: Perturbation) -> None:
+        machines = [self.machines[name] for name in perturbation.machines]
+        partners = [self.machines[name] for name in perturbation.partners]
+        apply_to_speeds(perturbation, machines, partners, self.now)
+        if self.probes is not None:
+            self.probes.perturb(perturbation, self.now)
+        if self.on_perturbation is not None:
+            self.on_perturbation()
         for machine in machines:
-            if shock.action == "fail" and machine.is_up:
+            if perturbation.action == "fail" and machine.is_up:
                 self._fail(machine)
-            elif shock.action == "recover" and not machine.is_up:
+            elif perturbation.action == "recover" and not machine.is_up:
                 machine.is_up = True
-                self._tell(NodeSeen(machine.node))
+                self._notify(NodeSeen(machine.node))
         for machine in (*machines, *partners):
             for run in machine.running.values():
                 if run.due < inf:
-                    self._plan(run.due, self._end, run)
+                    self._schedule(run.due, self._end, run)
 
     def _fail(self, machine: Machine) -> None:
-        """The machine is gone; its tasks have failed and are submitted again, as a Job would."""
+        """The machine is gone; its tasks fail and are submitted again, as a Job's controller would do."""
         machine.is_up = False
-        self._tell(NodeGone(machine.node.name))
+        self._notify(NodeGone(machine.node.name))
         for run in list(machine.running.values()):
             machine.end(run, self.now)
-            self.ledger.lose(run)
-            self._tell(TaskSeen(seen_over(run, machine.node.name, "Failed", self.now)))
+            self.record.lose(run)
+            self._notify(TaskSeen(as_finished(run, machine.node.name, "Failed", self.now)))
             self._jobs.lose(run, self.now)
             self._submit((run,))
 
-    # -- within ----------------------------------------------------------------------------------
+    # -- helpers ---------------------------------------------------------------------------------
 
-    def _plan_next_arrival(self) -> None:
+    def _schedule_next_arrival(self) -> None:
         numbered = next(self._arrivals, None)
         if numbered is None:
-            self.ledger.close()
+            self.record.close()
         else:
-            self._plan(numbered[1].at, self._arrive, numbered)
+            self._schedule(numbered[1].at, self._arrive, numbered)
 
-    def _tell_later(self, event: Event) -> None:
-        self._plan(self.now + self._hop, self._words.append, event)
+    def _notify_later(self, event: Event) -> None:
+        self._schedule(self.now + self._hop, self._events.append, event)
 
     def _start_later(self, bind: Bind) -> None:
-        self._plan(self.now + self._hop, self._start, bind)
+        self._schedule(self.now + self._hop, self._start, bind)
 
     def _check(self) -> None:
-        if not self._hop:
+        if not self._hop:  # with delay, counts differ while messages are under way
             running = sum(len(machine.running) for machine in self.machines.values())
-            check_moment(self.engine, self.ledger, len(self._waiting), running)
-        if self._conserving:
-            check_conserving(self.machines.values(), self._waiting.values())
-
-    def _stuck(self) -> str:
-        first = next(iter(self._waiting.values()), None)
-        if first is None:
-            return f"at {self.now:g} s {self.ledger.running} tasks run on machines that have stopped for ever"
-        fault = f"; first of {self.fault_count} faults: {self.first_fault}" if self.first_fault else ""
-        return (
-            f"at {self.now:g} s {len(self._waiting)} tasks wait, the first being {first.task} "
-            f"of class {first.kind.name}, and nothing else will ever happen{fault}"
-        )
+            check_counts(self.engine, self.record, len(self._waiting), running)
+        if self._checks_work_conserving:
+            check_work_conserving(self.machines.values(), self._waiting.values())

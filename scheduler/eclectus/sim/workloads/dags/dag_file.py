@@ -1,4 +1,4 @@
-"""Task graphs in a format of our own, JSON: docs/dags.schema.json, explained in docs/simulator.md.
+"""Jobs with stages in Eclectus's own JSON format: docs/dags.schema.json, explained in docs/simulator.md.
 
 {"jobs": [{"name": "report", "arrival": 0, "stages": [
     {"name": "read", "tasks": 8, "seconds": 2.5, "requests": {"cpu": "500m", "memory": "1Gi"}},
@@ -15,67 +15,69 @@ import msgspec
 from eclectus.config.reading import read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.dag import Draft, build, class_of
+from eclectus.sim.base.dag import StageDraft, build_dag, class_name
 from eclectus.sim.base.work import Dag
-from eclectus.sim.workloads.work_classes import Needs
+from eclectus.sim.workloads.work_classes import TaskNeeds
 
 SECONDS_MOST = 1e9
 
 
 @dataclass(frozen=True, kw_only=True)
-class StageField(Needs):
-    """One stage: tasks that are alike."""
+class StageField(TaskNeeds):
+    """One stage: identical tasks."""
 
-    name: Annotated[str, Setting("by which other stages of the job call it")]
+    name: Annotated[str, Setting("name by which other stages refer to it")]
     seconds: Annotated[
         float, Setting("mean size of a task, at speed 1", unit="s", least=1e-6, most=SECONDS_MOST)
     ]
-    tasks: Annotated[int, Setting("how many", least=1, most=1_000_000)] = 1
-    parents: Annotated[tuple[str, ...], Setting("stages whose tasks must all have ended before")] = ()
-    workload: Annotated[str, Setting("the pods' class, for reports and learners; `classes` says if not")] = ""
+    tasks: Annotated[int, Setting("number of tasks", least=1, most=1_000_000)] = 1
+    parents: Annotated[tuple[str, ...], Setting("stages that must have ended before this one starts")] = ()
+    workload: Annotated[
+        str, Setting("the pods' class, for reports and learners; by default as `classes` says")
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobField:
     """One job."""
 
-    name: Annotated[str, Setting("for messages, and in the names of classes")]
+    name: Annotated[str, Setting("name in messages and in names of classes")]
     stages: tuple[StageField, ...]
     arrival: Annotated[
-        float | None, Setting("when it arrived, for arrivals: recorded", unit="s", least=0, most=SECONDS_MOST)
+        float | None, Setting("arrival time, for arrivals: recorded", unit="s", least=0, most=SECONDS_MOST)
     ] = None
 
     def dag(self, by_stage: bool) -> Dag:
-        """As the world knows it. Raises ValueError."""
+        """The validated graph. Raises ValueError."""
         drafts = [
-            Draft(
+            StageDraft(
                 stage.name,
-                stage.kind(stage.workload or class_of(self.name, stage.name, by_stage)),
+                stage.work_class(stage.workload or class_name(self.name, stage.name, by_stage)),
                 stage.tasks,
                 stage.seconds,
                 stage.parents,
             )
             for stage in self.stages
         ]
-        return build(self.name, drafts, self.arrival)
+        return build_dag(self.name, drafts, self.arrival)
 
 
 @dataclass(frozen=True, kw_only=True)
 class DagFile:
-    """All of a file."""
+    """The contents of a file."""
 
     jobs: tuple[JobField, ...]
 
 
 def read_dags(data: bytes, *, by_stage: bool) -> list[Dag]:
-    """The jobs of a file. Raises ValueError naming the field that is wrong."""
+    """The jobs of a file. Raises ValueError naming the field."""
     try:
         jobs = read(DagFile, msgspec.json.decode(data), "").jobs
-    except SettingsError as error:  # its path lies in this file, not among the settings
+    except SettingsError as error:  # the path is in this file, not in the settings
         raise ValueError(str(error)) from None
     names: dict[str, int] = {}
     for at, job in enumerate(jobs):
         first = names.setdefault(job.name, at)
         if first != at:
-            raise ValueError(f"jobs[{at}].name: {job.name!r} is taken by jobs[{first}]")
+            raise ValueError(f"jobs[{at}].name: {job.name!r} is already used by jobs[{first}]")
     return [job.dag(by_stage) for job in jobs]

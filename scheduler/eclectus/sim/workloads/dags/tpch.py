@@ -1,8 +1,8 @@
 """Profiles of the TPC-H queries on Spark, as the ERDOS scheduling simulator publishes them (MIT).
 
-One JSON file of measured stages by `tpch_q<query>_<size>_maxCores_<cores>`, and one YAML file of graphs. Task
-times grow with the cores that the measured cluster lent a query, so an experiment keeps to one column of
-sizes and cores: that is why both are single settings.
+One JSON file has the measured stages by `tpch_q<query>_<size>_maxCores_<cores>`, one YAML file the graphs.
+Task times depend on the number of cores that a query had when it was measured, so profiles of different
+sizes and cores must not be mixed: both are single settings.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from msgspec import Meta, Struct
 from eclectus.config.document import read_yaml
 from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.dag import Draft, build, class_of
+from eclectus.sim.base.dag import StageDraft, build_dag, class_name
 from eclectus.sim.base.work import Dag
-from eclectus.sim.workloads.work_classes import Needs
+from eclectus.sim.workloads.work_classes import TaskNeeds
 
 
 class _Measured(Struct, frozen=True):
-    """One stage of one profile."""
+    """One stage of a profile."""
 
     stage_id: int
     num_tasks: Annotated[int, Meta(ge=1)]
@@ -45,22 +45,22 @@ class _Graphs(Struct, frozen=True):
     graphs: tuple[_Query, ...]
 
 
-def read_tpch(  # the two files, the queries asked for (all if none), and one column
+def read_tpch(  # both files, the chosen queries (all if empty), and the size and cores
     profiles: bytes,
     graphs: bytes,
     queries: Sequence[str],
     *,
     size: str,
     cores: int,
-    needs: Needs,
+    needs: TaskNeeds,
     by_stage: bool,
 ) -> list[Dag]:
-    """The queries of one column. Raises ValueError or SettingsError, naming what is wrong."""
+    """The queries with their profiles of this size and cores. Raises ValueError or SettingsError."""
     measured = msgspec.json.decode(profiles, type=dict[str, list[_Measured]])
     known = {query.name: query for query in msgspec.convert(read_yaml(graphs.decode()), _Graphs).graphs}
     for at, name in enumerate(queries):
         if name not in known:
-            raise SettingsError(f"queries[{at}]", f"{name!r} is no query; {nearest(name, list(known))}")
+            raise SettingsError(f"queries[{at}]", f"{name!r} is not a query; {nearest(name, list(known))}")
     return [
         _dag(known[name], _column(measured, name, size, cores), needs, by_stage) for name in queries or known
     ]
@@ -78,23 +78,23 @@ def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: 
     return measured[key]
 
 
-def _dag(query: _Query, stages: Sequence[_Measured], needs: Needs, by_stage: bool) -> Dag:
+def _dag(query: _Query, stages: Sequence[_Measured], needs: TaskNeeds, by_stage: bool) -> Dag:
     parents: dict[int, list[str]] = {node.name: [] for node in query.graph}
     for node in query.graph:
         for child in node.children:
             if child not in parents:
-                raise ValueError(f"{query.name}: stage {node.name} has a child {child} that is no stage")
+                raise ValueError(f"{query.name}: stage {node.name} has a child {child} that is not a stage")
             parents[child].append(str(node.name))
     if sorted(stage.stage_id for stage in stages) != sorted(parents):
-        raise ValueError(f"{query.name}: the profile and the graph name different stages")
+        raise ValueError(f"{query.name}: the profile and the graph have different stages")
     drafts = [
-        Draft(
+        StageDraft(
             str(stage.stage_id),
-            needs.kind(class_of(query.name, str(stage.stage_id), by_stage)),
+            needs.work_class(class_name(query.name, str(stage.stage_id), by_stage)),
             stage.num_tasks,
             stage.average_runtime_ms / 1000.0,
             tuple(parents[stage.stage_id]),
         )
         for stage in stages
     ]
-    return build(query.name, drafts)
+    return build_dag(query.name, drafts)

@@ -1,0 +1,230 @@
+"""The record of a run: counts, times and integrals. Its size does not grow with the tasks that have ended.
+
+Two totals are kept independently and must agree in the end: the times of tasks, added up as they end, and the
+number in the system, integrated over time. By Little's law they are equal.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+from math import inf
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from eclectus.sim.base.histogram import Histogram
+from eclectus.sim.base.machine import TaskRun
+from eclectus.sim.base.result_labels import Grouping, Labels
+from eclectus.sim.base.series import Series
+from eclectus.sim.base.work import Arrival, WorkClass
+
+POINTS = 240  # least number of samples of a run of the expected length: the resolution of a plot
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The measured window: where it starts, and the expected end of the run."""
+
+    from_task: int = 0
+    from_seconds: float = 0.0
+    expected_end: float = 1.0
+    until_task: float = inf  # arrivals go on until all tasks before this one have ended
+
+    @property
+    def every(self) -> float:
+        """Seconds between two samples of the series."""
+        return max(self.expected_end / POINTS, 1e-9)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Times of the measured tasks and jobs with the same labels, in seconds."""
+
+    response: Histogram = field(default_factory=Histogram)  # arrival to end
+    wait: Histogram = field(default_factory=Histogram)  # arrival to start
+    jobs: Histogram = field(default_factory=Histogram)  # arrival to the end of the last task
+    slowdown: float = 0.0  # sum of response over size
+
+
+class Integrals(NamedTuple):
+    """Both integrals at one time: tasks in the system, and running tasks."""
+
+    at: float = 0.0
+    system_seconds: float = 0.0
+    busy_seconds: float = 0.0
+
+
+class _OpenJob(Struct):
+    """A measured job that has not ended."""
+
+    left: int  # tasks that have not ended
+    arrived: float
+    length: str
+    work_class: WorkClass | None  # None: its stages may have several
+    tally: Tally
+
+
+class RunRecord:
+    """The record of one run; `World` calls it at every change."""
+
+    def __init__(self, window: Window, grouping: Grouping = Grouping()) -> None:  # noqa: B008 — frozen
+        self.window, self.grouping = window, grouping
+        self.arrived = self.ended = self.in_system = self.running = 0
+        self.dropped = 0  # withdrawn before they had started
+        self.never_ending = 0  # running tasks of infinite size
+        self.response_seconds = self.system_seconds = 0.0  # the two sides of Little's law, over the whole run
+        self.busy_seconds = 0.0  # running tasks, integrated over time
+        self.work_ended = self.work_lost = 0.0
+        self.tallies: dict[Labels, Tally] = defaultdict(Tally)
+        self.peak_waiting = 0
+        self.series: Series[Integrals] = Series(window.every, POINTS)  # over the whole run
+        self.on_sample: Callable[[float], None] | None = None  # called at every sample of the series
+        self.on_close: Callable[[], None] | None = None  # called when the window closes
+        self.window_start: Integrals | None = None
+        self.window_end: Integrals | None = None
+        self._now = 0.0
+        self._open_jobs: dict[int, _OpenJob] = {}
+        self._tally_of: dict[tuple[WorkClass, str], Tally] = {}  # cache of `tallies` by class and job length
+
+    def advance(self, now: float) -> None:
+        """Advance to `now`; counts have not changed since the last call."""
+        if now >= self.series.due:
+            self._sample(now)
+        passed = now - self._now
+        self.system_seconds += passed * self.in_system
+        self.busy_seconds += passed * self.running
+        self._now = now
+
+    def _sample(self, now: float) -> None:
+        while self.series.due <= now:
+            at = self.series.due
+            self.series.add(self._integrals(at))
+            if self.on_sample is not None:
+                self.on_sample(at)
+
+    def _integrals(self, at: float) -> Integrals:
+        passed = at - self._now
+        system = self.system_seconds + passed * self.in_system
+        return Integrals(at, system, self.busy_seconds + passed * self.running)
+
+    @property
+    def waiting(self) -> int:
+        """Tasks that have been submitted and do not run."""
+        return self.in_system - self.running
+
+    @property
+    def settled(self) -> int:
+        """Tasks that have ended, were dropped or never end."""
+        return self.ended + self.dropped + self.never_ending
+
+    @property
+    def has_measured_all(self) -> bool:
+        """Whether all measured tasks have ended, so that arrivals may stop."""
+        return self.arrived >= self.window.until_task and not self._open_jobs
+
+    def until_measured(self, jobs: Iterator[Arrival]) -> Iterator[Arrival]:
+        """The jobs that arrive before all measured tasks have ended."""
+        return (
+            jobs if self.window.until_task == inf else takewhile(lambda job: not self.has_measured_all, jobs)
+        )
+
+    def arrive(self, number: int, job: Arrival, now: float) -> None:
+        """A job arrives. Its tasks count from `submit` on."""
+        if self.arrived < self.window.until_task and (
+            self.window_start is not None or self._opens_window(now)
+        ):
+            self._open_jobs[number] = self._open_job(job, now)
+        self.arrived += len(job.sizes)
+
+    def _opens_window(self, now: float) -> bool:
+        """Open the window if it starts with this job; returns whether it did."""
+        if self.arrived < self.window.from_task or now < self.window.from_seconds:
+            return False
+        self.window_start = self._integrals(now)
+        return True
+
+    def _open_job(self, job: Arrival, now: float) -> _OpenJob:
+        length = self.grouping.length(job)
+        if job.dag is None:
+            return _OpenJob(len(job.sizes), now, length, job.work_class, self._tally(job.work_class, length))
+        return _OpenJob(
+            len(job.sizes), now, length, None, self.tallies[self.grouping.job_labels(job, length)]
+        )
+
+    def _tally(self, work_class: WorkClass, length: str) -> Tally:
+        tally = self._tally_of.get((work_class, length))
+        if tally is None:
+            tally = self._tally_of[work_class, length] = self.tallies[
+                self.grouping.labels(work_class, length)
+            ]
+        return tally
+
+    def submit(self, tasks: int) -> None:
+        """Tasks of arrived jobs are submitted and wait."""
+        self.in_system += tasks
+        waiting = self.in_system - self.running
+        if waiting > self.peak_waiting:
+            self.peak_waiting = waiting
+
+    def close(self) -> None:
+        """Arrivals have ended: close the window, since the rest of the run only drains."""
+        if self.window_end is None:
+            self.window_end = self._integrals(self._now)
+            if self.on_close is not None:
+                self.on_close()
+
+    def start(self, run: TaskRun, now: float) -> None:
+        """A task has started."""
+        self.running += 1
+        if run.size == inf:
+            self.never_ending += 1
+            job = self._open_jobs.get(run.job)
+            if job is not None:
+                self._tally(run.work_class, job.length).wait.add(now - run.arrived)
+
+    def drop(self, run: TaskRun, now: float) -> None:
+        """A waiting task is withdrawn."""
+        self.in_system -= 1
+        self.dropped += 1
+        self.response_seconds += now - run.arrived
+
+    def close_never_ending(self, run: TaskRun, now: float) -> None:
+        """At the end of the run: a task that never ends was in the system until now."""
+        self.response_seconds += now - run.arrived
+
+    def lose(self, run: TaskRun) -> None:
+        """A running task was lost in a machine failure and waits again."""
+        self.running -= 1
+        if run.size == inf:
+            self.never_ending -= 1
+        else:
+            self.work_lost += run.size - run.remaining
+        self.peak_waiting = max(self.peak_waiting, self.waiting)
+
+    def end(self, run: TaskRun, now: float) -> None:
+        """A task has ended."""
+        self.running -= 1
+        self.in_system -= 1
+        self.ended += 1
+        response = now - run.arrived
+        self.response_seconds += response
+        self.work_ended += run.size
+        job = self._open_jobs.get(run.job)
+        if job is not None:
+            tally = job.tally if job.work_class is run.work_class else self._tally(run.work_class, job.length)
+            tally.response.add(response)
+            tally.wait.add(run.started - run.arrived)
+            tally.slowdown += response / run.size
+            job.left -= 1
+            if not job.left:
+                del self._open_jobs[run.job]
+                job.tally.jobs.add(now - job.arrived)
+
+    def aggregate(self) -> None:
+        """Aggregate all histograms, to bound memory; call from time to time."""
+        for tally in self.tallies.values():
+            for times in (tally.response, tally.wait, tally.jobs):
+                times.aggregate()
