@@ -11,7 +11,7 @@ from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.release import Release
 
 # 1.5 cores in total, so that two cores suffice for the nodes and the control plane.
-CPU_SHARES = {"real-10": 0.1, "real-20": 0.2, "real-40": 0.4, "real-80": 0.8}
+SHARES = {"real-10": 0.1, "real-20": 0.2, "real-40": 0.4, "real-80": 0.8}
 _SYSTEM = {"nodeSelector": {"pool": "system"}}
 VALUES = {
     "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},

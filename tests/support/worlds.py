@@ -59,7 +59,7 @@ class World:
         """Create pods, all in one step, and answer their binds."""
         self.tasks |= {task.name: task for task in tasks}
         self.step(*(TaskSeen(task) for task in tasks))
-        self.apply_implied()
+        self.settle()
 
     def put(self, task: Task) -> None:
         """Change a pod."""
@@ -69,22 +69,22 @@ class World:
         """A pod succeeds after it has run for this many seconds."""
         task = self.tasks.pop(name)
         self.step(TaskSeen(replace(task, phase="Succeeded", started=self.now - seconds, finished=self.now)))
-        self.apply_implied()
+        self.settle()
 
     def delete(self, name: str) -> None:
         """Delete a pod."""
         self.step(TaskGone(self.tasks.pop(name).uid))
-        self.apply_implied()
+        self.settle()
 
     def put_node(self, node: Node) -> None:
         """Create or change a node."""
         self.step(NodeSeen(node))
-        self.apply_implied()
+        self.settle()
 
     def drop_node(self, name: str) -> None:
         """Delete a node."""
         self.step(NodeGone(name))
-        self.apply_implied()
+        self.settle()
 
     def advance_to_next_step(self) -> float:
         """Let time pass until `next_step_at` and step; returns how many seconds passed."""
@@ -92,7 +92,7 @@ class World:
         assert at is not None, "the engine has no next step without an event"
         passed = max(0.0, at - self.now)
         self.step(after=passed)
-        self.apply_implied()
+        self.settle()
         return passed
 
     def sleep(self, seconds: float) -> None:
