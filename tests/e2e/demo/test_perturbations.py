@@ -6,11 +6,11 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from eclectus.api.names import PROBED_LABEL
 from eclectus_e2e.demo.perturbations.observations import Observations, RatesAt, SpeedChange, speed_change
 from eclectus_e2e.demo.perturbations.plan import (
     BENCHMARK,
     IDLE,
-    PROBED,
     RESERVED,
     Plan,
     Prediction,
@@ -102,7 +102,7 @@ def test_learned_is_when_95_percent_are_within_a_third():
 
 
 def test_the_layout_has_an_idle_node_one_that_freezes_and_one_to_compare_them_with():
-    probed = {node.name: node.speed for node in LAYOUT.nodes if PROBED in node.labels}
+    probed = {node.name: node.speed for node in LAYOUT.nodes if PROBED_LABEL in node.labels}
     assert len(probed) == 3
     assert probed[LAYOUT.frozen] == 2.0
     assert LAYOUT.swapped[LAYOUT.frozen] == 8.0

@@ -9,11 +9,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from eclectus.api.names import WORK_SECONDS
 from eclectus_e2e.errors import ApiError
 from eclectus_e2e.testbed.kubelet.api import Api, Change
 from eclectus_e2e.testbed.kubelet.machine import Machine, NodeState
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from eclectus_e2e.testbed.kubelet.objects import WORK_KEY, Metadata, Pod
+from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
 from eclectus_e2e.testbed.kubelet.pod_times import PodTimes
 from eclectus_e2e.testbed.kubelet.pods.lifecycle import PodLifecycle
 from eclectus_e2e.testbed.kubelet.pods.status_writer import StatusWriter
@@ -104,7 +105,7 @@ def pod(
     phase: str = "Pending",
 ) -> Pod:
     metadata: dict[str, Any] = {"name": name, "namespace": "default", "uid": name}
-    metadata["annotations"] = {} if work is None else {WORK_KEY: str(work)}
+    metadata["annotations"] = {} if work is None else {WORK_SECONDS: str(work)}
     metadata["labels"] = {"eclectus.dev/class": klass} if klass else {}
     if grace is not None:
         metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}

@@ -201,8 +201,8 @@ def test_a_bad_object_is_refused_by_its_document_its_name_and_its_field(thing: A
     ("text", "words"),
     [
         ("", "m.yaml contains no Pod and no Job"),
-        ("a: [", "m.yaml is no YAML"),
-        ("a: 1\na: 2\n", "m.yaml, line 2: 'a' stands here twice"),
+        ("a: [", "m.yaml is not valid YAML"),
+        ("a: 1\na: 2\n", "m.yaml, line 2: duplicate key 'a'"),
         (
             yaml.safe_dump(pod(nodeSelector={"kind": "tpu"})),
             "class 'default/shop/render' can run on no machine",

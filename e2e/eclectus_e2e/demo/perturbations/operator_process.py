@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from eclectus.api.names import API_VERSION, NODE_PROBES_PATH, PROBED_LABEL
 from eclectus_e2e.demo.environment import Environment
-from eclectus_e2e.demo.perturbations.plan import BENCHMARK, PROBED, RESERVED
+from eclectus_e2e.demo.perturbations.plan import BENCHMARK, RESERVED
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.processes import log_path, log_tail, start, wait_for
 
-NODE_PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
 UNITS = 30  # of the benchmark in a probe: about three seconds at speed 1
 MILLICORES = 1000  # notional requests of a probe
 PER_HOUR = 3600  # the most that one NodeProbe may ask for; the experiment is short,
@@ -47,20 +47,20 @@ def running(environment: Environment) -> Iterator[None]:
 
 
 async def create_node_probes(api: Api) -> None:
-    """Ask for as many probes as possible of the nodes with the label PROBED."""
+    """Ask for as many probes as possible of the nodes with the label PROBED_LABEL."""
     for number in range(COUNT):
-        await api.request("POST", NODE_PROBES, node_probe(f"demo-{number}"))
+        await api.request("POST", NODE_PROBES_PATH, node_probe(f"demo-{number}"))
 
 
 def node_probe(name: str) -> dict[str, Any]:
     """A NodeProbe of the experiment."""
     limits = {"perHour": PER_HOUR, "leastPerHour": PER_HOUR // 2, "running": 3, "nodeIntervalSeconds": 0}
     return {
-        "apiVersion": "eclectus.dev/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "NodeProbe",
         "metadata": {"name": name},
         "spec": {
-            "nodeSelector": {PROBED: "true"},
+            "nodeSelector": {PROBED_LABEL: "true"},
             "tolerations": [{**RESERVED, "operator": "Exists"}],
             "classes": [{"name": BENCHMARK, "unit": {"kind": "cpu", "units": UNITS}}],
             "limits": limits,

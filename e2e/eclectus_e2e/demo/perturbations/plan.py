@@ -7,6 +7,7 @@ from statistics import mean
 
 from msgspec.structs import replace
 
+from eclectus.api.names import PROBED_LABEL, RESERVED_TAINT
 from eclectus.maths.window import unlikelihood
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.demo.speeds import samples_until_alarm
@@ -26,8 +27,7 @@ IDLE, IDLE_SPEED = "node-idle", SPEEDS[0]
 PROBED_SPEEDS = (SPEEDS[1], SPEEDS[2])  # before the swap, of the node that freezes and of another
 OVERHEAD_SECONDS = 90.0  # of a run: start of the scheduler, return of the frozen node, last pods
 BENCHMARK = "unit-cpu"  # class of the built-in benchmark's pods
-PROBED = "demo.eclectus.dev/probed"  # label of the nodes that are probed
-RESERVED = {"key": "demo.eclectus.dev/reserved", "effect": "NoSchedule"}  # taint of the idle node
+RESERVED = {"key": RESERVED_TAINT, "effect": "NoSchedule"}  # taint of the idle node
 
 
 @dataclass(frozen=True)
@@ -155,4 +155,4 @@ def predict(settings: Settings, layout: Layout) -> Prediction:
 
 
 def _labelled(node: NodeSpec) -> NodeSpec:
-    return replace(node, labels={**node.labels, PROBED: "true"})
+    return replace(node, labels={**node.labels, PROBED_LABEL: "true"})

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from eclectus.api.names import API_VERSION, CLASS_LABEL
 from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.testbed.images.archives import references
 
@@ -25,7 +26,7 @@ STREAM_LIMITS = {"perHour": 80, "leastPerHour": 6, "running": 1, "nodeIntervalSe
 def node_probe(name: str, klass: str, units: int, node: str = "") -> Json:
     """Probes with the work of the pods, so that they are samples of its class; of one node, or of all."""
     return {
-        "apiVersion": "eclectus.dev/v1alpha1",
+        "apiVersion": API_VERSION,
         "kind": "NodeProbe",
         "metadata": {"name": name},
         "spec": {
@@ -55,7 +56,7 @@ def work_pod(name: str, scheduler: str, cpu: str, units: int, *, klass: str = CL
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"eclectus.dev/class": klass}},
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {CLASS_LABEL: klass}},
         "spec": {
             "schedulerName": scheduler,
             "nodeSelector": _selector(node),

@@ -9,6 +9,7 @@ from functools import partial
 
 import msgspec
 
+from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH, PROBE_LABEL
 from eclectus_e2e.demo.real.colocation import CLASS as TRIAL_CLASS
 from eclectus_e2e.demo.real.colocation import POD_UNITS_SHARE, PODS_PER_NODE, PROBE_UNITS_FACTOR
 from eclectus_e2e.demo.real.objects import CLASS, LEARNING_LIMITS, STREAM_LIMITS, Json, node_probe, work_pod
@@ -16,7 +17,7 @@ from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, Rat
 from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
 from eclectus_e2e.demo.schedulers import ECLECTUS
 from eclectus_e2e.demo.speeds import LearnedRate
-from eclectus_e2e.demo.workload.load import DELETE_NOW, NODE_PROFILES, PODS
+from eclectus_e2e.demo.workload.load import DELETE_NOW, PODS
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.kubelet.api import MERGE, Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
@@ -25,7 +26,6 @@ LEARN_TIMEOUT_SECONDS = 600.0
 DRAIN_TIMEOUT_SECONDS = 300.0  # after the last arrival; a pod that has not ended then counts as lost
 _POLL_SECONDS = 1.0
 PROBES = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
-NODE_PROBES = "/apis/eclectus.dev/v1alpha1/nodeprobes"
 
 
 class _Class(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class Timeline:
         """All steps."""
         async with asyncio.TaskGroup() as group:
             background = [group.create_task(self._read_rates()), group.create_task(self._watch_probes())]
-            await self.api.request("POST", NODE_PROBES, node_probe("demo", CLASS, self.plan.units))
+            await self.api.request("POST", NODE_PROBES_PATH, node_probe("demo", CLASS, self.plan.units))
             self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, with nothing known")
             first = await self._learn(self.plan.quotas)
             arrivals = self.plan.arrivals(sum(one.rate for one in self.seen.readings[-1].rates))
@@ -78,7 +78,7 @@ class Timeline:
     async def _read_rates(self) -> None:
         """Record the learned rates from the NodeProfiles every second, until cancelled."""
         while True:
-            found = msgspec.json.decode(await self.api.request("GET", NODE_PROFILES), type=_Profiles)
+            found = msgspec.json.decode(await self.api.request("GET", NODE_PROFILES_PATH), type=_Profiles)
             rates = [
                 LearnedRate(profile.metadata.name, one.name, one.rate, one.samples)
                 for profile in found.items
@@ -90,7 +90,7 @@ class Timeline:
 
     async def _watch_probes(self) -> None:
         """Record start and end of each probe, until cancelled."""
-        async for change in self.api.changes(PROBES, Pod, "labelSelector=eclectus.dev/probe"):
+        async for change in self.api.changes(PROBES, Pod, f"labelSelector={PROBE_LABEL}"):
             for pod in change.items:
                 phase = "" if change.kind == "deleted" else pod.status.phase
                 self.seen.observe_probe(pod.metadata.name, pod.node, phase, time.time())
@@ -107,7 +107,7 @@ class Timeline:
         return interval
 
     async def _change_probe(self, **spec: object) -> None:
-        await self.api.request("PATCH", f"{NODE_PROBES}/demo", {"spec": spec}, MERGE)
+        await self.api.request("PATCH", f"{NODE_PROBES_PATH}/demo", {"spec": spec}, MERGE)
 
     async def _streams(self, interval: QuotaInterval, arrivals: Sequence[float]) -> None:
         for name in SCHEDULER_NAMES:
@@ -137,9 +137,9 @@ class Timeline:
                 probe = node_probe(
                     "colocation", TRIAL_CLASS, round(PROBE_UNITS_FACTOR * self.plan.units), node
                 )
-                await self.api.request("POST", NODE_PROBES, probe)
+                await self.api.request("POST", NODE_PROBES_PATH, probe)
                 await self._send_one_by_one(seen.colocated, "beside", node, is_probed=True)
-                await self.api.request("DELETE", f"{NODE_PROBES}/colocation")  # deletes its pod too
+                await self.api.request("DELETE", f"{NODE_PROBES_PATH}/colocation")  # deletes its pod too
 
     async def _send_one_by_one(
         self, stream: Stream, prefix: str, node: str, *, is_probed: bool = False

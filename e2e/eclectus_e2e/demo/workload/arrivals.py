@@ -9,6 +9,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
 from eclectus_e2e.testbed.kubelet.nodes import ARCHITECTURES, ZONES, NodeSpec
 from eclectus_e2e.testbed.kubelet.quantities import amount
 
@@ -58,20 +59,20 @@ CLASSES = (
     WorkClass("train", 0.20, 2000, 15.0, 9.0),
     WorkClass("infer", 0.05, 1000, 10.0, 1.0, gpus=1),
 )
-GPU_CONSTRAINT = NodeConstraint("eclectus.dev/gpu-model", ("a10", "h100"), is_hard=True)  # of all GPU pods
+GPU_CONSTRAINT = NodeConstraint(GPU_MODEL_LABEL, ("a10", "h100"), is_hard=True)  # of all GPU pods
 # Constraints of the other pods, each with its share of them; with the GPUs' about a third of all pods.
 CONSTRAINTS = (
     *(
         (NodeConstraint("kubernetes.io/arch", (arch,), is_hard=True), 0.08 / len(ARCHITECTURES))
         for arch in ARCHITECTURES
     ),
-    (NodeConstraint("eclectus.dev/nic-gbps", ("25", "100"), is_hard=True), 0.07),
-    (NodeConstraint("eclectus.dev/kernel", ("6.1", "6.12"), is_hard=True), 0.05),
+    (NodeConstraint(NIC_GBPS_LABEL, ("25", "100"), is_hard=True), 0.07),
+    (NodeConstraint(KERNEL_LABEL, ("6.1", "6.12"), is_hard=True), 0.05),
     *(
         (NodeConstraint("topology.kubernetes.io/zone", (zone,), is_hard=False), 0.06 / len(ZONES))
         for zone in ZONES
     ),
-    (NodeConstraint("eclectus.dev/kernel", ("6.12",), is_hard=False), 0.04),
+    (NodeConstraint(KERNEL_LABEL, ("6.12",), is_hard=False), 0.04),
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.pods import NAMESPACE, pod_name, pod_object
 from eclectus_e2e.errors import ApiError
@@ -14,7 +15,6 @@ from eclectus_e2e.testbed.kubelet.api import Api
 from eclectus_e2e.testbed.kubelet.objects import Metadata, Pod
 
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
-NODE_PROFILES = "/apis/eclectus.dev/v1alpha1/nodeprofiles"
 DELETE_NOW = {"gracePeriodSeconds": 0}
 DELETE_TIMEOUT_SECONDS = 60.0
 _POLL_SECONDS = 0.5
@@ -90,9 +90,9 @@ async def delete_all(api: Api) -> None:
 
 async def delete_node_profiles(api: Api) -> None:
     """Delete what was learned of nodes, because a scheduler that starts loads it."""
-    found = msgspec.json.decode(await api.request("GET", NODE_PROFILES), type=_Objects)
+    found = msgspec.json.decode(await api.request("GET", NODE_PROFILES_PATH), type=_Objects)
     for one in found.items:
-        await api.request("DELETE", f"{NODE_PROFILES}/{one.metadata.name}")
+        await api.request("DELETE", f"{NODE_PROFILES_PATH}/{one.metadata.name}")
 
 
 async def delete_on_node(api: Api, node: str) -> list[str]:

@@ -2,9 +2,8 @@
 
 from typing import Any
 
+from eclectus.api.names import CLASS_LABEL, WORK_SECONDS
 from eclectus_e2e.demo.workload.arrivals import Arrival, NodeConstraint
-from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY
-from eclectus_e2e.testbed.kubelet.objects import WORK_KEY
 
 Json = dict[str, Any]
 NAMESPACE = "default"  # exists from the start, with the ServiceAccount that every pod must have
@@ -32,8 +31,8 @@ def pod_object(arrival: Arrival, scheduler: str) -> Json:
         "metadata": {
             "name": pod_name(arrival),
             "namespace": NAMESPACE,
-            "labels": {CLASS_KEY: kind.name},
-            "annotations": {WORK_KEY: f"{arrival.work_seconds:.6f}"},
+            "labels": {CLASS_LABEL: kind.name},
+            "annotations": {WORK_SECONDS: f"{arrival.work_seconds:.6f}"},
         },
         "spec": {
             "schedulerName": scheduler,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import msgspec
 
+from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
 from eclectus_e2e.errors import UsageError
 
 GROUP_SIZES = {1.0: 8, 2.0: 8, 4.0: 7, 8.0: 7}  # speed: nodes of that speed
 DEFAULT_SEED = 1  # the same thirty nodes on every machine
-CLASS_KEY = "eclectus.dev/class"  # label or annotation of a pod
 ZONES = ("zone-a", "zone-b", "zone-c")
 ARCHITECTURES = ("amd64", "amd64", "arm64")
 NIC_GBPS = ("10", "25", "100")
@@ -75,9 +75,9 @@ def default_nodes(seed: int) -> list[NodeSpec]:
     columns = {
         "kubernetes.io/arch": _evenly_distributed(speeds, ARCHITECTURES, rng),
         "topology.kubernetes.io/zone": _evenly_distributed(speeds, ZONES, rng),
-        "eclectus.dev/nic-gbps": _evenly_distributed(speeds, NIC_GBPS, rng),
-        "eclectus.dev/kernel": _evenly_distributed(speeds, KERNELS, rng),
-        "eclectus.dev/gpu-model": _evenly_distributed(speeds, GPU_MODELS, rng),
+        NIC_GBPS_LABEL: _evenly_distributed(speeds, NIC_GBPS, rng),
+        KERNEL_LABEL: _evenly_distributed(speeds, KERNELS, rng),
+        GPU_MODEL_LABEL: _evenly_distributed(speeds, GPU_MODELS, rng),
     }
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
     order = list(range(len(speeds)))
@@ -102,10 +102,10 @@ def _evenly_distributed(speeds: Sequence[float], values: Sequence[str], rng: ran
 
 
 def _node(name: str, speed: float, chosen: dict[str, str]) -> NodeSpec:
-    model = chosen.pop("eclectus.dev/gpu-model")
+    model = chosen.pop(GPU_MODEL_LABEL)
     labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", **chosen}
     allocatable = dict(ALLOCATABLE)
     if model:
-        labels["eclectus.dev/gpu-model"] = model
+        labels[GPU_MODEL_LABEL] = model
         allocatable["nvidia.com/gpu"] = GPUS_PER_NODE
     return NodeSpec(name=name, group=f"speed-{speed:g}", speed=speed, labels=labels, allocatable=allocatable)

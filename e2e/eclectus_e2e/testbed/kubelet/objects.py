@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from eclectus_e2e.testbed.kubelet.nodes import CLASS_KEY, NodeSpec
+from eclectus.api.names import CLASS_LABEL, KERNEL_LABEL, WORK_SECONDS
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
 Json = dict[str, Any]
-WORK_KEY = "e2e.eclectus.dev/work-seconds"
 UNIT_WORK_SECONDS = 0.1  # of the operator's built-in benchmark: a unit takes about 0.1 s of one core
 LEASE_SECONDS = 40
 VERSION = "v1.36.3"
@@ -51,19 +51,19 @@ class Pod(msgspec.Struct, frozen=True):
     def klass(self) -> str:
         """The class of the pod, by label or annotation; empty without either."""
         meta = self.metadata
-        return meta.labels.get(CLASS_KEY) or meta.annotations.get(CLASS_KEY, "")
+        return meta.labels.get(CLASS_LABEL) or meta.annotations.get(CLASS_LABEL, "")
 
     def work_seconds(self) -> float | None:
         """Seconds of work at speed 1; None: the pod never ends by itself.
 
         Raises ValueError for an annotation that is not a number of seconds.
         """
-        text = self.metadata.annotations.get(WORK_KEY)
+        text = self.metadata.annotations.get(WORK_SECONDS)
         if text is None:
             return _benchmark_seconds(self.spec)
         seconds = float(text)
         if not 0 <= seconds < float("inf"):
-            raise ValueError(f"{WORK_KEY}: {text!r} is not a number of seconds")
+            raise ValueError(f"{WORK_SECONDS}: {text!r} is not a number of seconds")
         return seconds
 
 
@@ -139,7 +139,7 @@ def node_object(spec: NodeSpec, address: str, now: float) -> Json:
             "nodeInfo": {
                 "architecture": spec.labels.get("kubernetes.io/arch", "amd64"),
                 "operatingSystem": "linux",
-                "kernelVersion": spec.labels.get("eclectus.dev/kernel", ""),
+                "kernelVersion": spec.labels.get(KERNEL_LABEL, ""),
                 "osImage": "fake",
                 "containerRuntimeVersion": "fake://1",
                 "kubeletVersion": VERSION,
