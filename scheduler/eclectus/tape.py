@@ -21,7 +21,7 @@ from eclectus.model.commands import Command
 from eclectus.model.errors import EclectusError
 from eclectus.model.events import Event
 
-FORMAT: Final = 1
+FORMAT: Final = 2  # 2: standard field names of tasks (long_running, matched_terms, …)
 BUFFER_BYTES = 1 << 18  # size of a write, and the most that a crash can lose
 
 
@@ -35,7 +35,7 @@ class Header(Struct, frozen=True):
     eclectus: str  # version of the recorder
     configuration: str  # text of the SchedulerConfiguration
     seed: int
-    format: Literal[1] = FORMAT
+    format: Literal[2] = FORMAT
 
 
 class Step(Struct, frozen=True, gc=False):
