@@ -46,7 +46,7 @@ lint: venv ## format, rules, types, import contracts; and a hint about long file
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports --cache-dir build/import-linter
+	@$(BIN)/lint-imports --config hack/import-contracts.toml --cache-dir build/import-linter
 	@$(BIN)/python -m eclectus_hack sizes
 
 bench: venv ## throughput and latency beside kube-scheduler: 10 minutes
