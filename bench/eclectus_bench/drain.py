@@ -27,7 +27,7 @@ class Drain:
     pair: int
     pods: int
     pods_per_second: float  # from the first bind to the last
-    told_per_second: float  # from the first bind to the last bind or event, whichever is later
+    reported_per_second: float  # from the first bind to the last bind or event, whichever is later
     start_seconds: float  # from the start of the process to the first bind
     scheduler_cpu_ms: float  # a pod, from the first bind until the events are written
     scheduler_cpu_ms_from_start: float  # a pod, start-up included
@@ -75,7 +75,7 @@ async def drain(
         pair=pair,
         pods=pods,
         pods_per_second=(pods - 1) / (last - first),
-        told_per_second=(pods - 1) / (max(last, last_event_at) - first),
+        reported_per_second=(pods - 1) / (max(last, last_event_at) - first),
         start_seconds=first - began,
         scheduler_cpu_ms=spent["scheduler"],
         scheduler_cpu_ms_from_start=after.cpu["scheduler"] / pods * 1000,

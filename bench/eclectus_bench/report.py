@@ -31,7 +31,7 @@ class Measure:
 
 DRAIN_MEASURES = (
     Measure("bound, pods/s", "pods_per_second", least=1.8),
-    Measure("bound, with events, pods/s", "told_per_second", least=1.8),
+    Measure("bound, with events, pods/s", "reported_per_second", least=1.8),
     Measure("scheduler CPU, ms/pod", "scheduler_cpu_ms", most=0.4),
     Measure("the same with start-up, ms/pod", "scheduler_cpu_ms_from_start"),
     Measure("API server CPU, ms/pod", "apiserver_cpu_ms"),

@@ -46,7 +46,7 @@ class KopfThread(threading.Thread):
         self._work = Work(settings, holds_lease, self._failed, metrics)
 
     def run(self) -> None:
-        """Run kopf until it is told to stop or fails."""
+        """Run kopf until it is asked to stop or fails."""
         running = kopf.operator(
             registry=self._work.registry(),
             namespaces=[self._settings.namespace],

@@ -38,7 +38,7 @@ def test_a_small_match(tmp_path, monkeypatch):
     assert [run.scheduler for run in result.drains] == ["kube-scheduler", "eclectus"]
     for run in result.drains:
         assert run.events == run.pods == 60
-        assert run.told_per_second <= run.pods_per_second
+        assert run.reported_per_second <= run.pods_per_second
         assert run.scheduler_cpu_ms_from_start >= run.scheduler_cpu_ms > 0
     kube, ours = result.streams
     assert kube.pods == ours.pods > 0  # the same stream for both

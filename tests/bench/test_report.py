@@ -16,7 +16,7 @@ def drained(scheduler: str, pair: int, pace: float, **changes: float) -> Drain:
     fields = {
         "pods": 100,
         "pods_per_second": pace,
-        "told_per_second": pace,
+        "reported_per_second": pace,
         "start_seconds": 1.0,
         "scheduler_cpu_ms": 2.0,
         "scheduler_cpu_ms_from_start": 3.0,

@@ -198,9 +198,9 @@ def test_without_a_path_the_estimate_counts_and_a_task_without_both_goes_last() 
 
 def test_a_pending_pod_that_gets_a_path_later_is_reordered() -> None:
     world = World(make_engine(LeastAllocated(), order=ShortestJob()), make_node(cpu=1))
-    world.add(make_task("resident", path=1.0), make_task("a", path=9.0), make_task("b", created=2))
+    world.add(make_task("placed", path=1.0), make_task("a", path=9.0), make_task("b", created=2))
     world.put(make_task("b", path=3.0, created=2))
-    world.end("resident")
+    world.end("placed")
     assert world.placed() == {"b": "n"}
 
 

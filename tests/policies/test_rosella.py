@@ -194,7 +194,7 @@ def test_the_three_rules_differ_as_in_the_paper() -> None:
         engine = make_engine(policy, ExactSpeeds({"slow": 1.0, "fast": 8.0}))
         engine.step([Resumed(), NodeSeen(make_node("slow", cpu=1)), NodeSeen(make_node("fast", cpu=1))], 0.0)
         cluster = engine._state.cluster
-        cluster.hold(cluster.rows["fast"], make_task("resident"))
+        cluster.hold(cluster.rows["fast"], make_task("placed"))
         [answer] = policy.place(engine._state.view, iter([make_task()]))
         assert cluster.names[answer.row] == node, compare  # type: ignore[union-attr]
 

@@ -1,4 +1,4 @@
-"""Fast and slow machines swap speeds, so that all learned rates are wrong at once (scenario `shock`)."""
+"""Fast and slow machines swap speeds: all learned rates are wrong at once (scenario `perturbation`)."""
 
 from __future__ import annotations
 

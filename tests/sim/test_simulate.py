@@ -70,18 +70,18 @@ def test_classes_are_reported_separately(file: Path) -> None:
     fields = yaml.safe_load(file.read_text())
     fields["workload"]["poisson"]["classes"] = [{"name": "short"}, {"name": "long", "size": {"mean": 9}}]
     file.write_text(yaml.safe_dump(fields))
-    told = invoke("simulate", file).output
-    assert told.index("response of tasks, s") < told.index("\nshort\n") < told.index("\nlong\n")
+    printed = invoke("simulate", file).output
+    assert printed.index("response of tasks, s") < printed.index("\nshort\n") < printed.index("\nlong\n")
 
 
 def test_json_is_what_the_schema_says(file: Path, tmp_path: Path) -> None:
     invoke("simulate", file, "--json", tmp_path / "r.json")
-    told = json.loads((tmp_path / "r.json").read_text())
-    jsonschema.validate(told, json.loads(SCHEMA.read_text()))
-    assert [(run["profile"], run["seed"]) for run in told["runs"]] == [
+    printed = json.loads((tmp_path / "r.json").read_text())
+    jsonschema.validate(printed, json.loads(SCHEMA.read_text()))
+    assert [(run["profile"], run["seed"]) for run in printed["runs"]] == [
         (name, seed) for name in ("learning", "sampling") for seed in (1, 2, 3)
     ]
-    assert msgspec.convert(told, ComparisonReport, strict=False).summaries[0].all.slowdown is not None
+    assert msgspec.convert(printed, ComparisonReport, strict=False).summaries[0].all.slowdown is not None
 
 
 def test_the_schema_is_that_of_the_results() -> None:
@@ -91,14 +91,14 @@ def test_the_schema_is_that_of_the_results() -> None:
 def test_equal_seeds_give_identical_results_in_any_process_and_with_any_jobs(
     file: Path, tmp_path: Path
 ) -> None:
-    told = set()
+    printed = set()
     for jobs, hash_seed in (("1", "1"), ("3", "2")):
         out = tmp_path / f"{jobs}.json"
         env = os.environ | {"PYTHONHASHSEED": hash_seed}
         command = [ECLECTUS, "simulate", file, "--jobs", jobs, "--json", out]
         subprocess.run(command, env=env, check=True, capture_output=True, timeout=120)
-        told.add(out.read_bytes())
-    assert len(told) == 1
+        printed.add(out.read_bytes())
+    assert len(printed) == 1
 
 
 def test_other_seeds_give_other_results(file: Path, tmp_path: Path) -> None:
@@ -126,9 +126,11 @@ def test_a_run_that_fails_is_reported_and_does_not_stop_the_others(
     assert "error: profile broken, seed 2: at " in said
     assert "; first of " in said
     assert "nothing is known of this" in said
-    told = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=ComparisonReport)
-    assert told.profiles == ["learning", "sampling"]
-    assert [(each.profile, each.seed) for each in told.failures] == [("broken", seed) for seed in (1, 2, 3)]
+    printed = msgspec.json.decode((tmp_path / "r.json").read_bytes(), type=ComparisonReport)
+    assert printed.profiles == ["learning", "sampling"]
+    assert [(each.profile, each.seed) for each in printed.failures] == [
+        ("broken", seed) for seed in (1, 2, 3)
+    ]
     invoke("simulate", file, "--profile", "broken", code=1)
 
 
@@ -158,7 +160,7 @@ def test_results_are_drawn(kind: str, file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["--plot", "p.jpg"], "--plot p.jpg: must end in .html, .png, .svg, .pdf; did you mean '.png'?"),
         (["--plot", "nowhere/p.png"], "nowhere/p.png: its folder does not exist"),
@@ -166,11 +168,11 @@ def test_results_are_drawn(kind: str, file: Path, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_runs(
-    words: list[str], told: str, file: Path
+    words: list[str], printed: str, file: Path
 ) -> None:
     result = CliRunner().invoke(program, ["simulate", str(file), *words])
     assert isinstance(result.exception, SettingsError)
-    assert (str(result.exception), result.output) == (told, "")
+    assert (str(result.exception), result.output) == (printed, "")
 
 
 def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_are_not(
@@ -184,7 +186,7 @@ def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "printed"),
     [
         (["--profile", "lerning"], "did you mean 'learning'?"),
         (["--seeds", "2", "--seed", "3"], "either --seeds or --seed"),
@@ -192,8 +194,8 @@ def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_
         (["--seed", "-1"], "0 or more"),
     ],
 )
-def test_invalid_options_are_refused(words: list[str], told: str, file: Path) -> None:
-    assert told in invoke("simulate", file, *words, code=2).output
+def test_invalid_options_are_refused(words: list[str], printed: str, file: Path) -> None:
+    assert printed in invoke("simulate", file, *words, code=2).output
 
 
 def test_an_unknown_scenario_is_refused_with_the_nearest_name() -> None:
@@ -221,7 +223,7 @@ def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("ended", "expected", "rate", "told"),
+    ("ended", "expected", "rate", "printed"),
     [
         (200, 1000, 100.0, f"{'█' * 6}{'░' * 24}  20%  100 tasks/s  8 s to go"),
         (1, 36_001, 1.0, f"{'░' * 30}   0%  1 tasks/s  10 h 0 min to go"),
@@ -229,8 +231,8 @@ def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> 
         (1001, 1000, 1001.0, f"{'█' * 30} 100%  1,001 tasks/s  0 s to go"),
     ],
 )
-def test_progress_has_a_rate_and_the_time_to_go(ended: int, expected: int, rate: float, told: str) -> None:
-    assert progress.line(ended, expected, rate) == told
+def test_progress_has_a_rate_and_the_time_to_go(ended: int, expected: int, rate: float, printed: str) -> None:
+    assert progress.line(ended, expected, rate) == printed
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -251,9 +253,9 @@ def test_a_terminal_shows_progress_and_ctrl_c_prints_the_results_so_far(
             assert ready, "no progress within a minute"
             seen += os.read(reader, 4096)
         os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to every process of the command
-        told, _ = process.communicate(timeout=60)
+        printed, _ = process.communicate(timeout=60)
     os.close(reader)
     assert process.returncode == 130
     assert " to go" in seen.decode()
-    assert "stopped after" in told
+    assert "stopped after" in printed
     assert not json.loads(out.read_text())["runs"][0]["complete"]

@@ -56,7 +56,7 @@ def test_a_pod_that_fits_nowhere_is_reported_once_and_bound_when_a_node_fits(adm
 
 def test_pods_of_other_schedulers_are_left_alone_and_their_requests_count(admin, kubelet, scheduler):
     admin.create(
-        pod(f"resident-{i}", cpu="3500m", work=60, scheduler="other", nodeName=f"n{i:02}") for i in range(11)
+        pod(f"foreign-{i}", cpu="3500m", work=60, scheduler="other", nodeName=f"n{i:02}") for i in range(11)
     )
     admin.create([pod("not-ours", scheduler="other")])
     scheduler().wait_deciding()

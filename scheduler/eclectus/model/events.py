@@ -1,4 +1,4 @@
-"""What the engine is told. Events state a level, not a change: a late or repeated event does no harm."""
+"""The input of the engine. Events state a level, not a change: a late or repeated event does no harm."""
 
 from __future__ import annotations
 

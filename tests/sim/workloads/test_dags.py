@@ -209,14 +209,14 @@ def test_pods_of_a_stage_appear_when_the_last_task_of_its_parents_has_ended(tmp_
 
 def test_what_the_scheduler_sees_of_a_job(tmp_path: Path) -> None:
     _, observer = lived(tmp_path, job("j", *DIAMOND))
-    told = {
+    found = {
         at: {
             (observer.pending[name].estimate, observer.pending[name].path, observer.pending[name].job_work)
             for name in names
         }
         for at, names in by_stage(observer).items()
     }
-    assert told == {0: {(3.0, 9.0, 15.0)}, 1: {(4.0, 6.0, 9.0)}, 2: {(1.0, 3.0, 9.0)}, 3: {(2.0, 2.0, 2.0)}}
+    assert found == {0: {(3.0, 9.0, 15.0)}, 1: {(4.0, 6.0, 9.0)}, 2: {(1.0, 3.0, 9.0)}, 3: {(2.0, 2.0, 2.0)}}
     assert {task.job for task in observer.pending.values()} == {"job-0"}
 
 

@@ -239,9 +239,9 @@ def say(*words: object) -> str:
 def test_the_table_the_json_and_the_plot_show_the_allocation(tmp_path: Path) -> None:
     out, picture = tmp_path / "r.json", tmp_path / "r.svg"
     chosen = ("--profile", "random", "--profile", "best-fit", "--seeds", 2)
-    told = say("simulate", "openb", *chosen, "--json", out, "--plot", picture).splitlines()
-    assert told[3].split()[-9:] == ["dropped", "25", "50", "80", "90", "100", "110", "120", "130"]
-    assert [line.split()[0] for line in told[4:6]] == ["random", "best-fit"]
+    printed = say("simulate", "openb", *chosen, "--json", out, "--plot", picture).splitlines()
+    assert printed[3].split()[-9:] == ["dropped", "25", "50", "80", "90", "100", "110", "120", "130"]
+    assert [line.split()[0] for line in printed[4:6]] == ["random", "best-fit"]
     report = json.loads(out.read_text())
     assert report["load"] is None
     assert report["summaries"][0]["allocation"]["50"]["mean"] == pytest.approx(50, abs=1)

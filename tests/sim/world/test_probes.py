@@ -78,14 +78,14 @@ def test_with_theta_by_load_probes_change_only_the_times_at_which_the_load_is_re
 
 def without_and_with(policy: dict[str, Any]) -> list[RunResult]:
     """The same arrivals without probes, and with as many as possible."""
-    told: list[RunResult] = []
+    results: list[RunResult] = []
     for probes in (None, OFTEN):
         profile = {"schedulerName": "it", "place": policy, "learn": {"policy": "truth"}, "probes": probes}
         asked = scenario(
             cluster=HALVES, workload=poisson(0.8, {"mean": 2}), profiles=[profile], measure={"tasks": 800}
         )
-        told.append(run(asked, asked.profiles[0], 1, checked=True))
-    return told
+        results.append(run(asked, asked.profiles[0], 1, checked=True))
+    return results
 
 
 def test_a_probe_runs_only_where_a_task_of_its_class_could(tmp_path: Any) -> None:

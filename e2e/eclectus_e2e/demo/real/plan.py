@@ -22,7 +22,7 @@ def _swapped() -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Plan:
-    """Quotas are shares of one core; no scheduler is told them."""
+    """Quotas are shares of one core; no scheduler knows them."""
 
     seed: int = 1
     quotas: Mapping[str, float] = field(default_factory=lambda: dict(CPU_SHARES))

@@ -15,7 +15,7 @@ def tables(report: RealReport) -> Iterator[Table | str]:
     """Headings and tables: for the first quotas, then for the changed ones."""
     parts = (("with nothing known", "probes", report.first), ("after the change", "samples", report.again))
     for when, counted, part in parts:
-        yield f"\n[bold]Quotas learned {when}[/]: {_duration(part)}. No scheduler is told a quota"
+        yield f"\n[bold]Quotas learned {when}[/]: {_duration(part)}. No scheduler is given a quota"
         yield _nodes(part, counted)
         yield "[bold]Response time[/] of pods in real containers (lower is better), and pods by node"
         yield _times(part)

@@ -1,6 +1,6 @@
 """Pending tasks in class queues: one queue for each profile, group and class, sorted by the Order's key.
 
-Tasks of one class cannot be told apart by any rule. If the head of a queue is unschedulable, so is every
+No rule can distinguish tasks of one class. If the head of a queue is unschedulable, so is every
 task behind it: the queue is marked unschedulable as a whole, and activated as a whole when a node has room
 for its class.
 """
