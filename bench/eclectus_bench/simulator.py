@@ -5,6 +5,7 @@ takes two steps of the engine: its arrival and its end.
 """
 
 import cProfile
+import gc
 import multiprocessing
 import pstats
 import sys
@@ -30,8 +31,8 @@ SECONDS_MOST = 60.0  # of CPU for a million tasks
 PROFILED_TASKS = 50_000
 COUNTED_TASKS = 3_000  # after as many others, during which the machines fill
 CYCLE = (
-    *(f"/engine/{name}" for name in ("placement", "pending", "class_queues", "validation", "report_timing")),
-    *(f"/engine/{name}" for name in ("explanations", "backoff")),
+    *(f"/engine/{name}" for name in ("placement", "scheduling_cycle", "validation", "queues/")),
+    *(f"/engine/{name}" for name in ("report_schedule", "explanations")),
     *(f"/framework/{name}" for name in ("roles", "view", "actions")),
 )
 PARTS = {  # the first key that a file's path contains decides
@@ -140,7 +141,8 @@ def count_bytecodes(work: Callable[[], object]) -> tuple[Counter[CodeType], Coun
     """Bytecodes and calls of each function during `work`: a cost that does not depend on the machine.
 
     Python's tracing slows the work down some thirty times. What is done in C (numpy, dicts) is not counted,
-    but the bytecodes that call it are.
+    but the bytecodes that call it are. The garbage collector rests meanwhile: libraries register callbacks
+    with it, which are no part of the work.
     """
     bytecodes, calls = Counter[CodeType](), Counter[CodeType]()
 
@@ -152,10 +154,13 @@ def count_bytecodes(work: Callable[[], object]) -> tuple[Counter[CodeType], Coun
             bytecodes[frame.f_code] += 1
         return trace
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()
     sys.settrace(trace)
     try:
         work()
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
     return bytecodes, calls
