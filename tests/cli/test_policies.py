@@ -31,6 +31,12 @@ def test_every_setting_of_a_policy_is_explained(name: str) -> None:
             assert setting is not None, f"{name}.{key} has no description"
 
 
+def test_defaults_are_written_as_in_a_configuration() -> None:
+    lines = output("drf").splitlines()
+    assert any(line.startswith("  weights: {} ") for line in lines)
+    assert any(line.startswith('  label: "" ') for line in lines)
+
+
 def test_the_error_of_an_unknown_policy_has_the_nearest_spelling() -> None:
     result = CliRunner().invoke(program, ["policies", "rosela"])
     assert result.exit_code == 2

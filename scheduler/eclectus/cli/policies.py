@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import MISSING, Field, fields
 from textwrap import fill
 from typing import Any, Literal, get_args, get_origin
 
@@ -37,13 +37,17 @@ def _description(kind: type[Any]) -> str:
 def _explain(role: str, name: str, kind: type[Any]) -> Iterator[str]:
     yield f"{role}: {{policy: {name}}}"
     yield f"  {_description(kind)}"
-    defaults = {field.name: field.default for field in fields(kind)}
+    defaults = {field.name: _default(field) for field in fields(kind)}
     for key, (field, hint, setting) in settings_of(kind).items():
         yield f"  {key}: {_yaml(defaults[field])}    # {_values(hint, setting)}"
         if setting is not None:
             reason = f" Default: {setting.why}." if setting.why else ""
             text = f"{setting.means[0].upper()}{setting.means[1:]}.{reason}"
             yield fill(text, 96, initial_indent="      ", subsequent_indent="      ")
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _values(hint: Any, setting: Setting | None) -> str:
@@ -62,4 +66,6 @@ def _values(hint: Any, setting: Setting | None) -> str:
 def _yaml(value: object) -> str:
     if value is None:
         return "null"
+    if isinstance(value, str):
+        return value or '""'
     return str(value).lower() if isinstance(value, bool) else str(value)
