@@ -62,7 +62,7 @@ class Engine:
     def _decide(self, now: float) -> None:
         state = self._state
         # 2. Pods whose back-off is over become pending again.
-        if len(state.backoff):
+        if state.backoff.waiting:
             for task in state.backoff.take_due(now):
                 state.enqueue(task, "BackoffComplete")
         if now >= self._recheck_at:
@@ -71,15 +71,15 @@ class Engine:
         # 3. Nodes that have changed start tasks from their node queues.
         self._node_dispatch.dispatch_changed()
         # 4. Pending tasks are placed.
-        if len(state.class_queues):
+        if state.class_queues.waiting:
             self._placement.place_pending()
         # 5. Pods that still wait are reported, when their reports are due.
         at = state.reports.next_due()
         if at <= now:
             at = self._explanations.report_due()
-        if len(state.class_queues):  # only tasks there can be unschedulable or deferred
+        if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, state.deferrals.next_recheck)
-        if len(state.backoff):
+        if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
         self._next_step_at = at if at < inf else None
 

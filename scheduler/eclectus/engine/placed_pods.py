@@ -24,15 +24,11 @@ class PlacedPods:
         self._cluster, self._shares = cluster, tuple(shares)
         self._placed: dict[str, Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
-        self._assumed: dict[str, str] = {}  # uid -> node of a bind that is not answered yet
+        self._assumed: dict[str, str] = {}
+        self.assumed: Mapping[str, str] = self._assumed  # uid -> node of every bind not answered yet
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._placed
-
-    @property
-    def assumed(self) -> Mapping[str, str]:
-        """uid -> node of every bind that is not answered yet. Follows every change."""
-        return self._assumed
 
     def node_of(self, uid: str) -> str:
         """The node on which a pod holds room; empty if none."""

@@ -1,6 +1,7 @@
 """The engine's state: its parts, the moves of a pod between queues, and the commands of this step.
 
-Each part changes only through its own methods; what it shows of itself is read-only.
+Each part changes only through its own methods. What it shows of itself is a read-only mapping that follows its
+changes. Its type keeps others from writing (strict mypy); a property would cost a call with every use.
 
     cluster         nodes as arrays, and what is held on them
     placed          pods on nodes: assumed, bound, or nominated by another scheduler
@@ -64,6 +65,7 @@ class State:
             job_work=self.job_work,
         )
         self._pending: dict[str, Task] = {}
+        self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self._gated: set[str] = set()
         self._commands: list[Command] = []
 
@@ -93,11 +95,6 @@ class State:
         return commands
 
     # -- pending pods ----------------------------------------------------------------------------
-
-    @property
-    def pending(self) -> Mapping[str, Task]:
-        """uid -> task, as last seen. Follows every change."""
-        return self._pending
 
     def set_pending(self, task: Task) -> Task | None:
         """A pending pod of ours was seen; as it was seen before, None for the first time."""

@@ -5,6 +5,7 @@ Each failure of a pod doubles its wait, from 1 s to 10 s, as in kube-scheduler.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from heapq import heappop, heappush
 from math import inf
 
@@ -19,8 +20,9 @@ class Backoff:
     """Pods by the time at which they may be tried again."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, str]] = []
-        self._waiting: dict[str, tuple[float, Task]] = {}  # uid -> time, task; other heap entries are void
+        self._heap: list[tuple[float, str]] = []  # with void entries: valid are those that `waiting` has
+        self._waiting: dict[str, tuple[float, Task]] = {}
+        self.waiting: Mapping[str, tuple[float, Task]] = self._waiting  # uid -> time, task
         self._failures: dict[str, int] = {}
 
     def __len__(self) -> int:

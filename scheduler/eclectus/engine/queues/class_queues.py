@@ -8,7 +8,7 @@ for its class.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from math import isnan
 
 from eclectus.framework import Order
@@ -113,8 +113,9 @@ class ClassQueues:
 
     def __init__(self) -> None:
         self._queues: dict[QueueKey, SortedClassQueue] = {}
-        # uid -> its queue, and its key and serial there
         self._waiting: dict[str, tuple[SortedClassQueue, tuple[float, ...], int]] = {}
+        # uid -> its queue, and its key and serial there
+        self.waiting: Mapping[str, tuple[SortedClassQueue, tuple[float, ...], int]] = self._waiting
         self._serial = 0
 
     def __contains__(self, uid: str) -> bool:

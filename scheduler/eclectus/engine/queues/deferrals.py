@@ -20,12 +20,8 @@ class Deferrals:
         self._cluster = cluster
         self._rows: dict[str, tuple[Task, int]] = {}
         self._since: dict[str, float] = {}
+        self.since: Mapping[str, float] = self._since  # uid -> since when deferred in every cycle, seconds
         self._next_recheck = inf
-
-    @property
-    def since(self) -> Mapping[str, float]:
-        """uid -> since when it has been deferred in every cycle, seconds. Follows every change."""
-        return self._since
 
     @property
     def next_recheck(self) -> float:

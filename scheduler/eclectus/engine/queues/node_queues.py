@@ -20,6 +20,7 @@ class NodeQueues:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._by_row: dict[int, list[Reservation]] = {}
+        self.by_row: Mapping[int, Sequence[Reservation]] = self._by_row  # no empty queues
         self._class_keys: dict[int, dict[ClassKey, int]] = {}  # row -> class -> reservations in the queue
         self._reservations: dict[str, Reservation] = {}  # uid -> the reservation behind which it waits
 
@@ -29,11 +30,6 @@ class NodeQueues:
     def __len__(self) -> int:
         """Tasks that wait in node queues."""
         return len(self._reservations)
-
-    @property
-    def by_row(self) -> Mapping[int, Sequence[Reservation]]:
-        """Row -> its queue; rows with an empty queue are missing. Follows every change."""
-        return self._by_row
 
     def reservation_of(self, uid: str) -> Reservation:
         """The reservation behind which a task waits; raises KeyError if there is none."""
