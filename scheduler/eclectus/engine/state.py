@@ -1,6 +1,6 @@
 """The engine's state: its parts, the moves of a pod between queues, and the commands of this step.
 
-Each part changes only through its own methods. What it shows of itself is a read-only mapping that follows its
+Each part changes only by its own methods. What it shows of itself is a read-only mapping that follows its
 changes. Its type keeps others from writing (strict mypy); a property would cost a call with every use.
 
     cluster         nodes as arrays, and what is held on them
