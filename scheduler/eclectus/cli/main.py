@@ -34,11 +34,14 @@ def main() -> None:
     try:
         program.main(prog_name=name)
     except SettingsError as error:
-        _fail(str(error), 2)
+        _fail(error.lines(), 2)
     except (EclectusError, OSError) as error:
-        _fail(str(error), 1)
+        _fail([str(error)], 1)
 
 
-def _fail(problem: str, code: int) -> None:
-    click.echo(f"error: {problem}", err=True)
+def _fail(problems: list[str], code: int) -> None:
+    for problem in problems:
+        click.echo(f"error: {problem}", err=True)
+    if len(problems) > 1:
+        click.echo(f"{len(problems)} errors", err=True)
     sys.exit(code)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from eclectus.live.loop import StepObserver
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+_log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -69,6 +72,8 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
 
     logs.configure(log_format, verbosity)
     configuration = load(config)
+    for warning in configuration.warnings():
+        _log.warning("%s: %s", config, warning)
     access = credentials.load(kubeconfig, context)
     ours = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
