@@ -12,14 +12,28 @@ import click
 
 from eclectus import __version__
 from eclectus.cli.check_config import check_config
+from eclectus.cli.completion import VARIABLE, completion, for_kubectl
+from eclectus.cli.pending import pending
 from eclectus.cli.policies import policies
 from eclectus.cli.replay import replay
 from eclectus.cli.scheduler import scheduler
 from eclectus.cli.simulate import scenarios, simulate
 from eclectus.cli.speeds import speeds
+from eclectus.cli.version import version
 from eclectus.model.errors import EclectusError, SettingsError
 
-COMMANDS = [scheduler, speeds, check_config, policies, simulate, scenarios, replay]
+COMMANDS = [
+    scheduler,
+    pending,
+    speeds,
+    check_config,
+    policies,
+    simulate,
+    scenarios,
+    replay,
+    version,
+    completion,
+]
 
 
 @click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
@@ -32,11 +46,17 @@ def main() -> None:
     """The entry point of both console scripts."""
     name = "kubectl eclectus" if Path(sys.argv[0]).name.startswith("kubectl-") else "eclectus"
     try:
-        program.main(prog_name=name)
+        program.main(prog_name=name, complete_var=VARIABLE)
     except SettingsError as error:
         _fail(error.lines(), 2)
     except (EclectusError, OSError) as error:
         _fail([str(error)], 1)
+
+
+def complete_for_kubectl() -> None:
+    """The entry point of kubectl_complete-eclectus, which kubectl calls with the words typed so far."""
+    for line in for_kubectl(program, sys.argv[1:]):
+        click.echo(line)
 
 
 def _fail(problems: list[str], code: int) -> None:

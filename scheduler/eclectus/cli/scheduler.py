@@ -75,12 +75,10 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     for warning in configuration.warnings():
         _log.warning("%s: %s", config, warning)
     access = credentials.load(kubeconfig, context)
-    ours = frozenset(profile.scheduler_name for profile in configuration.profiles)
+    names = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
         observers = _observers(stack, configuration, record)
-        work = scheduler.run(
-            configuration.engine(), ours.__contains__, configuration.process, access, observers
-        )
+        work = scheduler.run(configuration.engine(), names, configuration.process, access, observers)
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
     sys.exit(code)

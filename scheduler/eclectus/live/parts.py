@@ -15,6 +15,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAMES
 from eclectus.config.process_settings import ClientConnectionSettings, LeaderElection, ProcessSettings
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.clock import Clock
@@ -54,18 +55,19 @@ class Parts:
 
 def build(
     engine: Engine,
-    is_ours: Callable[[str], bool],
+    names: frozenset[str],
     settings: ProcessSettings,
     context: Context,
     observers: Sequence[StepObserver],
 ) -> Parts:
-    """The parts for one engine. `is_ours`: whether a schedulerName is one of ours."""
+    """The parts for one engine; `names` are the schedulerNames of its profiles."""
+    is_ours = names.__contains__
     host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(is_ours)
     _register_collectors(engine, settings, context, clock)
     elector = Elector(
         ObjectClient(context.client),
         f"{host}_{uuid.uuid4()}",
-        _election_settings(settings.leader_election),
+        _election_settings(settings.leader_election, names),
         context.rng,
         context.metrics.leader.set,
     )
@@ -93,7 +95,9 @@ def build(
     )
 
 
-def _election_settings(settings: LeaderElection) -> ElectionSettings:
+def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:
+    # The Lease says which names are served: `eclectus pending` reads it.
+    metadata = {"labels": {PART_OF_LABEL: PART_OF}, "annotations": {SCHEDULER_NAMES: ",".join(sorted(names))}}
     return ElectionSettings(
         settings.resource_namespace,
         settings.resource_name,
@@ -101,6 +105,7 @@ def _election_settings(settings: LeaderElection) -> ElectionSettings:
         settings.renew_deadline,
         settings.retry_period,
         settings.leader_elect,
+        metadata,
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 import msgspec
@@ -29,15 +29,15 @@ _log = logging.getLogger(__name__)
 
 async def run(
     engine: Engine,
-    is_ours: Callable[[str], bool],
+    names: frozenset[str],
     settings: ProcessSettings,
     credentials: Credentials,
     observers: Sequence[StepObserver] = (),
 ) -> int:
-    """Run a scheduler; returns the exit code. `is_ours`: whether a schedulerName is one of ours."""
+    """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles."""
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         context = Context(client)
-        parts = build(engine, is_ours, settings, context, observers)
+        parts = build(engine, names, settings, context, observers)
         return await SchedulerProcess(engine, settings, context, parts).run()
 
 
