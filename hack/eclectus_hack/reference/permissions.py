@@ -43,7 +43,7 @@ def _of(objects: Iterable[Object], component: str) -> set[Permission]:
 def _rows(permissions: Iterable[Permission], reasons: Reasons) -> Iterator[list[str]]:
     """A row for each resource and reason, with its verbs. Raises UsageError for one without a reason."""
     rows: dict[tuple[str, ...], list[str]] = {}
-    for each in sorted(permissions, key=lambda one: (one.namespace, one.group, one.resource, one.name)):
+    for each in sorted(permissions, key=lambda one: (one.namespace, one)):
         key = (each.group, each.resource, each.verb)
         if key not in reasons:
             raise UsageError(f"the chart's README, Permissions, has no row for {each}")
