@@ -3,7 +3,7 @@
 import pytest
 
 from eclectus_hack import stages
-from eclectus_hack.stages import ALONE, CONTROL_PLANE, COURSES, NO_TESTS, PURE, command, exit_code
+from eclectus_hack.stages import ALONE, CONTROL_PLANE, COURSES, FAST, NO_TESTS, PURE, command, exit_code
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,10 @@ def test_every_test_is_in_exactly_one_stage_of_all_and_slow():
     for live, slow, alone in marks:
         values = {"live": bool(live), "slow": bool(slow), "alone": bool(alone)}
         assert [eval(each, {}, values) for each in chosen].count(True) == 1  # noqa: S307
+
+
+def test_the_fast_course_is_a_part_of_all():
+    assert FAST.selection == f"{PURE.selection} and not long"
 
 
 def test_nothing_runs_beside_tests_that_measure():

@@ -213,6 +213,7 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
 FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
     few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])
