@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,12 +12,12 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from eclectus import __version__
 from eclectus.config import Configuration, load
 
 if TYPE_CHECKING:
     from eclectus.live.loop import StepObserver
 
+GC_THRESHOLD = (100_000, 50, 50)  # what imports and lists create lives long: collecting finds nothing
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -64,6 +65,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     On SIGTERM the scheduler sends the binds it has decided, gives the Lease back and exits with 0. When
     it loses the Lease it exits with 1, so that it is restarted as a standby.
     """
+    gc.set_threshold(*GC_THRESHOLD)
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler
 
@@ -82,10 +84,11 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
 
 
 def _observers(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[StepObserver]:
-    from eclectus.tape import Header, TapeWriter
-
     if record is None:
         return []
+    from eclectus import __version__
+    from eclectus.tape import Header, TapeWriter
+
     header = Header(__version__, configuration.text, configuration.seed)
     return [stack.enter_context(TapeWriter(record, header)).step]
 

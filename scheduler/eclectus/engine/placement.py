@@ -69,10 +69,17 @@ class Placement:
             if queue.unschedulable_since is not None:
                 found = self._state.view.classes.current(queue.spec, queue.workload)
                 if not found.fits_now_count and not (queue.never_feasible and found.feasible_count):
+                    if queue.joined:
+                        self._count_joined(queue)
                     continue
                 queue.activate()
             active.setdefault(queue.profile, []).append(queue)
         return active
+
+    def _count_joined(self, queue: SortedClassQueue) -> None:
+        """The answer for the class is the answer for tasks that came later, as if each had been tried."""
+        self._state.count_attempts("unschedulable", queue.profile, min(queue.joined, len(queue)))
+        queue.joined = 0
 
     def _run_cycle(self, profile: Profile, queues: list[SortedClassQueue]) -> None:
         cycle, policy = SchedulingCycle(profile, self._state, queues), profile.place

@@ -93,7 +93,7 @@ class SchedulingCycle(PendingTasks):
             for waiting in queue:
                 state.reports.expedite(waiting.uid, state.now)
         queue.mark_unschedulable(state.now, never_feasible=never_feasible, message=message)
-        state.count_attempts("unschedulable", task, len(queue))
+        state.count_attempts("unschedulable", task.profile, len(queue) - queue.placed)
 
     def _answered(self, uid: str) -> SortedClassQueue:
         queue = self.offered.pop(uid)[1]

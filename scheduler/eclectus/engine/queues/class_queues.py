@@ -26,7 +26,7 @@ class SortedClassQueue:
 
     __slots__ = (
         "_blocked", "_cursor", "_entries",
-        "group", "key", "message", "never_feasible", "profile", "serial", "spec",
+        "group", "joined", "key", "message", "never_feasible", "placed", "profile", "serial", "spec",
         "unschedulable_since", "workload",
     )  # fmt: skip
 
@@ -36,6 +36,8 @@ class SortedClassQueue:
         self.unschedulable_since: float | None = None  # seconds; None while the queue is active
         self.never_feasible = False  # unschedulable because no node, however empty, may run the class
         self.message = ""  # the policy's own reason for it, if it gave one
+        self.joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
+        self.placed = 0  # tasks that were answered in this scheduling cycle and wait no more
         self._entries: list[_Entry] = []
         self._cursor = 0
         self._blocked = False
@@ -98,13 +100,14 @@ class SortedClassQueue:
     def activate(self) -> None:
         """A node may have room for the class."""
         self.unschedulable_since, self.never_feasible, self.message = None, False, ""
+        self.joined = 0
 
     def end_cycle(self, waiting: Container[str]) -> bool:
         """Remove tasks that no longer wait and reset the cursor; whether any task is left."""
         if self._cursor:
             seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid in waiting]
             self._entries[: self._cursor] = seen
-        self._cursor, self._blocked = 0, False
+        self._cursor, self._blocked, self.placed = 0, False, 0
         return bool(self._entries)
 
 
@@ -144,6 +147,8 @@ class ClassQueues:
         if queue is None:
             queue = self._queues[queue_key] = SortedClassQueue(queue_key, self._serial)
         queue.add(key, self._serial, task)
+        if queue.unschedulable_since is not None:
+            queue.joined += 1
         self._waiting[task.uid] = (queue, key, self._serial)
         return queue
 
@@ -158,7 +163,7 @@ class ClassQueues:
 
     def remove_in_cycle(self, uid: str) -> None:
         """A task no longer waits; `end_cycle` takes it out of its queue."""
-        del self._waiting[uid]
+        self._waiting.pop(uid)[0].placed += 1
 
     def end_cycle(self, queues: Iterable[SortedClassQueue]) -> None:
         """The scheduling cycle over these queues is over."""
