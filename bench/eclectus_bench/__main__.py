@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, match, simulator
+from eclectus_bench import decisions, match, simulator, startup
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.match import OUTPUT, Sizes
 from eclectus_bench.report import compare, comparison_table, decisions_table, report
@@ -19,7 +19,7 @@ NODE_COUNTS, QUICK_NODE_COUNTS = (500, 5_000, 15_000), (500, 5_000)
 FULL = Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
 QUICK = Sizes(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
 TASKS, QUICK_TASKS = 1_000_000, 20_000
-PARTS = ["decisions", "simulator", "match"]
+PARTS = ["decisions", "simulator", "match", "startup"]
 PROFILED = "rosella"  # the default policy
 
 
@@ -40,6 +40,8 @@ def main(arguments: Sequence[str]) -> int:
         print(f"\n{sizes.pods:,} pods on {sizes.nodes:,} nodes, {sizes.pairs} pairs", flush=True)
         result = match.run_match(sizes)
         print("\n" + "\n".join(comparison_table(compare(result))))
+    if "startup" in wanted:
+        print("\n" + "\n".join(startup.lines(startup.measure(1 if options.quick else 5))), flush=True)
     file = OUTPUT / "report.json"
     file.write_bytes(orjson.dumps(report(sizes, costs, result, simulated), option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")

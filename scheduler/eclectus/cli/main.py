@@ -16,14 +16,19 @@ from eclectus.model.errors import EclectusError, SettingsError
 
 COMMANDS = {
     "scheduler": "scheduler",
+    "pending": "pending",
     "speeds": "speeds",
     "check-config": "check_config",
     "policies": "policies",
     "simulate": "simulate",
     "scenarios": "simulate",
     "replay": "replay",
+    "version": "version",
+    "completion": "completion",
 }
 """Command -> its module in `eclectus.cli`, which is imported when the command is used."""
+
+COMPLETION_VARIABLE = "_ECLECTUS_COMPLETE"  # set by the scripts of `eclectus completion`
 
 
 class Commands(click.Group):
@@ -53,13 +58,24 @@ def main() -> None:
     """The entry point of both console scripts."""
     name = "kubectl eclectus" if Path(sys.argv[0]).name.startswith("kubectl-") else "eclectus"
     try:
-        program.main(prog_name=name)
+        program.main(prog_name=name, complete_var=COMPLETION_VARIABLE)
     except SettingsError as error:
-        _fail(str(error), 2)
+        _fail(error.lines(), 2)
     except (EclectusError, OSError) as error:
-        _fail(str(error), 1)
+        _fail([str(error)], 1)
 
 
-def _fail(problem: str, code: int) -> None:
-    click.echo(f"error: {problem}", err=True)
+def complete_for_kubectl() -> None:
+    """The entry point of kubectl_complete-eclectus, which kubectl calls with the words typed so far."""
+    from eclectus.cli.completion import for_kubectl
+
+    for line in for_kubectl(program, sys.argv[1:]):
+        click.echo(line)
+
+
+def _fail(problems: list[str], code: int) -> None:
+    for problem in problems:
+        click.echo(f"error: {problem}", err=True)
+    if len(problems) > 1:
+        click.echo(f"{len(problems)} errors", err=True)
     sys.exit(code)

@@ -200,12 +200,14 @@ class ObjectClient:
             raise UnsureError(f"{method} {path}", message=message) from error
 
 
-async def list_objects(api: ObjectApi, path: str, query: Query | None = None) -> list[Object]:
-    """All items of a list, read page by page. Raises ApiError."""
+async def list_objects(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> list[Object]:
+    """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
     items: list[Object] = []
     page_query = {**(query or {}), "limit": str(PAGE_ITEMS)}
     while True:
-        page = await api.send("GET", path, query=page_query)
+        page = await api.send("GET", path, query=page_query, metadata_only=metadata_only)
         items += page.get("items") or []
         token = page.get("metadata", {}).get("continue")
         if not token:

@@ -138,7 +138,7 @@ class Elector:
         return lease_from(found)
 
     async def _write(self, lease: Lease) -> Lease:
-        body = lease_body(lease, self._settings.namespace, self._settings.name)
+        body = lease_body(lease, self._settings)
         method, path = ("PUT", self._lease_path) if lease.version else ("POST", self._path)
         return lease_from(await self._api.send(method, path, body, seconds=self._request_seconds))
 

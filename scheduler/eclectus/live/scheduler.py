@@ -7,8 +7,9 @@ import gc
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,23 +35,36 @@ _log = logging.getLogger(__name__)
 
 async def run(
     engine: Engine,
-    is_ours: Callable[[str], bool],
+    names: frozenset[str],
     settings: ProcessSettings,
     credentials: Credentials,
     observers: Sequence[StepObserver] = (),
+    *,
+    pages: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
 ) -> int:
-    """Run a scheduler; returns the exit code. `is_ours`: whether a schedulerName is one of ours."""
+    """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles.
+
+    `pages` are further JSON pages beside the health checks: path -> body.
+    """
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         context = Context(client)
-        parts = build(engine, is_ours, settings, context, observers)
-        return await SchedulerProcess(engine, settings, context, parts).run()
+        parts = build(engine, names, settings, context, observers)
+        return await SchedulerProcess(engine, settings, context, parts, pages).run()
 
 
 class SchedulerProcess:
     """Starts the parts in order, follows the election, and ends the parts in order."""
 
-    def __init__(self, engine: Engine, settings: ProcessSettings, context: Context, parts: Parts) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: ProcessSettings,
+        context: Context,
+        parts: Parts,
+        pages: Mapping[str, Callable[[], bytes]],
+    ) -> None:
         self._engine, self._settings, self._context, self._parts = engine, settings, context, parts
+        self._pages = {"/speeds": lambda: msgspec.json.encode(engine.learned_cells()), **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = (
             asyncio.Event()
@@ -197,8 +211,7 @@ class SchedulerProcess:
         parts = self._parts
         live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.elector.trouble}
         ready = {"sync": self._unsynced, "shutdown": lambda: "shutting down" if self._is_signalled else ""}
-        speeds = lambda: msgspec.json.encode(self._engine.learned_cells())  # noqa: E731
-        return health.application(live, ready, self._context.metrics.expose, {"/speeds": speeds})
+        return health.application(live, ready, self._context.metrics.expose, self._pages)
 
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)
