@@ -1,4 +1,4 @@
-"""`make bench BENCH=--quick` runs whole: every policy, the simulator and, on a control plane, the comparison."""
+"""`make bench BENCH=--quick` runs whole: every policy, the simulator and, live, the comparison."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from eclectus.framework import Action, Enqueue, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
 
-
 LEAST_WAIT = 1e-9  # seconds, at a node without room: see Backlog.wait
 
 
