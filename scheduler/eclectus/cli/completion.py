@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-from eclectus.cli.main import COMPLETION_VARIABLE as VARIABLE
-
+VARIABLE = "_ECLECTUS_COMPLETE"  # set by the scripts when they call the program for its completions
 # What kubectl reads in the last line: bits of cobra's ShellCompDirective.
 DEFAULT, NO_FILES = ":0", ":4"
 SHELLS: dict[str, type[ShellComplete]] = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}

@@ -12,6 +12,7 @@ from typing import cast
 
 import click
 
+from eclectus.cli.completion import VARIABLE, for_kubectl
 from eclectus.model.errors import EclectusError, SettingsError
 
 COMMANDS = {
@@ -27,8 +28,6 @@ COMMANDS = {
     "completion": "completion",
 }
 """Command -> its module in `eclectus.cli`, which is imported when the command is used."""
-
-COMPLETION_VARIABLE = "_ECLECTUS_COMPLETE"  # set by the scripts of `eclectus completion`
 
 
 class Commands(click.Group):
@@ -58,7 +57,7 @@ def main() -> None:
     """The entry point of both console scripts."""
     name = "kubectl eclectus" if Path(sys.argv[0]).name.startswith("kubectl-") else "eclectus"
     try:
-        program.main(prog_name=name, complete_var=COMPLETION_VARIABLE)
+        program.main(prog_name=name, complete_var=VARIABLE)
     except SettingsError as error:
         _fail(error.lines(), 2)
     except (EclectusError, OSError) as error:
@@ -67,8 +66,6 @@ def main() -> None:
 
 def complete_for_kubectl() -> None:
     """The entry point of kubectl_complete-eclectus, which kubectl calls with the words typed so far."""
-    from eclectus.cli.completion import for_kubectl
-
     for line in for_kubectl(program, sys.argv[1:]):
         click.echo(line)
 
