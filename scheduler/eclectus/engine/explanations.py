@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
+
 from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
-from eclectus.model.objects import Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.feasibility.room import Room
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Spec, Task
+from eclectus.model.reservation import Reservation
 
 FIT_ERRORS_MOST = 64  # messages made in one step: some tens of milliseconds on 5,000 nodes
+PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
+NO_PREEMPTION = (
+    " preemption: Eclectus evicts no pods yet, although without pods of lower priority this pod would fit."
+)
+
+FitErrors = dict[tuple[Spec, str, int], str]
+"""By spec, workload and priority."""
 
 
 class Explanations:
@@ -23,7 +36,7 @@ class Explanations:
         step; the other reports stay due.
         """
         state, reports = self._state, self._state.reports
-        fit_errors: dict[ClassKey, str] = {}
+        fit_errors: FitErrors = {}
         due = reports.take_due(state.now)
         for at, uid in enumerate(due):
             if len(fit_errors) == FIT_ERRORS_MOST:
@@ -35,7 +48,7 @@ class Explanations:
             reports.add(uid, state.now, at_once=False)
         return reports.next_due()
 
-    def _explain(self, task: Task, fit_errors: dict[ClassKey, str]) -> tuple[ReportReason, str]:
+    def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
         state = self._state
         if task.uid in state.node_queues:
             return "WaitingForNode", self._in_node_queue(state.node_queues.reservation_of(task.uid))
@@ -55,10 +68,28 @@ class Explanations:
                 f"waiting although {task_class.fits_now_count} nodes have room: "
                 f"policy {place} has not placed it yet"
             )
-        key = (task.spec, task.workload)
+        key = (task.spec, task.workload, task.priority)
         if key not in fit_errors:
-            fit_errors[key] = fit_error(task_class, state.cluster)
-        return "Unschedulable", fit_errors[key]
+            hint = NO_PREEMPTION if self._fits_without_lower_priorities(task, task_class) else ""
+            fit_errors[key] = fit_error(task_class, state.cluster) + hint
+        # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
+        return "SchedulerError" if task.spec.unsupported else "Unschedulable", fit_errors[key]
+
+    def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
+        """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
+        state = self._state
+        if task.priority <= state.placed.lowest_priority:
+            return False
+        rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
+        return any(self._fits_without(task, row) for row in rows.tolist())
+
+    def _fits_without(self, task: Task, row: int) -> bool:
+        lower = Counter[str]()
+        for placed, _ in self._state.placed.on_row(row):
+            if placed.priority < task.priority:
+                lower.update(dict(placed.holding), pods=1)
+        shortages = Room(self._state.cluster, task.spec.requests).missing_at(row) if lower else {}
+        return bool(lower) and all(lower[resource] >= missing for resource, missing in shortages.items())
 
     def _in_node_queue(self, reservation: Reservation) -> str:
         state, row = self._state, reservation.rows[0]

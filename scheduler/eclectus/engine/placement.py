@@ -48,6 +48,9 @@ class Placement:
         state = self._state
         state.deferrals.begin_cycle()
         active = state.class_queues.active().items()
+        for queue, joined in state.class_queues.take_joined():
+            # The answer for the class is the answer for tasks that came later, as if each had been tried.
+            state.count_attempts("unschedulable", queue.profile, joined)
         for name, queues in sorted(active, key=_eldest) if len(active) > 1 else active:
             self._run_cycle(state.profiles[name], queues)
         state.deferrals.end_cycle()

@@ -93,7 +93,7 @@ class SchedulingCycle(PendingTasks):
             for waiting in queue:
                 state.reports.expedite(waiting.uid, state.now)
         state.class_queues.mark_unschedulable(queue, state.now, never=never_feasible, message=message)
-        state.count_attempts("unschedulable", task, len(queue))
+        state.count_attempts("unschedulable", task.profile, len(queue) - queue.placed)
 
     def _answered(self, uid: str) -> SortedClassQueue:
         queue = self.offered.pop(uid)[1]

@@ -29,8 +29,8 @@ class SortedClassQueue:
 
     __slots__ = (
         "_blocked", "_cursor", "_entries",
-        "class_key", "group", "key", "message", "never_feasible", "profile", "serial", "spec",
-        "unschedulable_since", "workload",
+        "class_key", "group", "joined", "key", "message", "never_feasible", "placed", "profile", "serial",
+        "spec", "unschedulable_since", "workload",
     )  # fmt: skip
 
     def __init__(self, key: QueueKey, serial: int) -> None:
@@ -40,6 +40,8 @@ class SortedClassQueue:
         self.unschedulable_since: float | None = None  # seconds; None while the queue is active
         self.never_feasible = False  # unschedulable because no node, however empty, may run the class
         self.message = ""  # the policy's own reason for it, if it gave one
+        self.joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
+        self.placed = 0  # tasks that were answered in this scheduling cycle and wait no more
         self._entries: list[_Entry] = []
         self._cursor = 0
         self._blocked = False
@@ -102,13 +104,14 @@ class SortedClassQueue:
     def activate(self) -> None:
         """A node may have room for the class. Called by `ClassQueues` only."""
         self.unschedulable_since, self.never_feasible, self.message = None, False, ""
+        self.joined = 0
 
     def end_cycle(self, waiting: Container[str]) -> bool:
         """Remove tasks that no longer wait and reset the cursor; whether any task is left."""
         if self._cursor:
             seen = [entry for entry in self._entries[: self._cursor] if entry[2].uid in waiting]
             self._entries[: self._cursor] = seen
-        self._cursor, self._blocked = 0, False
+        self._cursor, self._blocked, self.placed = 0, False, 0
         return bool(self._entries)
 
 
@@ -124,6 +127,7 @@ class ClassQueues:
         self._active: dict[QueueKey, SortedClassQueue] = {}
         self._is_sorted = True  # whether `_active` is in the order of the queues' creation
         self._unschedulable: dict[ClassKey, dict[QueueKey, SortedClassQueue]] = {}
+        self._joined: dict[QueueKey, SortedClassQueue] = {}  # unschedulable, with tasks that came later
         self._unschedulable_classes = UnschedulableClasses(classes)
         self._waiting: dict[str, tuple[SortedClassQueue, tuple[float, ...], int]] = {}
         # uid -> its queue, and its key and serial there
@@ -157,6 +161,9 @@ class ClassQueues:
             queue = self._queues[queue_key] = SortedClassQueue(queue_key, self._serial)
             self._active[queue_key] = queue
         queue.add(key, self._serial, task)
+        if queue.unschedulable_since is not None:
+            queue.joined += 1
+            self._joined[queue_key] = queue
         self._waiting[task.uid] = (queue, key, self._serial)
         return queue
 
@@ -171,7 +178,7 @@ class ClassQueues:
 
     def remove_in_cycle(self, uid: str) -> None:
         """A task no longer waits; `end_cycle` takes it out of its queue."""
-        del self._waiting[uid]
+        self._waiting.pop(uid)[0].placed += 1
 
     def end_cycle(self, queues: Iterable[SortedClassQueue]) -> None:
         """The scheduling cycle over these queues is over."""
@@ -228,6 +235,16 @@ class ClassQueues:
         del self._active[queue.key]
         self._unschedulable.setdefault(queue.class_key, {})[queue.key] = queue
         self._unschedulable_classes.add(queue.class_key)
+
+    def take_joined(self) -> list[tuple[SortedClassQueue, int]]:
+        """The unschedulable queues that tasks have joined since the last call, and how many of them wait."""
+        taken = []
+        for queue in self._joined.values():
+            if queue.joined:
+                taken.append((queue, min(queue.joined, len(queue))))
+                queue.joined = 0
+        self._joined.clear()
+        return taken
 
     def unschedulable_since(self, since: float) -> list[SortedClassQueue]:
         """The queues that became unschedulable, or were rechecked, at this time or before; O(queues)."""
