@@ -116,13 +116,13 @@ def test_the_program_accepts_its_arguments(case):
 def test_a_changed_configuration_changes_the_pods():
     before, after = (
         pod_of(render(v))["metadata"]["annotations"]["checksum/config"]
-        for v in ({}, {"config": {"learn": {"policy": "other"}}})
+        for v in ({}, {"config": {"learn": {"policy": "none"}}})
     )
     assert before != after
 
 
 def test_the_configuration_is_passed_through():
-    given = {"profiles": [{"schedulerName": "quick", "place": {"policy": "pot", "seed": 7}}]}
+    given = {"profiles": [{"schedulerName": "quick", "place": {"policy": "pot", "queue": "lines"}}]}
     config = yaml.safe_load(configuration(render({"config": given})))
     assert config["profiles"] == given["profiles"]
     assert (config["apiVersion"], config["kind"]) == ("eclectus.dev/v1alpha1", "SchedulerConfiguration")
