@@ -132,3 +132,10 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- fail (printf "%s.line contradicts place's mode: paper, whose node queues are first come, first served; leave it out." .path) }}
 {{- end }}
 {{- end }}
+
+{{- /* In a cluster (offline `lookup` finds nothing) a kind that it does not know is named before helm fails. */ -}}
+{{- define "eclectus.checkMonitoring" -}}
+{{- if and (lookup "v1" "Namespace" "" "kube-system") (not (.root.Capabilities.APIVersions.Has "monitoring.coreos.com/v1")) }}
+{{- fail (printf "%s: the cluster does not know the kind %s. Install the Prometheus Operator first, or set it to false." .value .kind) }}
+{{- end }}
+{{- end }}
