@@ -5,6 +5,7 @@ manifests/operator.yaml        the objects that `operator.enabled` adds
 charts/eclectus/README.md      its table of values, between the two marker comments
 charts/eclectus/values.schema.json, files/duration-bounds.yaml   what the scheduler's settings allow
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
+docs/reference/                settings, metrics, custom resources, permissions and commands
 """
 
 import argparse
@@ -16,7 +17,7 @@ import yaml
 
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import NAMESPACE, Object, render
-from eclectus_hack import dockerfiles, values_schema, values_table
+from eclectus_hack import dockerfiles, reference, values_schema, values_table
 
 HEADER = """\
 # {what}. `make manifests` writes this file: change charts/eclectus.
@@ -94,6 +95,7 @@ def rendered() -> Mapping[Path, str]:
         MANIFESTS / "eclectus.yaml": eclectus_yaml(),
         MANIFESTS / "operator.yaml": operator_yaml(),
         **dockerfiles.dockerfiles(),
+        **reference.pages(),
         readme: values_table.with_table(readme.read_text(), (CHART / "values.yaml").read_text()),
     }
 
