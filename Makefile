@@ -55,7 +55,7 @@ bench: venv ## throughput and latency beside kube-scheduler: 10 minutes
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
 	@$(BIN)/python -m pytest -m live $(PYTEST)
 
-manifests: venv ## render manifests/ and the README's table from the chart, and the Dockerfiles from e2e/images.yaml
+manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
 	@$(BIN)/python -m eclectus_hack manifests
 
 images: venv ## build the images without Docker, as archives in build/images/ (as root, on Debian or Ubuntu)

@@ -4,6 +4,7 @@ manifests/eclectus.yaml        the chart with its default values, for `kubectl a
 manifests/operator.yaml        the objects that `operator.enabled` adds
 charts/eclectus/README.md      its table of values, between the two marker comments
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
+docs/reference/                settings, metrics, custom resources, permissions and commands
 """
 
 import argparse
@@ -15,7 +16,7 @@ import yaml
 
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import NAMESPACE, Object, render
-from eclectus_hack import dockerfiles, values_table
+from eclectus_hack import dockerfiles, reference, values_table
 
 HEADER = """\
 # {what}. `make manifests` writes this file: change charts/eclectus.
@@ -74,6 +75,7 @@ def derived_files() -> Mapping[Path, str]:
         MANIFESTS / "eclectus.yaml": eclectus_yaml(),
         MANIFESTS / "operator.yaml": operator_yaml(),
         **dockerfiles.dockerfiles(),
+        **reference.pages(),
         readme: values_table.with_table(readme.read_text(), (CHART / "values.yaml").read_text()),
     }
 

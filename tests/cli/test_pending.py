@@ -1,5 +1,6 @@
 """`eclectus pending`: which pods are listed, in which order, and what is said of each."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 
@@ -7,10 +8,12 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.main import program
-from eclectus.cli.pending.command import formatted
+from eclectus.cli.pending.command import CONFIG_MAPS, LEASES, _known, formatted
 from eclectus.cli.pending.rows import rows, summary, table
 from eclectus.cli.pending.served import Served, served
+from eclectus.kubeclient.errors import RejectedError
 
+TWO_NAMES = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KNOWN = {
     "eclectus": Served("eclectus", "running", "Lease kube-system/eclectus"),
@@ -155,8 +158,7 @@ def test_a_lease_without_the_annotation_or_a_term_says_nothing():
 
 
 def test_the_configuration_of_a_release_says_which_names_it_serves():
-    text = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
-    found = served([lease("b")], [config_map(text)], NOW)
+    found = served([lease("b")], [config_map(TWO_NAMES)], NOW)
     assert {name: each.state for name, each in found.items()} == {"b": "running", "a": "unknown"}
     assert found["a"].where == "ConfigMap e/c"
 
@@ -164,6 +166,37 @@ def test_the_configuration_of_a_release_says_which_names_it_serves():
 @pytest.mark.parametrize("text", ["", "a: [", "kind: Pod", "just words", "kind: SchedulerConfiguration"])
 def test_other_config_maps_are_ignored(text):
     assert served([], [config_map(text), {"metadata": {"name": "empty"}}], NOW) == {}
+
+
+class Api:
+    """Lists what it was given, by path; anything else is forbidden."""
+
+    def __init__(self, **lists):
+        self.lists = {LEASES: lists.get("leases"), CONFIG_MAPS: lists.get("config_maps")}
+
+    async def send(self, method, path, body=None, query=None, **_):
+        assert query["labelSelector"] == "app.kubernetes.io/part-of=eclectus"
+        if self.lists[path] is None:
+            raise RejectedError(f"{method} {path}", 403, "forbidden")
+        return {"items": self.lists[path]}
+
+
+def test_a_caller_who_may_list_neither_is_told_what_is_assumed(capsys):
+    assert set(asyncio.run(_known(Api(), ()))) == {"eclectus"}
+    printed = capsys.readouterr().err
+    assert printed.count("403 forbidden") == 2
+    assert "assuming that Eclectus serves 'eclectus'" in printed
+
+
+def test_a_caller_may_name_the_schedulers(capsys):
+    assert set(asyncio.run(_known(Api(), ("a", "b")))) == {"a", "b"}
+    assert "assuming" not in capsys.readouterr().err
+
+
+def test_one_of_the_two_lists_is_enough(capsys):
+    assert set(asyncio.run(_known(Api(leases=[]), ()))) == set()
+    assert set(asyncio.run(_known(Api(config_maps=[config_map(TWO_NAMES)]), ()))) == {"a", "b"}
+    assert "assuming" not in capsys.readouterr().err
 
 
 def test_namespace_and_all_namespaces_exclude_each_other():

@@ -85,3 +85,13 @@ def test_kube_schedulers_name_is_a_warning_that_says_what_to_do(tmp_path):
         f"warning: {path}: profiles[0].schedulerName: 'default-scheduler' is kube-"
     )
     assert "choose another name, or stop kube-scheduler" in result.stderr
+
+
+def test_the_scheduler_logs_the_warning_too(tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        GOOD.replace("schedulerName: eclectus", "schedulerName: default-scheduler")
+    )
+    (tmp_path / "k").write_text("kind: Config\n")
+    done = eclectus("scheduler", "--config", str(tmp_path / "c.yaml"), "--kubeconfig", str(tmp_path / "k"))
+    assert done.returncode == 1
+    assert "'default-scheduler' is kube-scheduler's name" in done.stderr

@@ -78,6 +78,12 @@ def test_nodes_of_which_nothing_is_known_are_last_and_without_numbers() -> None:
     assert line.split() == ["bare", "-", "Unknown", "-", "0", "-", "-", "-", "-"]
 
 
+def test_the_failed_probe_of_a_node_without_samples_is_shown() -> None:
+    status = {"lastProbe": {"endedTime": "2026-03-01T09:00:00Z", "reason": "ImagePullTooLong"}}
+    (_, line) = view.table(view.rows(page({"metadata": {"name": "n"}, "status": status})), NOW)
+    assert line.endswith("3h ImagePullTooLong")
+
+
 # -- the command -------------------------------------------------------------------------------------
 
 

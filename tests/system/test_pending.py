@@ -36,6 +36,8 @@ def test_every_waiting_pod_is_listed_with_the_reason_also_after_the_scheduler_ha
     assert "0/12 nodes are available" in pods["big"]["message"]
     assert pods["typo"]["scheduler"] == "nobody"
 
+    assert "pending-test" in eclectus(control_plane, "pending", "-A")
+
     assert running.stop() == 0
     lines = shown("-o", "wide").splitlines()
     assert any("pending-test (no leader)" in line and "Insufficient cpu" in line for line in lines)

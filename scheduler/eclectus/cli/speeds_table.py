@@ -24,8 +24,9 @@ def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[
     medians = _medians(profiles)
     found = {name: _unknown(name) for name in nodes}
     for profile in profiles:
-        name = profile.metadata.name
-        found[name] = _row(profile, medians, only_class) if profile.status.epoch else _unknown(name)
+        name, last_probe = profile.metadata.name, profile.status.last_probe
+        is_known = profile.status.epoch > 0
+        found[name] = _row(profile, medians, only_class) if is_known else _unknown(name, last_probe)
     return sorted(found.values(), key=lambda row: (_speed(row, only_class), row["node"]))
 
 
@@ -63,7 +64,7 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
     }
 
 
-def _unknown(node: str) -> Row:
+def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
     """The row of a node without samples."""
     return {
         "node": node,
@@ -72,7 +73,7 @@ def _unknown(node: str) -> Row:
         "confidence": None,
         "samples": 0,
         "observedTime": None,
-        "lastProbe": None,
+        "lastProbe": _probe(last_probe),
         "classes": {},
     }
 

@@ -183,7 +183,7 @@ class ObjectClient:
         metadata_only: bool = False,
         seconds: float | None = None,
     ) -> Object:
-        """See ObjectApi. An answer that is no JSON object is an UnsureError."""
+        """See ObjectApi. An answer that is not a JSON object is an UnsureError."""
         answer = await self._client.send(
             method,
             path,
@@ -196,7 +196,7 @@ class ObjectClient:
         try:
             return msgspec.json.decode(answer, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            message = f"the answer is no JSON object: {error}"
+            message = f"the answer is not a JSON object: {error}"
             raise UnsureError(f"{method} {path}", message=message) from error
 
 
