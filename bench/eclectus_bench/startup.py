@@ -80,12 +80,12 @@ def _cpu_seconds(code: str) -> float:
 
 
 async def _measure(plane: ControlPlane, rounds: int, progress: Progress) -> list[Start]:
-    starts = []
+    starts, schedulers = [], (kube_scheduler(plane), eclectus(plane))
     async with Api(read_access(plane.kubeconfig)) as api:
         load = Load(api)
         await load.create_nodes(NODES)
         for number in range(rounds):
-            for scheduler in (kube_scheduler(plane), eclectus(plane)):
+            for scheduler in schedulers:
                 progress.update(f"round {number + 1} of {rounds}, {scheduler.name}")
                 starts.append(await _start(load, plane, scheduler, f"start-{number}-{scheduler.name}"))
     return starts

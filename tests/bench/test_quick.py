@@ -10,14 +10,14 @@ import pytest
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
-from eclectus_bench import decisions, match
+from eclectus_bench import decisions, match, startup
 from eclectus_e2e.testbed import clusters
 
 
 @pytest.fixture
 def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the bench writes during a test."""
-    for module in (bench, match):
+    for module in (bench, match, startup):
         monkeypatch.setattr(module, "OUTPUT", tmp_path)
     return tmp_path
 
@@ -65,3 +65,15 @@ def test_on_a_control_plane_both_schedulers_are_compared(output: Path) -> None:
     assert {run["pods"] for run in report["drains"]} == {bench.QUICK.match.pods}
     assert len(report["drains"]) == len(report["streams"]) == 2
     assert all(row["kube_scheduler"] > 0 < row["eclectus"] for row in report["comparisons"])
+
+
+@pytest.mark.live
+def test_on_a_control_plane_the_time_to_the_first_bind_is_measured(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    quick(output, "--only", "startup")
+    printed = capsys.readouterr().out
+    assert "eclectus: " in printed
+    assert all(stage in printed for stage in startup.STAGES)

@@ -79,7 +79,7 @@ def test_without_nodes_the_message_is_that_of_kube_scheduler() -> None:
 
 
 @pytest.mark.parametrize(("priority", "hint"), [(0, ""), (-1, ""), (1, NO_PREEMPTION)])
-def test_a_pod_that_would_fit_by_preemption_is_told_that_there_is_none(priority: int, hint: str) -> None:
+def test_a_pod_that_would_fit_by_preemption_gets_a_hint_that_there_is_none(priority: int, hint: str) -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(make_task("low", cpu=1), make_task("high", cpu=1, priority=9))
     world.add(make_task("a", cpu=1, priority=priority))

@@ -165,17 +165,17 @@ def test_a_missing_permission_says_where_to_add_it():
     assert str(error).endswith("; add the rule to its ClusterRole (the chart's role has all of them)")
 
 
-def test_a_lasting_trouble_is_repeated_ever_more_rarely(caplog):
+def test_a_trouble_that_goes_on_is_repeated_ever_more_rarely(caplog):
     clock = [0.0]
     trouble = TroubleLog(logging.getLogger("test"), lambda: clock[0])
     for second in range(24 * 3600):
         clock[0] = float(second)
         trouble.failed("down", f"down at {second}")
-    told = [record.created and int(record.getMessage().split()[-1]) for record in caplog.records]
-    gaps = [later - earlier for earlier, later in pairwise(told)]
-    assert (told[0], gaps[0]) == (0, REPEAT_SECONDS)
+    logged_at = [record.created and int(record.getMessage().split()[-1]) for record in caplog.records]
+    gaps = [later - earlier for earlier, later in pairwise(logged_at)]
+    assert (logged_at[0], gaps[0]) == (0, REPEAT_SECONDS)
     assert gaps == sorted(gaps)
-    assert (max(gaps), len(told) < 60) == (REPEAT_SECONDS_MOST, True)
+    assert (max(gaps), len(logged_at) < 60) == (REPEAT_SECONDS_MOST, True)
 
 
 def test_a_flapping_trouble_is_bounded_and_a_new_kind_is_logged_at_once(caplog):

@@ -13,7 +13,7 @@ REPEAT_SECONDS_MOST = 1800.0  # …up to this
 
 
 @dataclass
-class _Told:
+class _LastLine:
     """When a trouble was logged last, and for how long it stays silent then, seconds."""
 
     at: float
@@ -27,21 +27,21 @@ class TroubleLog:
         self, log: logging.Logger, now: Callable[[], float] = elapsed, extra: Mapping[str, str] | None = None
     ) -> None:
         self._log, self._now, self._extra = log, now, extra
-        self._told: dict[str, _Told] = {}  # kind -> its last line; kept when it is over, against flapping
+        self._last: dict[str, _LastLine] = {}  # kind -> its last line; kept when it is over, against flapping
         self._since: float | None = None  # when the present trouble began
-        self._is_told = False  # whether anything of the present trouble has been logged
+        self._is_logged = False  # whether anything of the present trouble has been logged
 
     def failed(self, kind: str, message: str) -> None:
         """It has failed; the message is logged if nothing, or nothing for long, was said about this kind."""
         now = self._now()
         self._since = now if self._since is None else self._since
-        told = self._told.get(kind)
-        if told is not None and now < told.at + told.gap:
+        last = self._last.get(kind)
+        if last is not None and now < last.at + last.gap:
             return
-        is_recent = told is not None and now < told.at + 2 * REPEAT_SECONDS_MOST
-        gap = min(told.gap * 2, REPEAT_SECONDS_MOST) if told is not None and is_recent else REPEAT_SECONDS
-        self._told[kind] = _Told(now, gap)
-        self._is_told = True
+        is_recent = last is not None and now < last.at + 2 * REPEAT_SECONDS_MOST
+        gap = min(last.gap * 2, REPEAT_SECONDS_MOST) if last is not None and is_recent else REPEAT_SECONDS
+        self._last[kind] = _LastLine(now, gap)
+        self._is_logged = True
         self._log.warning("%s", message, extra=self._extra)
 
     def succeeded(self, message: str) -> None:
@@ -49,6 +49,6 @@ class TroubleLog:
         if self._since is None:
             return
         since, self._since = self._since, None
-        if self._is_told:
-            self._is_told = False
+        if self._is_logged:
+            self._is_logged = False
             self._log.info("%s, after %.0f s", message, self._now() - since, extra=self._extra)
