@@ -25,7 +25,7 @@ def test_help_imports_no_heavy_packages():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_a_help_text(command):
     result = CliRunner().invoke(program, [command, "--help"])
     assert result.exit_code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from eclectus.api.names import API_VERSION
 from eclectus.config import Configuration, effective, parse
 from eclectus.config.configuration import KIND
-from eclectus.config.effective import duration
+from eclectus.config.effective import configz, duration
 from eclectus.config.reading import settings_of
 from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
@@ -121,3 +122,20 @@ def test_a_duration_is_exact(seconds: float) -> None:
     process = {"nodeProfiles": {"interval": duration(max(seconds, 1.0))}}
     read = parse(yaml.safe_dump({**HEAD, "profiles": [{"schedulerName": "a"}], **process}))
     assert read.process.node_profiles.interval == max(seconds, 1.0)
+
+
+def test_configz_is_the_same_as_json_without_the_password_of_a_url() -> None:
+    text = FILE_WITH_URL
+    page = json.loads(configz(parse(text)))["componentconfig"]
+    assert page["loadSignal"]["url"] == "http://***@prometheus:9090/x"
+    written = yaml.safe_load(effective(parse(text)))
+    page["loadSignal"]["url"] = written["loadSignal"]["url"]
+    assert page == written
+
+
+FILE_WITH_URL = """
+apiVersion: eclectus.dev/v1alpha1
+kind: SchedulerConfiguration
+profiles: [{schedulerName: eclectus}]
+loadSignal: {url: "http://user:secret@prometheus:9090/x"}
+"""

@@ -28,7 +28,7 @@ TERMS = [
     (r"the picture (?:of the cluster|is complete|is fresh|has)|see its picture", "cache", ANYWHERE),
     (r"a (?:fresh )?look|looks? again|another look|one look", "sync; reconcile; recheck", ANYWHERE),
     (r"owed?|owes|hurry|telling", "pending report; expedite; explain", CODE),
-    (r"residents?(?! memory)", "placed pods: assumed or bound", ANYWHERE),
+    (r"residents?(?![ _]memory)", "placed pods: assumed or bound", ANYWHERE),
     (r"Claims?|claim_of", "reservation", CORE),
     (r"step(?:s|ped)? (?:in|out) of|_step_(?:in|out)", "enqueue; dequeue", CODE),
     (

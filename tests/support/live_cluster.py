@@ -153,6 +153,7 @@ class Scheduler:
         *,
         name: str = "a",
         lease: dict[str, Any] | None = None,
+        arguments: Iterable[str] = (),
         **parts: Any,
     ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -170,7 +171,7 @@ class Scheduler:
         }
         self._config = directory / f"{name}.yaml"
         self._config.write_text(yaml.safe_dump(document))
-        self._kubeconfig = kubeconfig
+        self._kubeconfig, self._arguments = kubeconfig, list(arguments)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
@@ -185,6 +186,7 @@ class Scheduler:
             "json",
             "--record",
             str(self.tape),
+            *self._arguments,
         ]
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(program, stderr=log, stdin=subprocess.DEVNULL)

@@ -6,38 +6,49 @@ Exit codes: 0 success, 1 the command has failed, 2 its arguments or its configur
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 import click
 
-from eclectus import __version__
-from eclectus.cli.check_config import check_config
-from eclectus.cli.completion import VARIABLE, completion, for_kubectl
-from eclectus.cli.pending import pending
-from eclectus.cli.policies import policies
-from eclectus.cli.replay import replay
-from eclectus.cli.scheduler import scheduler
-from eclectus.cli.simulate import scenarios, simulate
-from eclectus.cli.speeds import speeds
-from eclectus.cli.version import version
+from eclectus.cli.completion import VARIABLE, for_kubectl
 from eclectus.model.errors import EclectusError, SettingsError
 
-COMMANDS = [
-    scheduler,
-    pending,
-    speeds,
-    check_config,
-    policies,
-    simulate,
-    scenarios,
-    replay,
-    version,
-    completion,
-]
+COMMANDS = {
+    "scheduler": "scheduler",
+    "pending": "pending",
+    "speeds": "speeds",
+    "check-config": "check_config",
+    "policies": "policies",
+    "simulate": "simulate",
+    "scenarios": "simulate",
+    "replay": "replay",
+    "version": "version",
+    "completion": "completion",
+}
+"""Command -> its module in `eclectus.cli`, which is imported when the command is used."""
 
 
-@click.group(commands=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="eclectus")
+class Commands(click.Group):
+    """The table of commands. The scheduler starts without importing the simulator and its formats."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names, in the order of the table."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command; None if there is none of that name."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"eclectus.cli.{COMMANDS[cmd_name]}")
+        return cast(click.Command, getattr(module, cmd_name.replace("-", "_")))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="eclectus", prog_name="eclectus")
 def program() -> None:
     """A Kubernetes scheduler that learns how fast each node is."""
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import is_dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
+import msgspec
 import yaml
 
 from eclectus.api.names import API_VERSION
@@ -16,6 +18,20 @@ from eclectus.policies.table import ROLES
 
 def effective(configuration: Configuration) -> str:
     """The YAML text of a file that configures the same and leaves out nothing."""
+    return str(yaml.safe_dump(_document(configuration), sort_keys=False, width=110))
+
+
+def configz(configuration: Configuration) -> bytes:
+    """The same as the JSON page /configz, under kube-scheduler's key and without the password of a URL."""
+    document = _document(configuration)
+    url = urlsplit(document["loadSignal"]["url"])
+    if "@" in url.netloc:
+        hidden = url._replace(netloc="***@" + url.netloc.rpartition("@")[2])
+        document["loadSignal"]["url"] = hidden.geturl()
+    return msgspec.json.encode({"componentconfig": document})
+
+
+def _document(configuration: Configuration) -> dict[str, Any]:
     profiles = [
         {
             "schedulerName": profile.scheduler_name,
@@ -23,7 +39,7 @@ def effective(configuration: Configuration) -> str:
         }
         for profile in configuration.profiles
     ]
-    document = {
+    return {
         "apiVersion": API_VERSION,
         "kind": KIND,
         "seed": configuration.seed,
@@ -31,7 +47,6 @@ def effective(configuration: Configuration) -> str:
         "profiles": profiles,
         **_values(configuration.process),
     }
-    return str(yaml.safe_dump(document, sort_keys=False, width=110))
 
 
 def _policy(role: str, policy: object) -> dict[str, Any]:

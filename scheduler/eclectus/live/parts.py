@@ -21,6 +21,7 @@ from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import Elector
+from eclectus.live import pod_trace
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
 from eclectus.live.inbox import Inbox
@@ -31,11 +32,13 @@ from eclectus.live.loop import Loop, StepObserver
 from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
+from eclectus.live.pod_trace import PodTrace
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched import WatchedNodes, WatchedPods
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.outbox import Outbox
 
 
@@ -84,7 +87,7 @@ def build(
             outbox,
             clock.now,
             step_seconds=context.metrics.step_seconds,
-            observers=[latency.observe_step, *observers],
+            observers=[latency.observe_step, *_trace(engine, is_ours), *observers],
         ),
         elector=elector,
         node_profiles=NodeProfiles(context, inbox, engine.learned_nodes, holds_lease, profiles),
@@ -93,6 +96,11 @@ def build(
         if settings.load_signal.url
         else None,
     )
+
+
+def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
+    """Observes only where debug messages are logged."""
+    return [PodTrace(is_ours, engine.decision).observe_step] if pod_trace.is_wanted() else []
 
 
 def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:
@@ -124,10 +132,13 @@ def _outbox(
     holds_lease: Callable[[], bool],
 ) -> Outbox:
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
+    recorder = EventRecorder(context, reporting_instance, connection)
+    counter = context.metrics.ignored_preferences
     return Outbox(
         Binder(context, holds_lease, connection.request_timeout),
         Conditions(context, pods.condition_states.get, holds_lease, connection),
-        EventRecorder(context, reporting_instance, connection),
+        recorder,
+        IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
         inbox,
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,
