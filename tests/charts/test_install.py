@@ -1,5 +1,6 @@
 """The chart on a real API server, and the permissions of its ServiceAccount there."""
 
+import re
 import subprocess
 import tarfile
 
@@ -163,6 +164,13 @@ def test_with_invalid_values_nothing_is_installed(cluster):
     with client(cluster.kubeconfig) as admin:
         names = [each.metadata.name for each in CoreV1Api(admin).list_namespace().items]
     assert "elsewhere" not in names
+
+
+def test_without_the_prometheus_operator_a_service_monitor_is_refused_by_its_value(cluster):
+    values = {"crds": {"install": False}, "metrics": {"serviceMonitor": {"enabled": True}}}
+    message = "metrics.serviceMonitor.enabled: the cluster does not know the kind ServiceMonitor"
+    with pytest.raises(helm.HelmError, match=re.escape(message)):
+        chart.install(cluster.kubeconfig, "monitored", values)
 
 
 def test_uninstalling_leaves_no_cluster_role(cluster):

@@ -172,8 +172,34 @@ def test_two_releases_share_no_cluster_wide_name():
     assert names[0].isdisjoint(names[1])
 
 
-def test_the_notes_show_the_first_command():
+def notes(values):
     with helm.Chart.load(CHART) as chart:
-        notes = chart.render({}, name=RELEASE, namespace="batch")["eclectus/templates/NOTES.txt"]
-    assert "kubectl -n batch rollout status deployment/eclectus" in notes
-    assert '"schedulerName": "eclectus"' in notes
+        return chart.render(values, name=RELEASE, namespace="batch")["eclectus/templates/NOTES.txt"]
+
+
+def test_the_notes_show_the_first_commands():
+    for command in (
+        "kubectl -n batch rollout status deployment/eclectus",
+        '"schedulerName": "eclectus"',
+        "helm test eclectus -n batch",
+        "kubectl eclectus speeds",
+        "docs/configuration.md",
+    ):
+        assert command in notes({})
+
+
+@pytest.mark.parametrize(
+    ("values", "warning"),
+    [
+        (
+            {"config": {"profiles": [{"schedulerName": "default-scheduler"}]}},
+            "unless kube-scheduler is stopped",
+        ),
+        ({"rbac": {"create": False}}, "or no pod is scheduled"),
+        ({"metrics": {"prometheusRule": {"enabled": True}}}, "EclectusNoLeader will fire"),
+        ({"config": {"nodeProfiles": {"enabled": False}}}, "curl http://127.0.0.1:10269/speeds"),
+    ],
+)
+def test_the_notes_warn_of_what_the_values_imply(values, warning):
+    assert warning in notes(values)
+    assert warning not in notes({})
