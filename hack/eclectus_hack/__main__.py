@@ -1,4 +1,4 @@
-"""`python -m eclectus_hack COMMAND ...`: manifests, images, sizes."""
+"""`python -m eclectus_hack COMMAND ...`: manifests, images, sizes, venv."""
 
 import sys
 
@@ -8,6 +8,7 @@ COMMANDS: Commands = {
     "manifests": ("manifests", "manifests", "write the files derived from the chart and from images.yaml"),
     "images": ("images", "images", "build image archives without Docker"),
     "sizes": ("sizes", "sizes", "list long functions and files, as a hint"),
+    "venv": ("venv", "venv", "create the Python environment of this checkout"),
 }
 
 if __name__ == "__main__":
