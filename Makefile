@@ -10,7 +10,7 @@ COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-heade
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-venv: $(VENV)/.ready ## the Python environment, from the locked versions: 1 to 4 minutes
+venv: $(VENV)/.ready ## the Python environment, from the locked versions: a minute or more
 $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Eclectus needs Python 3.11 or newer; call: make PYTHON=python3.12")'
 	@PYTHONPATH=e2e:hack $(PYTHON) -m eclectus_hack venv $(VENV)

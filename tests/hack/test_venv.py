@@ -18,7 +18,7 @@ def test_the_progress_counts_packages_and_then_names_the_installation():
         "1 of 2 packages fetched",
         "1 of 2 packages fetched",
         "2 of 2 packages fetched",
-        "writing and compiling the packages",
+        "writing the packages",
     ]
 
 

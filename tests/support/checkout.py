@@ -11,7 +11,8 @@ from pathlib import Path
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed.processes import recorded
 
-NOT_LINKED = (".git", ".venv", "build", "e2e")
+COPIED = ("bench", "e2e")  # `make report` writes into bench
+NOT_LINKED = (".git", ".venv", "build", *COPIED)
 
 
 class Checkout:
@@ -27,7 +28,8 @@ class Checkout:
         for path in CHECKOUT.iterdir():
             if path.name not in NOT_LINKED:
                 (self.root / path.name).symlink_to(path)
-        shutil.copytree(CHECKOUT / "e2e", self.root / "e2e", ignore=shutil.ignore_patterns("__pycache__"))
+        for name in COPIED:
+            shutil.copytree(CHECKOUT / name, self.root / name, ignore=shutil.ignore_patterns("__pycache__"))
         (self.root / ".venv").symlink_to(sys.prefix)
         self.cluster = self.root / "build" / "cluster"
 
@@ -47,7 +49,7 @@ class Checkout:
     def _run(self, command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         variables = {
             **os.environ,
-            "PYTHONPATH": str(self.root / "e2e"),
+            "PYTHONPATH": ":".join(str(self.root / name) for name in COPIED),
             "MAKEFLAGS": "--old-file=.venv/.ready",
             **environment,
         }

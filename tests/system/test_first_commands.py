@@ -51,7 +51,7 @@ def test_the_five_commands_work(tmp_path: Path) -> None:
         pids = checkout.pids()
         assert {"eclectus", "operator", "kubelet", "etcd"} < pids.keys()
         again = checkout.shell("make up")
-        assert "already running" in again.stderr
+        assert "already running" in again.stdout
         assert checkout.pids() == pids
         expect(checkout, last)
         assert not checkout.cluster.exists()

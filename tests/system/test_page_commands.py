@@ -25,7 +25,7 @@ def test_a_fast_command_of_a_page_works(command: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param(command, marks=pytest.mark.timeout(60 * SLACK * minutes))
+        pytest.param(command, marks=pytest.mark.timeout(60 * SLACK * minutes), id=f"{command}: {minutes} min")
         for command, minutes in sorted(SLOW.items())
     ],
 )

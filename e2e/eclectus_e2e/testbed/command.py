@@ -41,8 +41,7 @@ def up(arguments: list[str]) -> int:
     )
     options = parser.parse_args(arguments)
     if ENVIRONMENT_FILE.exists() and _running():  # the file is written last, so the start was complete
-        print("already running; `make down` stops it", file=sys.stderr)
-        print(ENVIRONMENT_FILE.read_text(), end="")
+        print(f"already running: source {os.path.relpath(ENVIRONMENT_FILE)}    (`make down` stops it)")
         return 0
     began = time.monotonic()
     _end()  # what a killed or failed run left
@@ -54,11 +53,8 @@ def up(arguments: list[str]) -> int:
         raise
     ENVIRONMENT_FILE.write_text(text)
     serves = "" if options.without_eclectus else "; pods with `schedulerName: eclectus` are scheduled"
-    print(f"ready after {time.monotonic() - began:.0f} s{serves}", file=sys.stderr)
-    print(
-        f"now: source {os.path.relpath(ENVIRONMENT_FILE)}    (`make down` stops all of it)", file=sys.stderr
-    )
-    print(text, end="")
+    print(f"ready after {time.monotonic() - began:.0f} s{serves}")
+    print(f"now: source {os.path.relpath(ENVIRONMENT_FILE)}    (`make down` stops it)")
     return 0
 
 

@@ -268,8 +268,8 @@ def test_up_status_and_down_of_a_bare_cluster(tmp_path: Path) -> None:
         pids = checkout.pids()
         assert pids.keys() == {"etcd", "kube-apiserver", "kube-controller-manager", "kubelet"}
         again = checkout.run("up", E2E="")
-        assert "already running" in again.stderr
-        assert again.stdout == first.stdout == (checkout.cluster / "env").read_text()
+        assert "already running" in again.stdout
+        assert checkout.pids() == pids
         assert checkout.run("status").returncode == 0
     finally:
         stopped = checkout.run("down")
