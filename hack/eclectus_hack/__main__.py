@@ -1,4 +1,4 @@
-"""`python -m eclectus_hack COMMAND ...`: manifests, images, test, sizes."""
+"""`python -m eclectus_hack COMMAND ...`: manifests, images, test, sizes, venv."""
 
 import sys
 
@@ -9,6 +9,7 @@ COMMANDS: Commands = {
     "images": ("images", "images", "build image archives without Docker"),
     "test": ("stages", "test", "run the tests: fast, live, all (fast and live) or slow"),
     "sizes": ("sizes", "sizes", "list long functions and files, as a hint"),
+    "venv": ("venv", "venv", "create the Python environment of this checkout"),
 }
 
 if __name__ == "__main__":
