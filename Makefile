@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up down demo test test-slow test-fast oracles report lint bench e2e images lock manifests clean
+.PHONY: help venv up down demo demo-full compare test test-slow test-fast oracles report lint bench e2e images lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -24,8 +24,14 @@ up: venv ## start a real control plane with fake nodes (E2E=kind, E2E=existing: 
 down: venv ## stop that control plane and remove its files
 	@$(BIN)/python -m eclectus_e2e down
 
-demo: venv ## Eclectus, kube-scheduler and a baseline on the same stream; then changing speeds: 20 minutes (NODES=real)
-	@$(BIN)/python -m eclectus_e2e demo $(if $(NODES),--nodes $(NODES)) $(DEMO)
+demo: venv ## Eclectus beside kube-scheduler, in numbers and a picture: 5 minutes (NODES=real: real containers, 15)
+	@$(BIN)/python -m eclectus_e2e demo $(NODES) $(DEMO)
+
+demo-full: venv ## three loads and a baseline, then changes of speed with probes: 20 minutes (DEMO="--quick": 4)
+	@$(BIN)/python -m eclectus_e2e demo full $(DEMO)
+
+compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO="--quick": 5)
+	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
 test: venv ## the pure tests, then the tests on a real API server and etcd
 	@$(BIN)/python -m pytest -m "live or not slow" $(PYTEST)

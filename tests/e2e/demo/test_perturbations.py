@@ -210,5 +210,5 @@ def test_a_real_pod_on_the_frozen_node_before_its_first_probe_is_no_return_by_pr
 
 def test_the_picture_is_drawn(tmp_path):
     seen = observations()
-    draw(PLAN, seen, make_report(PLAN, seen), tmp_path / "act-two.png")
-    assert (tmp_path / "act-two.png").read_bytes().startswith(b"\x89PNG")
+    draw(PLAN, seen, make_report(PLAN, seen), tmp_path / "perturbations.png")
+    assert (tmp_path / "perturbations.png").read_bytes().startswith(b"\x89PNG")

@@ -225,4 +225,4 @@ def test_probes_have_the_work_of_the_pods():
 def test_a_machine_that_lacks_something_is_refused_with_the_reason(monkeypatch):
     monkeypatch.setattr(experiment.requirements, "unmet_requirement", lambda: "real nodes need root")
     with pytest.raises(experiment.MachineError, match="real nodes need root"):
-        demo(["--nodes", "real"])
+        demo(["real"])

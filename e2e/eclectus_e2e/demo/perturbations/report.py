@@ -1,4 +1,4 @@
-"""From observations to the figures of build/demo/act-two.json, and the target of each. Pure.
+"""From observations to the figures of build/demo/perturbations.json, and the target of each. Pure.
 
 docs/demo.md describes every field.
 """
@@ -36,7 +36,7 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class PerturbationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The file build/demo/act-two.json."""
+    """The file build/demo/perturbations.json."""
 
     seed: int
     nodes: int
