@@ -12,7 +12,7 @@ from eclectus_e2e.demo.perturbations.plan import quick_settings
 
 def is_learned(interval):
     """All pairs but one: with so few pairs, each right with probability 99 % at best, 95 % would be all."""
-    return interval.cells > 2 and interval.share >= 1 - 1 / interval.cells
+    return interval.pairs > 2 and interval.share >= 1 - 1 / interval.pairs
 
 
 @pytest.mark.live

@@ -35,7 +35,7 @@ def test_defaults_are_those_of_the_experiment(arguments, seconds, loads):
         ),
         ("compare --load 0.5", "--load does not apply to the experiment 'compare'"),
         ("perturbations --seconds 20", "--seconds does not apply to .*, which has --quick, --seed"),
-        ("real --quick", "--quick does not apply to the experiment 'real', which has --seed"),
+        ("real --quick", "--quick does not apply to the experiment 'real', which has --seconds, --seed"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused(arguments, message):

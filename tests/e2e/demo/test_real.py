@@ -187,7 +187,7 @@ def test_colocation_trials_compare_pods_with_and_without_a_probe():
     assert found["real-2"].beside is None, "its probe came after it"
     assert found["real-2"].alone.pods == 1
     assert (found["real-1"].beside, found["real-1"].alone) == (None, None)
-    assert len(json.loads(msgspec.json.encode(make_report(PLAN, seen)))["meetings"]) == 4
+    assert len(json.loads(msgspec.json.encode(make_report(PLAN, seen)))["colocation"]) == 4
     assert make_report(PLAN, seen).sound
     seen.alone.planned = 4
     assert not make_report(PLAN, seen).sound

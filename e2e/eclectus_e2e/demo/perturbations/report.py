@@ -126,7 +126,7 @@ def _criteria(
 
 
 def _learned(when: str, one: LearningInterval | RecoveryInterval, seconds: float | None) -> Criterion:
-    found = f"{one.share:.0%} of {one.cells} pairs of node and class, {_text(seconds)}"
+    found = f"{one.share:.0%} of {one.pairs} pairs of node and class, {_text(seconds)}"
     target = f"at least {LEARNED_SHARE:.0%} within a third"
     return Criterion(f"speeds learned {when}", found, target, one.share >= LEARNED_SHARE)
 

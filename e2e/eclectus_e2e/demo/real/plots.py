@@ -54,7 +54,8 @@ def _speeds(axes: Axes, observations: Observations) -> None:
     axes.set_title("Learned speed (lines) and hidden quota (dashes) of each node: closer is better")
     axes.set_ylabel("share of a core")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.legend(frameon=False, ncols=4)
+    axes.set_ylim(0.6 * ticks[0], 1.3 * ticks[-1])  # room for the legend
+    axes.legend(frameon=False, ncols=4, loc="lower left")
 
 
 def _times(axes: Axes, observations: Observations) -> None:

@@ -11,6 +11,7 @@ from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 LOAD, SECONDS, QUICK_SECONDS = 0.8, 100.0, 12.0
 NODES_PER_GROUP = 3  # with so few, and work so short, speeds are learned within the stream
 WORK_SCALE = 0.5  # of the default mix: 20 pods a second at load 0.8
+OVERHEAD_SECONDS = 15.0  # of a run: the scheduler's start, and the end of the last pods
 START_SECONDS = 20.0  # of the control plane, its nodes and the chart
 CHANGE_TEXT = "the fast nodes become four times slower, the slow ones four times faster"
 
@@ -41,7 +42,7 @@ class ShortPlan(StreamPlan):
 def short_plan(load: float = LOAD, seconds: float = SECONDS, seed: int = 1) -> ShortPlan:
     """`seconds` for each scheduler; every pod is timed, also those sent before anything is learned."""
     nodes = default_nodes(DEFAULT_SEED, dict.fromkeys(SPEEDS, NODES_PER_GROUP))
-    level = LoadLevel(load, seconds, 0.0, [ECLECTUS, KUBE_SCHEDULER])
+    level = LoadLevel(load, seconds, 0.0, [ECLECTUS, KUBE_SCHEDULER], OVERHEAD_SECONDS)
     perturbation = Perturbation(seconds / 2, CHANGE_TEXT, swapped_speeds(nodes))
     return ShortPlan(
         "Eclectus beside kube-scheduler",

@@ -18,7 +18,7 @@ from eclectus_e2e.demo.pictures import (
     picture,
 )
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
-from eclectus_e2e.demo.short.report import ShortReport
+from eclectus_e2e.demo.short.report import BETTER, EQUAL, WORSE, ShortReport
 from eclectus_e2e.demo.stream.plan import StreamPlan
 from eclectus_e2e.demo.stream.plots import draw_waiting
 from eclectus_e2e.demo.stream.report import Run
@@ -26,6 +26,7 @@ from eclectus_e2e.demo.workload.pods import pod_name
 
 MEAN_OVER_SECONDS = 5.0
 TITLE_CHARACTERS = 130  # of a line
+VERDICT_COLOURS = {BETTER: COLOURS[ECLECTUS], WORSE: COLOURS[KUBE_SCHEDULER], EQUAL: "#999999"}
 PANELS: list[Any] = [["response", "ratios"], ["waiting", "speeds"]]
 
 
@@ -39,9 +40,9 @@ def draw(plan: StreamPlan, runs: Sequence[Run], report: ShortReport, file: Path)
         _speeds(panels["speeds"], plan, runs)
         for name in ("response", "waiting", "speeds"):
             panels[name].axvline(report.changed_seconds, color=LINE_COLOUR, linewidth=0.8)
-            panels[name].annotate(
-                " speeds change", (report.changed_seconds, 0.97), xycoords=("data", "axes fraction"), va="top"
-            )
+            spot = (report.changed_seconds, 0.88)
+            text = panels[name].annotate(" speeds change", spot, xycoords=("data", "axes fraction"), va="top")
+            text.set_bbox({"color": "white", "alpha": 0.7, "pad": 1})
         figure.supxlabel(
             f"{report.nodes} nodes, load {report.load:g}, seed {report.seed}, the same pods to both; "
             "nothing is learned at the beginning",
@@ -60,27 +61,27 @@ def _response(axes: Axes, runs: Sequence[Run]) -> None:
         means = [np.mean(steps[step]) for step in sorted(steps)]
         axes.plot(at, means, marker="o", markersize=3, color=COLOURS[run.scheduler], label=run.scheduler)
     axes.set(
-        title="Mean response time, from a pod's creation to its end: lower is better",
-        xlabel="seconds at which pods were created, since the first one",
+        title="Response time, from a pod's creation to its end: lower is better",
+        xlabel=f"seconds since the first pod was created; means over {MEAN_OVER_SECONDS:g} s of creations",
         ylabel="seconds",
     )
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.2 * axes.get_ylim()[1])  # room for the legend
     draw_grid(axes)
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, ncols=2, loc="upper left")
 
 
 def _ratios(axes: Axes, report: ShortReport) -> None:
     """The response times of the table as shares of kube-scheduler's."""
     figures = [one for one in report.figures if one.lower_is_better and "wait" not in one.name][::-1]
     ratios = [one.ratio for one in figures]
-    colours = [COLOURS[ECLECTUS if ratio < 1 else KUBE_SCHEDULER] for ratio in ratios]
+    colours = [VERDICT_COLOURS.get(one.verdict, LINE_COLOUR) for one in figures]
     bars = axes.barh([one.name for one in figures], ratios, color=colours, height=0.6)
     axes.bar_label(bars, fmt=" %.2f")
     axes.axvline(1.0, color=LINE_COLOUR, linewidth=0.8)
     axes.set_xlim(0, 1.15 * max(1.0, *(ratio for ratio in ratios if np.isfinite(ratio))))
     axes.set(
         title="Response times of Eclectus over kube-scheduler's: below 1, Eclectus is faster",
-        xlabel="ratio (blue: Eclectus faster, orange: kube-scheduler faster)",
+        xlabel="ratio (blue: Eclectus faster; orange: kube-scheduler faster; grey: equal)",
     )
 
 

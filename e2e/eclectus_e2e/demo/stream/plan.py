@@ -22,6 +22,7 @@ class LoadLevel:
     seconds: float  # after the warm-up
     warm_seconds: float
     schedulers: Sequence[str]
+    overhead_seconds: float = OVERHEAD_SECONDS
 
     @property
     def stream_seconds(self) -> float:
@@ -31,7 +32,7 @@ class LoadLevel:
     @property
     def run_seconds(self) -> float:
         """Estimated time of one scheduler's run."""
-        return self.stream_seconds + OVERHEAD_SECONDS
+        return self.stream_seconds + self.overhead_seconds
 
 
 @dataclass(frozen=True)
