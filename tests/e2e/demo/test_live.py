@@ -46,7 +46,7 @@ def test_the_quick_demo_places_every_pod_and_ends_with_a_sentence(tmp_path, monk
 
 def test_what_is_learned_comes_from_every_pod(tmp_path, monkeypatch, capsys):
     names = "eclectus,eclectus-uniform"
-    written = run(tmp_path, monkeypatch, f"stream --schedulers {names}", "stream.json")
+    written = run(tmp_path, monkeypatch, f"stream --seconds 5 --schedulers {names}", "stream.json")
     for name in names.split(","):
         one = written["schedulers"][name]
         # Every pod is a sample, though those of the last pods may come too late; nothing was known before.

@@ -71,7 +71,8 @@ def draw(plan: Plan, observations: Observations, report: PerturbationReport, fil
 
 def _event_names(axes: Axes, series: _Series) -> None:
     for name, (text, side) in EVENTS.items():
-        spot = (series.event(name), 0.985)
+        height = 0.985 if side == "left" else 0.935  # "declared dead" is written to the left of its line
+        spot = (series.event(name), height)
         axes.annotate(f" {text} ", spot, xycoords=("data", "axes fraction"), ha=side, va="top", fontsize=8)
 
 

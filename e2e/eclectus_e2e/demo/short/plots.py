@@ -40,7 +40,7 @@ def draw(plan: StreamPlan, runs: Sequence[Run], report: ShortReport, file: Path)
         _speeds(panels["speeds"], plan, runs)
         for name in ("response", "waiting", "speeds"):
             panels[name].axvline(report.changed_seconds, color=LINE_COLOUR, linewidth=0.8)
-            spot = (report.changed_seconds, 0.88)
+            spot = (report.changed_seconds, 0.88 if name == "response" else 0.99)  # below the legend
             text = panels[name].annotate(" speeds change", spot, xycoords=("data", "axes fraction"), va="top")
             text.set_bbox({"color": "white", "alpha": 0.7, "pad": 1})
         figure.supxlabel(
