@@ -15,7 +15,7 @@ from eclectus_e2e.demo.options import (
     REAL,
     SHORT,
     STREAM,
-    longer_commands,
+    other_commands,
     read_options,
 )
 from eclectus_e2e.demo.perturbations.experiment import PerturbationExperiment
@@ -49,7 +49,7 @@ def demo(arguments: list[str]) -> int:
     console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
     sound = [run_experiment(experiment, FOLDER, console).sound for experiment in _experiments(options)]
     if options.experiment == SHORT:
-        console.print(f"longer commands:\n{longer_commands()}", highlight=False)
+        console.print(f"other commands:\n{other_commands()}", highlight=False)
     return 0 if all(sound) else 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from eclectus_e2e.demo.command import demo
-from eclectus_e2e.demo.options import CHOICES, longer_commands, read_options
+from eclectus_e2e.demo.options import CHOICES, other_commands, read_options
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHECKOUT
 
@@ -23,7 +23,8 @@ from eclectus_e2e.paths import CHECKOUT
 )
 def test_defaults_are_those_of_the_experiment(arguments, seconds, loads):
     options = read_options(arguments.split())
-    assert (options.seconds, options.loads, options.seed, options.load) == (seconds, loads, 1, 0.8)
+    load = 0.6 if options.experiment == "short" else 0.8
+    assert (options.seconds, options.loads, options.seed, options.load) == (seconds, loads, 1, load)
 
 
 @pytest.mark.parametrize(
@@ -67,12 +68,12 @@ def test_the_help_explains_every_experiment_and_option(capsys):
     for name, choice in CHOICES.items():
         assert f"{name} {choice.minutes} {choice.shows}" in text
         assert f"({choice.command})" in text
-    assert "default: 0.8; for short, full, stream" in text
+    assert "default: 0.6; stream: 0.8; for short, full, stream" in text
     assert "equal seeds send equal pods (default: 1)" in text
 
 
-def test_the_longer_commands_are_targets_of_make():
-    text, makefile = longer_commands(), (CHECKOUT / "Makefile").read_text()
+def test_the_other_commands_are_targets_of_make():
+    text, makefile = other_commands(), (CHECKOUT / "Makefile").read_text()
     for target in ("demo-full", "compare", "demo"):
         assert f"make {target} " in text
         assert f"\n{target}: " in makefile

@@ -47,11 +47,13 @@ def run(scheduler, seconds, *, later=None, late=0.0):
     learns = scheduler == ECLECTUS
     speeds = [NodeSpeed(node.name, node.speed, node.speed if learns else None, 9) for node in PLAN.nodes]
     snapshots = [
-        Snapshot(RunId(scheduler, 0.8), float(second), len(arrivals), 9, 5, speeds, [1] * len(speeds))
+        Snapshot(
+            RunId(scheduler, PLAN.main_load), float(second), len(arrivals), 9, 5, speeds, [1] * len(speeds)
+        )
         for second in range(22)
     ]
     rates = [LearnedRate(node.name, "build", node.speed, 9) for node in PLAN.nodes_at_end] if learns else []
-    return Run(scheduler, 0.8, 0.0, arrivals, sent, [late], entries, CLEAN, rates, snapshots)
+    return Run(scheduler, PLAN.main_load, 0.0, arrivals, sent, [late], entries, CLEAN, rates, snapshots)
 
 
 def printed(runs):
@@ -68,7 +70,7 @@ def test_the_plan_says_how_long_it_takes_and_what_it_shows():
     text = str(plan)
     assert "about 4 min" in text
     assert "12 nodes" in text
-    assert "to eclectus and then to kube-scheduler: load 0.8, seed 1" in text
+    assert "to eclectus and then to kube-scheduler: load 0.6, seed 1" in text
     assert "after 50 s: the fast nodes become four times slower" in text
 
 

@@ -27,6 +27,6 @@ class ShortExperiment(StreamRuns[ShortReport]):
         draw(plan, observations, report, file)
 
     def tables(self, plan: StreamPlan, observations: list[Run], report: ShortReport) -> Iterator[Table | str]:
-        """One table, one sentence, what must not happen, and longer commands."""
+        """One table, one sentence, and what must not happen."""
         yield from tables(report)
         yield from self.note()

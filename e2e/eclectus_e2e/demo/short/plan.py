@@ -8,9 +8,9 @@ from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX
 from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speeds
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, default_nodes
 
-LOAD, SECONDS, QUICK_SECONDS = 0.8, 100.0, 12.0
+LOAD, SECONDS, QUICK_SECONDS = 0.6, 100.0, 12.0
 NODES_PER_GROUP = 3  # with so few, and work so short, speeds are learned within the stream
-WORK_SCALE = 0.5  # of the default mix: 20 pods a second at load 0.8
+WORK_SCALE = 0.5  # of the default mix: 15 pods a second at load 0.6
 OVERHEAD_SECONDS = 15.0  # of a run: the scheduler's start, and the end of the last pods
 START_SECONDS = 20.0  # of the control plane, its nodes and the chart
 CHANGE_TEXT = "the fast nodes become four times slower, the slow ones four times faster"
