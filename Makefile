@@ -27,10 +27,10 @@ down: venv ## stop that control plane and remove its files
 demo: venv ## Eclectus beside kube-scheduler, in numbers and a picture: 5 minutes (NODES=real: real containers, 15)
 	@$(BIN)/python -m eclectus_e2e demo $(NODES) $(DEMO)
 
-demo-full: venv ## three loads and a baseline, then changes of speed with probes: 20 minutes (DEMO="--quick": 4)
+demo-full: venv ## three loads and a baseline, then changes of speed with probes: 20 minutes (DEMO=--quick: 5)
 	@$(BIN)/python -m eclectus_e2e demo full $(DEMO)
 
-compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO="--quick": 5)
+compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
 	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
 test: venv ## the pure tests, then the tests on a real API server and etcd
