@@ -33,14 +33,14 @@ demo-full: venv ## three loads and a baseline, then changes of speed with probes
 compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
 	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
-test: venv ## the pure tests, then the tests on a real API server and etcd
-	@$(BIN)/python -m pytest -m "live or not slow" $(PYTEST)
+test: venv ## the pure tests, then those on a real control plane: 20 minutes (PYTEST="tests/engine -k bind": a part)
+	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
 
-test-slow: venv ## the long tests: simulations, oracles, long state machine runs
-	@$(BIN)/python -m pytest -m "slow and not live" $(PYTEST)
+test-fast: venv ## the pure tests alone: 2 minutes
+	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
 
-test-fast: venv ## the pure tests alone (PYTEST="-n auto" uses all cores)
-	@$(BIN)/python -m pytest -m "not live and not slow" $(PYTEST)
+test-slow: venv ## the long tests, oracles among them: 25 minutes
+	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
 oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
@@ -59,9 +59,9 @@ bench: venv ## throughput and latency beside kube-scheduler: 10 minutes
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
-	@$(BIN)/python -m pytest -m live $(PYTEST)
+	@$(BIN)/python -m eclectus_hack test live $(PYTEST)
 
-manifests: venv ## render manifests/ and the README's table from the chart, and the Dockerfiles from e2e/images.yaml
+manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
 	@$(BIN)/python -m eclectus_hack manifests
 
 images: venv ## build the images without Docker, as archives in build/images/ (as root, on Debian or Ubuntu)

@@ -3,65 +3,104 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, match, simulator
+from eclectus_bench import decisions, match, simulator, startup
 from eclectus_bench.decisions import DecisionCost
-from eclectus_bench.match import OUTPUT, Sizes
+from eclectus_bench.match import OUTPUT, Result, Sizes
 from eclectus_bench.report import compare, comparison_table, decisions_table, report
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
+from eclectus_e2e.testbed.controlplane.build import CONTROL_PLANE, built
 
-NODE_COUNTS, QUICK_NODE_COUNTS = (500, 5_000, 15_000), (500, 5_000)
-FULL = Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0)
-QUICK = Sizes(nodes=500, pods=1_000, pairs=1, stream_seconds=5.0)
-TASKS, QUICK_TASKS = 1_000_000, 20_000
-PARTS = ["decisions", "simulator", "match"]
+
+@dataclass(frozen=True)
+class Course:
+    """How much of each part is measured."""
+
+    decisions: decisions.Course
+    tasks: int  # of the simulator
+    counted: int  # tasks of which the simulator's bytecodes are counted
+    match: Sizes
+    starts: int  # of each scheduler
+
+
+FULL = Course(
+    decisions=decisions.FULL,
+    tasks=1_000_000,
+    counted=simulator.COUNTED_TASKS,
+    match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
+    starts=5,
+)
+QUICK = Course(
+    decisions=decisions.QUICK,
+    tasks=10_000,
+    counted=150,
+    match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
+    starts=1,
+)
+PARTS = ["decisions", "simulator", "match", "startup"]
 PROFILED = "rosella"  # the default policy
+NOT_BUILT = (
+    f"{{part}}: left out. It needs a control plane, and compiling one takes {CONTROL_PLANE.build_time};\n"
+    "  `make bench BENCH='--quick --only {part}'` does it"
+)
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print, write build/bench/report.json. Returns 0 whatever the figures are."""
     options = _options(arguments)
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    sizes = _sizes(options)
+    course = _course(options)
     if options.profile:
-        return _profile(sizes)
-    wanted = [options.only] if options.only else PARTS
-    node_counts = QUICK_NODE_COUNTS if options.quick else NODE_COUNTS
-    costs = _measure_decisions(node_counts) if "decisions" in wanted else []
-    tasks = options.tasks or (QUICK_TASKS if options.quick else TASKS)
-    simulated = _measure_simulator(tasks) if "simulator" in wanted else None
-    result = None
-    if "match" in wanted:
-        print(f"\n{sizes.pods:,} pods on {sizes.nodes:,} nodes, {sizes.pairs} pairs", flush=True)
-        result = match.run_match(sizes)
-        print("\n" + "\n".join(comparison_table(compare(result))))
+        return _profile(course.match)
+    costs = _measure_decisions(course.decisions) if options.only in (None, "decisions") else []
+    simulated = _measure_simulator(course) if options.only in (None, "simulator") else None
+    result = _measure_match(course.match) if _wants_plane(options, "match") else None
+    if _wants_plane(options, "startup"):
+        print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     file = OUTPUT / "report.json"
-    file.write_bytes(orjson.dumps(report(sizes, costs, result, simulated), option=orjson.OPT_INDENT_2))
+    content = report(course.match, costs, result, simulated)
+    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return 0
 
 
-def _measure_decisions(node_counts: Sequence[int]) -> list[DecisionCost]:
+def _measure_decisions(course: decisions.Course) -> list[DecisionCost]:
     with Progress("decisions") as progress:
         costs: list[DecisionCost] = []
-        for policy in PLACE:
-            progress.update(policy)
-            costs += decisions.measure(policy, node_counts)
+        for at, policy in enumerate(PLACE, start=1):
+            progress.update(f"policy {at} of {len(PLACE)}: {policy}")
+            costs += decisions.measure(policy, course)
     print("\n".join(decisions_table(costs)), flush=True)
     return costs
 
 
-def _measure_simulator(tasks: int) -> SimulatorCost:
+def _measure_simulator(course: Course) -> SimulatorCost:
     with Progress("simulator") as progress:
-        progress.update(f"{tasks:,} tasks")
-        cost = simulator.measure(tasks)
+        progress.update(f"{course.tasks:,} tasks")
+        cost = simulator.measure(course.tasks, course.counted)
     print("\n".join(simulator.lines(cost)), flush=True)
     return cost
+
+
+def _wants_plane(options: argparse.Namespace, part: str) -> bool:
+    """The quick course compiles no control plane, unless a part that needs one is named."""
+    if options.only is None and options.quick and built() is None:
+        print(NOT_BUILT.format(part=part), flush=True)
+        return False
+    return options.only in (None, part)
+
+
+def _measure_match(sizes: Sizes) -> Result:
+    print(f"\n{sizes.pods:,} pods on {sizes.nodes:,} nodes, pairs: {sizes.pairs}", flush=True)
+    result = match.run_match(sizes)
+    print("\n" + "\n".join(comparison_table(compare(result))))
+    return result
 
 
 def _profile(sizes: Sizes) -> int:
@@ -73,26 +112,29 @@ def _profile(sizes: Sizes) -> int:
     return 0
 
 
-def _sizes(options: argparse.Namespace) -> Sizes:
+def _course(options: argparse.Namespace) -> Course:
     base = QUICK if options.quick else FULL
-    return Sizes(
-        nodes=options.nodes or base.nodes,
-        pods=options.pods or base.pods,
-        pairs=options.pairs or base.pairs,
-        stream_seconds=base.stream_seconds,
+    sizes = replace(
+        base.match,
+        nodes=options.nodes or base.match.nodes,
+        pods=options.pods or base.match.pods,
+        pairs=options.pairs or base.match.pairs,
     )
+    return replace(base, tasks=options.tasks or base.tasks, match=sizes)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("eclectus_bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, to check that it runs: a minute")
     parser.add_argument("--only", choices=PARTS, help="measure one part (all: about ten minutes)")
-    parser.add_argument("--nodes", type=_positive, help=f"nodes of the match; {FULL.nodes:,} by default")
-    parser.add_argument("--pods", type=_positive, help=f"pods of a backlog; {FULL.pods:,} by default")
     parser.add_argument(
-        "--pairs", type=_positive, help=f"number of drains and of streams; {FULL.pairs} by default"
+        "--nodes", type=_positive, help=f"nodes of the match; {FULL.match.nodes:,} by default"
     )
-    parser.add_argument("--tasks", type=_positive, help=f"tasks of the simulator; {TASKS:,} by default")
+    parser.add_argument("--pods", type=_positive, help=f"pods of a backlog; {FULL.match.pods:,} by default")
+    parser.add_argument(
+        "--pairs", type=_positive, help=f"number of drains and of streams; {FULL.match.pairs} by default"
+    )
+    parser.add_argument("--tasks", type=_positive, help=f"tasks of the simulator; {FULL.tasks:,} by default")
     parser.add_argument(
         "--profile", action="store_true", help="do not measure, but profile Eclectus: where its time goes"
     )

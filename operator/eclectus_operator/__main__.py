@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 import click
 import kopf
 
+from eclectus.kubeclient.errors import ListenError
 from eclectus.model.settings import Setting
 from eclectus_operator.program import run
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
@@ -70,7 +71,7 @@ def main(kubeconfig: str | None, log_format: str, verbose: bool, **given: Any) -
         raise click.UsageError(str(error)) from error
     try:
         sys.exit(asyncio.run(run(*parts)))
-    except kopf.LoginError as error:
+    except (kopf.LoginError, ListenError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -21,6 +21,7 @@ import kopf
 from eclectus.kubeclient import health
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.elector import Elector
+from eclectus.kubeclient.listening import bound_address, listen
 from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.handlers import USER_AGENT, Work
 from eclectus_operator.login import credentials, login
@@ -92,8 +93,9 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         )
         live = {"leader-election": elector.trouble, "controller": kopf_thread.trouble}
         app = health.application(live, {"api-server": elector.unanswered}, metrics.expose)
-        runner, address = await health.serve(app, server.address, server.port)
-        _log.info("serving health checks and metrics on %s", address)
+        listening = listen(server.address, server.port, "--")
+        _log.info("serving health checks and metrics on %s", bound_address(listening))
+        runner = await health.serve(app, listening)
         election = asyncio.create_task(elector.run())
         try:
             await _wait_for_first(signalled.wait(), elector.leading.wait())

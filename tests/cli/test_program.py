@@ -25,7 +25,7 @@ def test_help_imports_no_heavy_packages():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("command", [command.name for command in COMMANDS])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_a_help_text(command):
     result = CliRunner().invoke(program, [command, "--help"])
     assert result.exit_code == 0
@@ -54,3 +54,44 @@ def test_an_invalid_kubeconfig_is_reported(tmp_path):
     assert done.returncode == 1
     assert str(tmp_path / "k") in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_every_error_is_reported_with_the_file(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(GOOD + "seed: x\nserver: {port: 70000}\n")
+    done = eclectus("check-config", str(path))
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"error: {path}: seed: must be a whole number, not 'x'",
+        f"error: {path}: server.port: 70000 is too large; at most 65535",
+        "2 errors",
+    ]
+
+
+def test_the_effective_configuration_is_a_valid_file_of_its_own(tmp_path):
+    (tmp_path / "c.yaml").write_text(GOOD)
+    printed = CliRunner().invoke(program, ["check-config", "--effective", str(tmp_path / "c.yaml")]).stdout
+    assert "requestTimeout: 5s" in printed
+    (tmp_path / "d.yaml").write_text(printed)
+    assert CliRunner().invoke(program, ["check-config", str(tmp_path / "d.yaml")]).exit_code == 0
+
+
+def test_kube_schedulers_name_is_a_warning_that_says_what_to_do(tmp_path):
+    path = tmp_path / "c.yaml"
+    path.write_text(GOOD.replace("schedulerName: eclectus", "schedulerName: default-scheduler"))
+    result = CliRunner().invoke(program, ["check-config", str(path)])
+    assert result.exit_code == 0
+    assert result.stderr.startswith(
+        f"warning: {path}: profiles[0].schedulerName: 'default-scheduler' is kube-"
+    )
+    assert "choose another name, or stop kube-scheduler" in result.stderr
+
+
+def test_the_scheduler_logs_the_warning_too(tmp_path):
+    (tmp_path / "c.yaml").write_text(
+        GOOD.replace("schedulerName: eclectus", "schedulerName: default-scheduler")
+    )
+    (tmp_path / "k").write_text("kind: Config\n")
+    done = eclectus("scheduler", "--config", str(tmp_path / "c.yaml"), "--kubeconfig", str(tmp_path / "k"))
+    assert done.returncode == 1
+    assert "'default-scheduler' is kube-scheduler's name" in done.stderr

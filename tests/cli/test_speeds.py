@@ -50,8 +50,8 @@ def test_the_slowest_node_is_first_and_speeds_are_relative_to_the_typical_node()
 def test_only_one_class() -> None:
     profiles = [*THREE, *page(known("other", 9.0, batch=1.0))]
     found = view.rows(profiles, "web")
-    assert [row["node"] for row in found] == ["slow", "typical", "fast"]
-    assert all(set(row["classes"]) == {"web"} for row in found)
+    assert [row["node"] for row in found] == ["slow", "typical", "fast", "other"]
+    assert [set(row["classes"]) for row in found] == [{"web"}, {"web"}, {"web"}, set()]
 
 
 def test_many_classes_are_counted_and_shown_in_the_wide_table() -> None:
@@ -69,8 +69,19 @@ def test_the_last_probe_is_shown_with_its_age() -> None:
     assert line.endswith("3h Completed")
 
 
-def test_a_node_without_learned_speeds_is_left_out() -> None:
-    assert view.rows(page({"metadata": {"name": "new"}})) == []
+def test_nodes_of_which_nothing_is_known_are_last_and_without_numbers() -> None:
+    profiles = [*THREE, *page({"metadata": {"name": "empty"}})]
+    found = view.rows(profiles, nodes=["bare", "fast", "slow", "typical", "empty"])
+    assert [row["node"] for row in found] == ["slow", "typical", "fast", "bare", "empty"]
+    assert (found[-1]["speed"], found[-1]["confidence"], found[-1]["samples"]) == (None, None, 0)
+    line = list(view.table(found, NOW))[4]
+    assert line.split() == ["bare", "-", "Unknown", "-", "0", "-", "-", "-", "-"]
+
+
+def test_the_failed_probe_of_a_node_without_samples_is_shown() -> None:
+    status = {"lastProbe": {"endedTime": "2026-03-01T09:00:00Z", "reason": "ImagePullTooLong"}}
+    (_, line) = view.table(view.rows(page({"metadata": {"name": "n"}, "status": status})), NOW)
+    assert line.endswith("3h ImagePullTooLong")
 
 
 # -- the command -------------------------------------------------------------------------------------
@@ -79,12 +90,16 @@ def test_a_node_without_learned_speeds_is_left_out() -> None:
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A cluster with the three profiles, unless a test sets `profiles`."""
-    found = SimpleNamespace(profiles=THREE)
+    found = SimpleNamespace(profiles=THREE, nodes=["slow", "typical", "fast"])
 
     async def listed(client: object) -> list[NodeProfile]:
         return found.profiles
 
+    async def node_names(client: object) -> list[str]:
+        return found.nodes
+
     monkeypatch.setattr(command, "_listed", listed)
+    monkeypatch.setattr(command, "_node_names", node_names)
     return found
 
 
@@ -92,17 +107,6 @@ def output(*arguments: str, code: int = 0, tmp: Any = None) -> str:
     result = CliRunner().invoke(program, ["speeds", "--kubeconfig", str(tmp), *arguments])
     assert result.exit_code == code, result.output
     return result.output
-
-
-@pytest.fixture
-def kubeconfig(tmp_path: Any) -> Any:
-    path = tmp_path / "config"
-    cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
-    context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
-    user = {"name": "u", "user": {}}
-    body = {"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"}
-    path.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **body}))
-    return path
 
 
 def test_json_and_yaml_have_every_number(cluster: Any, kubeconfig: Any) -> None:
@@ -120,8 +124,15 @@ def test_the_error_of_an_unknown_class_has_the_nearest_spelling(cluster: Any, ku
 
 
 def test_a_cluster_without_learned_speeds_is_reported(cluster: Any, kubeconfig: Any) -> None:
-    cluster.profiles = []
+    cluster.profiles = cluster.nodes = []
     assert output(tmp=kubeconfig) == "no speeds have been learned yet\n"
+
+
+def test_nodes_are_shown_before_any_speed_is_learned(cluster: Any, kubeconfig: Any) -> None:
+    cluster.profiles = []
+    lines = output(tmp=kubeconfig).splitlines()
+    assert [line.split()[0] for line in lines] == ["NODE", "fast", "slow", "typical", "no"]
+    assert [row["speed"] for row in json.loads(output("-o", "json", tmp=kubeconfig))] == [None] * 3
 
 
 def test_an_unreachable_server_is_an_error(kubeconfig: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.engine.explanations import NO_PREEMPTION
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.report_schedule import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform
@@ -77,10 +78,29 @@ def test_without_nodes_the_message_is_that_of_kube_scheduler() -> None:
     assert world.messages("a") == [("Unschedulable", "no nodes available to schedule pods")]
 
 
+@pytest.mark.parametrize(("priority", "hint"), [(0, ""), (-1, ""), (1, NO_PREEMPTION)])
+def test_a_pod_that_would_fit_by_preemption_is_told_that_there_is_none(priority: int, hint: str) -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.add(make_task("low", cpu=1), make_task("high", cpu=1, priority=9))
+    world.add(make_task("a", cpu=1, priority=priority))
+    world.sleep(2)
+    assert world.messages("a") == [("Unschedulable", FULL + hint)]
+
+
+def test_a_pod_that_preemption_could_not_help_gets_no_hint() -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.add(make_task("low", cpu=1), make_task("high", cpu=1, priority=9))
+    world.add(make_task("a", cpu=2, priority=1))
+    world.sleep(2)
+    assert world.messages("a") == [("Unschedulable", FULL)]
+
+
 def test_the_report_names_an_unsupported_feature() -> None:
     world = small_world(make_engine())
     world.add(make_task(unsupported=("inter-pod affinity",)))
-    assert "asks for inter-pod affinity" in world.messages("a")[0][1]
+    reason, message = world.messages("a")[0]
+    assert reason == "SchedulerError", "an autoscaler adds nodes for `Unschedulable`"
+    assert "asks for inter-pod affinity" in message
 
 
 def test_a_gated_pod_is_not_reported() -> None:

@@ -147,3 +147,17 @@ def test_skip_returns_how_many_tasks_it_skipped() -> None:
     world = world_of(answer_tasks)
     world.add(*TASKS)
     assert found == [2, 0, 1, 0]
+
+
+def attempts(world: World) -> dict[tuple[str, str], int]:
+    return dict(world.engine.queue_counts().counters.attempts)
+
+
+def test_pods_that_join_an_unschedulable_class_are_attempts_too() -> None:
+    world = small_world(make_engine(), cpu=4)
+    world.add(*(make_task(f"a{i}") for i in range(15)))
+    assert len(world.binds) == 4
+    assert attempts(world) == {("scheduled", "eclectus"): 4, ("unschedulable", "eclectus"): 11}
+    world.add(*(make_task(f"b{i}") for i in range(3)))
+    world.step()
+    assert attempts(world)["unschedulable", "eclectus"] == 14

@@ -1,4 +1,7 @@
 import asyncio
+import base64
+import json
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -6,6 +9,7 @@ import yaml
 
 from eclectus.kubeclient.credentials import Endpoint, from_configuration, load
 from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.kubeconfig import in_cluster
 
 
 def kubeconfig(path, cluster, user=None):
@@ -74,3 +78,79 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
 
     asyncio.run(work())
     assert seen == ["Bearer old", "Bearer new"]
+
+
+def test_a_plain_kubeconfig_is_read_without_the_package(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "kubernetes.config", None)
+    file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1/"}, {"tokenFile": "t"})
+    (tmp_path / "t").write_text("one\n")
+    credentials = load(file)
+    assert (credentials.endpoint.url, credentials.headers) == (
+        "http://127.0.0.1:1",
+        {"Authorization": "Bearer one"},
+    )
+    (tmp_path / "t").write_text("two\n")
+    asyncio.run(credentials.refresh())
+    assert credentials.headers == {"Authorization": "Bearer two"}
+
+
+def test_an_exec_plugin_is_run_by_the_package(tmp_path):
+    plugin = tmp_path / "plugin"
+    version = "client.authentication.k8s.io/v1"
+    answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": "p"}}
+    plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    plugin.chmod(0o755)
+    run = {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}
+    file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1"}, {"exec": run})
+    assert load(file).headers == {"Authorization": "Bearer p"}
+
+
+def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch, certificates):
+    (tmp_path / "token").write_text("pod\n")
+    (tmp_path / "ca.crt").write_bytes(certificates.authority)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
+    found = in_cluster(tmp_path)
+    assert (found.server, found.token()) == ("https://[fd00::1]:6443", "pod")
+    assert found.tls.cert_store_stats()["x509_ca"] == 1
+    with pytest.raises(CredentialsError, match="automountServiceAccountToken"):
+        in_cluster(tmp_path / "nowhere")
+
+
+def test_a_client_certificate_is_loaded_and_a_broken_one_is_named(tmp_path, certificates):
+    cluster = {"server": "https://10.0.0.1", "certificate-authority-data": base64_of(certificates.authority)}
+    pair = {
+        "client-certificate-data": base64_of(certificates.good),
+        "client-key-data": base64_of(certificates.good),
+    }
+    assert load(kubeconfig(tmp_path / "k", cluster, pair)).authenticates_by.startswith(
+        "the client certificate"
+    )
+    broken = {
+        "client-certificate-data": base64_of(certificates.authority),
+        "client-key-data": base64_of(b"no key"),
+    }
+    with pytest.raises(CredentialsError, match="client certificate and its key"):
+        load(kubeconfig(tmp_path / "k", cluster, broken))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"current-context": ""}, "has no current-context: choose one of x with --context"),
+        ({"current-context": "prod"}, "has no context 'prod': choose one of x with --context"),
+        ({"contexts": []}, "has no context 'x': add one with `kubectl config set-context`"),
+        ({"clusters": []}, "the context names cluster 'c', which is not among its clusters"),
+        ({"users": []}, "the context names user 'u', which is not among its users"),
+    ],
+)
+def test_a_kubeconfig_without_a_usable_context_says_what_to_do(tmp_path, change, words):
+    file = kubeconfig(tmp_path / "k", {"server": "https://10.0.0.1"})
+    file.write_text(yaml.safe_dump(yaml.safe_load(file.read_text()) | change))
+    with pytest.raises(CredentialsError) as caught:
+        load(file)
+    assert str(caught.value) == f"{file}: {words}"
+
+
+def base64_of(data):
+    return base64.b64encode(data).decode()

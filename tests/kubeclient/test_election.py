@@ -126,7 +126,7 @@ def test_never_two_leaders_whatever_is_late_lost_or_suspended(turns):
 
 def test_a_lease_survives_a_round_trip_through_json():
     lease = Lease("me", 15.0, micro_time(WALL), micro_time(WALL), 3, "7")
-    assert lease_from(lease_body(lease, "kube-system", "eclectus")) == lease
+    assert lease_from(lease_body(lease, TIMES)) == lease
     assert micro_time(WALL) == "2026-01-01T00:00:00.000000Z"
 
 

@@ -143,3 +143,20 @@ def test_without_election_one_always_leads(server):
 
     assert asyncio.run(work()) == (True, True)
     assert not server.requests
+
+
+def test_labels_and_annotations_of_the_lease_are_written_with_every_renewal(server, until):
+    api = LeaseServer(server)
+    metadata = {"labels": {"a": "b"}, "annotations": {"c": "d,e"}}
+
+    async def scenario():
+        async with server.context() as context:
+            settings = replace(TIMES, metadata=metadata)
+            elector = Elector(ObjectClient(context.client), "me", settings, context.rng)
+            task = asyncio.create_task(elector.run())
+            await until(lambda: api.version >= 2)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(scenario())
+    assert {key: api.stored["metadata"][key] for key in metadata} == metadata

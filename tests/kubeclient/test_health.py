@@ -5,6 +5,7 @@ import asyncio
 import aiohttp
 
 from eclectus.kubeclient import health
+from eclectus.kubeclient.listening import bound_address, listen
 
 
 def pages(*paths, live="", ready=""):
@@ -14,7 +15,9 @@ def pages(*paths, live="", ready=""):
     )
 
     async def ask():
-        runner, address = await health.serve(app, "127.0.0.1", 0)
+        listening = listen("127.0.0.1", 0)
+        address = bound_address(listening)
+        runner = await health.serve(app, listening)
         try:
             async with aiohttp.ClientSession() as session:
                 return [await page(session, f"http://{address}{path}") for path in paths]

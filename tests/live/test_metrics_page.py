@@ -1,10 +1,13 @@
 """docs/metrics.md lists exactly the metrics that exist, each with its type."""
 
+import platform
 import re
 
 from builders import make_engine
+from eclectus import __version__
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.live.metrics import Metrics
+from eclectus.live.metrics.families import FAMILIES
 from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.policies.rosella import RosellaLearn
@@ -24,5 +27,18 @@ def exported():
 
 def test_every_metric_is_documented_with_its_type():
     page = (CHECKOUT / "docs" / "metrics.md").read_text()
-    listed = re.findall(r"^\| `(eclectus_\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
+    listed = re.findall(r"^\| `((?:eclectus|process)_\w+)` \| (\w+) \|", page, flags=re.MULTILINE)
     assert sorted(listed) == sorted(exported())
+
+
+def test_the_table_of_families_is_complete():
+    scheduler = {name for name, _ in exported() if not name.startswith("process_")}
+    assert scheduler - {"eclectus_probes_total"} == {each.full_name for each in FAMILIES.values()}
+
+
+def test_the_versions_are_those_that_run():
+    line = next(
+        line for line in Metrics().expose().decode().splitlines() if line.startswith("eclectus_build_info")
+    )
+    python = platform.python_version()
+    assert line == f'eclectus_build_info{{python_version="{python}",version="{__version__}"}} 1.0'

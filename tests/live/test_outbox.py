@@ -5,10 +5,11 @@ from contextlib import asynccontextmanager
 
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched import ConditionState
+from eclectus.live.watch.watched import ConditionState, Ignored
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.events import BindConfirmed
@@ -25,14 +26,16 @@ def report(message="no room", reason="Unschedulable"):
 
 
 @asynccontextmanager
-async def working(server, states=None, connection=CONNECTION):
+async def working(server, states=None, connection=CONNECTION, ignored=None):
     known = STATES if states is None else states
     async with server.context() as context:
         inbox = Inbox()
+        recorder, counter = EventRecorder(context, "host", connection), context.metrics.ignored_preferences
         outbox = Outbox(
             Binder(context, lambda: True, 0.2),
             Conditions(context, known.get, lambda: True, connection),
-            EventRecorder(context, "host", connection),
+            recorder,
+            IgnoredPreferences((ignored or {}).get, recorder, counter),
             inbox,
             in_flight=4,
             metrics=context.metrics,
@@ -164,3 +167,26 @@ def test_there_is_room_again_when_binds_have_been_sent(server, answers):
             return len(inbox)
 
     assert asyncio.run(work()) > 90
+
+
+def test_an_ignored_preference_is_noted_once_for_each_class_and_counted_for_each_pod(server, answers):
+    server.on("POST /apis/events.k8s.io/v1/namespaces/d/events", answers.says({}, 201))
+    for name in ("a", "b", "c"):
+        server.on(f"POST /api/v1/namespaces/d/pods/{name}/binding", answers.says({}, 201))
+    web = Ignored(("preferred pod affinity",), "web")
+    ignored = {"ua": web, "ub": web}
+    binds = [Bind(f"u{name}", "d", name, "n", "eclectus") for name in "abc"]
+
+    async def work():
+        async with working(server, ignored=ignored) as (outbox, _, metrics):
+            outbox.accept(binds)
+            async with asyncio.timeout(10):
+                await outbox.wait_until_empty()
+            return metrics.expose().decode()
+
+    page = asyncio.run(work())
+    events = bodies(server, "POST /apis/events.k8s.io/v1/namespaces/d/events")
+    (note,) = [event for event in events if event["reason"] == "PreferenceIgnored"]
+    assert (note["type"], note["regarding"]["name"]) == ("Warning", "a")
+    assert note["note"].startswith("Eclectus does not read preferred pod affinity yet: pods of class web")
+    assert 'eclectus_ignored_preferences_total{feature="preferred pod affinity"} 2.0' in page

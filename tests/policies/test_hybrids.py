@@ -16,6 +16,7 @@ from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
+from eclectus.policies.shared.backlog import LEAST_WAIT
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import build_world
 from eclectus.sim.run import run as simulate
@@ -212,7 +213,7 @@ class PlainLeastWait(CentralLeastWait):
             return 0.0
         left = [max(since + seconds(one) - view.now, 0.0) for one, since in view.placed_pods(row)]
         line = [seconds(one) for reservation in view.node_queues.get(row, ()) for one in reservation.tasks]
-        return (fsum(left) + fsum(line)) / float(task_class.service_slots[row])
+        return max((fsum(left) + fsum(line)) / float(task_class.service_slots[row]), LEAST_WAIT)
 
 
 def seconds(task: Task) -> float:
@@ -229,6 +230,17 @@ def test_clwl_equals_a_plain_computation_at_every_task(monkeypatch: pytest.Monke
     asked = mixed("clwl", "fifo", tasks=600)
     fast, plain = (run_with(kind, asked, monkeypatch) for kind in (CentralLeastWait, PlainLeastWait))
     assert fast == plain
+
+
+@pytest.mark.parametrize("kind", [CentralLeastWait, DistributedLeastWait])
+def test_a_full_node_whose_tasks_run_longer_than_estimated_waits_longer_than_one_with_room(
+    kind: type[CentralLeastWait],
+) -> None:
+    world = small_world(make_engine(kind(long_share=1.0)), nodes=2, cpu=1)
+    world.add(make_task("overdue", estimate=1.0))
+    world.sleep(100.0)
+    world.add(make_task("next", estimate=1.0))
+    assert world.placed() == {"overdue": "n0", "next": "n1"}
 
 
 def test_dlwl_with_a_heartbeat_of_0_equals_clwl(

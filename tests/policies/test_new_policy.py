@@ -1,4 +1,4 @@
-"""A new policy is one module and one entry in the table: the module is the one that docs/write-a-policy.md shows."""
+"""A new policy is one module and one entry in the table; the module is that of docs/write-a-policy.md."""
 
 from __future__ import annotations
 

@@ -19,7 +19,6 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from eclectus.cli import progress
 from eclectus.cli.main import program
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, View
@@ -213,6 +212,7 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
 FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
     few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])
@@ -222,17 +222,16 @@ def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> 
     assert "<svg" in page.read_text()
 
 
-@pytest.mark.parametrize(
-    ("ended", "expected", "rate", "printed"),
-    [
-        (200, 1000, 100.0, f"{'█' * 6}{'░' * 24}  20%  100 tasks/s  8 s to go"),
-        (1, 36_001, 1.0, f"{'░' * 30}   0%  1 tasks/s  10 h 0 min to go"),
-        (50, 6050, 10.0, f"{'░' * 30}   1%  10 tasks/s  10 min 0 s to go"),
-        (1001, 1000, 1001.0, f"{'█' * 30} 100%  1,001 tasks/s  0 s to go"),
-    ],
-)
-def test_progress_has_a_rate_and_the_time_to_go(ended: int, expected: int, rate: float, printed: str) -> None:
-    assert progress.line(ended, expected, rate) == printed
+def test_a_pipe_shows_progress_too(file: Path) -> None:
+    command = [ECLECTUS, "simulate", file, "--set", "measure.tasks=10000000", "--seeds", "1"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        seen = process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert seen.startswith("simulating: ")
+    assert seen.endswith("\n")
+    assert "\r" not in seen
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])

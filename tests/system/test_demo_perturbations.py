@@ -16,6 +16,7 @@ def is_learned(interval):
 
 
 @pytest.mark.live
+@pytest.mark.alone
 # uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
 @pytest.mark.filterwarnings("default::ResourceWarning")
 def test_a_swap_is_recovered_from_and_a_frozen_node_returns_by_probes_alone(tmp_path):

@@ -32,6 +32,11 @@ PROBE_LABEL = f"{GROUP}/probe"  # name of the NodeProbe
 NODE_ANNOTATION = f"{GROUP}/node"  # the node to be measured
 ROOM_ANNOTATION = f"{GROUP}/room"  # notional requests: what the probe would ask for if it reserved room
 
+# On the Lease of a scheduler.
+SCHEDULER_NAMES = f"{GROUP}/scheduler-names"  # annotation: the schedulerNames it serves, with commas
+PART_OF_LABEL = "app.kubernetes.io/part-of"  # of every object of the chart and of the Lease
+PART_OF = "eclectus"
+
 # On nodes.
 NO_PROBES_LABEL = f"{GROUP}/no-probes"  # its presence excludes a node from benchmarks
 

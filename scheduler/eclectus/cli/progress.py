@@ -1,58 +1,83 @@
-"""A progress bar with the rate and the remaining time; shown on a terminal only."""
+"""Progress of a command that takes long: a bar on a terminal, otherwise a line every ten seconds."""
 
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 
 import click
 
 WIDTH = 30  # characters of the bar
-REDRAW_SECONDS = 0.2  # seconds
+REDRAW_SECONDS = 0.2  # on a terminal
+FIRST_LINE_SECONDS = 2.0  # what takes less time prints nothing into a pipe or a log
+NEXT_LINE_SECONDS = 10.0
 ERASE = "\r\033[K"
 
 
-class Bar:
-    """Shows how many of the expected tasks have ended; erased at the end. Call it with the number so far."""
+class Progress:
+    """`with Progress("simulating", 20_000, "tasks") as progress: … progress(done)`, on standard error.
 
-    def __init__(self, expected: int) -> None:
-        self._expected = max(expected, 1)
-        # (time, tasks ended) of the first call: the rate is measured from there, because the worker
+    A thread prints, so a step that reports nothing is seen to last. On a terminal the line is erased at the
+    end. `expected` 0 means that the number of all units is not known.
+    """
+
+    def __init__(self, doing: str, expected: float = 0, unit: str = "") -> None:
+        self._doing, self._expected, self._unit = doing, expected, unit
+        self._entered = time.monotonic()
+        # (time, units done) of the first report: the rate is measured from there, because the worker
         # processes take seconds to start.
-        self._began: tuple[float, int] | None = None
-        self._drawn_at = 0.0
-        self._is_shown = sys.stderr.isatty()
+        self._first: tuple[float, int] | None = None
+        self._done = 0
+        self._is_terminal = sys.stderr.isatty()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._print_until_ended, daemon=True)
 
-    def __enter__(self) -> Bar:
+    def __enter__(self) -> Progress:
+        self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._is_shown:
+        self._ended.set()
+        self._thread.join()
+        if self._is_terminal:
             click.echo(ERASE, err=True, nl=False)
 
-    def __call__(self, ended: int) -> None:
-        """Draw the bar for so many ended tasks, unless it was drawn just now."""
-        now = time.monotonic()
-        if not self._is_shown or not ended:
-            return
-        if self._began is None:
-            self._began = now, ended
-        began, before = self._began
-        if ended > before and now - self._drawn_at >= REDRAW_SECONDS:
-            self._drawn_at = now
-            rate = (ended - before) / (now - began)
-            click.echo(ERASE + line(ended, self._expected, rate), err=True, nl=False)
+    def __call__(self, done: int) -> None:
+        """Report how many units are done."""
+        if self._first is None and done:
+            self._first = time.monotonic(), done
+        self._done = done
+
+    def _print_until_ended(self) -> None:
+        wait = REDRAW_SECONDS if self._is_terminal else FIRST_LINE_SECONDS
+        while not self._ended.wait(wait):
+            if self._is_terminal:
+                click.echo(f"{ERASE}{self._text()}", err=True, nl=False)
+            else:
+                click.echo(self._text(), err=True)
+                wait = NEXT_LINE_SECONDS
+
+    def _text(self) -> str:
+        now, done = time.monotonic(), self._done
+        began, before = self._first or (now, done)
+        if done <= before:
+            return f"{self._doing}: {duration(now - self._entered)}"
+        rate = (done - before) / (now - began)
+        if not self._expected:
+            return f"{self._doing}: {done:,} {self._unit}  {rate:,.0f} {self._unit}/s"
+        return f"{self._doing}: {line(done, self._expected, rate, self._unit, bar=self._is_terminal)}"
 
 
-def line(ended: int, expected: int, rate: float) -> str:
-    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`; the rate in tasks per second."""
-    share = min(ended / expected, 1.0)
-    bar = "█" * int(WIDTH * share)
-    left = duration(max(expected - ended, 0) / rate)
-    return f"{bar:░<{WIDTH}} {share:4.0%}  {rate:,.0f} tasks/s  {left} to go"
+def line(done: int, expected: float, rate: float, unit: str, *, bar: bool) -> str:
+    """`██████░░░░  20%  3,100 tasks/s  2 min 5 s to go`, with or without the bar. The rate is in units/s."""
+    share = min(done / expected, 1.0)
+    blocks = f"{'█' * int(WIDTH * share):░<{WIDTH}} " if bar else ""
+    left = duration(max(expected - done, 0) / rate)
+    return f"{blocks}{share:4.0%}  {rate:,.0f} {unit}/s  {left} to go"
 
 
 def duration(seconds: float) -> str:

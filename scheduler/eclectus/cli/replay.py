@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import msgspec
 
 from eclectus import __version__
+from eclectus.cli.progress import Progress
 from eclectus.config import parse
+from eclectus.engine.engine import Engine
 from eclectus.tape import Step, read
 
 
@@ -24,14 +27,24 @@ def replay(tape: Path) -> None:
     if header.eclectus != __version__:
         click.echo(f"note: recorded by eclectus {header.eclectus}, replayed by {__version__}", err=True)
     engine = parse(header.configuration).engine()
+    with Progress(f"replaying {tape.name}", unit="steps") as progress:
+        count, commands, found = _compare(engine, steps, progress)
+    if found:
+        click.echo(found)
+        sys.exit(1)
+    click.echo(f"{tape}: {count} steps, {commands} commands, all equal")
+
+
+def _compare(engine: Engine, steps: Iterator[Step], progress: Progress) -> tuple[int, int, str]:
+    """Number of steps and of commands, and the first difference, if there is one."""
     count = commands = 0
     for count, step in enumerate(steps, start=1):
         decided = tuple(engine.step(step.events, step.now))
         if decided != step.commands:
-            click.echo(difference(count, step, decided))
-            sys.exit(1)
+            return count, commands, difference(count, step, decided)
         commands += len(decided)
-    click.echo(f"{tape}: {count} steps, {commands} commands, all equal")
+        progress(count)
+    return count, commands, ""
 
 
 def difference(number: int, step: Step, decided: tuple[object, ...]) -> str:

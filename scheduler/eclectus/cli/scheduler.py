@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import logging
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
-from eclectus import __version__
 from eclectus.config import Configuration, load
+from eclectus.config.effective import configz
 
 if TYPE_CHECKING:
     from eclectus.live.loop import StepObserver
 
+GC_THRESHOLD = (100_000, 50, 50)  # what imports and lists create lives long: collecting finds nothing
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+_log = logging.getLogger(__name__)
 
 
 @click.command()
@@ -49,7 +55,8 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
     type=click.IntRange(0, 2),
     default=1,
     show_default=True,
-    help="0: warnings and errors; 1: also what happens to pods; 2: also debug messages.",
+    help="0: warnings and errors. 1: also one line for each bind and each reason why a pod waits. "
+    "2: also each pod's way to its bind: received, considered (how many nodes, by which policy), sent.",
 )
 def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     config: Path,
@@ -64,17 +71,21 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     On SIGTERM the scheduler sends the binds it has decided, gives the Lease back and exits with 0. When
     it loses the Lease it exits with 1, so that it is restarted as a standby.
     """
+    gc.set_threshold(*GC_THRESHOLD)
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler
 
     logs.configure(log_format, verbosity)
     configuration = load(config)
+    for warning in configuration.warnings():
+        _log.warning("%s: %s", config, warning)
     access = credentials.load(kubeconfig, context)
-    ours = frozenset(profile.scheduler_name for profile in configuration.profiles)
+    names = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
         observers = _observers(stack, configuration, record)
+        pages = {"/configz": partial(configz, configuration)}
         work = scheduler.run(
-            configuration.engine(), ours.__contains__, configuration.process, access, observers
+            configuration.engine(), names, configuration.process, access, observers, pages=pages
         )
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
             code = runner.run(work)
@@ -82,10 +93,11 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
 
 
 def _observers(stack: ExitStack, configuration: Configuration, record: Path | None) -> list[StepObserver]:
-    from eclectus.tape import Header, TapeWriter
-
     if record is None:
         return []
+    from eclectus import __version__
+    from eclectus.tape import Header, TapeWriter
+
     header = Header(__version__, configuration.text, configuration.seed)
     return [stack.enter_context(TapeWriter(record, header)).step]
 

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from eclectus import __version__
-from eclectus.cli.progress import Bar
+from eclectus.cli.progress import Progress
 from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
 from eclectus.sim.base.results import ComparisonReport, RunFailure, RunResult
@@ -80,13 +80,13 @@ def simulate(
     others; the exit code is then 1.
     """
     path = _path(scenario)
-    read = _read(path, changes)
+    with Progress(f"reading {path.name}"):
+        read = _read(path, changes)
     for file in (json_file, plot_file, tape_file):
         _check_folder_exists(file)
     if plot_file is not None:
         check_drawable(plot_file)
-    profiles = _chosen_profiles(read, names)
-    run_seeds = _seeds(read, seeds, exact_seeds)
+    profiles, run_seeds = _chosen_profiles(read, names), _seeds(read, seeds, exact_seeds)
     if tape_file is not None:
         _check_tape_possible(profiles, run_seeds)
     text = read_text(path)
@@ -96,22 +96,14 @@ def simulate(
         for seed in run_seeds
     ]
     stop = StopRequest()
-    with stop.on_interrupt(), Bar(read.tasks * len(specs)) as progress:
+    with stop.on_interrupt(), Progress("simulating", read.tasks * len(specs), "tasks") as progress:
         results = run_batch(specs, jobs, progress, stop)
     failures = [each for each in results if isinstance(each, RunFailure)]
     _print_failures(failures)
-    runs = [each for each in results if isinstance(each, RunResult)]
-    if not runs:
-        if failures:
-            sys.exit(1)
+    if runs := [each for each in results if isinstance(each, RunResult)]:
+        _write(_report(read, path, specs, runs, failures), json_file, plot_file)
+    elif not failures:
         click.echo("stopped before any run had begun", err=True)
-        sys.exit(INTERRUPTED)
-    report = _report(read, path, specs, runs, failures)
-    click.echo("\n".join(text_lines(report)))
-    if json_file is not None:
-        json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
-    if plot_file is not None:
-        draw(report, plot_file)
     if failures or stop.requested:
         sys.exit(1 if failures else INTERRUPTED)
 
@@ -181,6 +173,16 @@ def _print_failures(failures: Sequence[RunFailure]) -> None:
         click.echo(
             f"{each.traceback}error: profile {each.profile}, seed {each.seed}: {each.reason}", err=True
         )
+
+
+def _write(report: ComparisonReport, json_file: Path | None, plot_file: Path | None) -> None:
+    """Print the tables, and write the files."""
+    click.echo("\n".join(text_lines(report)))
+    if json_file is not None:
+        json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report), indent=1) + b"\n")
+    if plot_file is not None:
+        with Progress(f"drawing {plot_file.name}"):
+            draw(report, plot_file)
 
 
 def _report(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,6 +13,7 @@ import click
 import yaml
 
 from eclectus.cli import speeds_table as view
+from eclectus.cli.cluster import REQUEST_SECONDS, awaited, kubeconfig_options
 from eclectus.config.reading import nearest
 
 if TYPE_CHECKING:
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
     from eclectus.kubeclient.credentials import Credentials
 
-REQUEST_SECONDS = 30.0
 WATCH_SECONDS = 2.0
 Output = Literal["table", "wide", "json", "yaml"]
 
@@ -35,12 +36,7 @@ Output = Literal["table", "wide", "json", "yaml"]
 )
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
-@click.option(
-    "--kubeconfig",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Kubeconfig file. By default $KUBECONFIG, or else ~/.kube/config.",
-)
-@click.option("--context", help="Context of the kubeconfig. By default its current context.")
+@kubeconfig_options
 def speeds(
     output: Output, only_class: str, watch: bool, kubeconfig: Path | None, context: str | None
 ) -> None:
@@ -48,7 +44,12 @@ def speeds(
 
     SPEED is the speed over all work; the column of a class is the speed at that class of work. 1.00 is a
     typical node of this cluster, 0.50 is half as fast. CONFIDENCE is the probability that the learned rate
-    is within a third of the true rate. Nodes without samples are not shown.
+    is within a third of the true rate. `-` is what nothing is known of; such nodes are last.
+
+    \b
+    Permissions of the caller, in the cluster:
+      list nodeprofiles.eclectus.dev
+      list nodes  without it, only nodes with a NodeProfile are shown
     """
     from eclectus.kubeclient import credentials
 
@@ -65,8 +66,9 @@ async def _show(access: Credentials, output: Output, only_class: str, watch: boo
     shown = ""
     async with connected(access, REQUEST_SECONDS) as client:
         while True:
-            profiles = await _listed(client)
-            text = _formatted(profiles, output, only_class)
+            profiles = await awaited(_listed(client), "listing the NodeProfiles")
+            nodes = await awaited(_node_names(client), "listing the nodes")
+            text = _formatted(profiles, output, only_class, nodes)
             if text != shown:
                 click.echo(("\n" if shown else "") + text)
                 shown = text
@@ -95,15 +97,29 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
         ) from None
 
 
-def _formatted(profiles: list[NodeProfile], output: Output, only_class: str) -> str:
-    found = view.rows(profiles, only_class)
-    if only_class and not found:
+async def _node_names(client: ApiClient) -> list[str]:
+    """The names of all nodes; none if the caller may not list them."""
+    from eclectus.kubeclient.client import ObjectClient, list_objects
+    from eclectus.kubeclient.errors import RejectedError
+
+    try:
+        nodes = await list_objects(ObjectClient(client), "/api/v1/nodes", metadata_only=True)
+    except RejectedError as error:
+        click.echo(f"note: nodes without a NodeProfile are not shown: {error}", err=True)
+        return []
+    return [each["metadata"]["name"] for each in nodes]
+
+
+def _formatted(profiles: list[NodeProfile], output: Output, only_class: str, nodes: Sequence[str]) -> str:
+    found = view.rows(profiles, only_class, nodes)
+    if only_class and not any(row["classes"] for row in found):
         known = sorted({each.name for profile in profiles for each in profile.status.classes})
         raise click.UsageError(f"no speeds are known for class {only_class!r}; {nearest(only_class, known)}")
     if output == "json":
         return json.dumps(found, indent=2)
     if output == "yaml":
         return str(yaml.safe_dump(found, sort_keys=False)).rstrip("\n")
-    if not found:
-        return "no speeds have been learned yet"
-    return "\n".join(view.table(found, datetime.now(UTC), wide=output == "wide"))
+    lines = list(view.table(found, datetime.now(UTC), wide=output == "wide")) if found else []
+    if all(row["speed"] is None for row in found):
+        lines.append("no speeds have been learned yet")
+    return "\n".join(lines)

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from math import inf
 from statistics import median
 from typing import Any
 
 from eclectus.api.node_profile import LastProbe, NodeProfile
+from eclectus.cli.columns import ABSENT, age, aligned
 
-ABSENT = "-"
 CLASSES_SHOWN = 4  # in the plain table; `-o wide` shows all
 
 Row = dict[str, Any]
 
 
-def rows(profiles: Sequence[NodeProfile], only_class: str = "") -> list[Row]:
-    """One mapping per node, the slowest first. `relative`: the rate over the median rate of the class."""
+def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[str] = ()) -> list[Row]:
+    """One mapping per node, the slowest first and those of which nothing is known last.
+
+    `relative`: the rate over the median rate of the class. `nodes` may name nodes without a NodeProfile.
+    """
     medians = _medians(profiles)
-    found = [_row(profile, medians, only_class) for profile in profiles if profile.status.epoch]
-    if only_class:
-        found = [row for row in found if row["classes"]]
-    return sorted(found, key=lambda row: (_speed(row, only_class), row["node"]))
+    found = {name: _unknown(name) for name in nodes}
+    for profile in profiles:
+        name, last_probe = profile.metadata.name, profile.status.last_probe
+        is_known = profile.status.epoch > 0
+        found[name] = _row(profile, medians, only_class) if is_known else _unknown(name, last_probe)
+    return sorted(found.values(), key=lambda row: (_speed(row, only_class), row["node"]))
 
 
 def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterator[str]:
@@ -30,9 +36,7 @@ def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterato
     shown = names if wide else names[:CLASSES_SHOWN]
     heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *shown, "LAST SEEN", "LAST PROBE"]
     cells = [heads, *(_cells(row, shown, now) for row in found)]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(heads))]
-    for line in cells:
-        yield "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+    yield from aligned(cells)
     if len(names) > len(shown):
         yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
 
@@ -60,6 +64,20 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
     }
 
 
+def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
+    """The row of a node without samples."""
+    return {
+        "node": node,
+        "speed": None,
+        "state": "Unknown",
+        "confidence": None,
+        "samples": 0,
+        "observedTime": None,
+        "lastProbe": _probe(last_probe),
+        "classes": {},
+    }
+
+
 def _probe(last: LastProbe | None) -> Row | None:
     return None if last is None else {"endedTime": _moment(last.ended_time), "reason": last.reason}
 
@@ -73,7 +91,8 @@ def _medians(profiles: Sequence[NodeProfile]) -> dict[str, float]:
 
 
 def _speed(row: Row, only_class: str) -> float:
-    return float(row["classes"][only_class]["relative"] if only_class else row["speed"])
+    speed = row["classes"].get(only_class, {}).get("relative") if only_class else row["speed"]
+    return inf if speed is None else float(speed)
 
 
 def _class_names(found: Sequence[Row]) -> list[str]:
@@ -91,26 +110,15 @@ def _cells(row: Row, shown: Sequence[str], now: datetime) -> list[str]:
     probe = row["lastProbe"]
     return [
         row["node"],
-        f"{row['speed']:.2f}",
+        ABSENT if row["speed"] is None else f"{row['speed']:.2f}",
         row["state"],
-        f"{row['confidence']:.0%}",
+        ABSENT if row["confidence"] is None else f"{row['confidence']:.0%}",
         str(row["samples"]),
         *relative,
-        _age(row["observedTime"], now),
-        f"{_age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,
+        age(row["observedTime"], now),
+        f"{age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,
     ]
 
 
 def _moment(at: datetime | None) -> str | None:
     return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _age(moment: str | None, now: datetime) -> str:
-    """The time since `moment` as kubectl prints it: 45s, 12m, 5h, 3d."""
-    if moment is None:
-        return ABSENT
-    seconds = max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
-    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f}{unit}"
-    return f"{seconds:.0f}s"

@@ -8,11 +8,15 @@ from typing import Any
 
 import yaml
 
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import Problems, SettingsError
 
 
 class _StrictLoader(yaml.SafeLoader):
-    """YAML 1.1 without tags that refuses a duplicate key; PyYAML would silently drop the first value."""
+    """YAML 1.1 without tags that records duplicate keys; PyYAML would silently drop the first value."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.problems = Problems()
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()
@@ -20,21 +24,43 @@ class _StrictLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
                     line = f"line {key.start_mark.line + 1}"
-                    raise SettingsError(line, f"duplicate key {key.value!r}; remove one of the two")
+                    self.problems.add(line, f"duplicate key {key.value!r}; remove one of the two")
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def read_yaml(text: str) -> object:
     """The values of one YAML document. Raises SettingsError, with the line if it is known."""
-    with _syntax_errors():
-        return yaml.load(text, _StrictLoader)  # noqa: S506 — a stricter SafeLoader
+    value, problems = read_with_duplicates(text)
+    problems.raise_any()
+    return value
+
+
+def read_with_duplicates(text: str) -> tuple[object, Problems]:
+    """The same; duplicate keys are problems beside the values, of which the last one counts."""
+    with _loader(text) as loader:
+        return loader.get_single_data(), loader.problems
 
 
 def read_documents(text: str) -> list[object]:
     """The values of every document of a stream, None for an empty one. Raises SettingsError likewise."""
+    documents = []
+    with _loader(text) as loader:
+        while loader.check_data():  # type: ignore[no-untyped-call]
+            documents.append(loader.get_data())
+    loader.problems.raise_any()
+    return documents
+
+
+@contextmanager
+def _loader(text: str) -> Iterator[_StrictLoader]:
+    """A loader of the text, disposed of at the end. Raises SettingsError for the parser's errors."""
     with _syntax_errors():
-        return list(yaml.load_all(text, _StrictLoader))
+        loader = _StrictLoader(text)
+        try:
+            yield loader
+        finally:
+            loader.dispose()
 
 
 @contextmanager

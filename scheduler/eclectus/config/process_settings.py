@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated
 
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
 
 
@@ -98,12 +98,17 @@ class LeaderElection:
     ] = 2.0
 
     def __post_init__(self) -> None:
+        problems = Problems()
         if self.lease_duration != int(self.lease_duration):
-            raise SettingsError("leaseDuration", "must be whole seconds, as Lease objects store them")
+            problems.add("leaseDuration", "must be whole seconds, as Lease objects store them")
         if not self.renew_deadline < self.lease_duration:
-            raise SettingsError("renewDeadline", "must be less than leaseDuration")
+            problems.add(
+                "renewDeadline", f"must be less than leaseDuration, which is {self.lease_duration:g}s"
+            )
         if not self.retry_period * 1.2 < self.renew_deadline:
-            raise SettingsError("retryPeriod", "times 1.2 must be less than renewDeadline")
+            problem = f"times 1.2 must be less than renewDeadline, which is {self.renew_deadline:g}s"
+            problems.add("retryPeriod", problem)
+        problems.raise_any()
 
 
 @dataclass(frozen=True)
@@ -164,12 +169,14 @@ class LoadSignalSettings:
     ] = 5.0
 
     def __post_init__(self) -> None:
+        problems = Problems()
         if self.url and not self.url.startswith(("http://", "https://")):
-            raise SettingsError("url", f"must start with http:// or https://, not {self.url[:80]!r}")
+            problems.add("url", f"must start with http:// or https://, not {self.url[:80]!r}")
         try:
             re.compile(self.node_pattern)
         except re.error as error:
-            raise SettingsError("nodePattern", f"is not a regular expression: {error}") from None
+            problems.add("nodePattern", f"is not a regular expression: {error}")
+        problems.raise_any()
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from eclectus.config.reading import camel, join, nearest, read, read_mapping, show
 from eclectus.framework import Learn, Profile
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import Problems, SettingsError
 from eclectus.policies import table
 
 T = TypeVar("T")
@@ -28,13 +28,17 @@ def read_learner(values: object, path: str, required: Mapping[str, object]) -> L
     learner = table.LEARN.get(str(said.get("policy")))
     known: tuple[Field[Any], ...] = fields(learner) if is_dataclass(learner) else ()
     defaults: dict[str, object] = {camel(each.name): each.default for each in known}
+    problems = Problems()
     for name, value in required.items():
         if name not in defaults or value == defaults[name]:
             continue
         if said.setdefault(name, value) != value:
             problem = f"{show(said[name])} contradicts the profiles' {name}: {value}; leave it out here"
-            raise SettingsError(join(path, name), problem)
-    return _read_policy(table.LEARN, said, path)
+            problems.add(join(path, name), problem)
+    with problems.collected():
+        learn = _read_policy(table.LEARN, said, path)
+    problems.raise_any()
+    return learn
 
 
 def required_of_learner(profiles: tuple[Profile, ...], path: str) -> dict[str, object]:
@@ -57,34 +61,45 @@ def read_profiles(values: object, path: str) -> tuple[Profile, ...]:
     """At least one profile, each with a name of its own."""
     if not isinstance(values, list) or not values:
         raise SettingsError(path, "must be a list of at least one profile")
-    profiles = tuple(read_profile(profile, join(path, at)) for at, profile in enumerate(values))
-    names: dict[str, int] = {}
-    for at, profile in enumerate(profiles):
-        first = names.setdefault(profile.scheduler_name, at)
-        if first != at:
-            where = join(join(path, at), "schedulerName")
-            raise SettingsError(where, f"{profile.scheduler_name!r} is taken by {join(path, first)}")
-    return profiles
+    problems, profiles = Problems(), []
+    names: dict[object, int] = {}
+    for at, each in enumerate(values):
+        where = join(path, at)
+        with problems.collected():
+            profiles.append(read_profile(each, where))
+        name = each.get("schedulerName") if isinstance(each, dict) else None
+        if isinstance(name, str) and names.setdefault(name, at) != at:
+            problems.add(join(where, "schedulerName"), f"{name!r} is taken by {join(path, names[name])}")
+    problems.raise_any()
+    return tuple(profiles)
 
 
 def read_profile(values: object, path: str) -> Profile:
-    """One profile; every role has a default."""
-    mapping = read_mapping(values, path)
+    """One profile; every role has a default. Raises one SettingsError with all that is wrong."""
+    mapping, problems = read_mapping(values, path), Problems()
     for key in mapping:
         if key in _NOT_BUILT:
-            raise SettingsError(join(path, key), "no policy plays this role yet; leave it out")
-        if key not in _FIELDS:
-            raise SettingsError(join(path, key), f"unknown field; {nearest(key, _FIELDS)}")
-    profile = Profile(
-        scheduler_name=_read_name(mapping.get("schedulerName"), join(path, "schedulerName")),
-        order=_read_policy(table.ORDER, mapping.get("order"), join(path, "order"), default="fifo"),
-        place=_read_policy(table.PLACE, mapping.get("place"), join(path, "place"), default="rosella"),
-        line=_read_policy(table.LINE, mapping.get("line"), join(path, "line"), default="fifo"),
-    )
+            problems.add(join(path, key), "no policy plays this role yet; leave it out")
+        elif key not in _FIELDS:
+            problems.add(join(path, key), f"unknown field; {nearest(key, _FIELDS)}")
+
+    def policy(policies: dict[str, type[T]], role: str, default: str) -> T:
+        return _read_policy(policies, mapping.get(role), join(path, role), default)
+
+    with problems.collected():
+        name = _read_name(mapping.get("schedulerName"), join(path, "schedulerName"))
+    with problems.collected():
+        order = policy(table.ORDER, "order", "fifo")
+    with problems.collected():
+        place = policy(table.PLACE, "place", "rosella")
+    with problems.collected():
+        line = policy(table.LINE, "line", "fifo")
+    problems.raise_any()
+    profile = Profile(scheduler_name=name, order=order, place=place, line=line)
     try:
         profile.place.check_profile(profile)
     except SettingsError as error:
-        raise SettingsError(join(path, error.path), error.problem) from None
+        raise error.below(path) from None
     return profile
 
 

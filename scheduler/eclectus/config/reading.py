@@ -14,7 +14,7 @@ from reprlib import Repr
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from eclectus.model.errors import SettingsError
+from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting, implied_by
 
 T = TypeVar("T")
@@ -63,25 +63,31 @@ def settings_of(kind: type[Any]) -> dict[str, tuple[str, Any, Setting | None]]:
 def read(kind: type[T], values: object, path: str) -> T:
     """An instance of the settings class `kind` from a mapping; missing fields keep their defaults.
 
-    Raises SettingsError with the path of the wrong field, which begins with `path`.
+    Raises SettingsError with every wrong field, the paths beginning with `path`. What fields must have in
+    common is checked once each of them is valid.
     """
     mapping = read_mapping(values, path)
     known = settings_of(kind)
-    given = {}
+    given: dict[str, Any] = {}
+    problems = Problems()
     for key, value in mapping.items():
         if key not in known:
-            raise SettingsError(join(path, key), f"unknown field; {nearest(key, list(known))}")
+            problems.add(join(path, key), f"unknown field; {nearest(key, list(known))}")
+            continue
         name, hint, setting = known[key]
-        given[name] = read_value(hint, setting, value, join(path, key))
+        with problems.collected():
+            given[name] = read_value(hint, setting, value, join(path, key))
     for field in fields(kind):  # type: ignore[arg-type]
-        if field.init and field.name not in given and field.default is field.default_factory is MISSING:
-            raise SettingsError(join(path, camel(field.name)), "is missing; it has no default")
+        is_given = camel(field.name) in mapping
+        if field.init and not is_given and field.default is field.default_factory is MISSING:
+            problems.add(join(path, camel(field.name)), "is missing; it has no default")
+    problems.raise_any()
     try:
         return kind(
             **given, **{name: value for name, value in implied_by(kind, given).items() if name not in given}
         )
     except SettingsError as error:
-        raise SettingsError(join(path, camel(error.path)) if error.path else path, error.problem) from None
+        raise error.moved(camel).below(path) from None
 
 
 def read_mapping(values: object, path: str) -> dict[str, Any]:
@@ -122,11 +128,13 @@ def read_value(hint: Any, setting: Setting | None, value: object, path: str) -> 
 
 def _collection(kind: Any, parts: tuple[Any, ...], setting: Setting | None, values: object, path: str) -> Any:
     """A tuple from a list or a dict from a mapping; each value is read like a single one."""
-    if kind is tuple:
-        items = enumerate(read_list(values, path))
-        return tuple(read_value(parts[0], setting, item, join(path, at)) for at, item in items)
-    mapping = read_mapping(values, path)
-    return {key: read_value(parts[1], setting, each, join(path, key)) for key, each in mapping.items()}
+    problems, found = Problems(), {}
+    items = dict(enumerate(read_list(values, path))) if kind is tuple else read_mapping(values, path)
+    for key, each in items.items():
+        with problems.collected():
+            found[key] = read_value(parts[0 if kind is tuple else 1], setting, each, join(path, key))
+    problems.raise_any()
+    return tuple(found.values()) if kind is tuple else found
 
 
 def _choice(choices: tuple[str, ...], value: object, path: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
+from eclectus.engine.decision import Decision, decision
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explanations import Explanations
 from eclectus.engine.learner_feed import LearnerFeed
@@ -96,6 +97,10 @@ class Engine:
     def uses_start_times(self) -> bool:
         """Whether the learner wants to know when tasks start."""
         return self._learner_feed.uses_start_times
+
+    def decision(self, uid: str) -> Decision | None:
+        """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
+        return self._numpy_context.run(decision, self._state, uid)
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in which queue; O(class queues)."""

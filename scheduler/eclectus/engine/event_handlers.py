@@ -176,7 +176,7 @@ class EventHandlers:
         state = self._state
         task = state.forget(uid)
         if state.placed.confirm(uid) and task is not None:
-            state.count_attempts("scheduled", task)
+            state.count_attempts("scheduled", task.profile)
 
     def _bind_refused(self, event: BindRefused) -> None:
         state = self._state

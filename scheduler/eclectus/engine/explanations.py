@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import numpy as np
+
 from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
-from eclectus.model.objects import Task
+from eclectus.feasibility.room import Room
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import Reservation
+
+FIT_ERRORS_MOST = 64  # messages made in one step: some tens of milliseconds on 5,000 nodes
+PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
+NO_PREEMPTION = (
+    " preemption: Eclectus evicts no pods yet, although without pods of lower priority this pod would fit."
+)
+
+FitErrors = dict[tuple[Spec, str, int], str]
+"""By spec, workload and priority."""
 
 
 class Explanations:
@@ -17,18 +32,23 @@ class Explanations:
     def report_due(self) -> float:
         """Report every pod whose report is due; returns when the next one is due, seconds.
 
-        Pods of one class share one message.
+        Pods of one class share one message. A new message may cost O(nodes), so only so many are made in one
+        step; the other reports stay due.
         """
         state, reports = self._state, self._state.reports
-        fit_errors: dict[int, str] = {}  # by the identity of the class
-        for uid in reports.take_due(state.now):
+        fit_errors: FitErrors = {}
+        due = reports.take_due(state.now)
+        for at, uid in enumerate(due):
+            if len(fit_errors) == FIT_ERRORS_MOST:
+                reports.put_back(due[at:], state.now)
+                break
             task = state.pending[uid]
             reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
             reports.add(uid, state.now, at_once=False)
         return reports.next_due()
 
-    def _explain(self, task: Task, fit_errors: dict[int, str]) -> tuple[ReportReason, str]:
+    def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
         state = self._state
         if task.uid in state.node_queues:
             return "WaitingForNode", self._in_node_queue(state.node_queues.reservation_of(task.uid))
@@ -48,9 +68,28 @@ class Explanations:
                 f"waiting although {task_class.fits_now_count} nodes have room: "
                 f"policy {place} has not placed it yet"
             )
-        if id(task_class) not in fit_errors:
-            fit_errors[id(task_class)] = fit_error(task_class, state.cluster)
-        return "Unschedulable", fit_errors[id(task_class)]
+        key = (task.spec, task.workload, task.priority)
+        if key not in fit_errors:
+            hint = NO_PREEMPTION if self._fits_without_lower_priorities(task, task_class) else ""
+            fit_errors[key] = fit_error(task_class, state.cluster) + hint
+        # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
+        return "SchedulerError" if task.spec.unsupported else "Unschedulable", fit_errors[key]
+
+    def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
+        """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
+        state = self._state
+        if task.priority <= state.placed.lowest_priority:
+            return False
+        rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
+        return any(self._fits_without(task, row) for row in rows.tolist())
+
+    def _fits_without(self, task: Task, row: int) -> bool:
+        lower = Counter[str]()
+        for placed, _ in self._state.placed.on_row(row):
+            if placed.priority < task.priority:
+                lower.update(dict(placed.holding), pods=1)
+        shortages = Room(self._state.cluster, task.spec.requests).missing_at(row) if lower else {}
+        return bool(lower) and all(lower[resource] >= missing for resource, missing in shortages.items())
 
     def _in_node_queue(self, reservation: Reservation) -> str:
         state, row = self._state, reservation.rows[0]

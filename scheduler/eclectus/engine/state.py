@@ -45,7 +45,6 @@ class State:
         self.learn = learn
         self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
-        self.class_queues = ClassQueues()
         self.node_queues = NodeQueues(self.cluster)
         self.deferrals = Deferrals(self.cluster)
         self.backoff = Backoff()
@@ -64,6 +63,7 @@ class State:
             shares_by_policy=shares,
             job_work=self.job_work,
         )
+        self.class_queues = ClassQueues(self.view.classes)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self._gated: set[str] = set()
@@ -135,7 +135,7 @@ class State:
         self.reports.cancel(task.uid)
         self.backoff.add(task, self.now)
         self.counters.incoming["backoff", "ScheduleAttemptFailure"] += 1
-        self.count_attempts("error" if reason == "SchedulerError" else "unschedulable", task)
+        self.count_attempts("error" if reason == "SchedulerError" else "unschedulable", task.profile)
         self.report(task, reason, message)
 
     def forget(self, uid: str) -> Task | None:
@@ -177,9 +177,9 @@ class State:
 
     # -- counting --------------------------------------------------------------------------------
 
-    def count_attempts(self, result: AttemptResult, task: Task, pods: int = 1) -> None:
-        """Count attempts to place pods of the task's profile."""
-        self.counters.attempts[result, task.profile] += pods
+    def count_attempts(self, result: AttemptResult, profile: str, pods: int = 1) -> None:
+        """Count attempts to place pods of a profile."""
+        self.counters.attempts[result, profile] += pods
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in which queue; O(class queues)."""

@@ -60,10 +60,15 @@ class PodAffinityTerm(ApiObject, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
+class Present(ApiObject, frozen=True):
+    """A field of which only the presence is read."""
+
+
 class PodAffinity(ApiObject, frozen=True):
-    """spec.affinity.podAffinity or podAntiAffinity, the required terms."""
+    """spec.affinity.podAffinity or podAntiAffinity: the required terms, and whether others are preferred."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[Present, ...] = ()
 
 
 class Affinity(ApiObject, frozen=True):
@@ -93,10 +98,6 @@ class SchedulingGate(ApiObject, frozen=True):
     """spec.schedulingGates[]."""
 
     name: str
-
-
-class Present(ApiObject, frozen=True):
-    """A field of which only the presence is read."""
 
 
 class Volume(ApiObject, frozen=True):

@@ -1,17 +1,78 @@
-"""Hard constraints of a pod that no filter implements yet.
+"""The features of pods that Eclectus does not support, by name, each with words for users.
 
-Such a pod is reported as unschedulable with the name of the feature; it is never placed in violation of
-it. Preferred inter-pod affinity and topology spread with ScheduleAnyway are soft and are ignored for now.
-To support a feature, add its filter in feasibility/rules/ and delete its entry here.
+REFUSED are hard constraints that no filter implements: a pod that asks for one is reported with the name of
+the feature and never placed in violation of it. IGNORED are soft: the pod is placed as if it had not asked,
+and a Kubernetes event says so. Documentation and its tests are made from these two tables. To support a
+feature, add its rule in feasibility/rules/ and delete its entry here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from operator import attrgetter
 
 from eclectus.kube.objects import PodSpec
 from eclectus.kube.placement import Affinity, PodAffinity
+
+IsUsed = Callable[[PodSpec], bool]
+_PREFERRED = "preferred_during_scheduling_ignored_during_execution"
+_REQUIRED = "required_during_scheduling_ignored_during_execution"
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What a user must know of a feature that is not supported.
+
+    `is_used`: whether a pod uses it; None if no field of a pod asks for it.
+    """
+
+    words: str
+    is_used: IsUsed | None
+
+
+def unsupported(spec: PodSpec) -> tuple[str, ...]:
+    """The names of the REFUSED features that the pod uses; empty for most pods."""
+    found = [name for name, is_used in _OF_PODS if is_used(spec)]
+    if spec.volumes:
+        found.extend(name for name, is_used in _OF_VOLUMES if is_used(spec))
+    return tuple(found)
+
+
+def ignored(spec: PodSpec) -> tuple[str, ...]:
+    """The names of the IGNORED features that the pod uses; empty for most pods."""
+    if spec.affinity is None and not spec.topology_spread_constraints:
+        return ()
+    return tuple(name for name, each in IGNORED.items() if each.is_used is not None and each.is_used(spec))
+
+
+def _terms(part: Callable[[Affinity], PodAffinity | None], kind: str) -> IsUsed:
+    def is_used(spec: PodSpec) -> bool:
+        rules = part(spec.affinity) if spec.affinity is not None else None
+        return rules is not None and bool(getattr(rules, kind))
+
+    return is_used
+
+
+def _has_hard_spread(spec: PodSpec) -> bool:
+    return any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
+
+
+def _has_soft_spread(spec: PodSpec) -> bool:
+    return any(each.when_unsatisfiable == "ScheduleAnyway" for each in spec.topology_spread_constraints)
+
+
+def _restarts_together(spec: PodSpec) -> bool:
+    return any(
+        rule.action == "RestartAllContainers"
+        for container in (*spec.containers, *spec.init_containers)
+        for rule in container.restart_policy_rules
+    )
+
+
+def _volume(field: str) -> IsUsed:
+    return lambda spec: any(getattr(volume, field) is not None for volume in spec.volumes)
+
 
 _DISKS = {
     "aws_elastic_block_store": "awsElasticBlockStore",
@@ -26,51 +87,69 @@ _DISKS = {
 }
 
 
-def unsupported(spec: PodSpec) -> tuple[str, ...]:
-    """The names of the unsupported features that the pod uses; empty for most pods."""
-    found = [name for name, is_used in _FEATURES if is_used(spec)]
-    if spec.volumes:
-        found.extend(_volumes(spec))
-    return tuple(found)
-
-
-def _required(part: Callable[[Affinity], PodAffinity | None]) -> Callable[[PodSpec], bool]:
-    def is_used(spec: PodSpec) -> bool:
-        rules = part(spec.affinity) if spec.affinity is not None else None
-        return rules is not None and bool(rules.required_during_scheduling_ignored_during_execution)
-
-    return is_used
-
-
-def _has_hard_spread(spec: PodSpec) -> bool:
-    return any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
-
-
-def _restarts_together(spec: PodSpec) -> bool:
-    return any(
-        rule.action == "RestartAllContainers"
-        for container in (*spec.containers, *spec.init_containers)
-        for rule in container.restart_policy_rules
-    )
-
-
-_FEATURES: tuple[tuple[str, Callable[[PodSpec], bool]], ...] = (
-    ("required pod affinity", _required(attrgetter("pod_affinity"))),
-    ("required pod anti-affinity", _required(attrgetter("pod_anti_affinity"))),
-    ("topology spread with DoNotSchedule", _has_hard_spread),
-    ("resource claims", lambda spec: bool(spec.resource_claims)),
-    ("pod groups", lambda spec: spec.scheduling_group is not None),
-    # Both need nodes that declare the feature (NodeDeclaredFeatures, KEP-5328).
-    ("user namespaces on the host network", lambda spec: spec.host_network and spec.host_users is False),
-    ("restart rules with RestartAllContainers", _restarts_together),
-)
-
-
-def _volumes(spec: PodSpec) -> Iterator[str]:
-    if any(volume.persistent_volume_claim is not None for volume in spec.volumes):
-        yield "persistent volume claims"
-    if any(volume.ephemeral is not None for volume in spec.volumes):
-        yield "generic ephemeral volumes"
+def _volumes() -> Iterator[tuple[str, Feature]]:
+    bound = "Volumes can bind a pod to the nodes that reach them; Eclectus does not read PersistentVolumes."
+    yield "persistent volume claims", Feature(bound, _volume("persistent_volume_claim"))
+    yield "generic ephemeral volumes", Feature(bound, _volume("ephemeral"))
     for field, name in _DISKS.items():
-        if any(getattr(volume, field) is not None for volume in spec.volumes):
-            yield f"{name} volumes"
+        yield (
+            f"{name} volumes",
+            Feature("This type of volume can be limited in number or bound to a zone.", _volume(field)),
+        )
+
+
+_OF_A_POD: Mapping[str, Feature] = {
+    "required pod affinity": Feature(
+        "Pods that must run near other pods are not placed.", _terms(attrgetter("pod_affinity"), _REQUIRED)
+    ),
+    "required pod anti-affinity": Feature(
+        "Pods that must run apart from others are not placed. Such terms of pods on nodes are obeyed.",
+        _terms(attrgetter("pod_anti_affinity"), _REQUIRED),
+    ),
+    "topology spread with DoNotSchedule": Feature(
+        "Pods whose spread over zones or nodes is a must are not placed.", _has_hard_spread
+    ),
+    "resource claims": Feature(
+        "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",
+        lambda spec: bool(spec.resource_claims),
+    ),
+    "pod groups": Feature(
+        "Pods that must start all together or not at all are not placed.",
+        lambda spec: spec.scheduling_group is not None,
+    ),
+    # Both need nodes that declare the feature (NodeDeclaredFeatures, KEP-5328).
+    "user namespaces on the host network": Feature(
+        "Which nodes support it is not known.", lambda spec: spec.host_network and spec.host_users is False
+    ),
+    "restart rules with RestartAllContainers": Feature(
+        "Which nodes support it is not known.", _restarts_together
+    ),
+}
+_VOLUMES = dict(_volumes())
+
+REFUSED: Mapping[str, Feature] = {**_OF_A_POD, **_VOLUMES}
+"""Name -> what it means for the user. A pod that uses one is not placed."""
+
+IGNORED: Mapping[str, Feature] = {
+    "preferred pod affinity": Feature(
+        "Pods are placed without regard to the pods that they would rather run near.",
+        _terms(attrgetter("pod_affinity"), _PREFERRED),
+    ),
+    "preferred pod anti-affinity": Feature(
+        "Pods are placed without regard to the pods that they would rather run apart from.",
+        _terms(attrgetter("pod_anti_affinity"), _PREFERRED),
+    ),
+    "topology spread with ScheduleAnyway": Feature(
+        "Pods are spread by the load and the speed of nodes alone.", _has_soft_spread
+    ),
+    "preemption": Feature(
+        "Pods of higher priority are placed first, but no pod is evicted for them. The message of a pod that "
+        "waits although pods of lower priority hold the room says so.",
+        None,
+    ),
+}
+"""Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""
+
+# Detection by parts, because nearly all pods use none: volumes are looked at only where there are some.
+_OF_PODS = tuple((name, each.is_used) for name, each in _OF_A_POD.items() if each.is_used is not None)
+_OF_VOLUMES = tuple((name, each.is_used) for name, each in _VOLUMES.items() if each.is_used is not None)

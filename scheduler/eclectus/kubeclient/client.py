@@ -15,8 +15,10 @@ from typing import Any, Protocol
 import aiohttp
 import msgspec
 
+from eclectus.kubeclient import diagnosis
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
-from eclectus.kubeclient.errors import NotDoneError, UnsureError, error_from
+from eclectus.kubeclient.errors import ApiError, CredentialsError, NotDoneError, UnsureError, error_from
+from eclectus.kubeclient.trouble import TroubleLog
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -55,10 +57,15 @@ async def connected(
 
 
 class ApiClient:
-    """Requests to one API server; see `connected`."""
+    """Requests to one API server; see `connected`.
+
+    A server that cannot be reached, or does not accept the credentials, is logged here, once for all callers:
+    `ApiError.is_logged` tells them to be silent.
+    """
 
     def __init__(self, session: aiohttp.ClientSession, credentials: Credentials, seconds: float) -> None:
         self._session, self._credentials, self._seconds = session, credentials, seconds
+        self._trouble = TroubleLog(_log)
 
     async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
         """The body of a GET's answer. Raises ApiError."""
@@ -86,7 +93,7 @@ class ApiClient:
             await _renew(self._credentials)
             status, answered, answer = await self._exchange(method, path, headers, options)
         if status >= 400:
-            raise error_from(f"{method} {path}", status, answer, answered)
+            raise self._refusal(f"{method} {path}", status, answer, answered)
         return answer
 
     @asynccontextmanager
@@ -94,22 +101,44 @@ class ApiClient:
         """A watch's body as it arrives. Raises ApiError; UnsureError after `silence` seconds of nothing."""
         limit = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=silence)
         what, headers = f"WATCH {path}", {"Content-Type": JSON, "Accept": JSON}
-        with _translated_errors(what):
+        with self._translated_errors(what):
             async with self._request(
                 "GET", path, headers, params=query, timeout=limit, read_bufsize=2**20
             ) as response:
                 if response.status >= 400:
                     if response.status == 401:
                         await _renew(self._credentials)
-                    raise error_from(what, response.status, await response.read(), response.headers)
+                    raise self._refusal(what, response.status, await response.read(), response.headers)
                 yield response.content
 
     async def _exchange(
         self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        with _translated_errors(f"{method} {path}"):
+        with self._translated_errors(f"{method} {path}"):
             async with self._request(method, path, headers, **options) as response:
-                return response.status, response.headers, await response.read()
+                answer = await response.read()
+        if response.status != 401:
+            self._trouble.succeeded("the API server answers again")
+        return response.status, response.headers, answer
+
+    def _refusal(self, what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
+        error = error_from(what, status, body, headers)
+        if status == 401:
+            error.is_logged = True
+            self._trouble.failed("401", diagnosis.unauthenticated(self._credentials))
+        return error
+
+    @contextmanager
+    def _translated_errors(self, what: str) -> Iterator[None]:
+        """The transport's exceptions as ApiError: a request without a connection was never sent."""
+        try:
+            yield
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            kind, problem = diagnosis.unreachable(error, self._credentials)
+            self._trouble.failed(kind, problem)
+            raise NotDoneError(what, message=problem, is_logged=True) from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UnsureError(what, message=f"no answer: {error or type(error).__name__}") from error
 
     def _request(self, method: str, path: str, headers: dict[str, str], **options: Any) -> Any:
         return self._session.request(
@@ -154,7 +183,7 @@ class ObjectClient:
         metadata_only: bool = False,
         seconds: float | None = None,
     ) -> Object:
-        """See ObjectApi. An answer that is no JSON object is an UnsureError."""
+        """See ObjectApi. An answer that is not a JSON object is an UnsureError."""
         answer = await self._client.send(
             method,
             path,
@@ -167,16 +196,18 @@ class ObjectClient:
         try:
             return msgspec.json.decode(answer, type=dict[str, Any])
         except msgspec.DecodeError as error:
-            message = f"the answer is no JSON object: {error}"
+            message = f"the answer is not a JSON object: {error}"
             raise UnsureError(f"{method} {path}", message=message) from error
 
 
-async def list_objects(api: ObjectApi, path: str, query: Query | None = None) -> list[Object]:
-    """All items of a list, read page by page. Raises ApiError."""
+async def list_objects(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> list[Object]:
+    """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
     items: list[Object] = []
     page_query = {**(query or {}), "limit": str(PAGE_ITEMS)}
     while True:
-        page = await api.send("GET", path, query=page_query)
+        page = await api.send("GET", path, query=page_query, metadata_only=metadata_only)
         items += page.get("items") or []
         token = page.get("metadata", {}).get("continue")
         if not token:
@@ -193,16 +224,7 @@ async def _renew_forever(credentials: Credentials) -> None:
 async def _renew(credentials: Credentials) -> None:
     try:
         await credentials.refresh()
+    except CredentialsError as error:
+        _log.warning("the token could not be renewed, so the old one stays in use: %s", error)
     except Exception:  # a plugin may fail in any way; the present token may still be valid
         _log.exception("the token could not be renewed; the old one stays in use")
-
-
-@contextmanager
-def _translated_errors(what: str) -> Iterator[None]:
-    """The transport's exceptions as ApiError: a request without a connection was never sent."""
-    try:
-        yield
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-        raise NotDoneError(what, message=f"no connection: {error}") from error
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise UnsureError(what, message=f"no answer: {error or type(error).__name__}") from error

@@ -1,8 +1,8 @@
 """The address of the API server, how to trust it, and how the client authenticates.
 
-`load` uses the `kubernetes` package, but only to read kubeconfigs (exec plugins, OIDC and merging included)
-and in-cluster ServiceAccounts. It is imported when it is called, because the import takes a fifth of a second
-and 20 MB; the operator, which has its own source of credentials, does without it.
+`load` reads ServiceAccounts and plain kubeconfigs itself (`kubeconfig.py`). It imports the `kubernetes`
+package only for exec plugins, OIDC and several files in $KUBECONFIG, because the import takes a second of CPU
+and 20 MB. The operator has its own source of credentials.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
+from eclectus.kubeclient import kubeconfig as kubeconfigs
 from eclectus.kubeclient.errors import CredentialsError
 
 RENEWAL_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often
@@ -37,7 +38,8 @@ class Credentials:
     """The endpoint and the authentication headers of every request.
 
     `headers` are empty where a client certificate authenticates. `renew` reads them again from their source;
-    it runs in a thread, since a plugin may be slow.
+    it runs in a thread, since a plugin may be slow. `source` and `authenticates_by` are words for messages:
+    where the credentials come from, and what proves who the client is.
     """
 
     def __init__(
@@ -45,8 +47,10 @@ class Credentials:
         endpoint: Endpoint,
         headers: Mapping[str, str] | None = None,
         renew: Callable[[], Mapping[str, str]] | None = None,
+        source: str = "",
+        authenticates_by: str = "",
     ) -> None:
-        self.endpoint = endpoint
+        self.endpoint, self.source, self.authenticates_by = endpoint, source, authenticates_by
         self.headers = headers or {}
         self._renew = renew
         self._renewing = asyncio.Lock()
@@ -63,24 +67,44 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Credenti
 
     Raises CredentialsError.
     """
+    if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return _from_access(kubeconfigs.in_cluster(), "the pod's ServiceAccount")
+    default = os.environ.get("KUBECONFIG") or "~/.kube/config"
+    several = kubeconfig is None and os.pathsep in default.strip(os.pathsep)
+    if not several:
+        file = kubeconfig or Path(default.strip(os.pathsep)).expanduser()
+        access = kubeconfigs.read(file, context)
+        if access is not None:
+            return _from_access(access, str(file))
+    return _by_package(kubeconfig, context, str(kubeconfig or default))
+
+
+def _from_access(access: kubeconfigs.Access, source: str) -> Credentials:
+    endpoint = Endpoint(access.server, access.tls, access.server_name, _proxy(access.server, access.proxy))
+
+    def headers() -> Mapping[str, str]:
+        token = access.token()
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
+    return Credentials(endpoint, headers(), headers, source, access.authenticates_by)
+
+
+def _by_package(kubeconfig: Path | None, context: str | None, source: str) -> Credentials:
     from kubernetes.client import Configuration
-    from kubernetes.config import ConfigException, load_incluster_config, load_kube_config
+    from kubernetes.config import ConfigException, load_kube_config
     from yaml import YAMLError
 
     configuration = Configuration()
     configuration.proxy = None  # only the kubeconfig's proxy-url counts, not an environment variable
     try:
-        if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
-            load_incluster_config(configuration)  # type: ignore[no-untyped-call]
-        else:
-            file = None if kubeconfig is None else str(kubeconfig)
-            load_kube_config(file, context, configuration)  # type: ignore[no-untyped-call]
+        file = None if kubeconfig is None else str(kubeconfig)
+        load_kube_config(file, context, configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, YAMLError) as error:
-        raise CredentialsError(f"{kubeconfig or 'default credentials'}: {error}") from error
-    return from_configuration(_endpoint(configuration), configuration)
+        raise CredentialsError(f"{source}: {error}") from error
+    return from_configuration(_endpoint(configuration), configuration, source)
 
 
-def from_configuration(endpoint: Endpoint, configuration: Any) -> Credentials:
+def from_configuration(endpoint: Endpoint, configuration: Any, source: str = "") -> Credentials:
     """Credentials with the token of a `kubernetes.client.Configuration`, renewed by its own hook."""
     hook = getattr(configuration, "refresh_api_key_hook", None)
 
@@ -89,7 +113,7 @@ def from_configuration(endpoint: Endpoint, configuration: Any) -> Credentials:
             hook(configuration)
         return _headers(configuration)
 
-    return Credentials(endpoint, _headers(configuration), renew)
+    return Credentials(endpoint, _headers(configuration), renew, source, f"the login of {source}")
 
 
 def _headers(configuration: Any) -> dict[str, str]:
@@ -100,10 +124,12 @@ def _headers(configuration: Any) -> dict[str, str]:
 
 def _endpoint(configuration: Any) -> Endpoint:
     url = configuration.host.rstrip("/")
-    proxy = configuration.proxy
-    if proxy and _bypasses_proxy(urlsplit(url).hostname or ""):
-        proxy = None
+    proxy = _proxy(url, configuration.proxy)
     return Endpoint(url, _tls(configuration), configuration.tls_server_name or None, proxy)
+
+
+def _proxy(url: str, proxy: str | None) -> str | None:
+    return None if proxy and _bypasses_proxy(urlsplit(url).hostname or "") else proxy
 
 
 def _tls(configuration: Any) -> ssl.SSLContext | None:

@@ -11,7 +11,8 @@ between the two times, because no request may last longer than it (the settings 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -28,6 +29,9 @@ class ElectionSettings:
     renew_deadline: float
     retry_period: float
     enabled: bool = True  # False: this process always leads
+    metadata: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict
+    )  # labels and annotations of the Lease
 
 
 class Lease(Struct, frozen=True):
@@ -119,9 +123,9 @@ def lease_from(found: dict[str, Any]) -> Lease:
     )
 
 
-def lease_body(lease: Lease, namespace: str, name: str) -> dict[str, Any]:
+def lease_body(lease: Lease, settings: ElectionSettings) -> dict[str, Any]:
     """The JSON object to write; its resourceVersion, if it has one, is a precondition."""
-    metadata = {"namespace": namespace, "name": name}
+    metadata: dict[str, Any] = {"namespace": settings.namespace, "name": settings.name, **settings.metadata}
     if lease.version:
         metadata["resourceVersion"] = lease.version
     spec: dict[str, Any] = {

@@ -12,6 +12,7 @@ from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.election import Election, ElectionSettings, Lease, lease_body, lease_from
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError
+from eclectus.kubeclient.trouble import TroubleLog
 
 HUNG_SECONDS = 20.0  # beyond the lease duration: as long as kube-scheduler's watchdog allows
 JITTER = 1.2  # standbys wait up to this many retry periods, so that they do not try at the same moment
@@ -46,6 +47,7 @@ class Elector:
         self._has_resigned = False
         self._tried_at = elapsed()
         self._answered_at: float | None = None
+        self._trouble = TroubleLog(_log)
         self.tried = asyncio.Event()  # set after the first try, whoever leads now
         self.leading = asyncio.Event()
         self.lost = asyncio.Event()
@@ -120,11 +122,13 @@ class Elector:
                 self._election.committed(await self._write(lease), sent_at, elapsed())
                 self._answered_at = elapsed()
                 self._is_current = True
+            self._trouble.succeeded("the lease can be read and written again")
         except ConflictError as error:
             self._answered_at = elapsed()
             _log.info("another replica was faster: %s", error)
         except (ApiError, ValueError) as error:
-            _log.warning("lease: %s", error)
+            if not getattr(error, "is_logged", False):
+                self._trouble.failed(type(error).__name__, f"lease: {error}")
 
     async def _read(self) -> Lease | None:
         try:
@@ -134,7 +138,7 @@ class Elector:
         return lease_from(found)
 
     async def _write(self, lease: Lease) -> Lease:
-        body = lease_body(lease, self._settings.namespace, self._settings.name)
+        body = lease_body(lease, self._settings)
         method, path = ("PUT", self._lease_path) if lease.version else ("POST", self._path)
         return lease_from(await self._api.send(method, path, body, seconds=self._request_seconds))
 

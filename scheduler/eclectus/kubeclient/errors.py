@@ -2,6 +2,7 @@
 
 EclectusError
 ├── CredentialsError           correct the kubeconfig or the ServiceAccount; nothing was started
+├── ListenError                correct the address or the port of the health checks; nothing was started
 └── ApiError                   an HTTP request failed
     ├── NotDoneError           certainly not done: wait `retry_after` or back off, then repeat the request
     ├── UnauthenticatedError   401 even with a renewed token: not done; repeat it once the token is accepted
@@ -25,8 +26,17 @@ class CredentialsError(EclectusError):
     """The credentials name no API server that can be reached and trusted."""
 
 
+class ListenError(EclectusError):
+    """The address of the health checks cannot be listened on."""
+
+
 class ApiError(EclectusError):
-    """A failed HTTP request; `what` is its method and path, `status` is 0 when there was no answer."""
+    """A failed HTTP request; `what` is its method and path, `status` is 0 when there was no answer.
+
+    `is_logged`: the client has logged the cause, which is the same for all requests.
+    """
+
+    is_logged = False
 
     def __init__(self, what: str, status: int = 0, message: str = "") -> None:
         reason = f"{status} {message}" if status else message
@@ -39,10 +49,17 @@ class NotDoneError(ApiError):
     """Throttled before it was handled, or never sent."""
 
     def __init__(
-        self, what: str, status: int = 0, message: str = "", retry_after: float | None = None
+        self,
+        what: str,
+        status: int = 0,
+        message: str = "",
+        retry_after: float | None = None,
+        *,
+        is_logged: bool = False,
     ) -> None:
         super().__init__(what, status, message)
         self.retry_after = retry_after  # seconds that the server asks the caller to wait
+        self.is_logged = is_logged
 
 
 class UnauthenticatedError(ApiError):
@@ -81,6 +98,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
     """The error for an answer with a status of 400 or above."""
     message = _message(body)
+    if status == 403 and "is forbidden: User" in message:  # by RBAC, not by an admission plugin
+        message += "; add the rule to its ClusterRole (the chart's role has all of them)"
     if status == 429:
         return NotDoneError(what, status, message, retry_after(headers))
     kind = _BY_STATUS.get(status, UnsureError if status >= 500 else RejectedError)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from socket import socket
 
 from aiohttp import web
 
@@ -39,13 +40,12 @@ def report(name: str, found: Mapping[str, str]) -> str:
     return "\n".join([*lines, f"{name} check {verdict}", ""])
 
 
-async def serve(app: web.Application, address: str, port: int) -> tuple[web.AppRunner, str]:
-    """Listen. The runner, to be cleaned up, and the bound `address:port`; port 0 takes a free one."""
+async def serve(app: web.Application, listening: socket) -> web.AppRunner:
+    """Answer requests to the socket. The runner is to be cleaned up, which closes the socket."""
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, address, port).start()
-    host, bound_port = runner.addresses[0][:2]
-    return runner, f"{host}:{bound_port}"
+    await web.SockSite(runner, listening).start()
+    return runner
 
 
 def _checking(name: str, checks: Mapping[str, Check]) -> Handler:

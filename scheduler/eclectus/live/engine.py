@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from eclectus.engine.counters import QueueCounts
+from eclectus.engine.decision import Decision
 from eclectus.framework import LearnedCell
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
@@ -24,6 +25,9 @@ class SteppingEngine(Protocol):
 
 class Engine(SteppingEngine, Protocol):
     """An engine with the counts and the learned state that the process publishes."""
+
+    def decision(self, uid: str) -> Decision | None:
+        """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in each queue, and what the engine has counted."""

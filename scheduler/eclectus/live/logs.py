@@ -47,7 +47,7 @@ def fields_of(record: logging.LogRecord) -> dict[str, str]:
 
 
 def configure(form: Literal["text", "json"], verbosity: int) -> None:
-    """Log to stderr. Verbosity 0: warnings and errors; 1: also what happens to pods; 2: also debug."""
+    """Log to stderr. Verbosity 0: warnings and errors; 1: also binds and waits; 2: also each decision."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbosity, 2)]

@@ -15,11 +15,13 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAMES
 from eclectus.config.process_settings import ClientConnectionSettings, LeaderElection, ProcessSettings
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import Elector
+from eclectus.live import pod_trace
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
 from eclectus.live.inbox import Inbox
@@ -30,11 +32,13 @@ from eclectus.live.loop import Loop, StepObserver
 from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
+from eclectus.live.pod_trace import PodTrace
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched import WatchedNodes, WatchedPods
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.outbox import Outbox
 
 
@@ -54,18 +58,19 @@ class Parts:
 
 def build(
     engine: Engine,
-    is_ours: Callable[[str], bool],
+    names: frozenset[str],
     settings: ProcessSettings,
     context: Context,
     observers: Sequence[StepObserver],
 ) -> Parts:
-    """The parts for one engine. `is_ours`: whether a schedulerName is one of ours."""
+    """The parts for one engine; `names` are the schedulerNames of its profiles."""
+    is_ours = names.__contains__
     host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(is_ours)
     _register_collectors(engine, settings, context, clock)
     elector = Elector(
         ObjectClient(context.client),
         f"{host}_{uuid.uuid4()}",
-        _election_settings(settings.leader_election),
+        _election_settings(settings.leader_election, names),
         context.rng,
         context.metrics.leader.set,
     )
@@ -82,7 +87,7 @@ def build(
             outbox,
             clock.now,
             step_seconds=context.metrics.step_seconds,
-            observers=[latency.observe_step, *observers],
+            observers=[latency.observe_step, *_trace(engine, is_ours), *observers],
         ),
         elector=elector,
         node_profiles=NodeProfiles(context, inbox, engine.learned_nodes, holds_lease, profiles),
@@ -93,7 +98,14 @@ def build(
     )
 
 
-def _election_settings(settings: LeaderElection) -> ElectionSettings:
+def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
+    """Observes only where debug messages are logged."""
+    return [PodTrace(is_ours, engine.decision).observe_step] if pod_trace.is_wanted() else []
+
+
+def _election_settings(settings: LeaderElection, names: frozenset[str]) -> ElectionSettings:
+    # The Lease says which names are served: `eclectus pending` reads it.
+    metadata = {"labels": {PART_OF_LABEL: PART_OF}, "annotations": {SCHEDULER_NAMES: ",".join(sorted(names))}}
     return ElectionSettings(
         settings.resource_namespace,
         settings.resource_name,
@@ -101,6 +113,7 @@ def _election_settings(settings: LeaderElection) -> ElectionSettings:
         settings.renew_deadline,
         settings.retry_period,
         settings.leader_elect,
+        metadata,
     )
 
 
@@ -119,10 +132,13 @@ def _outbox(
     holds_lease: Callable[[], bool],
 ) -> Outbox:
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
+    recorder = EventRecorder(context, reporting_instance, connection)
+    counter = context.metrics.ignored_preferences
     return Outbox(
         Binder(context, holds_lease, connection.request_timeout),
         Conditions(context, pods.condition_states.get, holds_lease, connection),
-        EventRecorder(context, reporting_instance, connection),
+        recorder,
+        IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
         inbox,
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,

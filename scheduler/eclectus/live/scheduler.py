@@ -6,22 +6,28 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+import socket
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from aiohttp import web
 
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.kubeclient import health
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials
+from eclectus.kubeclient.listening import bound_address, listen
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
 from eclectus.live.loop import StepObserver
 from eclectus.live.parts import Parts, build
 from eclectus.model.events import Paused, Resumed
 
+if TYPE_CHECKING:
+    from aiohttp import web
+
+FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
 DRAIN_SECONDS = 10.0  # for sending what is decided after SIGTERM; the kubelet grants 30 s by default
 
 _log = logging.getLogger(__name__)
@@ -29,27 +35,41 @@ _log = logging.getLogger(__name__)
 
 async def run(
     engine: Engine,
-    is_ours: Callable[[str], bool],
+    names: frozenset[str],
     settings: ProcessSettings,
     credentials: Credentials,
     observers: Sequence[StepObserver] = (),
+    *,
+    pages: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
 ) -> int:
-    """Run a scheduler; returns the exit code. `is_ours`: whether a schedulerName is one of ours."""
+    """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles.
+
+    `pages` are further JSON pages beside the health checks: path -> body.
+    """
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         context = Context(client)
-        parts = build(engine, is_ours, settings, context, observers)
-        return await SchedulerProcess(engine, settings, context, parts).run()
+        parts = build(engine, names, settings, context, observers)
+        return await SchedulerProcess(engine, settings, context, parts, pages).run()
 
 
 class SchedulerProcess:
     """Starts the parts in order, follows the election, and ends the parts in order."""
 
-    def __init__(self, engine: Engine, settings: ProcessSettings, context: Context, parts: Parts) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        settings: ProcessSettings,
+        context: Context,
+        parts: Parts,
+        pages: Mapping[str, Callable[[], bytes]],
+    ) -> None:
         self._engine, self._settings, self._context, self._parts = engine, settings, context, parts
+        self._pages = {"/speeds": lambda: msgspec.json.encode(engine.learned_cells()), **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = (
             asyncio.Event()
         )  # a signal has come, or a part has ended: the elector ends with the Lease
+        self._deciding = asyncio.Event()
         self._is_signalled = False
         self._failure: BaseException | None = None
 
@@ -58,13 +78,14 @@ class SchedulerProcess:
         # 1. SIGTERM and SIGINT ask for an orderly end.
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
-        # 2. Health checks and metrics are served from the start, by standbys too.
+        # 2. The port is taken before anything is requested: another scheduler may have it.
         server = self._settings.server
-        runner, address = await health.serve(self._health_server(), server.address, server.port)
-        _log.info("serving health checks and metrics", extra={"address": address})
+        listening = listen(server.address, server.port)
+        _log.info("serving health checks and metrics", extra={"address": bound_address(listening)})
         try:
-            # 3. The parts run until one of them ends or a signal comes.
-            self._start_parts()
+            # 3. The parts run until one of them ends or a signal comes. Health checks and metrics are
+            #    answered by standbys too.
+            self._start_parts(listening)
             await self._ending.wait()
             if self._failure is not None:
                 raise self._failure
@@ -75,12 +96,13 @@ class SchedulerProcess:
             for task in self._tasks.values():
                 task.cancel()
             await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-            await runner.cleanup()
+            listening.close()
 
     # -- start -------------------------------------------------------------------------------------
 
-    def _start_parts(self) -> None:
+    def _start_parts(self, listening: socket.socket) -> None:
         parts = self._parts
+        self._start("health", self._answer_health_checks(listening))
         if self._settings.leader_election.leader_elect:
             self._start("elector", parts.elector.run())
         self._start("outbox", parts.outbox.run())
@@ -111,8 +133,8 @@ class SchedulerProcess:
             self._start("node-profiles", parts.node_profiles.run())
             self._start("probe-load", parts.probe_load.run())
         # 6. Let the engine decide.
-        _freeze_garbage_collector()
         parts.inbox.put(Resumed())
+        self._deciding.set()
         _log.info("deciding from now on")
         await asyncio.Event().wait()  # for ever: a part that ends stops the process
 
@@ -165,12 +187,31 @@ class SchedulerProcess:
 
     # -- health ------------------------------------------------------------------------------------
 
+    async def _answer_health_checks(self, listening: socket.socket) -> None:
+        """Serve until cancelled; requests that come before wait in the socket's backlog."""
+        # 1. The first binds go before. The web server takes a tenth of a second to import.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_BINDS_SECONDS):
+                await self._deciding.wait()
+                await self._parts.outbox.wait_until_empty()
+        from eclectus.kubeclient import health
+
+        # 2. What was imported and listed lives long.
+        _freeze_garbage_collector()
+        # 3. From now on requests are answered.
+        runner = await health.serve(self._health_server(), listening)
+        try:
+            await asyncio.Event().wait()  # for ever
+        finally:
+            await runner.cleanup()
+
     def _health_server(self) -> web.Application:
+        from eclectus.kubeclient import health
+
         parts = self._parts
         live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.elector.trouble}
         ready = {"sync": self._unsynced, "shutdown": lambda: "shutting down" if self._is_signalled else ""}
-        speeds = lambda: msgspec.json.encode(self._engine.learned_cells())  # noqa: E731
-        return health.application(live, ready, self._context.metrics.expose, {"/speeds": speeds})
+        return health.application(live, ready, self._context.metrics.expose, self._pages)
 
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)
@@ -178,7 +219,6 @@ class SchedulerProcess:
 
 
 def _freeze_garbage_collector() -> None:
-    """What the first lists brought lives long, so the garbage collector need not traverse it again."""
+    """What exists now lives long, so the garbage collector need not traverse it again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(100_000, 50, 50)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +28,7 @@ from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import load, parse
 from eclectus.sim.scenario.scenario import Scenario
 from eclectus.sim.world.allocation import AllocationCurve
+from published import published
 from simulated import document, place
 
 HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
@@ -94,7 +98,7 @@ def test_a_pod_has_the_requests_of_its_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pods", "words"),
     [
-        ("name,cpu_milli,memory_mib,num_gpu,gpu_milli\n", "pods.csv has no column 'gpu_spec'"),
+        ("name,cpu_milli,memory_mib,num_gpu,gpu_spec\n", "pods.csv has no column 'gpu_milli'"),
         (PODS + "d,1,1,1,x,\n", "pods.csv, line 5: gpu_milli is 'x': expected `int`"),
         (PODS + "d,1,1,1,1001,\n", "pods.csv, line 5: gpu_milli is '1001': expected `int` <= 1000"),
         (PODS + "d,1,1,2,500,\n", "pods.csv, line 5: shares of 2 GPUs: a pod can share only one GPU"),
@@ -106,6 +110,30 @@ def test_an_invalid_list_of_pods_is_refused_with_the_line(pods: str, words: str,
     with pytest.raises(SettingsError, match=r"^workload\.openb\.file: ") as refused:
         filling(tmp_path, pods)
     assert words in str(refused.value)
+
+
+def test_a_list_without_gpu_specs_is_read_as_pods_that_take_any_model(tmp_path: Path) -> None:
+    pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos\nc,1000,1,1,500,LS\na,2000,2,0,0,BE\n"
+    arrivals = list(filling(tmp_path, pods).arrivals(0))
+    assert {each.work_class.name for each in arrivals} == {"share", "no-gpu"}
+    assert all(each.work_class.spec.affinity is None for each in arrivals)
+
+
+def test_every_published_list_of_pods_is_read(tmp_path: Path) -> None:
+    """Those of the folder, and each of them without its column gpu_spec, as four lists were published."""
+    lists = sorted(published("openb/pods").glob("openb_pod_list_*.csv.gz"))
+    assert lists
+    for path in lists:
+        with gzip.open(path, "rt", newline="") as file:
+            given = list(csv.DictReader(file))
+        for column in ("no column is left out", "gpu_spec"):
+            kept = [name for name in given[0] if name != column]
+            text = io.StringIO(newline="")
+            writer = csv.DictWriter(text, kept, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(given)
+            few = filling(tmp_path, text.getvalue(), milli=1000, demand=0.01)
+            assert sum(1 for _ in few.arrivals(0)) == len(given)
 
 
 def test_a_cluster_without_gpus_is_refused(tmp_path: Path) -> None:

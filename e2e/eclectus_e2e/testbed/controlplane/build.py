@@ -74,15 +74,24 @@ def binaries(wanted: GoPrograms = CONTROL_PLANE) -> Path:
     Compiles them on first use; a concurrent caller waits. Raises BuildError, or MachineError when no Go
     toolchain can be found or fetched.
     """
-    folder = cache_directory() / wanted.folder / build_key(wanted.module)
-    ready = folder / "bin"
-    if ready.is_dir():
+    folder = _folder(wanted)
+    if (ready := built(wanted)) is not None:
         return ready
     folder.mkdir(parents=True, exist_ok=True)
     with file_lock(folder / "lock", wanted.title):
-        if not ready.is_dir():
+        if built(wanted) is None:
             _build_into(folder, wanted)
-    return ready
+    return folder / "bin"
+
+
+def built(wanted: GoPrograms = CONTROL_PLANE) -> Path | None:
+    """The folder that `binaries` returns, or None if it would have to compile them."""
+    ready = _folder(wanted) / "bin"
+    return ready if ready.is_dir() else None
+
+
+def _folder(wanted: GoPrograms) -> Path:
+    return cache_directory() / wanted.folder / build_key(wanted.module)
 
 
 def build_key(module: Path = GO_MODULE) -> str:

@@ -1,15 +1,15 @@
 """Metrics: those that the process counts, and collectors that read the engine at each scrape.
 
-Where kube-scheduler has the same metric, name and labels are the same with the prefix `eclectus_`, so that
-its dashboards need one edit. docs/metrics.md lists all. The number of values of a label is bounded, however
-many pods and nodes there are.
+`families.py` is the table of all; docs/metrics.md describes them. The number of values of a label is bounded,
+however many pods and nodes there are.
 """
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, disable_created_metrics, generate_latest
+from prometheus_client import CollectorRegistry, ProcessCollector, disable_created_metrics, generate_latest
 
 from eclectus.live.metrics.api import ApiMetrics
+from eclectus.live.metrics.build import BuildInfo
 from eclectus.live.metrics.scheduling import SchedulingMetrics
 
 __all__ = ["Metrics"]
@@ -25,6 +25,8 @@ class Metrics(SchedulingMetrics, ApiMetrics):
         self.registry = CollectorRegistry()
         SchedulingMetrics.__init__(self, self.registry)
         ApiMetrics.__init__(self, self.registry)
+        self.registry.register(BuildInfo())
+        ProcessCollector(registry=self.registry)
 
     def expose(self) -> bytes:
         """The body of /metrics."""

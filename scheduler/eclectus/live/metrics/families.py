@@ -1,27 +1,222 @@
-"""Metric families for values that are read at each scrape instead of being counted."""
+"""The table of all metrics of the scheduler, and how one of them is made.
+
+Where kube-scheduler has the same metric, name and labels are the same with the prefix `eclectus_`, so that
+its dashboards need one edit.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+PREFIX = "eclectus_"
 Sample = tuple[tuple[str, ...], float]
 """(label values, value)."""
 
 
-def gauge(name: str, help_text: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> Metric:
-    """A gauge `eclectus_NAME`."""
-    family = GaugeMetricFamily(f"eclectus_{name}", help_text, labels=labels)
-    for values, figure in samples:
-        family.add_metric(values, figure)
-    return family
+@dataclass(frozen=True)
+class Family:
+    """One metric. `name` is without PREFIX, and of counters without `_total`; `unit` is of its values."""
+
+    name: str
+    type: Literal["counter", "gauge", "histogram"]
+    unit: str
+    help: str
+    labels: tuple[str, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        """As it stands at /metrics."""
+        return PREFIX + self.name + "_total" * (self.type == "counter")
 
 
-def counter(name: str, help_text: str, labels: tuple[str, ...], samples: Iterable[Sample]) -> Metric:
-    """A counter `eclectus_NAME_total`, counted since the start of the process."""
-    family = CounterMetricFamily(f"eclectus_{name}", help_text, labels=labels)
+SCHEDULING = (
+    Family(
+        "scheduling_attempt_duration_seconds",
+        "histogram",
+        "seconds",
+        "Time from the decision to the API server's answer to the bind.",
+        ("result", "profile"),
+    ),
+    Family(
+        "pod_scheduling_sli_duration_seconds",
+        "histogram",
+        "seconds",
+        "Time from the first observation of a pod without scheduling gates until it is bound.",
+        ("attempts",),
+    ),
+    Family(
+        "scheduling_algorithm_duration_seconds",
+        "histogram",
+        "seconds",
+        "Duration of one step of the engine, which may place many pods.",
+    ),
+    Family(
+        "schedule_attempts",
+        "counter",
+        "attempts",
+        "Attempts to schedule pods, by result and profile.",
+        ("result", "profile"),
+    ),
+    Family(
+        "queue_incoming_pods",
+        "counter",
+        "pods",
+        "Pods added to a queue, by queue and event.",
+        ("queue", "event"),
+    ),
+    Family("pending_pods", "gauge", "pods", "Pending pods, by queue.", ("queue",)),
+    Family("cache_size", "gauge", "objects", "Objects in the scheduler's cache, by type.", ("type",)),
+    Family(
+        "pod_scheduled_after_flush",
+        "counter",
+        "pods",
+        "Pods that only the periodic recheck has found schedulable: each is a defect.",
+    ),
+    Family(
+        "policy_faults",
+        "counter",
+        "actions",
+        "Invalid actions of a policy, which the engine has refused.",
+        ("policy",),
+    ),
+    Family(
+        "ignored_preferences",
+        "counter",
+        "pods",
+        "Pods whose spec has a preference that no rule reads, by feature; they are placed without it.",
+        ("feature",),
+    ),
+    Family("leader", "gauge", "", "1 while this replica holds the Lease and schedules, otherwise 0."),
+    Family(
+        "build_info",
+        "gauge",
+        "",
+        "Always 1; the labels are the versions of Eclectus and of Python.",
+        ("version", "python_version"),
+    ),
+)
+
+REQUESTS = (
+    Family("bind_conflicts", "counter", "binds", "Binds that the API server has refused.", ("reason",)),
+    Family(
+        "uncertain_binds",
+        "counter",
+        "binds",
+        "Binds whose answer was lost, so that the pod was read to find out the result.",
+    ),
+    Family("outbox_depth", "gauge", "requests", "Requests that wait or are in flight.", ("queue",)),
+    Family(
+        "dropped_events",
+        "counter",
+        "events",
+        "Kubernetes events that were dropped instead of written.",
+        ("reason",),
+    ),
+    Family(
+        "malformed_objects",
+        "counter",
+        "objects",
+        "API objects that could not be decoded and were skipped.",
+        ("kind",),
+    ),
+    Family(
+        "watch_restarts",
+        "counter",
+        "restarts",
+        "Watches and lists that ended with an error and were restarted.",
+        ("kind",),
+    ),
+    Family("node_profile_writes", "counter", "writes", "Writes of NodeProfile objects.", ("result",)),
+    Family(
+        "load_signal_queries", "counter", "queries", "Queries for the measured load of nodes.", ("result",)
+    ),
+    Family("load_signal_nodes", "gauge", "nodes", "Nodes whose measured load is known."),
+)
+
+LEARNED = (
+    Family(
+        "arrival_rate",
+        "gauge",
+        "tasks per second",
+        "Estimated arrival rate of all schedulers together, in tasks per second.",
+    ),
+    Family(
+        "service_capacity",
+        "gauge",
+        "tasks per second",
+        "Lower bound of the tasks per second that all live nodes can serve; 0 while nothing is known.",
+    ),
+    Family("arrivals", "counter", "tasks", "Tasks that have arrived, of all schedulers together."),
+    Family("samples", "counter", "tasks", "Tasks whose duration was used as a sample."),
+    Family(
+        "speed_alarms",
+        "counter",
+        "changes",
+        "Detected changes of a node's speed; the older samples of that node and class were discarded.",
+    ),
+    Family(
+        "nodes",
+        "gauge",
+        "nodes",
+        "Nodes by the state that the failure detector has inferred.",
+        ("group", "state"),
+    ),
+    Family("learned_nodes", "gauge", "nodes", "Nodes with samples of the class.", ("group", "class")),
+    Family(
+        "learned_speed_ratio",
+        "gauge",
+        "ratio",
+        "Mean rate of these nodes divided by the mean rate of all nodes; 1 is average.",
+        ("group", "class"),
+    ),
+    Family(
+        "learned_confidence_ratio",
+        "gauge",
+        "ratio",
+        "Mean probability that the learned rate of these nodes is within a third of the true rate.",
+        ("group", "class"),
+    ),
+)
+
+FAMILIES = {family.name: family for family in (*SCHEDULING, *REQUESTS, *LEARNED)}
+"""Every metric of the scheduler by its name, apart from `process_*`, which prometheus_client defines."""
+
+
+# -- metrics that the process counts ---------------------------------------------------------------
+
+
+def counter(name: str, registry: CollectorRegistry) -> Counter:
+    """A counter of the table, registered."""
+    family = FAMILIES[name]
+    return Counter(family.full_name, family.help, family.labels, registry=registry)
+
+
+def gauge(name: str, registry: CollectorRegistry) -> Gauge:
+    """A gauge of the table, registered."""
+    family = FAMILIES[name]
+    return Gauge(family.full_name, family.help, family.labels, registry=registry)
+
+
+def histogram(name: str, registry: CollectorRegistry, buckets: Sequence[float]) -> Histogram:
+    """A histogram of the table, registered."""
+    family = FAMILIES[name]
+    return Histogram(family.full_name, family.help, family.labels, registry=registry, buckets=buckets)
+
+
+# -- metrics that are read at each scrape ----------------------------------------------------------
+
+
+def observed(name: str, samples: Iterable[Sample]) -> Metric:
+    """A gauge or a counter of the table with its present values; counters count from the process's start."""
+    family = FAMILIES[name]
+    kind = CounterMetricFamily if family.type == "counter" else GaugeMetricFamily
+    found = kind(PREFIX + family.name, family.help, labels=family.labels)
     for values, figure in samples:
-        family.add_metric(values, figure)
-    return family
+        found.add_metric(values, figure)
+    return found

@@ -11,13 +11,11 @@ from prometheus_client.registry import Collector
 
 from eclectus.cluster.node_groups import OTHER
 from eclectus.config.process_settings import MetricsSettings as Settings
-from eclectus.live.metrics.families import counter, gauge
+from eclectus.live.metrics.families import observed
 from eclectus.model.learned import LearnedGroup, LearnedSummary, NodeState
 
 Summarise = Callable[[str, int, float], tuple[list[str], LearnedSummary | None]]
 """(node label, most groups, now) -> names of the groups, and the summary: Engine.learned_summary."""
-
-GROUP, STATE = ("group", "class"), ("group", "state")
 
 
 class LearnedCollector(Collector):
@@ -36,15 +34,11 @@ class LearnedCollector(Collector):
 
 
 def _totals(summary: LearnedSummary) -> Iterator[Metric]:
-    arrival_rate = "Estimated arrival rate of all schedulers together, in tasks per second."
-    capacity = "Lower bound of the tasks per second that all live nodes can serve; 0 while nothing is known."
-    arrived = "Tasks that have arrived, of all schedulers together."
-    alarms = "Detected changes of a node's speed; the older samples of that node and class were discarded."
-    yield gauge("arrival_rate", arrival_rate, (), [((), summary.arrivals)])
-    yield gauge("service_capacity", capacity, (), [((), summary.capacity)])
-    yield counter("arrivals", arrived, (), [((), summary.arrived)])
-    yield counter("samples", "Tasks whose duration was used as a sample.", (), [((), summary.samples)])
-    yield counter("speed_alarms", alarms, (), [((), summary.alarms)])
+    yield observed("arrival_rate", [((), summary.arrivals)])
+    yield observed("service_capacity", [((), summary.capacity)])
+    yield observed("arrivals", [((), summary.arrived)])
+    yield observed("samples", [((), summary.samples)])
+    yield observed("speed_alarms", [((), summary.alarms)])
 
 
 def _by_group(names: list[str], summary: LearnedSummary, most_classes: int) -> Iterator[Metric]:
@@ -58,24 +52,11 @@ def _by_group(names: list[str], summary: LearnedSummary, most_classes: int) -> I
         (names[group], workload): _mean(parts)
         for (group, workload), parts in _bounded(summary.work, most_classes).items()
     }
-    yield gauge("nodes", "Nodes by the state that the failure detector has inferred.", STATE, states)
-    yield gauge(
-        "learned_nodes",
-        "Nodes with samples of the class.",
-        GROUP,
-        ((labels, nodes) for labels, (nodes, _, _) in known.items()),
-    )
-    yield gauge(
-        "learned_speed_ratio",
-        "Mean rate of these nodes divided by the mean rate of all nodes; 1 is average.",
-        GROUP,
-        ((labels, speed) for labels, (_, speed, _) in known.items()),
-    )
-    yield gauge(
-        "learned_confidence_ratio",
-        "Mean probability that the learned rate of these nodes is within a third of the true rate.",
-        GROUP,
-        ((labels, confidence) for labels, (_, _, confidence) in known.items()),
+    yield observed("nodes", states)
+    yield observed("learned_nodes", ((labels, nodes) for labels, (nodes, _, _) in known.items()))
+    yield observed("learned_speed_ratio", ((labels, speed) for labels, (_, speed, _) in known.items()))
+    yield observed(
+        "learned_confidence_ratio", ((labels, confidence) for labels, (_, _, confidence) in known.items())
     )
 
 

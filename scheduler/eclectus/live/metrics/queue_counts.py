@@ -8,7 +8,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from eclectus.engine.counters import QueueCounts
-from eclectus.live.metrics.families import Sample, counter, gauge
+from eclectus.live.metrics.families import Sample, observed
 
 
 class QueueCountsCollector(Collector):
@@ -29,26 +29,11 @@ class QueueCountsCollector(Collector):
             "line": counts.node_queues,
         }
         cached = {"nodes": counts.nodes, "classes": counts.classes, "assumed_pods": counts.binding}
-        yield gauge("pending_pods", "Pending pods, by queue.", ("queue",), _by_one(queues))
-        yield gauge("cache_size", "Objects in the scheduler's cache, by type.", ("type",), _by_one(cached))
-        yield counter(
-            "schedule_attempts",
-            "Attempts to schedule pods, by result and profile.",
-            ("result", "profile"),
-            counters.attempts.items(),
-        )
-        yield counter(
-            "queue_incoming_pods",
-            "Pods added to a queue, by queue and event.",
-            ("queue", "event"),
-            counters.incoming.items(),
-        )
-        yield counter(
-            "pod_scheduled_after_flush",
-            "Pods that only the periodic recheck has found schedulable: each is a defect.",
-            (),
-            [((), counters.missed_activations)],
-        )
+        yield observed("pending_pods", _by_one(queues))
+        yield observed("cache_size", _by_one(cached))
+        yield observed("schedule_attempts", counters.attempts.items())
+        yield observed("queue_incoming_pods", counters.incoming.items())
+        yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
 
 
 def _by_one(figures: dict[str, int]) -> Iterator[Sample]:

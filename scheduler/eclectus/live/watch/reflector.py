@@ -16,6 +16,7 @@ import aiohttp
 from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.errors import ApiError, StaleError
 from eclectus.kubeclient.lines import LineCutter, LineTooLongError
+from eclectus.kubeclient.trouble import TroubleLog
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.store import ObjectStore
@@ -39,6 +40,7 @@ class Reflector:
         self._kind, self._context, self._inbox, self._now = kind, context, inbox, now
         self._backoff = Backoff(*BACKOFF_SECONDS, context.rng)
         self._store = ObjectStore(kind, self._malformed)
+        self._trouble = TroubleLog(_log, extra={"kind": kind.name})
         self.synced = asyncio.Event()  # set when the events of the first list are in the inbox
 
     async def run(self) -> None:
@@ -66,6 +68,7 @@ class Reflector:
                 break
             query["continue"] = page.continue_
         await self._inbox.put_all(self._store.end_list())
+        self._trouble.succeeded(f"{self._kind.name}: listed again")
         _log.info("%s listed", self._kind.name, extra={"kind": self._kind.name})
 
     async def _follow(self) -> None:
@@ -94,6 +97,7 @@ class Reflector:
                 await self._apply(lines)
                 if self._now() - began > HEALTHY_SECONDS:
                     self._backoff.reset()
+                    self._trouble.succeeded(f"{self._kind.name}: watched again")
 
     async def _apply(self, lines: list[bytes]) -> None:
         """Put the events of one read into the inbox together."""
@@ -109,7 +113,11 @@ class Reflector:
     def _count_restart(self, what: str, error: Exception) -> float:
         """Count and log the restart; returns the seconds to wait: our back-off, or Retry-After if longer."""
         self._context.metrics.watch_restarts.labels(self._kind.name).inc()
-        _log.warning("%s: %s: %s", self._kind.name, what, error, extra={"kind": self._kind.name})
+        message = f"{self._kind.name}: {what}: {error}"
+        if getattr(error, "is_logged", False):
+            _log.debug("%s", message, extra={"kind": self._kind.name})
+        else:
+            self._trouble.failed(f"{what} {type(error).__name__}", message)
         return max(self._backoff.wait(), getattr(error, "retry_after", None) or 0.0)
 
     def _malformed(self, error: MalformedError) -> None:

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from eclectus.kube.decoding import decode_head, decode_node, decode_pod
 from eclectus.kube.objects import Pod
 from eclectus.kube.translate import node_from, task_from
+from eclectus.kube.unsupported import ignored
 from eclectus.live.watch.service_time import ServiceTimes
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, NodeGone, NodeSeen, TaskGone, TaskSeen
@@ -75,6 +76,13 @@ class ConditionState(Struct, frozen=True, gc=False):
     is_false: bool  # PodScheduled=False is set already
 
 
+class Ignored(Struct, frozen=True, gc=False):
+    """The preferences of a pod that no rule reads, and its class of work."""
+
+    features: tuple[str, ...]
+    workload: str
+
+
 class WatchedPods:
     """Pods, keyed by uid.
 
@@ -90,6 +98,7 @@ class WatchedPods:
     def __init__(self, is_ours: Callable[[str], bool]) -> None:
         self._is_ours = is_ours  # whether a schedulerName is one of ours
         self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
+        self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours; taken out when it is placed
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
         self._service_times = ServiceTimes()
 
@@ -112,6 +121,7 @@ class WatchedPods:
     def gone(self, key: str) -> Event:
         """TaskGone."""
         self.condition_states.pop(key, None)
+        self.ignored.pop(key, None)
         self._service_times.forget(key)
         self._specs.pop(key, None)
         return TaskGone(key)
@@ -121,12 +131,22 @@ class WatchedPods:
         uid, generation = pod.metadata.uid, pod.metadata.generation
         known, spec = self._specs.get(uid, (0, None))
         # Before Kubernetes 1.33 pods have no generation, so a change of the spec cannot be detected.
-        task = task_from(pod, spec if known == generation > 0 else None)
+        is_new = not known == generation > 0
+        task = task_from(pod, None if is_new else spec)
+        if is_new:
+            self._track_ignored(pod, task)
         if task.ended:
             self._specs.pop(uid, None)
         else:
             self._specs[uid] = (generation, task.spec)
         return task
+
+    def _track_ignored(self, pod: Pod, task: Task) -> None:
+        features = () if task.node or task.ended else ignored(pod.spec)
+        if features and self._is_ours(task.profile):
+            self.ignored[task.uid] = Ignored(features, task.workload)
+        else:
+            self.ignored.pop(task.uid, None)
 
     def _track_condition(self, pod: Pod, task: Task) -> None:
         if task.node or task.ended or not self._is_ours(task.profile):

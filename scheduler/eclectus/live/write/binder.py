@@ -86,7 +86,8 @@ class Binder:
             except MissingError:
                 return self._refused(bind, cause, "gone")
             except (ApiError, MalformedError) as error:
-                _log.warning("cannot read the pod yet: %s", error, extra=_log_fields(bind))
+                # 64 binds in flight would repeat for each pod that the API server is away.
+                _log.debug("cannot read the pod yet: %s", error, extra=_log_fields(bind))
                 await asyncio.sleep(backoff.wait())
                 continue
             outcome = verdict(bind, pod, is_certain=read_at >= certain_after)

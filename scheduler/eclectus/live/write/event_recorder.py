@@ -66,6 +66,10 @@ class EventRecorder:
         note = f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}"
         self._add(bind, "Normal", "Scheduled", "Binding", note)
 
+    def ignored(self, bind: Bind, note: str) -> None:
+        """Record that the pod was placed without regard to a preference."""
+        self._add(bind, "Warning", "PreferenceIgnored", "Scheduling", truncate(note))
+
     def failed(self, report: Report) -> None:
         """Record that the pod could not be scheduled."""
         if self._buckets.take(report.uid, elapsed()):

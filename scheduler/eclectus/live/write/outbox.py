@@ -16,6 +16,7 @@ from eclectus.live.metrics import Metrics
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, Report
 from eclectus.model.events import BindConfirmed
@@ -31,12 +32,14 @@ class Outbox:
         binder: Binder,
         conditions: Conditions,
         recorder: EventRecorder,
+        ignored: IgnoredPreferences,
         inbox: Inbox,
         *,
         in_flight: int,
         metrics: Metrics,
     ) -> None:
         self._binder, self._conditions, self._recorder = binder, conditions, recorder
+        self._ignored = ignored
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
         self._binds: WorkerPool[tuple[Bind, float]] = WorkerPool("binds", in_flight, self._bind)
         depths: dict[str, Callable[[], int]] = {
@@ -60,6 +63,7 @@ class Outbox:
                 case Bind():
                     self._conditions.cancel(command.uid)
                     self._binds.put((command, elapsed()))
+                    self._ignored.placed(command)
                 case Report():
                     self._report(command)
                 case Fault():
@@ -77,6 +81,8 @@ class Outbox:
 
     async def _bind(self, item: tuple[Bind, float]) -> None:
         bind, since = item
+        if _log.isEnabledFor(logging.DEBUG):
+            _log.debug("bind sent", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
         answer = await self._binder.bind(bind)
         is_bound = isinstance(answer, BindConfirmed)
         result = "scheduled" if is_bound else "error"

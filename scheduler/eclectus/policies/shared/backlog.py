@@ -18,6 +18,8 @@ from eclectus.framework import Action, Enqueue, View
 from eclectus.maths import numbers
 from eclectus.model.objects import Task
 
+LEAST_WAIT = 1e-9  # seconds, at a node without room: see Backlog.wait
+
 
 class Backlog:
     """Seconds of work at each node; an update costs only the nodes that have changed.
@@ -52,10 +54,12 @@ class Backlog:
         """Seconds until a slot for the class should be free at each of the rows; 0 where one is.
 
         For one slot this follows from the estimates; with several slots, the work is divided evenly by all.
+        A node whose tasks have run for longer than estimated has no work left by the estimates. It is still
+        full, so its wait is LEAST_WAIT: less than that of any work, more than that of a node with room.
         """
         running = np.maximum(self._ends[rows] - view.now, 0.0).sum(axis=1)
         seconds = (running + self._queued[rows]) / np.maximum(task_class.service_slots[rows], 1.0)
-        return np.where(task_class.fits_now[rows], 0.0, seconds)
+        return np.where(task_class.fits_now[rows], 0.0, np.maximum(seconds, LEAST_WAIT))
 
     def join_least_wait(
         self, view: View, tasks: Sequence[Task], task_class: TaskClass, rows: Rows

@@ -18,8 +18,8 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 def read_rows(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
     """Line numbers and rows; columns that `row_type` has no field for are ignored.
 
-    Raises SettingsError of the field `file`, naming the line, if a column is missing, a value does not have
-    the field's type, or the file cannot be read.
+    A column may be missing if its field has a default. Raises SettingsError of the field `file`, naming the
+    line, if another column is missing, a value does not have the field's type, or the file cannot be read.
     """
     try:
         with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
@@ -32,10 +32,12 @@ def read_rows(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
 
 
 def _check_columns(path: Path, columns: list[str], row_type: type[Row]) -> None:
-    for field in row_type.__struct_fields__:
-        if field not in columns:
+    for field in msgspec.structs.fields(row_type):
+        if field.required and field.name not in columns:
             have = ", ".join(columns) or "nothing"
-            raise SettingsError("file", f"{path.name} has no column {field!r}; its first line has {have}")
+            raise SettingsError(
+                "file", f"{path.name} has no column {field.name!r}; its first line has {have}"
+            )
 
 
 def _row(path: Path, number: int, values: dict[str, str], row_type: type[Row]) -> Row:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
@@ -62,7 +63,7 @@ def load(path: Path, changes: tuple[str, ...] = ()) -> Scenario:
     try:
         return parse(read_text(path), path.parent, changes)
     except SettingsError as error:
-        raise SettingsError(str(path), str(error)) from None
+        raise error.in_file(path) from None
 
 
 def read_text(path: Path) -> str:
@@ -181,16 +182,20 @@ def _read_profiles(mapping: dict[str, Any], plan: ArrivalPlan) -> tuple[Compared
             _ = compared.oracle
             parse_configuration(compared.configuration(0))
         except SettingsError as error:
-            where = error.path.replace("profiles[0]", path)
-            raise SettingsError(
-                join(path, where) if own and where[:5] == "learn" else where, error.problem
-            ) from None
+            raise error.moved(partial(_path_in_scenario, path, own)) from None
         if compared.name in profiles:
             raise SettingsError(join(path, "schedulerName"), f"{compared.name!r} is used twice")
         profiles[compared.name] = compared
     if not profiles:
         raise SettingsError("profiles", "must be a list of at least one profile")
     return tuple(profiles.values())
+
+
+def _path_in_scenario(profile: str, has_learner: bool, path: str) -> str:
+    """The path of a field of a profile's own configuration, whose only profile it is."""
+    if has_learner and path.startswith("learn"):
+        return join(profile, path)
+    return path.replace("profiles[0]", profile)
 
 
 def _read_probes(values: object, path: str, plan: ArrivalPlan) -> ProbeSettings | None:
@@ -208,4 +213,4 @@ def _errors_below(path: str) -> Iterator[None]:
     try:
         yield
     except SettingsError as error:
-        raise SettingsError(join(path, error.path) if error.path else path, error.problem) from None
+        raise error.below(path) from None

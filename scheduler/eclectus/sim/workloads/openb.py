@@ -44,7 +44,7 @@ class _Row(Struct, frozen=True):
     memory_mib: Annotated[int, Meta(ge=0, le=2**33)]
     num_gpu: Annotated[int, Meta(ge=0, le=1000)]
     gpu_milli: Annotated[int, Meta(ge=0, le=1000)]  # of one GPU
-    gpu_spec: str
+    gpu_spec: str = ""  # four of the published lists have no such column: all models will do
 
     @property
     def requested(self) -> int:

@@ -70,7 +70,7 @@ class Poisson(Workload):
             try:
                 classes.append(replace(each, size=each.size.with_file_values(folder)))
             except SettingsError as error:
-                raise SettingsError(f"classes[{at}].size.{error.path}", error.problem) from None
+                raise error.below(f"classes[{at}].size") from None
         return replace(self, classes=tuple(classes))
 
     def _arrivals(self, jobs_a_second: float, seed: int) -> Iterator[Arrival]:

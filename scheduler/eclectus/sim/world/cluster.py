@@ -108,7 +108,7 @@ class ClusterSettings:
             try:
                 self.groups[at].node(name)
             except SettingsError as error:
-                raise SettingsError(join(f"groups[{at}]", error.path), error.problem) from None
+                raise error.below(f"groups[{at}]") from None
 
     def named_groups(self) -> Iterator[tuple[str, MachineGroup]]:
         """Name and group, with default names filled in."""
@@ -122,7 +122,7 @@ class ClusterSettings:
         try:
             listed = tuple(self.nodes.read(folder))
         except SettingsError as error:
-            raise SettingsError(join("nodes", error.path), error.problem) from None
+            raise error.below("nodes") from None
         names = self.machines().keys() & {node.name for _, node in listed}
         if names:
             raise SettingsError(

@@ -136,7 +136,7 @@ class Dags(Workload):
         try:
             return replace(self.sizes.with_file_values(folder), mean=1.0)
         except SettingsError as error:
-            raise SettingsError(f"sizes.{error.path}", error.problem) from None
+            raise error.below("sizes") from None
 
     def _recorded(self, dags: Sequence[Dag]) -> list[float]:
         """Arrival times since the first arrival, ascending. Raises SettingsError."""

@@ -1,0 +1,33 @@
+"""docs/reference/cli.md: the help of every command."""
+
+import click
+
+from eclectus.cli.main import program
+from eclectus_hack.reference.markdown import head
+
+INTRODUCTION = """\
+The help of every command of `eclectus`. With `kubectl-eclectus` on the PATH, `kubectl eclectus COMMAND`
+is the same. Every command exits with 0 if it succeeded, with 1 if it failed, and with 2 if its arguments
+or a file it reads are invalid."""
+WIDTH = 100  # characters of a line of help
+
+
+def page() -> str:
+    """The text of the page."""
+    top = click.Context(
+        program,
+        info_name="eclectus",
+        terminal_width=WIDTH,
+        max_content_width=WIDTH,
+        help_option_names=program.context_settings["help_option_names"],
+    )
+    parts = [head("The command eclectus", "the help of the commands", INTRODUCTION), _help(top)]
+    for name in sorted(program.list_commands(top)):
+        command = program.get_command(top, name)
+        if command is not None:
+            parts += [f"## eclectus {name}\n", _help(click.Context(command, info_name=name, parent=top))]
+    return "\n".join(parts)
+
+
+def _help(context: click.Context) -> str:
+    return f"```text\n{context.get_help()}\n```\n"

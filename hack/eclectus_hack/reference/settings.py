@@ -1,0 +1,63 @@
+"""docs/reference/settings.md: every setting of a SchedulerConfiguration, from the typed settings."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from eclectus.api.names import API_VERSION
+from eclectus.config.configuration import KIND
+from eclectus.config.described import Described, described, implications, summary
+from eclectus.config.process_settings import ProcessSettings
+from eclectus.config.reading import settings_of
+from eclectus.policies.table import ROLES
+from eclectus_hack.reference.markdown import code, head, table
+
+INTRODUCTION = """\
+Every setting of a SchedulerConfiguration. [Configure](../configuration.md) says which to choose. Times
+are numbers of seconds or durations: `250ms`, `15s`, `2m`, `1h30m`. `eclectus check-config --effective
+FILE` prints a file with all of these filled in, and `eclectus policies NAME` explains those of a policy."""
+TOP = [
+    ("`apiVersion`", code(API_VERSION), "required", "Version of the format."),
+    ("`kind`", code(KIND), "required", "Kind of the file."),
+    ("`seed`", "whole number", "`0`", "Seed of all random choices."),
+    ("`learn`", "[a policy](#learn)", "`{policy: rosella}`", "The learner; all profiles share it."),
+    ("`profiles`", "list", "required", "At least one profile."),
+    ("`profiles[].schedulerName`", "text", "required", "Pods with this `spec.schedulerName` are scheduled."),
+    ("`profiles[].order`", "[a policy](#order)", "`{policy: fifo}`", "Which pod is scheduled first."),
+    ("`profiles[].place`", "[a policy](#place)", "`{policy: rosella}`", "On which node a pod runs."),
+    ("`profiles[].line`", "[a policy](#line)", "`{policy: fifo}`", "In which order a node serves its queue."),
+]
+HEADS = ["setting", "values", "default", "meaning", "reason for the default"]
+
+
+def page() -> str:
+    """The text of the page."""
+    parts = [head("Settings", "the settings classes of the code", INTRODUCTION)]
+    parts += ["## The file\n", table(["field", "values", "default", "meaning"], TOP)]
+    parts += ["## The process\n", *_sections()]
+    for role, policies in ROLES.items():
+        parts += [f"## {role}\n", f"The policies that `{role}` may name.\n"]
+        for name, kind in policies.items():
+            parts += _policy(role, name, kind)
+    return "\n".join(parts)
+
+
+def _sections() -> Iterator[str]:
+    for key, (_, kind, _) in settings_of(ProcessSettings).items():
+        yield f"### {key}\n"
+        yield f"{summary(kind)}\n"
+        yield _settings(described(kind))
+
+
+def _policy(role: str, name: str, kind: type[Any]) -> Iterator[str]:
+    yield f"### {role}: {name}\n"
+    yield f"{summary(kind)}\n"
+    settings = list(described(kind))
+    yield _settings(settings) if settings else "It has no settings.\n"
+    for each in implications(kind):
+        yield f"{each}\n"
+
+
+def _settings(settings: Iterable[Described]) -> str:
+    return table(
+        HEADS, ((code(each.key), each.values, code(each.default), each.means, each.why) for each in settings)
+    )

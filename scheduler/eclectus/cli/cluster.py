@@ -1,0 +1,72 @@
+"""What the commands that read a cluster share: their options, and a message on stderr while they wait."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+import click
+import yaml
+
+REQUEST_SECONDS = 30.0
+QUIET_SECONDS = 2.0  # a wait that is longer than this is reported
+REPORT_SECONDS = 5.0  # time between two reports of one wait
+
+IN_CLUSTER_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+T = TypeVar("T")
+Command = TypeVar("Command", bound=Callable[..., object])
+
+
+def kubeconfig_options(command: Command) -> Command:
+    """Add --kubeconfig and --context to a command."""
+    kubeconfig = click.option(
+        "--kubeconfig",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Kubeconfig file. By default $KUBECONFIG, or else ~/.kube/config.",
+    )
+    context = click.option("--context", help="Context of the kubeconfig. By default its current context.")
+    return kubeconfig(context(command))
+
+
+def default_namespace(kubeconfig: Path | None, context: str | None) -> str:
+    """The namespace of the context, as kubectl chooses it; in a pod, the pod's own."""
+    if kubeconfig is None and _is_in_cluster():
+        return IN_CLUSTER_NAMESPACE.read_text().strip()
+    documents = [yaml.safe_load(each.read_text()) or {} for each in _kubeconfigs(kubeconfig)]
+    current = context or next(filter(None, (each.get("current-context") for each in documents)), "")
+    contexts = [one for each in documents for one in each.get("contexts") or () if one["name"] == current]
+    return str((contexts[0].get("context") or {}).get("namespace") or "default") if contexts else "default"
+
+
+def has_credentials(kubeconfig: Path | None) -> bool:
+    """Whether anything names a cluster: an existing kubeconfig, or the pod this runs in."""
+    return bool(_kubeconfigs(kubeconfig)) or _is_in_cluster()
+
+
+def _kubeconfigs(kubeconfig: Path | None) -> list[Path]:
+    """The existing files of credentials, as kubectl chooses them."""
+    named = str(kubeconfig or os.environ.get("KUBECONFIG") or Path("~/.kube/config").expanduser())
+    files = [Path(each) for each in named.split(os.pathsep) if each]
+    return [each for each in files if each.is_file()]
+
+
+def _is_in_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+async def awaited(work: Awaitable[T], what: str) -> T:
+    """The result of `work`. After two seconds stderr says what is waited for, terminal or not."""
+    task = asyncio.ensure_future(work)
+    began, pause = time.monotonic(), QUIET_SECONDS
+    try:
+        while not (await asyncio.wait({task}, timeout=pause))[0]:
+            click.echo(f"{what}: {time.monotonic() - began:.0f} s so far", err=True)
+            pause = REPORT_SECONDS
+        return task.result()
+    finally:
+        task.cancel()

@@ -1,0 +1,26 @@
+"""Tables in columns, and ages as kubectl prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+ABSENT = "-"
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    """The lines of cells in columns, without trailing blanks."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        yield "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+
+
+def age(moment: str | None, now: datetime) -> str:
+    """The time since an RFC 3339 moment: 45s, 12m, 5h, 3d."""
+    if moment is None:
+        return ABSENT
+    seconds = max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
+    for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f}{unit}"
+    return f"{seconds:.0f}s"

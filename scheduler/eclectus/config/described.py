@@ -1,0 +1,89 @@
+"""Settings classes described for people: the spelling, the allowed values, the default and the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal, get_args, get_origin
+
+from eclectus.config.effective import duration
+from eclectus.config.reading import camel, settings_of
+from eclectus.model.settings import Setting
+
+_TYPES = {str: "text", int: "whole number", float: "number", dict: "mapping", tuple: "list"}
+
+
+@dataclass(frozen=True)
+class Described:
+    """One setting. `default` is written as in a file; `why` is the reason for it."""
+
+    key: str
+    values: str
+    default: str
+    means: str
+    why: str
+
+
+def described(settings_class: type[Any]) -> Iterator[Described]:
+    """The settings of a class, in its order; each must have a default."""
+    defaults = {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(settings_class)
+    }
+    for key, (name, hint, setting) in settings_of(settings_class).items():
+        yield Described(
+            key=key,
+            values=_values(hint, setting),
+            default=_written(defaults[name], setting),
+            means=_sentence(setting.means) if setting else "",
+            why=setting.why if setting else "",
+        )
+
+
+def summary(settings_class: type[Any]) -> str:
+    """The first paragraph of the class's docstring, on one line."""
+    return " ".join((settings_class.__doc__ or "").strip().split("\n\n")[0].split())
+
+
+def implications(settings_class: type[Any]) -> Iterator[str]:
+    """`mode: paper implies view: sample, …` for each value that implies others."""
+    known = settings_of(settings_class)
+    for key, (_, _, setting) in known.items():
+        for value, implied in (setting.implies if setting else {}).items():
+            written = (
+                (camel(name), _written(other, known[camel(name)][2])) for name, other in implied.items()
+            )
+            spelled = ", ".join(f"`{name}: {other}`" for name, other in written)
+            yield f"`{key}: {value}` implies {spelled}."
+
+
+def _values(hint: Any, setting: Setting | None) -> str:
+    """The choices, or the bounds with the unit, or the type."""
+    kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
+    if get_origin(hint) is Literal:
+        return " | ".join(get_args(hint))
+    if get_origin(hint) in (dict, tuple):
+        return _TYPES[get_origin(hint)]
+    if kinds == [bool]:
+        return "true | false"
+    unit = f" {setting.unit}" if setting and setting.unit else ""
+    least, most = (setting.least, setting.most) if setting else (None, None)
+    if least is None and most is None:
+        return f"{_TYPES[kinds[0]]}{unit}"
+    if most is None:
+        return f"at least {least:g}{unit}"
+    return f"{least:g} to {most:g}{unit}" if least is not None else f"at most {most:g}{unit}"
+
+
+def _written(value: object, setting: Setting | None) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return value or '""'
+    if isinstance(value, float) and setting is not None and setting.unit == "s":
+        return str(duration(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."

@@ -1,0 +1,46 @@
+"""What a placement was chosen among, for logs: computed when somebody asks, so that decisions do not pay."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from eclectus.engine.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A pod's placement beside its alternatives, as they are right after the step that has decided it."""
+
+    policy: str  # the Place policy's class
+    nodes: int
+    feasible: int  # nodes that may run the pod, when they are empty enough
+    with_room: int  # of those, nodes that have room for one more such pod
+    speed: float  # the learned rate of the chosen node over the mean of the feasible ones
+    rank: int  # 1: none of the feasible nodes is faster
+
+    def __str__(self) -> str:
+        found = f"{self.feasible} of {self.nodes} nodes are feasible, {self.with_room} have room for another"
+        chosen = f"the node of rank {self.rank} by speed ({self.speed:.2f} of the mean)"
+        return f"{found}; {self.policy} chose {chosen}"
+
+
+def decision(state: State, uid: str) -> Decision | None:
+    """The decision about a pod whose bind is assumed; None for other pods."""
+    task, node = state.pending.get(uid), state.placed.assumed.get(uid)
+    row = None if node is None else state.cluster.rows.get(node)
+    if task is None or row is None:
+        return None
+    task_class = state.view.task_class(task)
+    rates = state.view.speeds(task_class).rate
+    of_feasible = rates[: len(task_class.feasible)][task_class.feasible]
+    mean = float(of_feasible.mean()) if len(of_feasible) else 0.0
+    return Decision(
+        policy=type(state.profiles[task.profile].place).__name__,
+        nodes=len(state.cluster),
+        feasible=task_class.feasible_count,
+        with_room=task_class.fits_now_count,
+        speed=float(rates[row]) / mean if mean else 1.0,
+        rank=1 + int(np.count_nonzero(of_feasible > rates[row])),
+    )

@@ -1,0 +1,38 @@
+"""The socket of the health checks, opened before the web server is imported."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from eclectus.kubeclient.errors import ListenError
+
+BACKLOG = 128  # requests that wait until they are answered
+
+
+def listen(address: str, port: int, prefix: str = "server.") -> socket.socket:
+    """A listening socket; port 0 takes a free one. Raises ListenError, which names what to change.
+
+    `prefix` and `address` or `port` make the names of the settings.
+    """
+    try:
+        family, _, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        return socket.create_server(where[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise ListenError(f"cannot listen on {address}:{port}: {_advice(error, port, prefix)}") from error
+
+
+def bound_address(listening: socket.socket) -> str:
+    """The bound `address:port`."""
+    host, port = listening.getsockname()[:2]
+    return f"{host}:{port}"
+
+
+def _advice(error: OSError, port: int, prefix: str) -> str:
+    if error.errno == errno.EADDRINUSE:
+        others = "another process listens there, perhaps another scheduler"
+        return f"{others}: stop it, or set {prefix}port to another port (0 chooses a free one)"
+    if error.errno == errno.EACCES:
+        return f"port {port} is reserved for root: set {prefix}port to one above 1023"
+    own = "an address of this machine, such as 127.0.0.1 or 0.0.0.0"
+    return f"{error.strerror or error}: set {prefix}address to {own}"

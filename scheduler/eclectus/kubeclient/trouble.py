@@ -1,0 +1,54 @@
+"""Log lines about a trouble that lasts: one at its start, others ever more rarely, one at its end."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from eclectus.kubeclient.clock import elapsed
+
+REPEAT_SECONDS = 60.0  # from the first line to the second; each further gap is twice as long…
+REPEAT_SECONDS_MOST = 1800.0  # …up to this
+
+
+@dataclass
+class _Told:
+    """When a trouble was logged last, and for how long it stays silent then, seconds."""
+
+    at: float
+    gap: float
+
+
+class TroubleLog:
+    """The troubles of one part of the process. A new kind is logged at once, a known one when it is due."""
+
+    def __init__(
+        self, log: logging.Logger, now: Callable[[], float] = elapsed, extra: Mapping[str, str] | None = None
+    ) -> None:
+        self._log, self._now, self._extra = log, now, extra
+        self._told: dict[str, _Told] = {}  # kind -> its last line; kept when it is over, against flapping
+        self._since: float | None = None  # when the present trouble began
+        self._is_told = False  # whether anything of the present trouble has been logged
+
+    def failed(self, kind: str, message: str) -> None:
+        """It has failed; the message is logged if nothing, or nothing for long, was said about this kind."""
+        now = self._now()
+        self._since = now if self._since is None else self._since
+        told = self._told.get(kind)
+        if told is not None and now < told.at + told.gap:
+            return
+        is_recent = told is not None and now < told.at + 2 * REPEAT_SECONDS_MOST
+        gap = min(told.gap * 2, REPEAT_SECONDS_MOST) if told is not None and is_recent else REPEAT_SECONDS
+        self._told[kind] = _Told(now, gap)
+        self._is_told = True
+        self._log.warning("%s", message, extra=self._extra)
+
+    def succeeded(self, message: str) -> None:
+        """It works; logged with the length of the trouble if one was logged."""
+        if self._since is None:
+            return
+        since, self._since = self._since, None
+        if self._is_told:
+            self._is_told = False
+            self._log.info("%s, after %.0f s", message, self._now() - since, extra=self._extra)

@@ -1,0 +1,47 @@
+"""Notes about pods that were placed without regard to a preference: one event for each class of pods."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from prometheus_client import Counter
+
+from eclectus.live.watch.watched import Ignored
+from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.model.commands import Bind
+
+MAX_CLASSES = 4096  # noted; beyond this number the one that was placed longest ago may be noted again
+
+
+class IgnoredPreferences:
+    """Counts every such pod, and writes an event for the first one of a namespace, class and set of features.
+
+    `take` returns what is ignored of a pod, once.
+    """
+
+    def __init__(
+        self, take: Callable[[str], Ignored | None], recorder: EventRecorder, counter: Counter
+    ) -> None:
+        self._take, self._recorder, self._counter = take, recorder, counter
+        self._noted: OrderedDict[tuple[str, Ignored], None] = OrderedDict()
+
+    def placed(self, bind: Bind) -> None:
+        """The pod is about to be bound."""
+        found = self._take(bind.uid)
+        if found is None:
+            return
+        for feature in found.features:
+            self._counter.labels(feature).inc()
+        key = (bind.namespace, found)
+        if key not in self._noted:
+            features = " and ".join(found.features)
+            self._recorder.ignored(
+                bind,
+                f"Eclectus does not read {features} yet: pods of class {found.workload} in this namespace "
+                "are placed as if they had none. This is noted once.",
+            )
+        self._noted[key] = None
+        self._noted.move_to_end(key)
+        if len(self._noted) > MAX_CLASSES:
+            self._noted.popitem(last=False)

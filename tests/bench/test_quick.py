@@ -1,0 +1,67 @@
+"""`make bench BENCH=--quick` runs whole: every policy, the simulator and, live, the comparison."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eclectus.policies.table import PLACE
+from eclectus_bench import __main__ as bench
+from eclectus_bench import decisions, match
+from eclectus_e2e.testbed import clusters
+
+
+@pytest.fixture
+def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the bench writes during a test."""
+    for module in (bench, match):
+        monkeypatch.setattr(module, "OUTPUT", tmp_path)
+    return tmp_path
+
+
+def quick(output: Path, *arguments: str) -> dict[str, Any]:
+    """The report of a quick course."""
+    assert bench.main(["--quick", *arguments]) == 0
+    report: dict[str, Any] = json.loads((output / "report.json").read_text())
+    return report
+
+
+@pytest.mark.timeout(600)  # 20 s of CPU, which may take long where other tests run
+def test_without_a_control_plane_all_policies_and_the_simulator_are_measured(
+    output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench, "built", lambda: None)
+    report = quick(output)
+    measured = {(one["policy"], one["workload"], one["nodes"]) for one in report["decisions"]["costs"]}
+    course = decisions.QUICK
+    assert measured == {
+        (policy, workload, nodes)
+        for policy in PLACE
+        for workload in decisions.WORKLOADS
+        for nodes in course.node_counts
+    }
+    assert report["simulator"]["tasks"] == bench.QUICK.tasks
+    assert report["comparisons"] == []
+    printed = capsys.readouterr().out
+    assert "match: left out" in printed
+    assert all(policy in printed for policy in PLACE)
+
+
+def test_a_policy_that_leaves_pods_is_an_error_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(decisions, "run", lambda engine, batches: 1)
+    with pytest.raises(RuntimeError, match="jiq, burst: only 2 of 21 pods were placed on 3 empty nodes"):
+        decisions._once("jiq", "burst", 3, 20)
+
+
+@pytest.mark.live
+def test_on_a_control_plane_both_schedulers_are_compared(output: Path) -> None:
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    report = quick(output, "--only", "match")
+    assert report["decisions"]["costs"] == []
+    assert {run["pods"] for run in report["drains"]} == {bench.QUICK.match.pods}
+    assert len(report["drains"]) == len(report["streams"]) == 2
+    assert all(row["kube_scheduler"] > 0 < row["eclectus"] for row in report["comparisons"])

@@ -1,0 +1,204 @@
+"""`eclectus pending`: which pods are listed, in which order, and what is said of each."""
+
+import asyncio
+import json
+from datetime import UTC, datetime
+
+import pytest
+from click.testing import CliRunner
+
+from eclectus.cli.main import program
+from eclectus.cli.pending.command import CONFIG_MAPS, LEASES, _known, formatted
+from eclectus.cli.pending.rows import rows, summary, table
+from eclectus.cli.pending.served import Served, served
+from eclectus.kubeclient.errors import RejectedError
+
+TWO_NAMES = "kind: SchedulerConfiguration\nprofiles: [{schedulerName: a}, {schedulerName: b}]\n"
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+KNOWN = {
+    "eclectus": Served("eclectus", "running", "Lease kube-system/eclectus"),
+    "batch": Served("batch", "no leader", "Lease kube-system/batch"),
+    "chart": Served("chart", "unknown", "ConfigMap eclectus-system/eclectus"),
+}
+
+
+def pod(name, scheduler="eclectus", *, minutes=5, reason="", message="", **spec):
+    condition = {"type": "PodScheduled", "status": "False", "reason": reason, "message": message}
+    return {
+        "metadata": {
+            "namespace": "default",
+            "name": name,
+            "creationTimestamp": f"2026-03-01T11:{60 - minutes:02}:00Z",
+        },
+        "spec": {"schedulerName": scheduler, **spec},
+        "status": {
+            "phase": "Pending",
+            "conditions": [{**condition, "lastTransitionTime": "2026-03-01T11:59:30Z"}] if reason else [],
+        },
+    }
+
+
+def names(*pods):
+    return [row["name"] for row in rows(pods, KNOWN)]
+
+
+def test_pods_are_sorted_by_age():
+    assert names(pod("b", minutes=2), pod("c", minutes=9), pod("a", minutes=2)) == ["c", "a", "b"]
+
+
+def test_pods_that_do_not_wait_are_left_out():
+    deleted, over = pod("deleted"), pod("over")
+    deleted["metadata"]["deletionTimestamp"] = "2026-03-01T11:59:00Z"
+    over["status"]["phase"] = "Failed"
+    assert names(pod("bound", nodeName="n"), deleted, over) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "state"),
+    [
+        (pod("p"), "running"),
+        (pod("p", "batch"), "no leader"),
+        (pod("p", "chart", reason="Unschedulable"), "unknown"),
+        (pod("p", "typo"), "nobody"),
+        (pod("p", "typo", reason="SchedulingGated"), "nobody"),
+        (pod("p", "volcano", reason="Unschedulable"), None),
+        (pod("p", "default-scheduler"), None),
+    ],
+)
+def test_each_pod_has_the_state_of_its_scheduler(one, state):
+    assert [row["scheduler"] for row in rows([one], KNOWN)] == ([state] if state else [])
+
+
+def test_default_scheduler_counts_as_ours_if_eclectus_serves_it():
+    known = {"default-scheduler": Served("default-scheduler", "running", "Lease a/b")}
+    assert [row["scheduler"] for row in rows([pod("p", "default-scheduler")], known)] == ["running"]
+
+
+def test_the_table_says_why_and_since_when():
+    message = "0/3 nodes are available: 3 Insufficient cpu.\n" + "x" * 100
+    found = rows([pod("p", reason="Unschedulable", message=message, priority=7)], KNOWN)
+    head, line = table(found, NOW)
+    assert head.split() == ["NAMESPACE", "POD", "SCHEDULER", "PRIORITY", "AGE", "REASON", "MESSAGE"]
+    assert line.split()[:6] == ["default", "p", "eclectus", "7", "5m", "Unschedulable"]
+    assert "Insufficient cpu. xxx" in line
+    assert line.endswith("…")
+    head, line = table(found, NOW, wide=True)
+    assert line.split()[5] == "30s"
+    assert line.endswith("x" * 100)
+
+
+def test_a_pod_without_a_report_is_listed_too():
+    _, line = table(rows([pod("p", "typo")], KNOWN), NOW)
+    assert "typo (nobody)" in line
+    assert line.endswith("-        no scheduler has reported on it")
+
+
+def test_the_summary_counts_and_says_what_to_do():
+    found = rows([pod("a", minutes=9), pod("b", "batch"), pod("c", "batch"), pod("d", "typo")], KNOWN)
+    assert list(summary(found, KNOWN, NOW)) == [
+        "4 pods wait: 2 for batch, 1 for eclectus, 1 for typo; the oldest for 9m",
+        "batch: nobody holds the Lease kube-system/batch; start the scheduler, or see its log",
+        "typo: no known scheduler serves this name; known are: batch, chart, default-scheduler, eclectus",
+    ]
+
+
+def test_an_empty_result_says_so():
+    assert formatted([], KNOWN, "a", "table") == "no pod in namespace a waits for batch, chart, eclectus"
+    assert formatted([], {}, "", "table").startswith("no Eclectus scheduler was found, and no pod in any")
+
+
+def test_json_has_pods_and_schedulers():
+    found = json.loads(formatted(rows([pod("p", reason="Unschedulable")], KNOWN), KNOWN, "", "json"))
+    assert found["pods"][0]["reason"] == "Unschedulable"
+    assert found["schedulers"][1] == {
+        "name": "batch",
+        "state": "no leader",
+        "from": "Lease kube-system/batch",
+    }
+
+
+# -- which names are served --------------------------------------------------------------------------
+
+
+def lease(names, holder="a", renewed="2026-03-01T11:59:50.000000Z"):
+    return {
+        "metadata": {
+            "namespace": "kube-system",
+            "name": "l",
+            "annotations": {"eclectus.dev/scheduler-names": names},
+        },
+        "spec": {"holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": renewed},
+    }
+
+
+def config_map(text):
+    return {"metadata": {"namespace": "e", "name": "c"}, "data": {"config.yaml": text}}
+
+
+@pytest.mark.parametrize(
+    ("one", "state"),
+    [
+        (lease("a,b"), "running"),
+        (lease("a,b", holder=""), "no leader"),
+        (lease("a,b", renewed="2026-03-01T11:58:00.000000Z"), "no leader"),
+    ],
+)
+def test_a_lease_says_which_names_are_served_and_whether_somebody_leads(one, state):
+    assert {name: each.state for name, each in served([one], [], NOW).items()} == {"a": state, "b": state}
+
+
+def test_a_running_leader_counts_before_another_lease_of_the_name():
+    found = served([lease("a", holder=""), lease("a")], [], NOW)
+    assert found["a"].state == "running"
+
+
+def test_a_lease_without_the_annotation_or_a_term_says_nothing():
+    bare = {"metadata": {"namespace": "a", "name": "operator"}, "spec": {}}
+    assert served([bare], [], NOW) == {}
+
+
+def test_the_configuration_of_a_release_says_which_names_it_serves():
+    found = served([lease("b")], [config_map(TWO_NAMES)], NOW)
+    assert {name: each.state for name, each in found.items()} == {"b": "running", "a": "unknown"}
+    assert found["a"].where == "ConfigMap e/c"
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "kind: Pod", "just words", "kind: SchedulerConfiguration"])
+def test_other_config_maps_are_ignored(text):
+    assert served([], [config_map(text), {"metadata": {"name": "empty"}}], NOW) == {}
+
+
+class Api:
+    """Lists what it was given, by path; anything else is forbidden."""
+
+    def __init__(self, **lists):
+        self.lists = {LEASES: lists.get("leases"), CONFIG_MAPS: lists.get("config_maps")}
+
+    async def send(self, method, path, body=None, query=None, **_):
+        assert query["labelSelector"] == "app.kubernetes.io/part-of=eclectus"
+        if self.lists[path] is None:
+            raise RejectedError(f"{method} {path}", 403, "forbidden")
+        return {"items": self.lists[path]}
+
+
+def test_a_caller_who_may_list_neither_is_told_what_is_assumed(capsys):
+    assert set(asyncio.run(_known(Api(), ()))) == {"eclectus"}
+    printed = capsys.readouterr().err
+    assert printed.count("403 forbidden") == 2
+    assert "assuming that Eclectus serves 'eclectus'" in printed
+
+
+def test_a_caller_may_name_the_schedulers(capsys):
+    assert set(asyncio.run(_known(Api(), ("a", "b")))) == {"a", "b"}
+    assert "assuming" not in capsys.readouterr().err
+
+
+def test_one_of_the_two_lists_is_enough(capsys):
+    assert set(asyncio.run(_known(Api(leases=[]), ()))) == set()
+    assert set(asyncio.run(_known(Api(config_maps=[config_map(TWO_NAMES)]), ()))) == {"a", "b"}
+    assert "assuming" not in capsys.readouterr().err
+
+
+def test_namespace_and_all_namespaces_exclude_each_other():
+    result = CliRunner().invoke(program, ["pending", "-A", "-n", "a"])
+    assert result.exit_code == 2

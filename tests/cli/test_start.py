@@ -1,0 +1,59 @@
+"""What the command `eclectus scheduler` imports until it decides: its start-up time, without a clock."""
+
+import socket
+import subprocess
+import sys
+
+import yaml
+
+# Each costs a tenth of a second of CPU or more, and no pod is bound by it.
+HEAVY = [
+    "kubernetes",
+    "pydantic",
+    "requests",
+    "urllib3",
+    "aiohttp.web_runner",
+    "importlib.metadata",
+    "eclectus.sim",
+]
+PROGRAM = """
+import sys
+from eclectus.cli.main import main
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+
+
+def run_scheduler(tmp_path, port, user):
+    """Start the command on a port; returns (modules that it has imported, what it has written to stderr)."""
+    config, kubeconfig = tmp_path / "c.yaml", tmp_path / "kubeconfig"
+    document = {"apiVersion": "eclectus.dev/v1alpha1", "kind": "SchedulerConfiguration"}
+    profiles = {"profiles": [{"schedulerName": "eclectus"}], "server": {"port": port}}
+    config.write_text(yaml.safe_dump(document | profiles))
+    clusters = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}]}
+    contexts = {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}
+    kubeconfig.write_text(yaml.safe_dump(clusters | contexts | {"users": [{"name": "u", "user": user}]}))
+    command = ["scheduler", "--config", str(config), "--kubeconfig", str(kubeconfig)]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *command], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 1, done.stderr
+    return set(done.stdout.split()), done.stderr
+
+
+def test_the_scheduler_imports_nothing_heavy_before_it_decides(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        modules, text = run_scheduler(tmp_path, taken.getsockname()[1], {"token": "t"})
+    assert "eclectus.live.parts" in modules, "it has come as far as its parts"
+    assert modules.isdisjoint(HEAVY), text
+
+
+def test_a_port_in_use_is_one_line_that_says_what_to_change(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        _, text = run_scheduler(tmp_path, port, {"token": "t"})
+    (line,) = text.splitlines()
+    assert line.startswith(f"error: cannot listen on 127.0.0.1:{port}: another process listens there")
+    assert "set server.port to another port" in line
