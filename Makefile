@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo test test-slow test-fast oracles report lint bench e2e images lock manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench e2e \
+	images lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -25,8 +26,14 @@ status: venv ## what of that cluster runs
 down: venv ## stop that cluster and remove its files
 	@$(BIN)/python -m eclectus_e2e down
 
-demo: venv ## Eclectus, kube-scheduler and a baseline on the same stream; then changing speeds: 20 minutes (NODES=real)
-	@$(BIN)/python -m eclectus_e2e demo $(if $(NODES),--nodes $(NODES)) $(DEMO)
+demo: venv ## Eclectus beside kube-scheduler, in numbers and a picture: 5 minutes (NODES=real: real containers, 15)
+	@$(BIN)/python -m eclectus_e2e demo $(NODES) $(DEMO)
+
+demo-full: venv ## three loads and a baseline, then changes of speed with probes: 20 minutes (DEMO=--quick: 5)
+	@$(BIN)/python -m eclectus_e2e demo full $(DEMO)
+
+compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
+	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
 test: venv ## the pure tests, then those on a real control plane: 20 minutes (PYTEST="tests/engine -k bind": a part)
 	@$(BIN)/python -m eclectus_hack test all $(PYTEST)

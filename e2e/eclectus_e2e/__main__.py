@@ -14,7 +14,7 @@ COMMANDS: Commands = {
     "demo": (
         "demo.command",
         "demo",
-        "Eclectus, kube-scheduler and a uniform baseline on the same stream of pods; then changes of speed",
+        "Eclectus beside kube-scheduler on the same pods in 5 minutes, and longer experiments",
     ),
 }
 
