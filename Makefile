@@ -5,8 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench e2e \
-	images lock manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench e2e images lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22

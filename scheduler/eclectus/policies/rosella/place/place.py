@@ -13,7 +13,7 @@ chosen by `view`:
 `mode: paper` selects the paper's policy and learner. Departures from the paper:
 - by default there is no sampling. The paper does not compare with a central queue with late binding, which is
   what kube-scheduler has; at high load two choices are worse than that, re-planning is not
-  (docs/placement.md, docs/ablations.md);
+  (docs/placement.md, docs/results/ablations.md);
 - by default nodes are compared by `wait`, not by the shortest queue, which had the better mean;
 - waiting tasks may get another node: those of the central queue in every cycle, those in node queues with
   `line: {policy: rosella}` (rosella/line.py). In the paper a task stays where it was sent;
@@ -135,7 +135,7 @@ class Rosella(PlacePolicy):
         Setting(
             "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
             "paper's learner; settings that contradict it are refused",
-            why="at high load the paper's policy is worse than a central queue: docs/ablations.md",
+            why="at high load the paper's policy is worse than a central queue: docs/results/ablations.md",
             implies=PAPER,
         ),
     ] = "eclectus"
