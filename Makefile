@@ -5,36 +5,44 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up down demo test test-slow test-fast oracles report lint bench e2e images lock manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench e2e \
+	images lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
 
-venv: $(VENV)/.ready ## the Python environment, from the locked versions
+venv: $(VENV)/.ready ## the Python environment, from the locked versions: a minute or more
 $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Eclectus needs Python 3.11 or newer; call: make PYTHON=python3.12")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --require-hashes -r requirements/dev.lock
-	$(BIN)/pip install --quiet --no-deps --no-build-isolation --editable .
+	@PYTHONPATH=e2e:hack $(PYTHON) -m eclectus_hack venv $(VENV)
 	@touch $@
 
-up: venv ## start a real control plane with fake nodes (E2E=kind, E2E=existing: another one; NODES=real: real nodes)
-	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES))
+up: venv ## a cluster with Eclectus and 30 fake nodes: 15 s; 5 to 10 minutes more the first time (E2E=kind, NODES=real)
+	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES)) $(UP)
 
-down: venv ## stop that control plane and remove its files
+status: venv ## what of that cluster runs
+	@$(BIN)/python -m eclectus_e2e status
+
+down: venv ## stop that cluster and remove its files
 	@$(BIN)/python -m eclectus_e2e down
 
-demo: venv ## Eclectus, kube-scheduler and a baseline on the same stream; then changing speeds: 20 minutes (NODES=real)
-	@$(BIN)/python -m eclectus_e2e demo $(if $(NODES),--nodes $(NODES)) $(DEMO)
+demo: venv ## Eclectus beside kube-scheduler, in numbers and a picture: 5 minutes (NODES=real: real containers, 15)
+	@$(BIN)/python -m eclectus_e2e demo $(NODES) $(DEMO)
 
-test: venv ## the pure tests, then the tests on a real API server and etcd
-	@$(BIN)/python -m pytest -m "live or not slow" $(PYTEST)
+demo-full: venv ## three loads and a baseline, then changes of speed with probes: 20 minutes (DEMO=--quick: 5)
+	@$(BIN)/python -m eclectus_e2e demo full $(DEMO)
 
-test-slow: venv ## the long tests: simulations, oracles, long state machine runs
-	@$(BIN)/python -m pytest -m "slow and not live" $(PYTEST)
+compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
+	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
-test-fast: venv ## the pure tests alone (PYTEST="-n auto" uses all cores)
-	@$(BIN)/python -m pytest -m "not live and not slow" $(PYTEST)
+test: venv ## the pure tests, then those on a real control plane: 20 minutes (PYTEST="tests/engine -k bind": a part)
+	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
+
+test-fast: venv ## the pure tests alone: 2 minutes
+	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
+
+test-slow: venv ## the long tests, oracles among them: 25 minutes
+	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
 oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
@@ -53,7 +61,7 @@ bench: venv ## throughput and latency beside kube-scheduler: 10 minutes
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
-	@$(BIN)/python -m pytest -m live $(PYTEST)
+	@$(BIN)/python -m eclectus_hack test live $(PYTEST)
 
 manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
 	@$(BIN)/python -m eclectus_hack manifests

@@ -11,7 +11,14 @@ from eclectus.policies.table import PLACE
 from eclectus_bench import decisions, match, simulator, startup
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.match import OUTPUT, Result, Sizes
-from eclectus_bench.report import compare, comparison_table, decisions_table, report
+from eclectus_bench.report import (
+    FLAT_MOST,
+    compare,
+    comparison_table,
+    decisions_head,
+    decisions_lines,
+    report,
+)
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
@@ -71,12 +78,15 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _measure_decisions(course: decisions.Course) -> list[DecisionCost]:
-    with Progress("decisions") as progress:
-        costs: list[DecisionCost] = []
-        for at, policy in enumerate(PLACE, start=1):
-            progress.update(f"policy {at} of {len(PLACE)}: {policy}")
-            costs += decisions.measure(policy, course)
-    print("\n".join(decisions_table(costs)), flush=True)
+    """Measure every policy, and print its lines as soon as they are known."""
+    costs: list[DecisionCost] = []
+    print(decisions_head(course.node_counts), flush=True)
+    for at, policy in enumerate(PLACE, start=1):
+        with Progress(f"{policy}, policy {at} of {len(PLACE)}"):
+            of_policy = list(decisions.measure(policy, course))
+        print("\n".join(decisions_lines(of_policy)), flush=True)
+        costs += of_policy
+    print(f"target: flat <= {FLAT_MOST:g} (largest over smallest)", flush=True)
     return costs
 
 

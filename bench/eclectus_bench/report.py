@@ -107,16 +107,20 @@ def machine() -> dict[str, Any]:
     }
 
 
-def decisions_table(costs: Sequence[DecisionCost]) -> Iterator[str]:
+def decisions_head(node_counts: Sequence[int]) -> str:
+    """The first line of the table of decisions."""
+    columns = "".join(f"{f'{count:,} nodes':>14}" for count in node_counts)
+    return f"{'decision, µs CPU':<28}{columns}{'flat':>8}"
+
+
+def decisions_lines(costs: Sequence[DecisionCost]) -> Iterator[str]:
     """Microseconds by policy and workload, with a column for each number of nodes."""
-    sizes = sorted({cost.nodes for cost in costs})
+    counts = sorted({cost.nodes for cost in costs})
     found = {(cost.policy, cost.workload, cost.nodes): cost for cost in costs}
-    yield f"{'decision, µs CPU':<28}" + "".join(f"{f'{size:,} nodes':>14}" for size in sizes) + f"{'flat':>8}"
     flat = flatness(costs)
     for policy, workload in dict.fromkeys((cost.policy, cost.workload) for cost in costs):
-        cells = "".join(f"{found[policy, workload, size].microseconds:>14.1f}" for size in sizes)
+        cells = "".join(f"{found[policy, workload, count].microseconds:>14.1f}" for count in counts)
         yield f"{f'{policy}, {workload}':<28}{cells}{flat[f'{policy}, {workload}']:>8.2f}"
-    yield f"target: flat <= {FLAT_MOST:g} (largest over smallest)"
 
 
 def comparison_table(lines: Sequence[Comparison]) -> Iterator[str]:

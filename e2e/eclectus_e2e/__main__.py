@@ -1,4 +1,4 @@
-"""`python -m eclectus_e2e COMMAND ...`: up, down, status, kubelet, nodes, demo."""
+"""`python -m eclectus_e2e COMMAND ...`: up, down, status, helm, kubelet, nodes, demo."""
 
 import sys
 
@@ -8,12 +8,13 @@ COMMANDS: Commands = {
     "up": ("testbed.command", "up", "start a control plane and its nodes"),
     "down": ("testbed.command", "down", "stop it and remove its files"),
     "status": ("testbed.command", "status", "list its processes"),
+    "helm": ("testbed.helm", "helm", "run helm, compiled on its first use"),
     "kubelet": ("testbed.kubelet.command", "kubelet", "simulate the kubelets of all nodes of a file"),
     "nodes": ("testbed.kubelet.command", "nodes", "print the default nodes with their true speeds"),
     "demo": (
         "demo.command",
         "demo",
-        "Eclectus, kube-scheduler and a uniform baseline on the same stream of pods; then changes of speed",
+        "Eclectus beside kube-scheduler on the same pods in 5 minutes, and longer experiments",
     ),
 }
 

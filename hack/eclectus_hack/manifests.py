@@ -3,6 +3,7 @@
 manifests/eclectus.yaml        the chart with its default values, for `kubectl apply` without helm
 manifests/operator.yaml        the objects that `operator.enabled` adds
 charts/eclectus/README.md      its table of values, between the two marker comments
+charts/eclectus/values.schema.json, files/duration-bounds.yaml   what the scheduler's settings allow
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
 docs/reference/                settings, metrics, custom resources, permissions and commands
 """
@@ -16,7 +17,7 @@ import yaml
 
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import NAMESPACE, Object, render
-from eclectus_hack import dockerfiles, reference, values_table
+from eclectus_hack import dockerfiles, reference, values_schema, values_table
 
 HEADER = """\
 # {what}. `make manifests` writes this file: change charts/eclectus.
@@ -60,16 +61,35 @@ _Readable.add_representer(str, _text)
 def manifests(arguments: list[str]) -> int:
     """Write the derived files."""
     argparse.ArgumentParser("eclectus_hack manifests", description=manifests.__doc__).parse_args(arguments)
-    for path, text in derived_files().items():
+    _write(parts_of_chart())  # before the chart is rendered with them
+    _write(rendered())
+    return 0
+
+
+def _write(files: Mapping[Path, str]) -> None:
+    for path, text in files.items():
         changed = not path.exists() or path.read_text() != text
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         print(f"{'written  ' if changed else 'unchanged'} {path.relative_to(CHECKOUT)}", file=sys.stderr)
-    return 0
 
 
 def derived_files() -> Mapping[Path, str]:
     """The text of every derived file, by path."""
+    return {**parts_of_chart(), **rendered()}
+
+
+def parts_of_chart() -> Mapping[Path, str]:
+    """Files of the chart that follow the scheduler's settings."""
+    schema = CHART / "values.schema.json"
+    return {
+        schema: values_schema.with_configuration(schema.read_text()),
+        CHART / "files" / "duration-bounds.yaml": values_schema.duration_bounds_yaml(),
+    }
+
+
+def rendered() -> Mapping[Path, str]:
+    """Files that are rendered from the chart and from `e2e/images.yaml`."""
     readme = CHART / "README.md"
     return {
         MANIFESTS / "eclectus.yaml": eclectus_yaml(),

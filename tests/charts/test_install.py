@@ -1,5 +1,10 @@
 """The chart on a real API server, and the permissions of its ServiceAccount there."""
 
+import re
+import subprocess
+import tarfile
+
+import helm_python as helm
 import pytest
 from kubernetes.client import (
     ApiClient,
@@ -10,8 +15,11 @@ from kubernetes.client import (
     RbacAuthorizationV1Api,
 )
 from kubernetes.config import load_kube_config
+from kubernetes.dynamic import DynamicClient
+from kubernetes.dynamic.exceptions import NotFoundError
 
 from eclectus_e2e.errors import UsageError
+from eclectus_e2e.paths import CHART, CHECKOUT
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
@@ -27,6 +35,71 @@ def cluster(tmp_path_factory):
         tmp_path_factory.mktemp("plane") / "cluster", PlaneOptions(audited_namespace=NAMESPACE)
     ) as opened:
         yield opened
+
+
+# The first chart with CRDs and an operator: an upgrade from it must work, as from every chart since.
+BEFORE = "85296a16ab68a1cc9d71911ab3b3553cf69eb10c"
+NO_PODS = {"scheduler": {"replicas": 0}, "operator": {"enabled": True, "replicas": 0}}
+
+
+@pytest.fixture
+def chart_before(tmp_path):
+    """The folder of an earlier chart, from the history of this repository."""
+    command = ["git", "archive", "--format=tar", f"--output={tmp_path}/chart.tar", BEFORE, "charts/eclectus"]
+    if subprocess.run(command, cwd=CHECKOUT, capture_output=True, check=False).returncode:
+        pytest.skip(f"this checkout's history has no commit {BEFORE[:7]}")
+    with tarfile.open(tmp_path / "chart.tar") as archive:
+        archive.extractall(tmp_path, filter="data")
+    return tmp_path / "charts" / "eclectus"
+
+
+@pytest.mark.parametrize("reuse_values", [False, True])
+def test_a_release_of_an_earlier_chart_is_upgraded_and_removed(cluster, chart_before, reuse_values):
+    """The objects are those of today's chart afterwards, and uninstalling leaves only the CRDs."""
+    wanted = chart.render(NO_PODS)
+    with helm.Config(kubeconfig_path=cluster.kubeconfig, namespace=NAMESPACE) as config:
+        with helm.Chart.load(chart_before) as before:
+            config.install(before, "eclectus", NO_PODS, namespace=NAMESPACE, create_namespace=True)
+        with helm.Chart.load(CHART) as now:
+            config.upgrade(now, "eclectus", NO_PODS, namespace=NAMESPACE, reuse_values=reuse_values)
+        with client(cluster.kubeconfig) as admin:
+            found = existing(admin, wanted)
+            assert found.keys() == {identity(each) for each in wanted if each["kind"] != "Pod"}
+            for each in wanted:
+                if each["kind"] == "CustomResourceDefinition":
+                    schemas = [one["spec"]["versions"][0]["schema"] for one in (each, found[identity(each)])]
+                    assert leaves(schemas[0]) <= leaves(schemas[1])
+        config.uninstall("eclectus", wait="watcher", timeout=60)
+    with client(cluster.kubeconfig) as admin:
+        assert {kind for kind, _, _ in existing(admin, wanted)} == {"CustomResourceDefinition"}
+        secrets = CoreV1Api(admin).list_namespaced_secret(NAMESPACE).items
+        assert not [one.metadata.name for one in secrets if one.metadata.name.startswith("sh.helm.release")]
+
+
+def identity(each):
+    return each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]
+
+
+def existing(admin, wanted):
+    """Those of the objects that exist, by kind, namespace and name."""
+    dynamic, found = DynamicClient(admin), {}
+    for each in wanted:
+        resource = dynamic.resources.get(api_version=each["apiVersion"], kind=each["kind"])
+        try:
+            one = resource.get(each["metadata"]["name"], namespace=each["metadata"].get("namespace"))
+        except NotFoundError:
+            continue
+        found[identity(each)] = one.to_dict()
+    return found
+
+
+def leaves(value, path=""):
+    """(path, value) of everything that is neither a mapping nor a list."""
+    if isinstance(value, dict):
+        return {leaf for key, part in value.items() for leaf in leaves(part, f"{path}.{key}")}
+    if isinstance(value, list):
+        return {leaf for at, part in enumerate(value) for leaf in leaves(part, f"{path}[{at}]")}
+    return {(path, value)}
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +164,13 @@ def test_with_invalid_values_nothing_is_installed(cluster):
     with client(cluster.kubeconfig) as admin:
         names = [each.metadata.name for each in CoreV1Api(admin).list_namespace().items]
     assert "elsewhere" not in names
+
+
+def test_without_the_prometheus_operator_a_service_monitor_is_refused_by_its_value(cluster):
+    values = {"crds": {"install": False}, "metrics": {"serviceMonitor": {"enabled": True}}}
+    message = "metrics.serviceMonitor.enabled: the cluster does not know the kind ServiceMonitor"
+    with pytest.raises(helm.HelmError, match=re.escape(message)):
+        chart.install(cluster.kubeconfig, "monitored", values)
 
 
 def test_uninstalling_leaves_no_cluster_role(cluster):

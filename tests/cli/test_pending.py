@@ -181,7 +181,7 @@ class Api:
         return {"items": self.lists[path]}
 
 
-def test_a_caller_who_may_list_neither_is_told_what_is_assumed(capsys):
+def test_a_caller_who_may_list_neither_learns_what_is_assumed(capsys):
     assert set(asyncio.run(_known(Api(), ()))) == {"eclectus"}
     printed = capsys.readouterr().err
     assert printed.count("403 forbidden") == 2

@@ -56,8 +56,14 @@ def test_a_permission_without_a_reason_is_an_error():
 def test_permissions_with_one_reason_share_a_row():
     granted = [Permission("", "pods", "watch"), Permission("", "pods", "list"), Permission("", "pods", "get")]
     reasons = {("", "pods", "watch"): "a", ("", "pods", "list"): "a", ("", "pods", "get"): "b"}
-    assert [row[4:] for row in permissions._rows(granted, reasons)] == [["list, watch", "a"], ["get", "b"]]
+    assert [row[4:] for row in permissions._rows(granted, reasons)] == [["get", "b"], ["list, watch", "a"]]
 
 
 def test_a_bar_in_a_cell_does_not_end_it():
     assert markdown.table(["a"], [["b|c\nd"]]).splitlines()[-1] == r"| b\|c d |"
+
+
+def test_every_field_of_the_custom_resources_has_a_description():
+    fields = re.findall(r"^\| \**`(?:spec|status).*$", crds.page(), flags=re.MULTILINE)
+    assert len(fields) > 90
+    assert [line for line in fields if line.endswith("|  |")] == []

@@ -2,9 +2,7 @@
 
 import asyncio
 import math
-import shutil
 import socket
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -21,6 +19,7 @@ from eclectus.live.learned.load_signal import STALE_QUERIES, LoadSignal
 from eclectus.live.metrics import Metrics
 from eclectus.model.errors import SettingsError
 from eclectus.model.events import LoadSeen
+from prometheus_server import scraping
 
 URL = Settings(url="http://127.0.0.1:1", interval=0.2)
 
@@ -129,35 +128,13 @@ def test_invalid_settings_are_refused(field: str, value: str) -> None:
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[tuple[str, Gauge]]:
     """A Prometheus that scrapes a gauge `node_share{node=…}` every second; its URL and the gauge."""
-    if shutil.which("prometheus") is None:
-        pytest.skip("no prometheus on the PATH (Debian: apt-get install prometheus)")
     registry = CollectorRegistry()
     gauge = Gauge("node_share", "In use.", ["node"], registry=registry)
     exporter, serving = start_http_server(0, "127.0.0.1", registry)
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    config = tmp_path / "prometheus.yml"
-    targets = f"[{{targets: ['127.0.0.1:{exporter.server_port}']}}]"
-    config.write_text(
-        f"scrape_configs: [{{job_name: nodes, scrape_interval: 1s, static_configs: {targets}}}]\n"
-    )
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [
-                "prometheus",
-                f"--config.file={config}",
-                f"--storage.tsdb.path={tmp_path}/data",
-                f"--web.listen-address=127.0.0.1:{port}",
-            ],
-            stdout=log,
-            stderr=log,
-        )
     try:
-        yield f"http://127.0.0.1:{port}", gauge
+        with scraping(f"127.0.0.1:{exporter.server_port}", tmp_path) as url:
+            yield url, gauge
     finally:
-        process.kill()
-        process.wait()
         exporter.shutdown()
         serving.join()
         exporter.server_close()

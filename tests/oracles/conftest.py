@@ -17,6 +17,11 @@ def _rules_of_the_comparisons_in_the_table(monkeypatch: pytest.MonkeyPatch) -> N
         monkeypatch.setitem(table.PLACE, name, rule)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Oracles compare long simulations with formulas."""
+    item.add_marker(pytest.mark.long)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
     before = len(VERDICTS)

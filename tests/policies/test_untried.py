@@ -80,6 +80,7 @@ def test_a_share_of_1_disables_it() -> None:
     assert taught(untried_share=1.0).rate("b") == pytest.approx(1 / 6, rel=0.01)
 
 
+@pytest.mark.long
 def test_where_workloads_rank_nodes_differently_fewer_tasks_run_long() -> None:
     """Starting without samples, on the nodes of the demo's comparison."""
 

@@ -15,7 +15,8 @@ from live_cluster import wait
 from real_release import pod
 from real_remains import remains
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
+# The first run compiles and builds images.
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(1800)]
 KILLED_RUN = """
 import sys
 from pathlib import Path

@@ -9,7 +9,8 @@ from eclectus_e2e.testbed.chart import NAMESPACE
 from live_cluster import WAIT_SECONDS, wait
 from real_release import VALUES, pod
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
+# The first run compiles and builds images.
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(1800)]
 IN = f"--namespace={NAMESPACE}"
 PATIENCE = f"--timeout={WAIT_SECONDS:.0f}s"
 SCHEDULERS = "app.kubernetes.io/component=scheduler"

@@ -17,7 +17,8 @@ from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
 from live_cluster import wait
 from real_release import SHARES, pod
 
-pytestmark = [pytest.mark.live, pytest.mark.timeout(1800)]  # the first run compiles and builds images
+# The first run compiles and builds images.
+pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(1800)]
 FROZEN = "real-40"
 CHANGED = {**SHARES, "real-10": 0.4, "real-80": 0.2}
 LEARN_SECONDS = 1200.0  # a probe on a fifth of a core takes ten seconds, mostly to start the container

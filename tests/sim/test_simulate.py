@@ -57,7 +57,7 @@ def invoke(*words: object, code: int = 0) -> Result:
 
 
 def test_the_table_has_a_row_per_profile_with_intervals(file: Path) -> None:
-    lines = invoke("simulate", file).output.splitlines()
+    lines = invoke("simulate", file).stdout.splitlines()
     assert lines[0] == "It shows."
     assert lines[1].startswith("load 0.70, 280 measured tasks a run")
     assert lines[1].endswith("over 3 runs")
@@ -69,7 +69,7 @@ def test_classes_are_reported_separately(file: Path) -> None:
     fields = yaml.safe_load(file.read_text())
     fields["workload"]["poisson"]["classes"] = [{"name": "short"}, {"name": "long", "size": {"mean": 9}}]
     file.write_text(yaml.safe_dump(fields))
-    printed = invoke("simulate", file).output
+    printed = invoke("simulate", file).stdout
     assert printed.index("response of tasks, s") < printed.index("\nshort\n") < printed.index("\nlong\n")
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_written_is_refused_before_anything_runs(
 ) -> None:
     result = CliRunner().invoke(program, ["simulate", str(file), *words])
     assert isinstance(result.exception, SettingsError)
-    assert (str(result.exception), result.output) == (printed, "")
+    assert (str(result.exception), result.stdout) == (printed, "")
 
 
 def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_are_not(
@@ -180,7 +180,7 @@ def test_without_matplotlib_pictures_are_refused_before_anything_runs_and_pages_
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = CliRunner().invoke(program, ["simulate", str(file), "--plot", "p.png"])
     assert "pip install 'eclectus[sim]'" in str(result.exception)
-    assert result.output == ""
+    assert result.stdout == ""
     invoke("simulate", file, "--seeds", 1, "--plot", tmp_path / "p.html")
 
 
@@ -212,6 +212,7 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
 FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", shipped_scenarios())
 def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> None:
     few = FEW.get(name, ["measure.tasks=300", "measure.horizon=null"])

@@ -101,10 +101,3 @@ app.kubernetes.io/component: operator
 {{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease }}
 {{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
 {{- end }}
-
-{{- /* Errors that the schema cannot express: two values that contradict each other. */ -}}
-{{- define "eclectus.check" -}}
-{{- if and (gt (int .Values.scheduler.replicas) 1) (not .Values.config.leaderElection.leaderElect) }}
-{{- fail (printf "config.leaderElection.leaderElect is false, but scheduler.replicas is %d: two schedulers would place the same pods. Set scheduler.replicas to 1 or leaderElect to true." (int .Values.scheduler.replicas)) }}
-{{- end }}
-{{- end }}

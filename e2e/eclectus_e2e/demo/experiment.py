@@ -1,5 +1,6 @@
 """The protocol of every experiment: plan, environment, run, report, plot, tables; and its runner."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -74,6 +75,8 @@ def run_experiment(
     text = msgspec.json.format(msgspec.json.encode(report), indent=2)
     (folder / experiment.report_file).write_bytes(text + b"\n")
     experiment.plot(plan, observations, report, folder / experiment.picture_file)
+    files = [os.path.relpath(folder / name) for name in (experiment.picture_file, experiment.report_file)]
     for table in experiment.tables(plan, observations, report):
         console.print(table)
+    console.print("picture: {}\nreport:  {}".format(*files), highlight=False, soft_wrap=True)
     return report

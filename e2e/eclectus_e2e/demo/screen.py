@@ -1,8 +1,10 @@
 """Progress of an experiment: bars and a table of the nodes on a terminal, plain lines elsewhere."""
 
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import mean
 from typing import Protocol
 
 from rich.columns import Columns
@@ -13,9 +15,14 @@ from rich.table import Table
 
 from eclectus_e2e.demo.snapshot import RunId, Snapshot
 
-LINE_EVERY_SECONDS = 10.0
+LINE_EVERY_SECONDS = 5.0
 _TABLES = 2  # side by side, so that thirty nodes fit a terminal
 _FULL = 8  # pods that a node of the demo holds at most, each with half a core
+_PODS_PER_BLOCK, _LONGEST_QUEUE = 2, 30  # of the bar of waiting pods
+_LEGEND = (
+    "[dim]true: speed that no scheduler is given; learned: green within a third of it, - if nothing is "
+    "learned; bars: pods[/]"
+)
 
 
 class Screen(Protocol):
@@ -39,7 +46,7 @@ def opened(console: Console) -> Iterator[Screen]:
 
 
 class PlainScreen:
-    """A line every ten seconds: for pipes, files and CI."""
+    """A line every few seconds with the numbers of the live screen: for pipes, files and CI."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -51,15 +58,16 @@ class PlainScreen:
         self._next = 0.0
 
     def show(self, snapshot: Snapshot) -> None:
-        """Print a line when ten seconds have passed, and when the run is over."""
+        """Print a line when LINE_EVERY_SECONDS have passed, and when the run is over."""
         if time.monotonic() < self._next and not snapshot.is_over:
             return
         self._next = time.monotonic() + LINE_EVERY_SECONDS
         text = (
             f"{snapshot.run}: {max(0.0, snapshot.seconds):.0f} s, {snapshot.ended} of {snapshot.planned} "
-            f"pods ended, {snapshot.running} running, {snapshot.waiting} waiting"
+            f"ended, {snapshot.running} running, {snapshot.waiting} waiting"
         )
-        self._console.print(text + _learned_text(snapshot), highlight=False, soft_wrap=True)
+        line = f"{text}{_learned_text(snapshot)}; {_groups_text(snapshot)}"
+        self._console.print(line, highlight=False, soft_wrap=True)
 
 
 class LiveScreen:
@@ -80,19 +88,37 @@ class LiveScreen:
         if snapshot.run not in self._tasks:
             self._tasks[snapshot.run] = self._bars.add_task(str(snapshot.run), total=snapshot.planned)
         self._bars.update(self._tasks[snapshot.run], completed=snapshot.ended)
-        self._live.update(Group(self._bars, _summary(snapshot), _nodes(snapshot)), refresh=True)
+        self._live.update(Group(self._bars, _summary(snapshot), _nodes(snapshot), _LEGEND), refresh=True)
 
 
 def _summary(snapshot: Snapshot) -> str:
-    counts = f"{snapshot.running} running, {snapshot.waiting} waiting"
-    return f"[bold]{snapshot.run}[/]: {counts}{_learned_text(snapshot)}"
+    counts = f"{snapshot.running} pods running, {snapshot.waiting} waiting "
+    queue = "█" * min(_LONGEST_QUEUE, -(-snapshot.waiting // _PODS_PER_BLOCK))
+    return f"[bold]{snapshot.run}[/]: {counts}[magenta]{queue}[/]{_learned_text(snapshot)}"
 
 
 def _learned_text(snapshot: Snapshot) -> str:
-    if all(node.learned is None for node in snapshot.speeds):
+    if not _learns(snapshot):
         return ""
     learned = sum(node.within_third for node in snapshot.speeds)
     return f"; speed learned of {learned} of {len(snapshot.speeds)} nodes"
+
+
+def _groups_text(snapshot: Snapshot) -> str:
+    """For the nodes of each true speed: the mean learned speed, if the scheduler learns, and the pods."""
+    learned, pods = defaultdict[float, list[float]](list), Counter[float]()
+    for node, running in zip(snapshot.speeds, snapshot.pods, strict=True):
+        learned[node.true] += [] if node.learned is None else [node.learned]
+        pods[node.true] += running
+    parts = []
+    for speed in sorted(pods):
+        found = f" learned as {mean(learned[speed]):.1f}" if learned[speed] else " not learned"
+        parts.append(f"speed {speed:g}{found if _learns(snapshot) else ''}: {pods[speed]} pods")
+    return ", ".join(parts)
+
+
+def _learns(snapshot: Snapshot) -> bool:
+    return any(node.learned is not None for node in snapshot.speeds)
 
 
 def _nodes(snapshot: Snapshot) -> Columns:

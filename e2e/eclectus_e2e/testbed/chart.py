@@ -104,7 +104,8 @@ def uninstall(kubeconfig: Path, namespace: str = NAMESPACE) -> None:
 
 def configuration(objects: list[Object]) -> str:
     """The SchedulerConfiguration file in the chart's ConfigMap."""
-    (found,) = (each for each in objects if each["kind"] == "ConfigMap")
+    maps = (each for each in objects if each["kind"] == "ConfigMap")
+    (found,) = (each for each in maps if "config.yaml" in each["data"])
     return cast(str, found["data"]["config.yaml"])
 
 

@@ -10,16 +10,17 @@ from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.room import Room
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import Task
+from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import Reservation
 
+FIT_ERRORS_MOST = 64  # messages made in one step: some tens of milliseconds on 5,000 nodes
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
 NO_PREEMPTION = (
     " preemption: Eclectus evicts no pods yet, although without pods of lower priority this pod would fit."
 )
 
-FitErrors = dict[tuple[int, int], str]
-"""By the identity of the class and the priority."""
+FitErrors = dict[tuple[Spec, str, int], str]
+"""By spec, workload and priority."""
 
 
 class Explanations:
@@ -31,11 +32,16 @@ class Explanations:
     def report_due(self) -> float:
         """Report every pod whose report is due; returns when the next one is due, seconds.
 
-        Pods of one class share one message.
+        Pods of one class share one message. A new message may cost O(nodes), so only so many are made in one
+        step; the other reports stay due.
         """
         state, reports = self._state, self._state.reports
         fit_errors: FitErrors = {}
-        for uid in reports.take_due(state.now):
+        due = reports.take_due(state.now)
+        for at, uid in enumerate(due):
+            if len(fit_errors) == FIT_ERRORS_MOST:
+                reports.put_back(due[at:], state.now)
+                break
             task = state.pending[uid]
             reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
@@ -62,7 +68,7 @@ class Explanations:
                 f"waiting although {task_class.fits_now_count} nodes have room: "
                 f"policy {place} has not placed it yet"
             )
-        key = (id(task_class), task.priority)
+        key = (task.spec, task.workload, task.priority)
         if key not in fit_errors:
             hint = NO_PREEMPTION if self._fits_without_lower_priorities(task, task_class) else ""
             fit_errors[key] = fit_error(task_class, state.cluster) + hint
@@ -72,6 +78,8 @@ class Explanations:
     def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
         """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
         state = self._state
+        if task.priority <= state.placed.lowest_priority:
+            return False
         rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
         return any(self._fits_without(task, row) for row in rows.tolist())
 

@@ -6,8 +6,9 @@ pod never becomes unbound, so an event that says so is late.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from math import inf
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
@@ -24,6 +25,7 @@ class PlacedPods:
         self._cluster, self._shares = cluster, tuple(shares)
         self._placed: dict[str, Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
+        self._priorities: Counter[int] = Counter()
         self._assumed: dict[str, str] = {}
         self.assumed: Mapping[str, str] = self._assumed  # uid -> node of every bind not answered yet
 
@@ -39,6 +41,11 @@ class PlacedPods:
         """Whether the API server has shown the pod on a node: neither assumed nor nominated."""
         placed = self._placed.get(uid)
         return placed is not None and bool(placed[0].node)
+
+    @property
+    def lowest_priority(self) -> float:
+        """The lowest priority of any pod that holds room; inf if none does."""
+        return min((each for each, pods in self._priorities.items() if pods), default=inf)
 
     def on_row(self, row: int) -> Iterator[tuple[Task, float]]:
         """The pods that hold room on a row, and since when, seconds: since their start where it is known."""
@@ -63,6 +70,7 @@ class PlacedPods:
             self.remove(uid)
         self._placed[uid] = (task, node, since)
         self._on[node][uid] = None
+        self._priorities[task.priority] += 1
         for shares in self._shares:
             shares.hold(task)
         row = self._cluster.rows.get(node)
@@ -75,6 +83,7 @@ class PlacedPods:
         if placed is None:
             return
         task, node, _ = placed
+        self._priorities[task.priority] -= 1
         for shares in self._shares:
             shares.release(uid)
         on = self._on[node]

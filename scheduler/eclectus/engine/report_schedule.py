@@ -8,6 +8,7 @@ message has changed, and ever less often.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from math import inf
 
@@ -77,6 +78,11 @@ class ReportSchedule:
             del self._due_of[uid]
             due.append((at, uid))
         return [uid for _, uid in sorted(due)]
+
+    def put_back(self, uids: Iterable[str], now: float) -> None:
+        """These were taken out, and are still due."""
+        for uid in uids:
+            self._add_at(uid, now)
 
     def record(self, uid: str, message: str, on_the_pod: str, now: float) -> bool:
         """A report is made; whether it must be written: not if the pod has this message already."""

@@ -76,7 +76,7 @@ class SchedulingCycle(PendingTasks):
 
     def keep(self, task: Task) -> None:
         """The task was deferred: it stays in its class queue, which stays active."""
-        self._answered(task.uid).activate()
+        self._state.class_queues.activate(self._answered(task.uid))
 
     def fail(self, task: Task, message: str) -> None:
         """A policy failed on the task: it backs off."""
@@ -92,7 +92,7 @@ class SchedulingCycle(PendingTasks):
         if never_feasible:
             for waiting in queue:
                 state.reports.expedite(waiting.uid, state.now)
-        queue.mark_unschedulable(state.now, never_feasible=never_feasible, message=message)
+        state.class_queues.mark_unschedulable(queue, state.now, never=never_feasible, message=message)
         state.count_attempts("unschedulable", task.profile, len(queue) - queue.placed)
 
     def _answered(self, uid: str) -> SortedClassQueue:

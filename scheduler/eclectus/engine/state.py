@@ -45,7 +45,6 @@ class State:
         self.learn = learn
         self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
-        self.class_queues = ClassQueues()
         self.node_queues = NodeQueues(self.cluster)
         self.deferrals = Deferrals(self.cluster)
         self.backoff = Backoff()
@@ -64,6 +63,7 @@ class State:
             shares_by_policy=shares,
             job_work=self.job_work,
         )
+        self.class_queues = ClassQueues(self.view.classes)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self._gated: set[str] = set()

@@ -15,6 +15,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import Scalars, read_only, scalars
 from eclectus.feasibility.preferences import preference_scores
 from eclectus.feasibility.room import Room
+from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
 from eclectus.model.objects import Spec
 
@@ -29,6 +30,19 @@ class NodeScalars:
     service_slots: Scalars[float]
     preference_score: Scalars[float]
     background_free: Scalars[float]
+
+
+def static_rules_of(spec: Spec) -> tuple[Rule, ...]:
+    """The static rules that apply to pods with this spec."""
+    return tuple(rule for rule in STATIC_RULES if rule.applies(spec))
+
+
+def rules_hold(rules: Iterable[Rule], cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    """Whether there is a node on each of the rows for which all these rules hold, shape [len(rows)]."""
+    holds = cluster.present[rows]
+    for rule in rules:
+        holds &= rule.holds(cluster, spec, rows)
+    return holds
 
 
 class ClassArrays:
@@ -46,7 +60,7 @@ class ClassArrays:
 
     def __init__(self, cluster: Cluster, spec: Spec) -> None:
         self.cluster, self.spec = cluster, spec
-        self._static_rules = tuple(rule for rule in STATIC_RULES if rule.applies(spec))
+        self._static_rules = static_rules_of(spec)
         self._usage_rules = tuple(rule for rule in USAGE_RULES if rule.applies(spec))
         self._make_arrays()
 
@@ -82,9 +96,7 @@ class ClassArrays:
 
     def _update_shape(self, rows: Rows) -> None:
         """Evaluate again what depends on a node's allocatable amounts, labels and taints."""
-        holds = self.cluster.present[rows]
-        for rule in self._static_rules:
-            holds &= rule.holds(self.cluster, self.spec, rows)
+        holds = rules_hold(self._static_rules, self.cluster, self.spec, rows)
         self._empty_capacity[rows] = self._room.empty_capacity(rows)
         holds &= self.empty_capacity[rows] >= 1
         self.feasible_count += int(np.count_nonzero(holds) - np.count_nonzero(self.feasible[rows]))

@@ -1,4 +1,4 @@
-"""The comparison's table, and the options that the command line refuses."""
+"""The comparison's table, and the loads that it refuses."""
 
 import pytest
 from rich.console import Console
@@ -55,10 +55,4 @@ def test_targets_loosen_with_the_load():
 @pytest.mark.parametrize(("given", "message"), [("0.7,0.8", "was given 0.7, 0.8"), ("", "was given none")])
 def test_a_load_without_targets_is_refused(given, message):
     with pytest.raises(UsageError, match=rf"targets for loads 0.5, 0.8, 0.9 only; it {message}"):
-        demo(["--comparison", "--loads", given])
-
-
-def test_an_unknown_experiment_is_refused(capsys):
-    with pytest.raises(SystemExit):
-        demo(["--acts", "3"])
-    assert "the experiments are 1 and 2" in capsys.readouterr().err
+        demo(["compare", "--loads", given])

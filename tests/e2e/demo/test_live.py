@@ -1,4 +1,4 @@
-"""The stream experiment on a real control plane, short."""
+"""The short demo and the stream experiment on a real control plane, with their quickest settings."""
 
 import json
 
@@ -7,26 +7,49 @@ import pytest
 from eclectus_e2e.demo import command
 from eclectus_e2e.demo.command import demo
 
-
-@pytest.mark.live
-@pytest.mark.slow
 # uvloop warns about a connection that was cut off during its TLS handshake and closed with the loop.
-@pytest.mark.filterwarnings("default::ResourceWarning")
-def test_a_quick_demo_places_every_pod_under_the_charts_own_rights(tmp_path, monkeypatch, capsys):
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("default::ResourceWarning"),
+]
+
+
+def run(tmp_path, monkeypatch, arguments, report_file):
     monkeypatch.setattr(command, "FOLDER", tmp_path)
-    rivals = "eclectus,kube-scheduler,eclectus-uniform"
-    assert demo(["--quick", "--load", "0.3", "--schedulers", rivals]) == 0
-    written = json.loads((tmp_path / "report.json").read_text())
+    assert demo([*arguments.split(), "--quick", "--load", "0.3"]) == 0
+    written = json.loads((tmp_path / report_file).read_text())
     assert written["sound"]
-    for name in rivals.split(","):
-        one = written["schedulers"][name]
+    for one in written["schedulers"].values():
         assert (one["lost"], one["doubled"], one["overcommitted"], one["violations"]) == (0, 0, 0, 0)
         assert one["pods"] > 50
         assert 0 < one["response_seconds"]["p50"] <= one["response_seconds"]["p99"]
-    for name in ("eclectus", "eclectus-uniform"):
-        learning = written["schedulers"][name]["learning"]
-        # Every pod is a sample, though those of the last pods may come too late; nothing was known before.
-        assert 0.9 * one["pods"] < sum(node["samples"] for node in learning["nodes"]) <= one["pods"]
-    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert not (tmp_path / "cluster").exists()
+    return written
+
+
+def test_the_quick_demo_places_every_pod_and_ends_with_a_sentence(tmp_path, monkeypatch, capsys):
+    written = run(tmp_path, monkeypatch, "short", "report.json")
+    assert list(written["schedulers"]) == ["eclectus", "kube-scheduler"]
+    assert (tmp_path / "demo.png").read_bytes().startswith(b"\x89PNG")
+    text = capsys.readouterr().out
+    parts = (
+        "Eclectus beside kube-scheduler: about",
+        "6 s: the fast nodes become four times slower",
+        "mean before the speeds change",
+        written["sentence"][:40],
+        "make demo-full",
+    )
+    places = [text.index(part) for part in parts]
+    assert places == sorted(places)
+
+
+def test_what_is_learned_comes_from_every_pod(tmp_path, monkeypatch, capsys):
+    names = "eclectus,eclectus-uniform"
+    written = run(tmp_path, monkeypatch, f"stream --seconds 5 --schedulers {names}", "stream.json")
+    for name in names.split(","):
+        one = written["schedulers"][name]
+        # Every pod is a sample, though those of the last pods may come too late; nothing was known before.
+        assert 0.9 * one["pods"] < sum(node["samples"] for node in one["learning"]["nodes"]) <= one["pods"]
+    assert (tmp_path / "stream.png").read_bytes().startswith(b"\x89PNG")
     assert "Response time" in capsys.readouterr().out

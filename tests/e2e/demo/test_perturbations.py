@@ -176,8 +176,8 @@ def learned(speeds, frozen_state):
 def test_every_target_is_met_when_all_goes_well():
     found = make_report(PLAN, observations())
     assert [one.what for one in found.wanted if not one.met] == []
-    assert (found.learnt.cells, found.learnt.seconds) == (4, 10.0)
-    assert (found.recovered.cells, found.recovered.seconds) == (4, 8.0)
+    assert (found.learnt.pairs, found.learnt.seconds) == (4, 10.0)
+    assert (found.recovered.pairs, found.recovered.seconds) == (4, 8.0)
     assert (found.frozen.dead_seconds, found.frozen.back_seconds, found.frozen.probes) == (15.0, 10.0, 1)
     assert (found.idle.probes, found.idle.pods) == (4, 0)
     assert found.probes.capacity_share == pytest.approx(5 / (5 * 4 * 260))
@@ -210,5 +210,5 @@ def test_a_real_pod_on_the_frozen_node_before_its_first_probe_is_no_return_by_pr
 
 def test_the_picture_is_drawn(tmp_path):
     seen = observations()
-    draw(PLAN, seen, make_report(PLAN, seen), tmp_path / "act-two.png")
-    assert (tmp_path / "act-two.png").read_bytes().startswith(b"\x89PNG")
+    draw(PLAN, seen, make_report(PLAN, seen), tmp_path / "perturbations.png")
+    assert (tmp_path / "perturbations.png").read_bytes().startswith(b"\x89PNG")

@@ -187,7 +187,7 @@ def test_colocation_trials_compare_pods_with_and_without_a_probe():
     assert found["real-2"].beside is None, "its probe came after it"
     assert found["real-2"].alone.pods == 1
     assert (found["real-1"].beside, found["real-1"].alone) == (None, None)
-    assert len(json.loads(msgspec.json.encode(make_report(PLAN, seen)))["meetings"]) == 4
+    assert len(json.loads(msgspec.json.encode(make_report(PLAN, seen)))["colocation"]) == 4
     assert make_report(PLAN, seen).sound
     seen.alone.planned = 4
     assert not make_report(PLAN, seen).sound
@@ -225,4 +225,4 @@ def test_probes_have_the_work_of_the_pods():
 def test_a_machine_that_lacks_something_is_refused_with_the_reason(monkeypatch):
     monkeypatch.setattr(experiment.requirements, "unmet_requirement", lambda: "real nodes need root")
     with pytest.raises(experiment.MachineError, match="real nodes need root"):
-        demo(["--nodes", "real"])
+        demo(["real"])

@@ -2,6 +2,7 @@
 
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -73,3 +74,15 @@ def test_the_key_follows_go_mod_and_go_sum(tmp_path: Path) -> None:
         (tmp_path / "go.sum").write_text(checksums)
         keys.add(build.build_key(tmp_path))
     assert len(keys) == 4
+
+
+def test_the_progress_counts_modules_and_names_the_package() -> None:
+    shown: list[str] = []
+    counts = build._Counts(SimpleNamespace(update=shown.append), 7)
+    for line in ("go: downloading a v1", "go: downloading b v1", "k8s.io/api/apps/v1"):
+        counts.add(line)
+    assert shown == [
+        "1 modules downloaded",
+        "2 modules downloaded",
+        "1 of about 7 packages compiled, k8s.io/api/apps/v1",
+    ]

@@ -1,7 +1,5 @@
 """A real control plane with the nodes of the fake kubelet."""
 
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from checkout import Checkout
 from eclectus_e2e.errors import StartError, UsageError
-from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.kubelet import handle
@@ -261,35 +259,17 @@ def test_a_component_that_ends_while_starting_is_reported_with_its_log(
     assert not any(process.alive for process in recorded(tmp_path / "cluster"))
 
 
-class Checkout:
-    """A copy of the tools, because their commands use the cluster of the checkout that contains them."""
-
-    def __init__(self, directory: Path) -> None:
-        source, self._copy = CHECKOUT / "e2e", directory / "e2e"
-        for name in ("eclectus_e2e", "controlplane"):
-            shutil.copytree(source / name, self._copy / name)
-        self.cluster = directory / "build" / "cluster"
-
-    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "eclectus_e2e", *arguments]
-        variables = {**os.environ, "PYTHONPATH": str(self._copy), **environment}
-        return subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
-
-    def pids(self) -> dict[str, int]:
-        return {process.name: process.pid for process in recorded(self.cluster)}
-
-
-def test_up_status_and_down_as_commands(tmp_path: Path) -> None:
+def test_up_status_and_down_of_a_bare_cluster(tmp_path: Path) -> None:
     checkout = Checkout(tmp_path)
     assert checkout.run("status").returncode == 1
-    first = checkout.run("up", E2E="")
+    first = checkout.run("up", "--without-eclectus", E2E="")
     assert first.returncode == 0, first.stderr
     try:
         pids = checkout.pids()
         assert pids.keys() == {"etcd", "kube-apiserver", "kube-controller-manager", "kubelet"}
         again = checkout.run("up", E2E="")
-        assert "already running" in again.stderr
-        assert again.stdout == first.stdout == (checkout.cluster / "env").read_text()
+        assert "already running" in again.stdout
+        assert checkout.pids() == pids
         assert checkout.run("status").returncode == 0
     finally:
         stopped = checkout.run("down")
@@ -299,16 +279,19 @@ def test_up_status_and_down_as_commands(tmp_path: Path) -> None:
     assert "nothing was running" in checkout.run("down").stderr
 
 
-def test_an_existing_cluster_gets_nodes_until_down_and_keeps_running(
+def test_an_existing_cluster_gets_nodes_and_eclectus_until_down_and_keeps_running(
     plane: ControlPlane, kubectl: Kubectl, tmp_path: Path
 ) -> None:
     checkout = Checkout(tmp_path)
     started = checkout.run("up", E2E="existing", KUBECONFIG=str(plane.kubeconfig))
     assert started.returncode == 0, started.stderr
     try:
-        assert checkout.pids().keys() == {"kubelet"}
+        assert checkout.pids().keys() == {"kubelet", "eclectus", "operator"}
         assert "node/node-30" in kubectl("get", "nodes", "-o", "name")
+        assert "nodeprofiles.eclectus.dev" in kubectl("get", "crds", "-o", "name")
     finally:
-        checkout.run("down")
+        stopped = checkout.run("down")
+    assert "warning" not in stopped.stderr
     assert "node/node-" not in kubectl("get", "nodes", "-o", "name")
+    assert "eclectus" not in kubectl("get", "crds,clusterroles", "-o", "name")
     assert not checkout.cluster.exists()

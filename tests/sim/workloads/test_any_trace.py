@@ -73,6 +73,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int, int]:
     return file, count, seed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("place", "line"), list(pairs()))
 def test_every_policy_runs_it(trace: tuple[Path, int, int], place: dict[str, Any], line: str) -> None:
     file, count, seed = trace

@@ -261,7 +261,7 @@ def test_the_allocation_follows_the_requests_until_the_cluster_is_full(random_ru
 def say(*words: object) -> str:
     result = CliRunner().invoke(program, [str(word) for word in words])
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def test_the_table_the_json_and_the_plot_show_the_allocation(tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -84,3 +86,54 @@ def test_a_broken_archive_is_refused(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv.gz").write_bytes(gzip.compress(LIST.encode())[:-9])
     with pytest.raises(SettingsError, match=r"nodes\.csv\.gz cannot be read"):
         parse(yaml.safe_dump(document(cluster={"nodes": {"file": "nodes.csv.gz"}})), tmp_path)
+
+
+# -- kubectl get nodes -o json ---------------------------------------------------------------------
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def api_node(name: str, **metadata: object) -> dict[str, object]:
+    allocatable = {"cpu": "3920m", "memory": "14Gi", "pods": "58"}
+    return {"metadata": {"name": name, **metadata}, "status": {"allocatable": allocatable}}
+
+
+def kubernetes(folder: Path, *nodes: dict[str, object], **fields: object) -> Any:
+    listed = {"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": nodes}
+    (folder / "nodes.json").write_text(json.dumps(listed))
+    cluster = {"nodes": {"file": "nodes.json", "format": "kubernetes", **fields}}
+    return parse(yaml.safe_dump(document(cluster=cluster)), folder)
+
+
+def test_the_nodes_of_a_cluster_are_read_with_speeds_by_name(tmp_path: Path) -> None:
+    large = api_node("new-1", labels={ZONE: "a", "node.kubernetes.io/instance-type": "m7.large"})
+    large["spec"] = {"unschedulable": True, "taints": [{"key": "gpu", "effect": "NoSchedule"}]}
+    asked = kubernetes(tmp_path, api_node("old-1"), large, speeds={"new-*": 2.5})
+    old, new = asked.cluster.machines().values()
+    assert dict(old.node.allocatable) == {"cpu": 3920, "memory": 14 * 2**30, "pods": 58}
+    assert (old.group, new.group) == ("nodes", "m7.large")
+    assert (old.speed(""), new.speed("")) == (1.0, 2.5)
+    assert dict(new.node.labels)[ZONE] == "a"
+    assert new.node.unschedulable
+    assert [taint.key for taint in new.node.taints] == ["gpu"]
+
+
+def test_work_runs_on_the_nodes_of_a_cluster(tmp_path: Path) -> None:
+    asked = kubernetes(tmp_path, api_node("a"), api_node("b"))
+    assert all(run.complete for run in runs(asked, [1]))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fields", "words"),
+    [
+        ([], {}, "cluster.nodes.file: nodes.json has no nodes; write it by `kubectl get nodes -o json`"),
+        ([{"metadata": {"name": "a"}, "status": {"allocatable": {"cpu": "x"}}}], {}, "cpu"),
+        ([api_node("old-1")], {"speeds": {"odl-*": 2}}, "cluster.nodes.speeds.odl-*: matches no node"),
+    ],
+)
+def test_an_invalid_list_of_nodes_is_refused(
+    nodes: list[dict[str, object]], fields: dict[str, object], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(SettingsError) as refused:
+        kubernetes(tmp_path, *nodes, **fields)
+    assert words in str(refused.value)

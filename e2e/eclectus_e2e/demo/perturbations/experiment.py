@@ -21,7 +21,7 @@ from eclectus_e2e.demo.screen import Screen
 class PerturbationExperiment(Experiment[Plan, Environment, Observations, PerturbationReport]):
     """Eight nodes at work and an idle one, by default; the operator probes three of them."""
 
-    report_file, picture_file = "act-two.json", "act-two.png"
+    report_file, picture_file = "perturbations.json", "perturbations.png"
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

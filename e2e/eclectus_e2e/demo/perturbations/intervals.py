@@ -25,7 +25,7 @@ from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
 class LearningInterval(msgspec.Struct, frozen=True):
     """The pairs (node, class) that are judged at the end of an interval, and how well they are learned."""
 
-    cells: int  # judged pairs
+    pairs: int  # judged pairs
     share: float  # of them within a third at the end
     seconds: float | None  # until 95 % of them first were
 
@@ -38,7 +38,7 @@ class RecoveryInterval(msgspec.Struct, frozen=True):
     late, and few pods suffer from it.
     """
 
-    cells: int
+    pairs: int
     share: float
     learned_seconds: float | None
     seconds: float | None

@@ -3,30 +3,34 @@
 from itertools import pairwise
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from eclectus_e2e.demo.perturbations.intervals import Intervals
 from eclectus_e2e.demo.perturbations.observations import Observations
 from eclectus_e2e.demo.perturbations.plan import IDLE, Plan
 from eclectus_e2e.demo.perturbations.report import PerturbationReport
 from eclectus_e2e.demo.perturbations.truth import LEARNED_SHARE, node_speeds, share_within_third
+from eclectus_e2e.demo.pictures import (
+    DASHES,
+    LINE_COLOUR,
+    LOWEST_SPEED_SHOWN,
+    SPEED_COLOURS,
+    draw_speeds,
+    draw_swapped_speeds,
+    picture,
+    scale_speeds,
+)
 from eclectus_e2e.demo.speeds import NodeSpeed
-from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speed
+from eclectus_e2e.demo.workload.mixed import SPEEDS
 
-# By speed before the swap, the slowest first: distinct also with colour blindness and in grey.
-COLOURS = dict(zip(SPEEDS, ("#d55e00", "#e69f00", "#56b4e9", "#0072b2"), strict=True))
-FROZEN_COLOUR, IDLE_COLOUR, LINE_COLOUR = "#cc79a7", "#009e73", "#555555"
-DASHES = (0, (5, 3))
+FROZEN_COLOUR, IDLE_COLOUR = "#cc79a7", "#009e73"
 EVENTS = {  # event: its text above the picture, and on which side of its line
     "swap": ("speeds swapped", "left"),
     "freeze": ("node freezes", "left"),
     "resend": ("declared dead", "right"),
     "thaw": ("node thaws", "left"),
 }
-SHOWN_LEAST = 0.3  # a lower speed, such as 0 of a frozen node, is drawn at this one
 
 
 class _Series:
@@ -51,47 +55,34 @@ class _Series:
 def draw(plan: Plan, observations: Observations, report: PerturbationReport, file: Path) -> None:
     """Write the picture as PNG."""
     series = _Series(plan, observations)
-    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(12, 11), layout="constrained", dpi=100)
+    title = (
+        "Eclectus while speeds change: learned speeds should soon follow true ones, and few pods wait\n"
+        f"{report.nodes} nodes, load {report.load:g}, seed {report.seed}"
+    )
+    with picture(file, 12, 11, title) as figure:
         panels = figure.subplots(4, 1, height_ratios=(3, 2.2, 1.2, 1), sharex=True)
         for axes, drawing in zip(panels, (_workers, _special_nodes, _learned, _waiting), strict=True):
             drawing(axes, series)
             for name in EVENTS:
                 axes.axvline(series.event(name), color=LINE_COLOUR, linewidth=0.8)
         _event_names(panels[0], series)
-        panels[-1].set_xlabel("seconds since the first pod's creation")
-        figure.suptitle(
-            f"Perturbations: {report.nodes} nodes at load {report.load:g}, seed {report.seed}. "
-            "Speeds are those at computing"
-        )
-        figure.savefig(file)
+        panels[-1].set_xlabel("seconds since the first pod was created")
 
 
 def _event_names(axes: Axes, series: _Series) -> None:
     for name, (text, side) in EVENTS.items():
-        spot = (series.event(name), 0.985)
+        height = 0.985 if side == "left" else 0.935  # "declared dead" is written to the left of its line
+        spot = (series.event(name), height)
         axes.annotate(f" {text} ", spot, xycoords=("data", "axes fraction"), ha=side, va="top", fontsize=8)
 
 
 def _workers(axes: Axes, series: _Series) -> None:
     """Every node that takes real pods, but for the one that freezes."""
-    for node in series.plan.layout.nodes:
-        if node.name not in (IDLE, series.plan.layout.frozen):
-            learned = [one.learned or np.nan for one in series.of(node.name)]
-            axes.plot(series.at, learned, color=COLOURS[node.speed], linewidth=1.1, alpha=0.85)
-    swap, end = series.event("swap"), series.at[-1]
-    for speed in SPEEDS:
-        after = swapped_speed(speed)
-        axes.plot(
-            [0, swap, swap, end],
-            [speed, speed, after, after],
-            color=COLOURS[speed],
-            linestyle=DASHES,
-            linewidth=2.0,
-            alpha=0.6,
-            label=f"true speed {speed:g}, after the swap {after:g}",
-        )
-    _speed_axis(axes, "Nodes at work, learned speed (lines) and true speed (dashes): closer is better")
+    others = [node for node in series.plan.layout.nodes if node.name not in (IDLE, series.plan.layout.frozen)]
+    learned = [(node.speed, [one.learned or np.nan for one in series.of(node.name)]) for node in others]
+    draw_speeds(axes, series.at, learned)
+    draw_swapped_speeds(axes, series.event("swap"), series.at[-1])
+    axes.set_title("Nodes at work, learned speed (lines) and true speed (dashes): closer is better")
     axes.legend(frameon=False, ncols=2, loc="lower right", fontsize=8)
 
 
@@ -100,21 +91,24 @@ def _special_nodes(axes: Axes, series: _Series) -> None:
     frozen = series.plan.layout.frozen
     for node, colour, text in ((frozen, FROZEN_COLOUR, "freezes"), (IDLE, IDLE_COLOUR, "is only probed")):
         speeds = series.of(node)
-        true = [max(one.true, SHOWN_LEAST) for one in speeds]
+        true = [max(one.true, LOWEST_SPEED_SHOWN) for one in speeds]
         axes.step(series.at, true, where="post", color=colour, linestyle=DASHES, linewidth=2.0, alpha=0.6)
         states = [one.state(node) for one in series.seen.readings]
         learned = [_learned_or_dead(one, state) for one, state in zip(speeds, states, strict=True)]
         axes.plot(series.at, learned, color=colour, linewidth=1.4, label=f"the node that {text}")
         probes = (one for one in series.intervals.probes if one.node == node and one.outcome == "succeeded")
         ends = [series.since_begin(one.finished) for one in probes]
-        axes.plot(ends, [SHOWN_LEAST] * len(ends), "|", color=colour, markersize=9)
-    _speed_axis(axes, "The node that freezes and the idle one, with their probes (strokes): closer is better")
+        axes.plot(ends, [LOWEST_SPEED_SHOWN] * len(ends), "|", color=colour, markersize=9)
+    scale_speeds(axes)
+    axes.set_title(
+        "The node that freezes and one that is only probed (strokes: probes that ended): closer is better"
+    )
     axes.legend(frameon=False, ncols=2, loc="upper left", fontsize=8)
 
 
 def _learned_or_dead(speed: NodeSpeed, state: str) -> float:
     if state == "dead":
-        return SHOWN_LEAST
+        return LOWEST_SPEED_SHOWN
     return np.nan if speed.learned is None else speed.learned
 
 
@@ -125,7 +119,7 @@ def _learned(axes: Axes, series: _Series) -> None:
     for since, until in pairwise(bounds):
         pairs, inside = dict.fromkeys(intervals.judged(until), 1), intervals.readings(since, until)
         share = [share_within_third(one, pairs, intervals.truth) for one in inside]
-        axes.plot([series.since_begin(one.at) for one in inside], share, color=COLOURS[SPEEDS[-1]])
+        axes.plot([series.since_begin(one.at) for one in inside], share, color=SPEED_COLOURS[SPEEDS[-1]])
     axes.axhline(LEARNED_SHARE, color=LINE_COLOUR, linewidth=0.7, linestyle=":")
     swap = series.event("swap")
     predicted = swap + series.plan.prediction.recovery
@@ -143,11 +137,3 @@ def _waiting(axes: Axes, series: _Series) -> None:
     axes.plot(series.at, waiting, color=LINE_COLOUR, linewidth=0.9)
     axes.set(ylabel="pods waiting", title="Pods created that do not run yet: lower is better")
     axes.set_ylim(bottom=0)
-
-
-def _speed_axis(axes: Axes, title: str) -> None:
-    axes.set_yscale("log", base=2)
-    axes.set_ylim(SHOWN_LEAST * 0.9, 2 * SPEEDS[-1])
-    axes.set_yticks(SPEEDS, [f"{speed:g}" for speed in SPEEDS])
-    axes.set(title=title, ylabel="speed")
-    axes.grid(axis="y", color="#dddddd", linewidth=0.6)

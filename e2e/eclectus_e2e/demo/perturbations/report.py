@@ -1,4 +1,4 @@
-"""From observations to the figures of build/demo/act-two.json, and the target of each. Pure.
+"""From observations to the figures of build/demo/perturbations.json, and the target of each. Pure.
 
 docs/demo.md describes every field.
 """
@@ -36,7 +36,7 @@ class Criterion(msgspec.Struct, frozen=True):
 
 
 class PerturbationReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The file build/demo/act-two.json."""
+    """The file build/demo/perturbations.json."""
 
     seed: int
     nodes: int
@@ -126,7 +126,7 @@ def _criteria(
 
 
 def _learned(when: str, one: LearningInterval | RecoveryInterval, seconds: float | None) -> Criterion:
-    found = f"{one.share:.0%} of {one.cells} pairs of node and class, {_text(seconds)}"
+    found = f"{one.share:.0%} of {one.pairs} pairs of node and class, {_text(seconds)}"
     target = f"at least {LEARNED_SHARE:.0%} within a third"
     return Criterion(f"speeds learned {when}", found, target, one.share >= LEARNED_SHARE)
 

@@ -22,6 +22,7 @@ from eclectus_e2e.demo.workload.load import SentPods
 from eclectus_e2e.demo.workload.mixed import SCAN, scan_factor
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.errors import StartError
+from eclectus_e2e.testbed import product
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
 from eclectus_e2e.testbed.processes import log_tail
 
@@ -137,7 +138,7 @@ class _Timeline:
         if rates or not readings or not readings[-1].rates:
             readings.append(RatesAt(now, rates))
         elif now - readings[-1].at > SILENT_SECONDS:
-            tail = log_tail(self.environment.plane.directory, schedulers.PROCESS)
+            tail = log_tail(self.environment.plane.directory, product.SCHEDULER)
             raise StartError(f"the scheduler has not answered for {SILENT_SECONDS:.0f} s\n{tail}")
 
     async def _resend(self, api: Api, node: str) -> None:

@@ -34,14 +34,14 @@ class RealExperiment(Experiment[Plan, RealNodes, Observations, RealReport]):
 
     report_file, picture_file = "real.json", "real.png"
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, seconds: float) -> None:
+        self._seed, self._seconds = seed, seconds
 
     def plan(self) -> Plan:
         """Quotas and streams. Raises MachineError with what the machine lacks."""
         if reason := requirements.unmet_requirement() or archives.unmet_requirement():
             raise MachineError(reason)
-        return Plan(seed=self._seed)
+        return Plan(seed=self._seed, seconds=self._seconds)
 
     @contextmanager
     def environment(self, plan: Plan, directory: Path) -> Iterator[RealNodes]:

@@ -8,6 +8,7 @@ from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER, SCHEDULERS
 from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
 from eclectus_e2e.testbed.realnodes.command import CPU_SHARES
 
+OVERHEAD_SECONDS = 480.0  # of a run without the streams; depends on when probes learn the quotas
 CORE_SECONDS = 2.0  # of a pod and of a probe
 SYSTEM = "system"  # the node of scheduler and operator, which takes no other pods
 SCHEDULER_NAMES = {name: SCHEDULERS[name].scheduler_name for name in (ECLECTUS, KUBE_SCHEDULER)}
@@ -48,7 +49,8 @@ class Plan:
         )
         return "\n".join(
             [
-                f"Real nodes: {len(self.quotas)} kubelets, hidden CPU quotas, seed {self.seed}, about 10 min",
+                f"Real nodes: {len(self.quotas)} kubelets, hidden CPU quotas, seed {self.seed}, "
+                f"about {round((OVERHEAD_SECONDS + 4 * self.seconds) / 60)} min",
                 f"  probes learn the quotas; then a stream of {self.seconds:.0f} s goes to each of "
                 f"{', '.join(SCHEDULER_NAMES)}",
                 f"  the same again with changed quotas: {changes}",

@@ -2,37 +2,45 @@
 
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from eclectus_e2e.demo.pictures import COLOURS, DASHES, LINE_COLOUR, SPEED_COLOURS, draw_grid, picture
 from eclectus_e2e.demo.real.observations import Observations
 from eclectus_e2e.demo.real.plan import Plan
-from eclectus_e2e.demo.stream.plots import COLOURS
-
-NODE_COLOURS = ("#d55e00", "#e69f00", "#56b4e9", "#0072b2")  # distinct also with colour blindness and in grey
 
 
 def draw(plan: Plan, observations: Observations, file: Path) -> None:
     """Write the picture as PNG."""
-    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(12, 8), layout="constrained", dpi=100)
+    title = (
+        "Real containers under CPU quotas that no scheduler is given: what is learned, how long pods take\n"
+        f"{len(plan.quotas)} real nodes, seed {plan.seed}"
+    )
+    with picture(file, 12, 8, title) as figure:
         speeds, times = figure.subplots(2, 1, sharex=True)
         _speeds(speeds, observations)
         _times(times, observations)
+        for axes in (speeds, times):
+            axes.axvline(_change(observations), color=LINE_COLOUR, linewidth=0.8)
+        speeds.annotate(
+            " quotas change", (_change(observations), 0.97), xycoords=("data", "axes fraction"), va="top"
+        )
         times.set_xlabel("seconds since the first quotas were set")
-        figure.suptitle(f"Real containers on {len(plan.quotas)} real nodes, seed {plan.seed}")
-        figure.savefig(file)
+
+
+def _change(observations: Observations) -> float:
+    """When the quotas changed, in seconds since the first ones were set."""
+    first, again = observations.intervals
+    return again.since - first.since
 
 
 def _speeds(axes: Axes, observations: Observations) -> None:
     first, again = observations.intervals
     begin, end = first.since, observations.readings[-1].at
     moments = np.array([begin, again.since, again.since, end]) - begin
-    for node, colour in zip(first.quotas, NODE_COLOURS, strict=True):
+    for node, colour in zip(first.quotas, SPEED_COLOURS.values(), strict=True):
         quotas = [first.quotas[node], first.quotas[node], again.quotas[node], again.quotas[node]]
-        axes.plot(moments, quotas, color=colour, linestyle=(0, (5, 3)), linewidth=2.0, alpha=0.6)
+        axes.plot(moments, quotas, color=colour, linestyle=DASHES, linewidth=2.0, alpha=0.6)
         seen = [
             (one.at - begin, speed.learned)
             for one in observations.readings
@@ -46,7 +54,8 @@ def _speeds(axes: Axes, observations: Observations) -> None:
     axes.set_title("Learned speed (lines) and hidden quota (dashes) of each node: closer is better")
     axes.set_ylabel("share of a core")
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
-    axes.legend(frameon=False, ncols=4)
+    axes.set_ylim(0.6 * ticks[0], 1.3 * ticks[-1])  # room for the legend
+    axes.legend(frameon=False, ncols=4, loc="lower left")
 
 
 def _times(axes: Axes, observations: Observations) -> None:
@@ -56,9 +65,8 @@ def _times(axes: Axes, observations: Observations) -> None:
         pods = [(one.sent[pod], at) for one in streams for pod, (_, at) in one.ended.items()]
         sent, ended = np.array(pods).reshape(-1, 2).T
         axes.plot(sent - begin, ended - sent, "o", markersize=4, color=COLOURS[name], label=name)
-    axes.axvline(observations.intervals[1].since - begin, color="#555555", linewidth=0.8)
-    axes.set_title("Response time of each pod, at the time of its creation: lower is better")
-    axes.set_ylabel("seconds from creation to end")
+    axes.set_title("Response time of each pod, from its creation to its end: lower is better")
+    axes.set_ylabel("seconds")
     axes.set_ylim(bottom=0)
-    axes.grid(color="#dddddd", linewidth=0.6)
+    draw_grid(axes)
     axes.legend(frameon=False)

@@ -58,7 +58,7 @@ class RealReport(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
     first: QuotaReport  # learned by probes alone, so `samples` are probes
     again: QuotaReport  # after the quotas had changed
-    colocation: list[ColocationTrials] = msgspec.field(name="meetings")
+    colocation: list[ColocationTrials]
     strays: int  # pods of the co-location trials that were lost or failed
 
     @property

@@ -53,7 +53,8 @@ class ComparisonExperiment(StreamExperiment):
     def tables(self, plan: StreamPlan, observations: list[Run], report: Report) -> Iterator[Table | str]:
         """Response times and their ratios, of all pods and of those after the first seconds."""
         later = [replace(run, warm_seconds=self._learning_seconds) for run in observations]
-        yield f"\n[bold]Response time[/] on {len(plan.nodes)} nodes, seed {plan.seed}, lower is better"
+        head = f"\n[bold]Response time[/] on {len(plan.nodes)} nodes, seed {plan.seed}; lower is better"
+        yield f"{head}. Ratios: mean and p99 over kube-scheduler's"
         yield _table(report, self.report(plan, later), self._learning_seconds)
         yield (
             f"load 1 is {plan.capacity:.1f} pods a second, with the same mix on every node; with each class "
@@ -64,7 +65,7 @@ class ComparisonExperiment(StreamExperiment):
 def _table(report: Report, later: Report, learning_seconds: float) -> Table:
     """Response times; mean and 99th percentile as shares of kube-scheduler's, of all and of later pods."""
     table = Table("load", "scheduler", box=SIMPLE)
-    for name in ("mean", "p99", "shares", "target", "", f"after {learning_seconds:g} s"):
+    for name in ("mean", "p99", "ratios", "target", "", f"ratios after {learning_seconds:g} s"):
         table.add_column(name, justify="right")
     for level in report.loads.values():
         for name, result in level.schedulers.items():

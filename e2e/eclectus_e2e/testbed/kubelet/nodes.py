@@ -5,7 +5,7 @@ A nodes file is JSON: `{"nodes": [NodeSpec, ...]}`.
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -64,14 +64,14 @@ def check_nodes(nodes: Sequence[NodeSpec], where: str) -> None:
             raise UsageError(f"{where}: node {node.name}: a speed must be above 0, not {wrong[0]}")
 
 
-def default_nodes(seed: int) -> list[NodeSpec]:
-    """Thirty nodes in four groups with the speeds 1 : 2 : 4 : 8.
+def default_nodes(seed: int, group_sizes: Mapping[float, int] = GROUP_SIZES) -> list[NodeSpec]:
+    """Nodes in groups of equal speed; by default thirty, with the speeds 1 : 2 : 4 : 8.
 
     Neither labels nor names correlate with the speed: the values of each label are distributed evenly
     within each group, and the nodes are shuffled before they are numbered.
     """
     rng = random.Random(seed)
-    speeds = [speed for speed, size in GROUP_SIZES.items() for _ in range(size)]
+    speeds = [speed for speed, size in group_sizes.items() for _ in range(size)]
     columns = {
         "kubernetes.io/arch": _evenly_distributed(speeds, ARCHITECTURES, rng),
         "topology.kubernetes.io/zone": _evenly_distributed(speeds, ZONES, rng),

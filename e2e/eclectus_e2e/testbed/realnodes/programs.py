@@ -14,6 +14,7 @@ KUBELET = GoPrograms(
     title="kubelet and kube-proxy",
     build_time="about half a minute after the control plane",
     folder="kubelet",
+    packages=130,
     module=NODE_MODULES / "kubelet",
     programs={name: f"k8s.io/kubernetes/cmd/{name}" for name in ("kubelet", "kube-proxy")},
 )
@@ -21,6 +22,7 @@ CONTAINERD = GoPrograms(
     title="containerd",
     build_time="about a minute",
     folder="containerd",
+    packages=870,
     module=NODE_MODULES / "containerd",
     programs={
         name: f"github.com/containerd/containerd/v2/cmd/{name}"

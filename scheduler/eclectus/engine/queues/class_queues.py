@@ -11,8 +11,11 @@ from bisect import bisect_left, insort
 from collections.abc import Container, Iterable, Iterator, Mapping
 from math import isnan
 
+from eclectus.engine.queues.unschedulable import UnschedulableClasses
+from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Order
 from eclectus.model.objects import Spec, Task
+from eclectus.model.reservation import ClassKey
 
 QueueKey = tuple[str, str, Spec, str]  # profile, group, spec, workload
 _Entry = tuple[tuple[float, ...], int, Task]  # key, serial (so that tasks are never compared), task
@@ -26,13 +29,14 @@ class SortedClassQueue:
 
     __slots__ = (
         "_blocked", "_cursor", "_entries",
-        "group", "joined", "key", "message", "never_feasible", "placed", "profile", "serial", "spec",
-        "unschedulable_since", "workload",
+        "class_key", "group", "joined", "key", "message", "never_feasible", "placed", "profile", "serial",
+        "spec", "unschedulable_since", "workload",
     )  # fmt: skip
 
     def __init__(self, key: QueueKey, serial: int) -> None:
         self.profile, self.group, self.spec, self.workload = key
         self.key, self.serial = key, serial
+        self.class_key: ClassKey = (self.spec, self.workload)
         self.unschedulable_since: float | None = None  # seconds; None while the queue is active
         self.never_feasible = False  # unschedulable because no node, however empty, may run the class
         self.message = ""  # the policy's own reason for it, if it gave one
@@ -89,7 +93,7 @@ class SortedClassQueue:
         self._blocked = blocked
 
     def mark_unschedulable(self, now: float, *, never_feasible: bool, message: str) -> None:
-        """No task of the class can be placed until the cluster changes."""
+        """No task of the class can be placed until the cluster changes. Called by `ClassQueues` only."""
         self._blocked, self.unschedulable_since = True, now
         self.never_feasible, self.message = never_feasible, message
 
@@ -98,7 +102,7 @@ class SortedClassQueue:
         self.unschedulable_since = now
 
     def activate(self) -> None:
-        """A node may have room for the class."""
+        """A node may have room for the class. Called by `ClassQueues` only."""
         self.unschedulable_since, self.never_feasible, self.message = None, False, ""
         self.joined = 0
 
@@ -112,10 +116,19 @@ class SortedClassQueue:
 
 
 class ClassQueues:
-    """All pending tasks that are neither in a node queue nor backing off."""
+    """All pending tasks that are neither in a node queue nor backing off.
 
-    def __init__(self) -> None:
+    A queue is active or unschedulable. An unschedulable one costs nothing until a row changes on which its
+    class may fit.
+    """
+
+    def __init__(self, classes: ClassCache) -> None:
         self._queues: dict[QueueKey, SortedClassQueue] = {}
+        self._active: dict[QueueKey, SortedClassQueue] = {}
+        self._is_sorted = True  # whether `_active` is in the order of the queues' creation
+        self._unschedulable: dict[ClassKey, dict[QueueKey, SortedClassQueue]] = {}
+        self._joined: dict[QueueKey, SortedClassQueue] = {}  # unschedulable, with tasks that came later
+        self._unschedulable_classes = UnschedulableClasses(classes)
         self._waiting: dict[str, tuple[SortedClassQueue, tuple[float, ...], int]] = {}
         # uid -> its queue, and its key and serial there
         self.waiting: Mapping[str, tuple[SortedClassQueue, tuple[float, ...], int]] = self._waiting
@@ -146,9 +159,11 @@ class ClassQueues:
         queue = self._queues.get(queue_key)
         if queue is None:
             queue = self._queues[queue_key] = SortedClassQueue(queue_key, self._serial)
+            self._active[queue_key] = queue
         queue.add(key, self._serial, task)
         if queue.unschedulable_since is not None:
             queue.joined += 1
+            self._joined[queue_key] = queue
         self._waiting[task.uid] = (queue, key, self._serial)
         return queue
 
@@ -159,7 +174,7 @@ class ClassQueues:
             queue, key, serial = found
             queue.discard(key, serial)
             if not len(queue):
-                del self._queues[queue.key]
+                self._drop(queue)
 
     def remove_in_cycle(self, uid: str) -> None:
         """A task no longer waits; `end_cycle` takes it out of its queue."""
@@ -167,9 +182,71 @@ class ClassQueues:
 
     def end_cycle(self, queues: Iterable[SortedClassQueue]) -> None:
         """The scheduling cycle over these queues is over."""
-        if not self._waiting:  # the common case: everything that waited has been placed
+        if not self._waiting and not self._unschedulable:  # the common case: all that waited is placed
             self._queues.clear()
+            self._active.clear()
             return
         for queue in queues:
             if not queue.end_cycle(self._waiting):
-                del self._queues[queue.key]
+                self._drop(queue)
+
+    def _drop(self, queue: SortedClassQueue) -> None:
+        """The queue is empty."""
+        self._make_active(queue)
+        del self._queues[queue.key], self._active[queue.key]
+
+    # -- active and unschedulable queues ---------------------------------------------------------
+
+    def active(self) -> dict[str, list[SortedClassQueue]]:
+        """The active queues by profile, eldest first, with those that a change of the cluster activates."""
+        for key in self._unschedulable_classes.with_room():
+            for queue in list(self._unschedulable[key].values()):
+                self.activate(queue)
+        if not self._is_sorted:
+            self._active = dict(sorted(self._active.items(), key=lambda item: item[1].serial))
+            self._is_sorted = True
+        active: dict[str, list[SortedClassQueue]] = {}
+        for queue in self._active.values():
+            active.setdefault(queue.profile, []).append(queue)
+        return active
+
+    def activate(self, queue: SortedClassQueue) -> None:
+        """A node may have room for the class of the queue; no effect on an active queue."""
+        queue.activate()
+        self._make_active(queue)
+
+    def _make_active(self, queue: SortedClassQueue) -> None:
+        if queue.key in self._active:
+            return
+        self._active[queue.key] = queue
+        self._is_sorted = False
+        others = self._unschedulable[queue.class_key]
+        del others[queue.key]
+        if not others:
+            del self._unschedulable[queue.class_key]
+            self._unschedulable_classes.discard(queue.class_key)
+
+    def mark_unschedulable(self, queue: SortedClassQueue, now: float, *, never: bool, message: str) -> None:
+        """No task of an active queue can be placed until the cluster changes.
+
+        `never`: because no node, however empty, may run the class. `message`: the policy's own reason.
+        """
+        queue.mark_unschedulable(now, never_feasible=never, message=message)
+        del self._active[queue.key]
+        self._unschedulable.setdefault(queue.class_key, {})[queue.key] = queue
+        self._unschedulable_classes.add(queue.class_key)
+
+    def take_joined(self) -> list[tuple[SortedClassQueue, int]]:
+        """The unschedulable queues that tasks have joined since the last call, and how many of them wait."""
+        taken = []
+        for queue in self._joined.values():
+            if queue.joined:
+                taken.append((queue, min(queue.joined, len(queue))))
+                queue.joined = 0
+        self._joined.clear()
+        return taken
+
+    def unschedulable_since(self, since: float) -> list[SortedClassQueue]:
+        """The queues that became unschedulable, or were rechecked, at this time or before; O(queues)."""
+        queues = (queue for others in self._unschedulable.values() for queue in others.values())
+        return [queue for queue in queues if (queue.unschedulable_since or 0.0) <= since]

@@ -57,7 +57,9 @@ class Backlog:
         A node whose tasks have run for longer than estimated has no work left by the estimates. It is still
         full, so its wait is LEAST_WAIT: less than that of any work, more than that of a node with room.
         """
-        running = np.maximum(self._ends[rows] - view.now, 0.0).sum(axis=1)
+        running = np.zeros(len(rows))
+        busy = np.flatnonzero(self.any_at(rows))  # most nodes of a large cluster may be idle
+        running[busy] = np.maximum(self._ends[rows[busy]] - view.now, 0.0).sum(axis=1)
         seconds = (running + self._queued[rows]) / np.maximum(task_class.service_slots[rows], 1.0)
         return np.where(task_class.fits_now[rows], 0.0, np.maximum(seconds, LEAST_WAIT))
 

@@ -12,7 +12,7 @@ from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.panels import DARK, LIGHT, Panel, style
 from eclectus.sim.report.svg import render_svg
-from eclectus.sim.report.table import Table, remarks, subtitle, tables
+from eclectus.sim.report.table import Table, how_to_read, remarks, subtitle, tables
 
 
 def render_page(report: ComparisonReport) -> str:
@@ -24,7 +24,8 @@ def render_page(report: ComparisonReport) -> str:
         f'<meta name="viewport" content="width=device-width"><title>{title}</title>',
         f"<style>{_colours()}{_asset('page.css')}</style></head>",
         f"<body><header><h1>{title}</h1><p>{escape(report.about)}</p>",
-        f"<p>{escape(subtitle(report))}</p><p>{escape(_how_to_read(report))}</p></header>",
+        f"<p>{escape(subtitle(report))}</p>",
+        f"<p>How to read this page: {escape(how_to_read(report))}</p></header>",
         f"<main>{overview}",
         *(f"<p>{escape(remark)}</p>" for remark in remarks(report.runs)),
         f"<nav>{''.join(_key(at, name) for at, name in enumerate(report.profiles))}</nav>",
@@ -35,19 +36,6 @@ def render_page(report: ComparisonReport) -> str:
         f'<div id="tip" hidden></div>\n<script>{_asset("page.js")}</script></body></html>\n',
     ]
     return "\n".join(parts)
-
-
-def _how_to_read(report: ComparisonReport) -> str:
-    if report.shows_allocation:
-        return (
-            "How to read this page: each colour is one profile, all profiles got the same pods, and its "
-            "curve shows the allocated share of the resource by the requested share; higher is better."
-        )
-    return (
-        "How to read this page: each colour is one profile, all profiles ran the same jobs, and lower is "
-        "better for response times, waits, slowdown, tasks in the system and learning error; in a "
-        "distribution of times the curve further to the left is better."
-    )
 
 
 def _asset(name: str) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from eclectus.sim.base.results import ComparisonReport
 from eclectus.sim.report.curves import group_panels, overall_panels
 from eclectus.sim.report.panels import LIGHT, Panel, style
-from eclectus.sim.report.table import subtitle
+from eclectus.sim.report.table import how_to_read, subtitle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ def draw(report: ComparisonReport, file: Path) -> None:
     down, size = ceil(len(found) / across), ALONE if len(found) == 1 else 1.0
     figure = Figure(figsize=(WIDTH * across * size, HEIGHT * down * size + 1.1), layout="constrained")
     FigureCanvasAgg(figure)
-    words = (report.about or report.scenario, subtitle(report))
+    words = (report.about or report.scenario, subtitle(report), f"How to read it: {how_to_read(report)}")
     figure.suptitle("\n".join(fill(each, int(60 * across * size)) for each in words), fontsize=11)
     places = figure.subplots(down, across, squeeze=False).ravel().tolist()
     for place, panel in zip(places, found, strict=False):

@@ -59,6 +59,20 @@ def subtitle(report: ComparisonReport) -> str:
     return f"{load}{fmean(counts):,.0f} {what} a run; {many if runs > 1 else 'one run, so no intervals'}"
 
 
+def how_to_read(report: ComparisonReport) -> str:
+    """What the colours of a picture are, and which way is better."""
+    if report.shows_allocation:
+        return (
+            "each colour is one profile, all profiles got the same pods, and its curve shows the allocated "
+            "share of the resource by the requested share; higher is better."
+        )
+    return (
+        "each colour is one profile, all profiles ran the same jobs, and lower is better for response times, "
+        "waits, slowdown, tasks in the system and learning error; in a distribution of times the curve "
+        "further to the left is better."
+    )
+
+
 def tables(report: ComparisonReport) -> Iterator[Table]:
     """All tasks; then tasks by group, if there are several, and jobs by group, if jobs have several tasks.
 

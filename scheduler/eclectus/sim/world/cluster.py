@@ -149,7 +149,8 @@ class _ClusterWithNodeList(ClusterSettings):
 
     def machines(self) -> dict[str, Machine]:
         """The machines of the groups, then those of the list under the names that it gives them."""
-        listed = {node.name: Machine(node, group, 1.0, {}) for group, node in self.listed}
+        speed = self.nodes.speed if self.nodes else lambda name: 1.0
+        listed = {node.name: Machine(node, group, speed(node.name), {}) for group, node in self.listed}
         return super().machines() | listed
 
 

@@ -1,0 +1,92 @@
+"""The command `test`: the tests in stages, each with as many processes as it bears.
+
+    pure            nothing but Python: one process a core
+    control plane   a real API server and etcd a process: two processes, because most of a test is waiting
+    alone           measures speeds or times of real containers: one process, nothing beside it
+
+Programs that the tests need are compiled before the stages, because a test's timeout must not include that.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from itertools import chain
+
+from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.testbed import clusters
+from eclectus_e2e.testbed.controlplane.build import binaries
+
+NO_TESTS = 5  # pytest's exit code when the selection is empty
+# A test file shares its fixtures, among them a control plane, so it stays in one process.
+BY_FILE = ("--numprocesses=2", "--dist=loadfile")
+BY_TEST = ("--numprocesses=auto", "--dist=worksteal")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One call of pytest. `minutes`: how long it takes on two idle cores, once everything is compiled."""
+
+    name: str
+    selection: str
+    options: tuple[str, ...]
+    minutes: float
+    is_live: bool = False
+
+
+FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
+PURE = Stage("pure", "not live and not slow", BY_TEST, 4)
+CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 9, is_live=True)
+ALONE = Stage("alone", "live and alone", (), 9, is_live=True)
+SLOW = Stage("slow", "slow and not live", BY_TEST, 25)
+
+COURSES = {
+    "fast": (FAST,),
+    "live": (CONTROL_PLANE, ALONE),
+    "all": (PURE, CONTROL_PLANE, ALONE),
+    "slow": (SLOW,),
+}
+
+
+def test(arguments: list[str]) -> int:
+    """Run the tests of a course in stages; further arguments go to pytest, in every stage."""
+    parser = argparse.ArgumentParser("eclectus_hack test", description=test.__doc__)
+    parser.add_argument("course", choices=COURSES, help="which stages")
+    options, passed_on = parser.parse_known_args(arguments)
+    stages = COURSES[options.course]
+    about = " + ".join(f"{stage.minutes:g} ({stage.name})" for stage in stages)
+    print(f"about {about} minutes on two idle cores", file=sys.stderr)
+    if any(stage.is_live for stage in stages) and not clusters.choice():
+        binaries()
+    results = [(stage, *_run(stage, passed_on)) for stage in stages]
+    for stage, code, seconds in results:
+        print(f"{stage.name}: {_verdict(code)} after {seconds / 60:.1f} min", file=sys.stderr)
+    return exit_code([code for _, code, _ in results])
+
+
+def exit_code(codes: list[int]) -> int:
+    """The first failure; a stage without tests is none, unless no stage has any."""
+    failures = [code for code in codes if code not in (0, NO_TESTS)]
+    return next(chain(failures, [0] if 0 in codes else [NO_TESTS]))
+
+
+def command(stage: Stage, passed_on: list[str]) -> list[str]:
+    """How pytest is called. An existing or kind cluster is one for all tests, so there they run in turn."""
+    parallel = () if stage.is_live and clusters.choice() else stage.options
+    return [sys.executable, "-m", "pytest", "-m", stage.selection, *parallel, *passed_on]
+
+
+def _run(stage: Stage, passed_on: list[str]) -> tuple[int, float]:
+    """Exit code and duration in seconds."""
+    print(f"\n== {stage.name}: about {stage.minutes:g} minutes", file=sys.stderr)
+    started = time.monotonic()
+    # One thread a process: arrays here are small, and numpy's threads would wait for each other's cores.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    code = subprocess.run(command(stage, passed_on), cwd=CHECKOUT, env=environment, check=False).returncode
+    return code, time.monotonic() - started
+
+
+def _verdict(code: int) -> str:
+    return {0: "passed", NO_TESTS: "no test selected"}.get(code, f"FAILED (exit code {code})")

@@ -1,0 +1,172 @@
+"""Unschedulable classes: which of them may have got room by what has changed in the cluster.
+
+Evaluating every unschedulable class after every change would cost classes times changes. Here each changed
+row is compared with all classes at once: whether a class is feasible there (one bit for each class and row),
+and whether the node has left what the class demands (one array operation). Only classes that pass are
+evaluated exactly. The others have got no room, because a class gets room only on a row that has changed.
+kube-scheduler's counterpart: unschedulablePods, and the QueueingHints of its plugins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from eclectus.cluster.changelog import Rows
+from eclectus.feasibility.class_arrays import rules_hold, static_rules_of
+from eclectus.feasibility.class_cache import ClassCache
+from eclectus.feasibility.rules.rule import Mask
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Spec
+from eclectus.model.reservation import ClassKey
+
+MIN_SLOTS = 16
+ROWS_AT_ONCE = 1024  # bounds the memory of an evaluation of all rows
+
+
+class UnschedulableClasses:
+    """Classes of which no task can be placed until the cluster changes; each has a slot in the arrays.
+
+    `_demand` [slots, columns]: what a task of the class demands, -inf of a resource that it does not request.
+    `_feasible` [rows / 8, slots]: a bit for each row, whether the class is feasible there.
+    """
+
+    def __init__(self, classes: ClassCache) -> None:
+        self._classes, self._cluster = classes, classes.cluster
+        self._slots: dict[ClassKey, int] = {}
+        self._keys: dict[int, ClassKey] = {}
+        self._never: set[ClassKey] = set()  # feasible on no node, however empty
+        self._refused: set[ClassKey] = set()  # with room on a node: a policy has refused them all the same
+        self._free: list[int] = []
+        self._demand: NDArray[np.float64] = np.empty((0, 0))
+        self._feasible: NDArray[np.uint8] = np.empty((0, 0), dtype=np.uint8)
+        self._grow(MIN_SLOTS)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def add(self, key: ClassKey) -> None:
+        """Tasks of the class cannot be placed now."""
+        if not self._slots:
+            self._move_cursors()  # earlier changes concern no class
+        task_class, slot = self._classes.current(*key), self._slots.get(key)
+        if slot is None:
+            if not self._free:
+                self._grow(2 * len(self._demand))
+            slot = self._slots[key] = self._free.pop()
+            self._keys[slot] = key
+        elif not task_class.fits_now_count and key not in self._refused:
+            return  # another queue of the class is unschedulable already
+        self._write(slot, task_class)
+
+    def discard(self, key: ClassKey) -> None:
+        """The class is not unschedulable any more; no error if it was not."""
+        slot = self._slots.pop(key, None)
+        if slot is None:
+            return
+        del self._keys[slot]
+        self._never.discard(key)
+        self._refused.discard(key)
+        self._feasible[:, slot] = 0
+        self._free.append(slot)
+
+    def with_room(self) -> list[ClassKey]:
+        """The classes that fit on a node now, or that were feasible nowhere and are feasible on a node now.
+
+        They stay unschedulable until they are discarded.
+        """
+        if not self._slots:
+            return []
+        cluster = self._cluster
+        reshaped: Sequence[int] | None = cluster.shape.since(self._shape_cursor)
+        used = cluster.usage.since(self._usage_cursor)
+        self._move_cursors()
+        self._match_cluster()
+        every_row = range(cluster.capacity)
+        reshaped = every_row if reshaped is None else reshaped
+        for begin in range(0, len(reshaped), ROWS_AT_ONCE):
+            self._update_feasible(np.array(reshaped[begin : begin + ROWS_AT_ONCE], dtype=np.intp))
+        rows = every_row if used is None else sorted({*reshaped, *used})
+        return [key for key in self._may_have_room(rows) if self._has_room(key)]
+
+    # -- the comparison ------------------------------------------------------------------------
+
+    def _may_have_room(self, rows: Iterable[int]) -> list[ClassKey]:
+        cluster, keys = self._cluster, self._keys
+        found = dict.fromkeys(self._refused)
+        for row in rows:
+            slots = np.flatnonzero(self._feasible[row >> 3] & (1 << (row & 7)))
+            if not len(slots):
+                continue
+            taken = cluster.used[row] + cluster.tentative[row]
+            fits = (taken + self._demand[slots] <= cluster.allocatable[row]).all(axis=1)
+            found.update(
+                (keys[slot], None)
+                for slot, has_room in zip(slots.tolist(), fits.tolist(), strict=True)
+                if has_room or keys[slot] in self._never
+            )
+        return list(found)
+
+    def _has_room(self, key: ClassKey) -> bool:
+        task_class = self._classes.current(*key)
+        if key in self._refused and not task_class.fits_now_count:
+            self._write(self._slots[key], task_class)
+        return bool(task_class.fits_now_count or (key in self._never and task_class.feasible_count))
+
+    # -- the arrays ----------------------------------------------------------------------------
+
+    def _match_cluster(self) -> None:
+        """The cluster may have got rows or columns."""
+        rows, columns = 8 * len(self._feasible), self._demand.shape[1]
+        if rows < self._cluster.capacity or columns < len(self._cluster.columns):
+            self._grow(len(self._demand))
+
+    def _grow(self, slots: int) -> None:
+        """Make the arrays as large as the cluster's; a new row is feasible for no class until it changes."""
+        demand = np.full((slots, len(self._cluster.columns)), -np.inf)
+        feasible = np.zeros((-(-self._cluster.capacity // 8), slots), dtype=np.uint8)
+        had = len(self._demand)
+        demand[:had, : self._demand.shape[1]] = self._demand
+        feasible[: len(self._feasible), :had] = self._feasible
+        self._demand, self._feasible = demand, feasible
+        self._free.extend(reversed(range(had, slots)))
+
+    def _write(self, slot: int, task_class: TaskClass) -> None:
+        key: ClassKey = (task_class.spec, task_class.workload)
+        _set_member(self._never, key, not task_class.feasible_count)
+        _set_member(self._refused, key, bool(task_class.fits_now_count))
+        demands = self._cluster.parts(task_class.spec.requests)
+        self._match_cluster()
+        self._demand[slot] = -np.inf
+        for column, demand in demands:
+            self._demand[slot, column] = demand
+        self._feasible[:, slot] = np.packbits(task_class.feasible, bitorder="little")
+
+    def _update_feasible(self, rows: Rows) -> None:
+        """Nodes on these rows have come, gone or changed."""
+        holds = np.zeros((len(self._demand), len(rows)), dtype=bool)
+        evaluated: dict[Spec, Mask] = {}
+        for key, slot in self._slots.items():
+            # Without the fields that no static rule reads, so that it is evaluated once for all sizes.
+            spec = replace(key[0], requests=(), score_requests=(0, 0), preferences=())
+            if spec not in evaluated:
+                evaluated[spec] = rules_hold(static_rules_of(spec), self._cluster, spec, rows)
+            holds[slot] = evaluated[spec]
+        for at, row in enumerate(rows.tolist()):
+            is_feasible = holds[:, at] & (self._demand <= self._cluster.allocatable[row]).all(axis=1)
+            bit = np.uint8(1 << (row & 7))
+            byte = self._feasible[row >> 3]
+            self._feasible[row >> 3] = np.where(is_feasible, byte | bit, byte & ~bit)
+
+    def _move_cursors(self) -> None:
+        self._shape_cursor, self._usage_cursor = self._cluster.shape.head, self._cluster.usage.head
+
+
+def _set_member(members: set[ClassKey], key: ClassKey, is_member: bool) -> None:
+    if is_member:
+        members.add(key)
+    else:
+        members.discard(key)

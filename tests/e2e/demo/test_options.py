@@ -1,0 +1,79 @@
+"""The options of `demo`: what applies to which experiment, defaults, and what is refused."""
+
+import pytest
+
+from eclectus_e2e.demo.command import demo
+from eclectus_e2e.demo.options import CHOICES, other_commands, read_options
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.paths import CHECKOUT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds", "loads"),
+    [
+        ("", 100.0, [0.5, 0.9]),
+        ("--quick", 12.0, []),
+        ("full", 90.0, [0.5, 0.9]),
+        ("full --quick", 12.0, []),
+        ("full --quick --seconds 20", 20.0, []),
+        ("stream --loads 0.9,0.3", 90.0, [0.3, 0.9]),
+        ("compare", 120.0, [0.5, 0.8, 0.9]),
+        ("compare --quick", 8.0, [0.5]),
+    ],
+)
+def test_defaults_are_those_of_the_experiment(arguments, seconds, loads):
+    options = read_options(arguments.split())
+    load = 0.6 if options.experiment == "short" else 0.8
+    assert (options.seconds, options.loads, options.seed, options.load) == (seconds, loads, 1, load)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            "--loads 0.5",
+            "--loads does not apply to the experiment 'short', which has --keep, --load, --quick",
+        ),
+        ("compare --load 0.5", "--load does not apply to the experiment 'compare'"),
+        ("perturbations --seconds 20", "--seconds does not apply to .*, which has --quick, --seed"),
+        ("real --quick", "--quick does not apply to the experiment 'real', which has --seconds, --seed"),
+    ],
+)
+def test_an_option_that_does_not_apply_is_refused(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        read_options(arguments.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--load 1.2", "at 1 and above, queues grow without bound"),
+        ("--load much", "a number is expected, not 'much'"),
+        ("--seconds 2", "between 5 and 3600 seconds, not 2"),
+        ("stream --schedulers eclectus,unknown", "known are eclectus, kube-scheduler, eclectus-uniform"),
+        ("everything", "invalid choice: 'everything'"),
+    ],
+)
+def test_a_wrong_value_is_refused(arguments, message, capsys):
+    with pytest.raises(SystemExit):
+        demo(arguments.split())
+    assert message in capsys.readouterr().err
+
+
+def test_the_help_explains_every_experiment_and_option(capsys):
+    with pytest.raises(SystemExit) as ended:
+        demo(["--help"])
+    assert ended.value.code == 0
+    text = " ".join(capsys.readouterr().out.split())
+    for name, choice in CHOICES.items():
+        assert f"{name} {choice.minutes} {choice.shows}" in text
+        assert f"({choice.command})" in text
+    assert "default: 0.6; stream: 0.8; for short, full, stream" in text
+    assert "equal seeds send equal pods (default: 1)" in text
+
+
+def test_the_other_commands_are_targets_of_make():
+    text, makefile = other_commands(), (CHECKOUT / "Makefile").read_text()
+    for target in ("demo-full", "compare", "demo"):
+        assert f"make {target} " in text
+        assert f"\n{target}: " in makefile

@@ -1,0 +1,38 @@
+"""README's table of what works and what does not is that of the code."""
+
+import re
+
+import pytest
+
+from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
+from eclectus.kube.unsupported import IGNORED, REFUSED
+from eclectus.policies import table
+from eclectus_e2e.paths import CHECKOUT
+
+README = (CHECKOUT / "README.md").read_text()
+# README names these together.
+CLOUD_DISKS = {name for name in REFUSED if name.endswith(" volumes") and name != "generic ephemeral volumes"}
+
+
+def row(name):
+    """The right column of a row of the table."""
+    return re.search(rf"^\| \*\*{name}\*\*[^|]*\| (.*) \|$", README, flags=re.MULTILINE)[1]
+
+
+LISTED = (set(REFUSED) - CLOUD_DISKS) | {"cloud disks in the pod itself"}
+
+
+@pytest.mark.parametrize(("name", "features"), [("refused", LISTED), ("ignored", set(IGNORED))])
+def test_every_unsupported_feature_is_listed_and_no_other(name, features):
+    assert set(row(name).split(", ")) == features
+
+
+def test_every_filter_is_listed_as_working():
+    ours = {"Unsupported", "Devices"}  # the refusals above; shared GPUs are a part of NodeResourcesFit here
+    plugins = {rule.plugin for rule in (*STATIC_RULES, *USAGE_RULES)} - ours
+    assert set(re.findall(r"`([A-Z]\w+)`", row("works"))) == plugins | {"NodeResourcesFit"}
+
+
+def test_the_number_of_policies_is_true():
+    count = len(table.PLACE) + len(table.ORDER)
+    assert f"{count} placement and ordering policies" in row("works")

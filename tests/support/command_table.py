@@ -1,0 +1,62 @@
+"""Where each command that a code block of a page names is run.
+
+A new command on a page gets an entry in exactly one of these tables; tests/house/test_commands.py checks it.
+"""
+
+# Run by tests/system/test_page_commands.py within `make test-fast`: seconds, no control plane.
+FAST = {
+    "eclectus scenarios",
+    "python -m eclectus_e2e nodes > nodes.json",
+}
+
+# Run on the cluster of `make up`, once it has learned, by tests/system/test_first_commands.py in `make test`.
+LIVE = {
+    "make up",
+    "kubectl eclectus speeds",
+    "make status",
+    "make down",
+}
+
+# Run by tests/system/test_page_commands.py within `make test-slow`: command -> minutes on two idle cores.
+SLOW = {
+    ".venv/bin/python -m eclectus_bench.theta": 10,
+    "eclectus simulate ablations": 10,
+    "eclectus simulate mixed": 10,
+    "eclectus simulate perturbation --set 'events=[{at: 200s, action: scale, group: slow, factor: 16}]'"
+    " --set workload.poisson.load=0.25 --set measure.warmUp=0.33 --profile eclectus --profile probes": 10,
+    "eclectus simulate two-speeds": 3,
+    "eclectus simulate two-speeds --seeds 10 --jobs 4 --plot two-speeds.html --json two-speeds.json": 5,
+    "eclectus simulate two-speeds --set workload.poisson.load=0.9"
+    " --set profiles.two-choices.place.compare=wait": 5,
+    "make bench": 15,
+    "make bench BENCH='--only simulator --tasks 100000'": 3,
+    "make bench BENCH=--quick": 3,
+    "make demo": 25,
+    "make demo DEMO=--comparison": 60,
+    "make demo DEMO=--quick": 5,
+    "make report": 30,
+}
+
+# Not run: pattern (`*` stands for anything) -> why not.
+NOT_RUN = {
+    "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",
+    "helm *": "needs images that nodes can pull; tests/realnodes/test_chart.py does it with helm's SDK",
+    "make bench BENCH='--only decisions'": "a part of `make bench`",
+    "make bench BENCH='--only simulator'": "a part of `make bench`",
+    "make bench BENCH='--pairs 7 --nodes 15000 --pods 3000'": "`make bench`, longer",
+    "make bench BENCH=--profile": "no measurement, for a reader",
+    'make demo DEMO="--acts 1"': "a part of `make demo`",
+    'make demo DEMO="--acts 2"': "a part of `make demo`",
+    'make demo DEMO="--comparison --loads 0.8"': "a part of the comparison",
+    'make demo DEMO="--comparison --schedulers eclectus,kube-scheduler"': "a part of the comparison",
+    "make demo NODES=real": "needs root and Debian packages; tests/e2e/demo/test_live.py runs it shortened",
+    "make images": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
+    "make lint": ".ci/run runs it before the tests",
+    "make test": "these tests",
+    "make test-fast": "these tests",
+    "make test-slow": "these tests",
+    "make up NODES=nodes.json": "other nodes; tests/e2e/testbed/test_nodes.py reads such files",
+    "make up UP=*": "tests/e2e/testbed/test_live_plane.py does the same",
+    "make up NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
+    "python -m eclectus_bench.theta": "run as `.venv/bin/python -m eclectus_bench.theta`",
+}

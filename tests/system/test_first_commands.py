@@ -1,0 +1,74 @@
+"""The five commands of README and docs/try.md, in their order, on a cluster of their own."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from checkout import Checkout
+from command_table import LIVE
+from eclectus_e2e.testbed.launch import process_identity
+from eclectus_e2e.testbed.processes import wait_for
+from page_commands import blocks_of, pages
+
+WAIT_SECONDS = 180.0  # the machine may be busy
+# What a line must print, now or after a while. A reader types slower than the test.
+EXPECTED = {
+    "make up && source build/cluster/env": r"ready after",
+    "kubectl apply -f manifests/examples/hello.yaml": r"pod/hello created",
+    "kubectl describe pod hello": r"(?s)Status: +Running.*Scheduled .* eclectus +Successfully assigned",
+    "kubectl eclectus speeds": r"node-\d\d +\d",
+    "make down": r"stopped: operator, eclectus, kubelet",
+}
+
+
+def first_commands() -> dict[str, list[str]]:
+    """Page -> the lines of its block from `make up` to `make down`."""
+    return {
+        page: [line for _, line in block]
+        for page, text in pages().items()
+        for block in blocks_of(text)
+        if block[0][1].startswith("make up &&") and block[-1][1] == "make down"
+    }
+
+
+def test_every_page_names_the_same_five_commands() -> None:
+    found = first_commands()
+    assert "docs/try.md" in found
+    assert {page: lines for page, lines in found.items() if lines != list(EXPECTED)} == {}
+
+
+@pytest.mark.live
+def test_the_five_commands_work(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    *before, last = EXPECTED
+    try:
+        for command in before:
+            expect(checkout, command)
+        for command in sorted(LIVE - {"make up", "make down"}):
+            ended = checkout.shell(f"source build/cluster/env && {command}")
+            assert ended.returncode == 0, ended.stderr
+        pids = checkout.pids()
+        assert {"eclectus", "operator", "kubelet", "etcd"} < pids.keys()
+        again = checkout.shell("make up")
+        assert "already running" in again.stdout
+        assert checkout.pids() == pids
+        expect(checkout, last)
+        assert not checkout.cluster.exists()
+        assert [pid for pid in pids.values() if process_identity(pid)] == []
+    finally:
+        checkout.run("down")
+
+
+def expect(checkout: Checkout, command: str) -> None:
+    """Run a line until it prints what is expected."""
+    sourced = "" if command.startswith("make up") else "source build/cluster/env; "
+    printed = []
+
+    def is_printed() -> bool:
+        ended = checkout.shell(sourced + command)
+        printed.append(ended.stdout + ended.stderr)
+        assert ended.returncode == 0, printed[-1]
+        return re.search(EXPECTED[command], printed[-1]) is not None
+
+    assert wait_for(is_printed, WAIT_SECONDS, 0.5), f"{command} printed\n{printed[-1]}"
