@@ -43,7 +43,12 @@ def waited_warnings(scheduler: Scheduler) -> list[str]:
     """The warnings after the scheduler has tried three times."""
     wait("a warning", lambda: warnings(scheduler))
     restarts = 'eclectus_watch_restarts_total{kind="pods"} '
-    page = lambda: requests.get(f"http://{scheduler.address}/metrics", timeout=10).text  # noqa: E731
+
+    def page() -> (
+        str
+    ):  # requests wait for a second, until the web server is imported; longer on a busy machine
+        return requests.get(f"http://{scheduler.address}/metrics", timeout=60).text
+
     wait("three tries", lambda: float((page().partition(restarts)[2] or "0").split()[0]) >= 3)
     return warnings(scheduler)
 
