@@ -177,6 +177,11 @@ def test_a_loopback_address_is_refused_because_of_the_probes(chart, address):
     assert "reachable only inside the pod" in chart_says(chart, {"server": {"address": address}})
 
 
+def test_without_pods_there_are_no_probes(chart):
+    values = {"scheduler": {"replicas": 0}, "config": {"server": {"address": "127.0.0.1"}}}
+    assert chart.render(values, name=RELEASE, namespace="any")
+
+
 @pytest.mark.parametrize("address", ["::", "10.0.0.7"])
 def test_another_address_is_accepted(chart, address):
     assert chart_says(chart, {"server": {"address": address}}) == ""

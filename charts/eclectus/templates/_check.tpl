@@ -9,7 +9,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- fail (printf "config.leaderElection.leaderElect is false, but scheduler.replicas is %d: two schedulers would place the same pods. Set scheduler.replicas to 1 or leaderElect to true." (int .Values.scheduler.replicas)) }}
 {{- end }}
 {{- with $config.server.address }}
-{{- if regexMatch "^(127\\.|::1$|localhost$)" . }}
+{{- if and (gt (int $.Values.scheduler.replicas) 0) (regexMatch "^(127\\.|::1$|localhost$)" .) }}
 {{- fail (printf "config.server.address: %s is reachable only inside the pod, so that its probes would fail. Set it to 0.0.0.0, or to \"::\" on an IPv6-only cluster." .) }}
 {{- end }}
 {{- end }}
