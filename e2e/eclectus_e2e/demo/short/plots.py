@@ -18,7 +18,7 @@ from eclectus_e2e.demo.pictures import (
     picture,
 )
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
-from eclectus_e2e.demo.short.report import BETTER, EQUAL, WORSE, ShortReport
+from eclectus_e2e.demo.short.report import BETTER, EQUAL, WAIT, WORSE, ShortReport
 from eclectus_e2e.demo.stream.plan import StreamPlan
 from eclectus_e2e.demo.stream.plots import draw_waiting
 from eclectus_e2e.demo.stream.report import Run
@@ -72,7 +72,7 @@ def _response(axes: Axes, runs: Sequence[Run]) -> None:
 
 def _ratios(axes: Axes, report: ShortReport) -> None:
     """The response times of the table as shares of kube-scheduler's."""
-    figures = [one for one in report.figures if one.lower_is_better and "wait" not in one.name][::-1]
+    figures = [one for one in report.figures if one.lower_is_better and one.name != WAIT][::-1]
     ratios = [one.ratio for one in figures]
     colours = [VERDICT_COLOURS.get(one.verdict, LINE_COLOUR) for one in figures]
     bars = axes.barh([one.name for one in figures], ratios, color=colours, height=0.6)

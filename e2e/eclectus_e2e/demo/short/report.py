@@ -11,6 +11,7 @@ from eclectus_e2e.demo.stream.report import Report, Run, Summary, make_report, s
 from eclectus_e2e.demo.workload.pods import pod_name
 
 EQUAL_WITHIN = 0.05  # relative difference: two runs with equal seeds differ by as much
+WAIT = "mean wait before a pod runs"
 BETTER, WORSE, EQUAL, UNKNOWN = "better", "worse", "equal", "not measured"
 
 
@@ -85,7 +86,7 @@ def _figures(report: Report, runs: dict[str, Run], changed: float) -> Iterator[F
     yield Figure("mean before the speeds change", parts[0][0].mean, parts[1][0].mean)
     yield Figure("mean after the speeds change", parts[0][1].mean, parts[1][1].mean)
     waits = [result.start_seconds.mean for result in results]
-    yield Figure("mean wait before a pod runs", waits[0], waits[1])
+    yield Figure(WAIT, waits[0], waits[1])
     met = [result.preferences_met for result in results]
     if met[0] is not None and met[1] is not None:
         yield Figure("preferences met", met[0], met[1], lower_is_better=False, is_share=True)
