@@ -135,7 +135,7 @@ class Rosella(PlacePolicy):
         Setting(
             "paper: two draws in proportion to speed, of which the shorter queue gets the task, and the "
             "paper's learner; settings that contradict it are refused",
-            why="at high load the paper's policy is worse than a central queue: docs/results/ablations.md",
+            why="the paper's is worse at high load: docs/results/ablations.md",
             implies=PAPER,
         ),
     ] = "eclectus"
