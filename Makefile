@@ -40,7 +40,7 @@ test: venv ## the pure tests, then those on a real control plane: 20 minutes (PY
 test-fast: venv ## the pure tests alone: 2 minutes
 	@$(BIN)/python -m eclectus_hack test fast $(PYTEST)
 
-test-slow: venv ## the long tests, oracles among them: 25 minutes
+test-slow: venv ## the long tests and oracles, 25 minutes; then every long command that a page names, 3 hours
 	@$(BIN)/python -m eclectus_hack test slow $(PYTEST)
 
 oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores

@@ -2,7 +2,9 @@
 
     pure            nothing but Python: one process a core
     control plane   a real API server and etcd a process: two processes, because most of a test is waiting
-    alone           measures speeds or times of real containers: one process, nothing beside it
+    alone           measures speeds or times: one process, nothing beside it
+    slow            long simulations and oracles
+    commands        every long command that a page names, with its defaults: hours
 
 Programs that the tests need are compiled before the stages, because a test's timeout must not include that.
 """
@@ -40,13 +42,14 @@ FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
 PURE = Stage("pure", "not live and not slow", BY_TEST, 4)
 CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 9, is_live=True)
 ALONE = Stage("alone", "live and alone", (), 9, is_live=True)
-SLOW = Stage("slow", "slow and not live", BY_TEST, 25)
+SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
+COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 
 COURSES = {
     "fast": (FAST,),
     "live": (CONTROL_PLANE, ALONE),
     "all": (PURE, CONTROL_PLANE, ALONE),
-    "slow": (SLOW,),
+    "slow": (SLOW, COMMANDS),
 }
 
 

@@ -62,6 +62,8 @@ def problem(words):
     words = list(words)
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name = words.pop(0)
+        if name.isupper():
+            return None
         found = command.get_command(click.Context(command), name)
         if found is None:
             return f"no command {name!r}"

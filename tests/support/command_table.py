@@ -5,13 +5,17 @@ A new command on a page gets an entry in exactly one of these tables; tests/hous
 
 # Run by tests/system/test_page_commands.py within `make test-fast`: seconds, no control plane.
 FAST = {
+    "eclectus policies",
+    "eclectus policies rosella",
     "eclectus scenarios",
+    "python -m eclectus_e2e demo --help",
     "python -m eclectus_e2e nodes > nodes.json",
 }
 
 # Run on the cluster of `make up`, once it has learned, by tests/system/test_first_commands.py in `make test`.
 LIVE = {
     "make up",
+    "kubectl eclectus pending",
     "kubectl eclectus speeds",
     "make status",
     "make down",
@@ -31,26 +35,28 @@ SLOW = {
     "make bench": 15,
     "make bench BENCH='--only simulator --tasks 100000'": 3,
     "make bench BENCH=--quick": 3,
-    "make demo": 25,
-    "make demo DEMO=--comparison": 60,
-    "make demo DEMO=--quick": 5,
+    "make compare": 55,
+    "make demo": 6,
+    "make demo DEMO=--quick": 2,
+    "make demo-full": 22,
     "make report": 30,
 }
 
 # Not run: pattern (`*` stands for anything) -> why not.
 NOT_RUN = {
+    "eclectus check-config *": "a file of the reader; tests/cli/test_configure_page.py checks the page's examples",
     "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",
     "helm *": "needs images that nodes can pull; tests/realnodes/test_chart.py does it with helm's SDK",
     "make bench BENCH='--only decisions'": "a part of `make bench`",
     "make bench BENCH='--only simulator'": "a part of `make bench`",
     "make bench BENCH='--pairs 7 --nodes 15000 --pods 3000'": "`make bench`, longer",
     "make bench BENCH=--profile": "no measurement, for a reader",
-    'make demo DEMO="--acts 1"': "a part of `make demo`",
-    'make demo DEMO="--acts 2"': "a part of `make demo`",
-    'make demo DEMO="--comparison --loads 0.8"': "a part of the comparison",
-    'make demo DEMO="--comparison --schedulers eclectus,kube-scheduler"': "a part of the comparison",
+    'make compare DEMO="*': "a part of `make compare`",
+    'make demo DEMO="--load 0.8*': "`make demo` at another load",
+    "make demo DEMO=perturbations": "a part of `make demo-full`",
+    "make demo DEMO=stream": "a part of `make demo-full`",
     "make demo NODES=real": "needs root and Debian packages; tests/e2e/demo/test_live.py runs it shortened",
-    "make images": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
+    "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",
     "make test": "these tests",
     "make test-fast": "these tests",

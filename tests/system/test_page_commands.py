@@ -22,6 +22,7 @@ def test_a_fast_command_of_a_page_works(command: str, tmp_path: Path) -> None:
 
 # Some start a control plane, but are not marked live: `make test` runs live tests, also slow ones.
 @pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "command",
     [

@@ -136,7 +136,7 @@ class LearnSettings:
         Setting(
             "paper: one rate for each node, windows of the paper's length, no ageing of samples, no test for "
             "changes of speed",
-            why="unset: that of place; the paper's learner is slow where speeds change: docs/results/ablations.md",
+            why="unset: that of place; the paper's is slow where speeds change: docs/results/ablations.md",
             implies=PAPER,
         ),
     ] = "eclectus"
