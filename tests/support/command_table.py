@@ -44,7 +44,7 @@ SLOW = {
 
 # Not run: pattern (`*` stands for anything) -> why not.
 NOT_RUN = {
-    "eclectus check-config *": "a file of the reader; tests/cli/test_configure_page.py checks the page's examples",
+    "eclectus check-config *": "a file of the reader's; tests/cli/test_configure_page.py checks examples",
     "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",
     "helm *": "needs images that nodes can pull; tests/realnodes/test_chart.py does it with helm's SDK",
     "make bench BENCH='--only decisions'": "a part of `make bench`",
