@@ -46,7 +46,7 @@ test-slow: venv ## the long tests and oracles, 25 minutes; then every long comma
 oracles: venv ## the simulator against closed forms and laws, with a table: 6 minutes on two idle cores
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
-report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two cores
+report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two idle cores
 	@$(BIN)/python -m eclectus_bench.oracle_report $(REPORT)
 
 lint: venv ## format, rules, types, import contracts; and a hint about long files and functions
@@ -56,7 +56,7 @@ lint: venv ## format, rules, types, import contracts; and a hint about long file
 	@$(BIN)/lint-imports --config hack/import-contracts.toml --cache-dir build/import-linter
 	@$(BIN)/python -m eclectus_hack sizes
 
-bench: venv ## throughput and latency beside kube-scheduler: 10 minutes
+bench: venv ## cost of a decision and of a simulated task, comparison with kube-scheduler: 20 minutes on two idle cores (BENCH=--quick: 1)
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)

@@ -136,7 +136,9 @@ def _course(options: argparse.Namespace) -> Course:
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser("eclectus_bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, to check that it runs: a minute")
-    parser.add_argument("--only", choices=PARTS, help="measure one part (all: about ten minutes)")
+    parser.add_argument(
+        "--only", choices=PARTS, help="measure one part (all: about 20 minutes on two idle cores)"
+    )
     parser.add_argument(
         "--nodes", type=_positive, help=f"nodes of the match; {FULL.match.nodes:,} by default"
     )

@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ import pytest
 from eclectus import __version__
 from eclectus_bench.oracle_page import Comparison, Facts, Section, page
 from eclectus_e2e.paths import CHECKOUT
+from eclectus_e2e.progress import Progress
 
 FILE = CHECKOUT / "bench" / "report.md"
 ORACLES = CHECKOUT / "tests" / "oracles"
@@ -34,6 +35,7 @@ class VerdictCollector:
 
     reports: list[pytest.TestReport] = field(default_factory=list)
     root: Path = CHECKOUT
+    say: Callable[[str], None] = lambda text: None
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Take the root to which file names are relative."""
@@ -42,6 +44,7 @@ class VerdictCollector:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A phase of a test (setup, call, teardown) has ended."""
         self.reports.append(report)
+        self.say(f"{sum(each.when == 'teardown' for each in self.reports)} tests have ended")
 
     def sections(self) -> list[Section]:
         """A section for each file, with its tests in their order in the file."""
@@ -84,7 +87,7 @@ def _add(section: Section, report: pytest.TestReport) -> None:
 
 def main(arguments: Sequence[str] = ()) -> int:
     """Measure and write; returns pytest's exit code. `arguments` go to pytest, for example `-k central`."""
-    began, collector = time.monotonic(), VerdictCollector()
+    began = time.monotonic()
     files = [str(ORACLES / f"test_{name}.py") for name in COMPARED]
     options = [
         "-v",
@@ -95,7 +98,9 @@ def main(arguments: Sequence[str] = ()) -> int:
         "no:cacheprovider",
         *ON_ALL_CORES,
     ]
-    code = pytest.main([*options, *arguments, *files], plugins=[collector])
+    with Progress("report", expected="20 minutes on two idle cores") as progress:
+        collector = VerdictCollector(say=progress.update)
+        code = pytest.main([*options, *arguments, *files], plugins=[collector])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
         return int(code)  # interrupted, or nothing was selected: the old page stays
     facts = Facts(

@@ -13,6 +13,7 @@ from eclectus.sim.base.results import RunFailure, RunResult
 from eclectus.sim.batch import RunSpec, StopRequest, run_batch
 from eclectus.sim.scenario.builtin import shipped_scenarios
 from eclectus.sim.scenario.reading import parse
+from eclectus_e2e.progress import Progress
 
 TASKS = {1: 3000, 4: 5000}  # by slots: with more slots it takes longer until they are filled
 LOADS = (0.5, 0.8, 0.9)
@@ -26,7 +27,8 @@ def main() -> None:
     """Measure and print, a line as soon as it is known."""
     path = shipped_scenarios()["theta"]
     for at, (slots, load) in enumerate(CASES):
-        runs = _runs(path, _changes(slots, load))
+        with Progress(f"case {at + 1} of {len(CASES)}"):
+            runs = _runs(path, _changes(slots, load))
         ratios = {name: _ratio(each, runs[RIVAL]) for name, each in runs.items() if name != RIVAL}
         if not at:
             print(f"| slots | load | {' | '.join(ratios)} |")
