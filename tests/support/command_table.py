@@ -5,6 +5,7 @@ A new command on a page gets an entry in exactly one of these tables; tests/hous
 
 # Run by tests/system/test_page_commands.py within `make test-fast`: seconds, no control plane.
 FAST = {
+    "python -m eclectus_e2e demo --help",
     "eclectus scenarios",
     "python -m eclectus_e2e nodes > nodes.json",
 }
@@ -31,9 +32,8 @@ SLOW = {
     "make bench": 15,
     "make bench BENCH='--only simulator --tasks 100000'": 3,
     "make bench BENCH=--quick": 3,
-    "make demo": 25,
-    "make demo DEMO=--comparison": 60,
-    "make demo DEMO=--quick": 5,
+    "make demo": 5,
+    "make demo DEMO=--quick": 2,
     "make report": 30,
 }
 
@@ -45,11 +45,13 @@ NOT_RUN = {
     "make bench BENCH='--only simulator'": "a part of `make bench`",
     "make bench BENCH='--pairs 7 --nodes 15000 --pods 3000'": "`make bench`, longer",
     "make bench BENCH=--profile": "no measurement, for a reader",
-    'make demo DEMO="--acts 1"': "a part of `make demo`",
-    'make demo DEMO="--acts 2"': "a part of `make demo`",
-    'make demo DEMO="--comparison --loads 0.8"': "a part of the comparison",
-    'make demo DEMO="--comparison --schedulers eclectus,kube-scheduler"': "a part of the comparison",
-    "make demo NODES=real": "needs root and Debian packages; tests/e2e/demo/test_live.py runs it shortened",
+    "make compare": "takes 50 minutes; tests/e2e/demo tests its parts",
+    'make compare DEMO="--loads 0.8"': "a part of `make compare`",
+    'make compare DEMO="--schedulers eclectus,kube-scheduler"': "a part of `make compare`",
+    'make demo DEMO="--load *"': "`make demo` at another load",
+    "make demo DEMO=perturbations": "tests/system/test_demo_perturbations.py runs it shortened",
+    "make demo DEMO=stream": "tests/e2e/demo/test_live.py runs it shortened",
+    "make demo NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
     "make images": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",
     "make test": "these tests",
