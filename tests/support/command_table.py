@@ -55,7 +55,7 @@ NOT_RUN = {
     'make demo DEMO="--load 0.8*': "`make demo` at another load",
     "make demo DEMO=perturbations": "a part of `make demo-full`",
     "make demo DEMO=stream": "a part of `make demo-full`",
-    "make demo NODES=real": "needs root and Debian packages; tests/e2e/demo/test_live.py runs it shortened",
+    "make demo NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
     "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",
     "make test": "these tests",
