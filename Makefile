@@ -16,7 +16,7 @@ $(VENV)/.ready: requirements/dev.lock pyproject.toml
 	@PYTHONPATH=e2e:hack $(PYTHON) -m eclectus_hack venv $(VENV)
 	@touch $@
 
-up: venv ## a cluster with Eclectus and 30 fake nodes: 15 s; 5 to 10 minutes more the first time (E2E=kind, NODES=real)
+up: venv ## a cluster with Eclectus and 30 fake nodes: under a minute; the first time 5 to 10 minutes more (E2E=kind, NODES=real)
 	@$(BIN)/python -m eclectus_e2e up $(if $(NODES),--nodes $(NODES)) $(UP)
 
 status: venv ## what of that cluster runs

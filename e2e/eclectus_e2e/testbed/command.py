@@ -83,7 +83,7 @@ def _start(options: argparse.Namespace) -> str:
     if "kube-scheduler" in options.extra and options.nodes != REAL:  # real nodes always have it
         _start_kube_scheduler(cluster)
     if not options.without_eclectus:
-        with Progress("starting Eclectus", expected="about 10 s"):
+        with Progress("starting Eclectus", expected="10 s, longer on a busy machine"):
             _start_eclectus(cluster)
     return environment_text(cluster.environment(), *helm.folders(CLUSTER_DIRECTORY))
 
