@@ -5,6 +5,7 @@ A new command on a page gets an entry in exactly one of these tables; tests/hous
 
 # Run by tests/system/test_page_commands.py within `make test-fast`: seconds, no control plane.
 FAST = {
+    "eclectus simulate my-cluster --plot my-cluster.html",
     "eclectus policies",
     "eclectus policies rosella",
     "eclectus scenarios",
@@ -44,6 +45,9 @@ SLOW = {
 
 # Not run: pattern (`*` stands for anything) -> why not.
 NOT_RUN = {
+    "eclectus": "no command: a profile of this name in the output of a comparison",
+    "eclectus scheduler --config *": "needs a cluster; every test in tests/system starts a scheduler",
+    "eclectus simulate my-cluster.yaml *": "a file of the reader's, like the shipped my-cluster",
     "eclectus check-config *": "a file of the reader's; tests/cli/test_configure_page.py checks examples",
     "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",
     "helm *": "needs images that nodes can pull; tests/realnodes/test_chart.py does it with helm's SDK",
