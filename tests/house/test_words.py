@@ -31,6 +31,26 @@ def test_relative_links_point_to_files(page):
     assert [target for target in targets if target and not (page.parent / target).exists()] == []
 
 
+def anchors(page):
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", tracked("*.md"), ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_links_to_headings_point_to_headings(page):
+    found = re.findall(r"\]\((?!https?://)([^)\s#]*)#([^)\s]+)\)", page.read_text())
+    targets = [((page.parent / name).resolve() if name else page, anchor) for name, anchor in found]
+    assert [f"{to.name}#{at}" for to, at in targets if to.suffix == ".md" and at not in anchors(to)] == []
+
+
+def test_every_runbook_is_a_heading():
+    alerts = (CHECKOUT / "charts" / "eclectus" / "files" / "alerts.yaml").read_text()
+    runbooks = re.findall(r"runbook_url: docs/troubleshoot.md#(\S+)", alerts)
+    assert len(runbooks) == alerts.count("- alert:")
+    assert set(runbooks) <= anchors(CHECKOUT / "docs" / "troubleshoot.md")
+
+
 def test_no_file_contains_a_path_of_a_developers_machine():
     found = []
     for path in tracked():
