@@ -10,7 +10,7 @@ from eclectus_e2e.demo.stream.plan import StreamPlan
 from eclectus_e2e.demo.stream.report import Report, Run, Summary, make_report, summarise
 from eclectus_e2e.demo.workload.pods import pod_name
 
-EQUAL_WITHIN = 0.05  # relative difference: two runs with equal seeds differ by as much
+EQUAL_WITHIN = 0.05  # relative difference; chosen, not measured: noise of a single run is no win
 WAIT = "mean wait before a pod runs"
 BETTER, WORSE, EQUAL, UNKNOWN = "better", "worse", "equal", "not measured"
 
