@@ -1,6 +1,7 @@
 """A port before an API server that a test opens and closes: the server is away, and is back."""
 
 import contextlib
+import select
 import socket
 import threading
 from types import TracebackType
@@ -35,6 +36,7 @@ class Forwarder:
         if self._listening is not None:
             self._listening.shutdown(socket.SHUT_RDWR)
             self._listening.close()
+            self._listening = None
         for each in list(self._open):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -43,16 +45,20 @@ class Forwarder:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = listening.accept()
-                server = socket.create_connection(("127.0.0.1", self._target_port))
-                self._open |= {client, server}
-                for pair in ((client, server), (server, client)):
-                    threading.Thread(target=self._copy, args=pair, daemon=True).start()
+                threading.Thread(target=self._forward, args=(client,), daemon=True).start()
 
-    def _copy(self, source: socket.socket, sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while data := source.recv(65536):
-                sink.sendall(data)
-        for each in (source, sink):
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-        self._open -= {source, sink}
+    def _forward(self, client: socket.socket) -> None:
+        """Copy in both directions until either side ends."""
+        with (
+            contextlib.suppress(OSError),
+            client,
+            socket.create_connection(("127.0.0.1", self._target_port)) as server,
+        ):
+            self._open |= {client, server}
+            other = {client: server, server: client}
+            while ready := select.select([client, server], [], [])[0]:
+                for source in ready:
+                    data = source.recv(65536)
+                    if not data:
+                        return
+                    other[source].sendall(data)
