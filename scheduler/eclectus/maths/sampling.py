@@ -74,4 +74,5 @@ def draw_rows(rng: Random, rows: NDArray[np.intp], count: int, distinct: bool) -
     if not distinct:
         return tuple(int(rows[rng.randrange(size)]) for _ in range(count))
     whole, rest = divmod(count, size)
-    return tuple(rows.tolist()) * whole + tuple(int(rows[at]) for at in rng.sample(range(size), rest))
+    every = tuple(rows.tolist()) * whole if whole else ()  # listing all rows of a large cluster takes long
+    return every + tuple(int(rows[at]) for at in rng.sample(range(size), rest))
