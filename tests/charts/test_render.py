@@ -1,5 +1,6 @@
 """The objects that the chart renders, with its default values and with every file in ci/."""
 
+import click
 import helm_python as helm
 import kubernetes_validate
 import pytest
@@ -111,7 +112,7 @@ def test_the_program_accepts_its_arguments(case):
     assert test["args"] == ["--version"]
     command, *options = container["args"]
     options = [each.replace("/etc/eclectus/config.yaml", __file__) for each in options]
-    given = program.commands[command].make_context(command, options).params
+    given = program.get_command(click.Context(program), command).make_context(command, options).params
     assert given["log_format"] == values(case).get("scheduler", {}).get("logFormat", "text")
 
 
