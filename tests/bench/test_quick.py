@@ -29,6 +29,7 @@ def quick(output: Path, *arguments: str) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.long
 @pytest.mark.timeout(600)  # 20 s of CPU, which may take long where other tests run
 def test_without_a_control_plane_all_policies_and_the_simulator_are_measured(
     output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
