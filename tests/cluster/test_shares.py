@@ -63,13 +63,25 @@ def test_a_refused_bind_is_no_longer_counted() -> None:
     assert held(world, "default") == {}
 
 
-def test_a_pod_stays_in_its_group_when_its_labels_change() -> None:
+def test_a_pod_counts_for_another_group_when_its_labels_change() -> None:
     world = world_of(DominantShare(by="label", label="team"))
     world.add(make_task("a", labels=(("team", "x"),)))
     world.put(make_task("a", labels=(("team", "y"),), node="n"))
-    assert (held(world, "x")["cpu"], held(world, "y")) == (1000, {})
+    assert (held(world, "x"), held(world, "y")["cpu"]) == ({}, 1000)
     world.end("a")
-    assert held(world, "x") == {}
+    assert held(world, "y") == {}
+
+
+@pytest.mark.parametrize(
+    "change", [{"labels": (("team", "y"),)}, {"deleting": True}, {"started": 3.0}, {"job": "j"}], ids=str
+)
+def test_policies_see_a_pod_on_a_node_as_it_was_seen_last(change: dict[str, Any]) -> None:
+    world = world_of(FifoOrder())
+    world.add(make_task("a", device_milli=0))
+    seen = make_task("a", node="n", **change)
+    world.put(seen)
+    ((placed, _),) = world.engine._state.view.placed_pods(0)
+    assert placed == seen
 
 
 def test_a_share_is_of_the_present_total_of_all_nodes() -> None:

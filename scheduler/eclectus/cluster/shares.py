@@ -65,6 +65,12 @@ class GroupShares:
         if not held[PODS]:
             del self._held[group]
 
+    def regroup(self, task: Task) -> None:
+        """A counted task may belong to another group now, because its labels or its owner have changed."""
+        if self._as_counted[task.uid][0] != self._group_of(task):
+            self.release(task.uid)
+            self.hold(task)
+
     def _group_of(self, task: Task) -> str:
         try:
             return str(self._group(task))

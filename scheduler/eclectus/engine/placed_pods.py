@@ -10,6 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
+from msgspec.structs import replace
+
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.model.objects import Task
@@ -63,8 +65,7 @@ class PlacedPods:
             before, where, at = placed
             if where == node:
                 if _holds_the_same(before, task):
-                    if task.started != before.started:
-                        self._placed[uid] = (task, node, at)
+                    self._update(task, placed)
                     return
                 since = at
             self.remove(uid)
@@ -76,6 +77,17 @@ class PlacedPods:
         row = self._cluster.rows.get(node)
         if row is not None:
             self._cluster.hold(row, task)
+
+    def _update(self, task: Task, placed: Placed) -> None:
+        """The pod holds what it held; its labels, its owner or its status may have changed."""
+        before, node, since = placed
+        if task.devices != before.devices:  # which ones it has is not written on the pod
+            task = replace(task, devices=before.devices)
+        if task != before:
+            self._placed[task.uid] = (task, node, since)
+        if task.labels != before.labels or task.job != before.job:
+            for shares in self._shares:
+                shares.regroup(task)
 
     def remove(self, uid: str) -> None:
         """The pod holds nothing any more."""
@@ -128,5 +140,6 @@ def _holds_the_same(before: Task, after: Task) -> bool:
     return (
         before.holding == after.holding
         and before.spec == after.spec
+        and before.anti_affinity_terms == after.anti_affinity_terms
         and after.devices in ((), before.devices)
     )
