@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.kube.decoding import decode_pod
+from eclectus.kube.decoding import decode_node, decode_pod
 from eclectus.kube.objects import Pod
+from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import counted, held, requested
-from eclectus.kube.translate import task_from
+from eclectus.kube.translate import node_from, task_from
 from eclectus.model.errors import MalformedError
 
 MI = 2**20
@@ -223,10 +224,6 @@ def test_held_is_set_only_if_it_differs_from_the_requests() -> None:
             "containers[web].resources.requests.cpu: 'much' is not a quantity",
         ),
         ({"apps": [box("web", cpu="-1")]}, "containers[web].resources.requests.cpu: '-1' is negative"),
-        (
-            {"apps": [box("web", memory="16Ei")]},
-            "spec.containers: memory is 18446744073709551616; it must be at most",
-        ),
         ({"apps": [box("web")], "overhead": {"cpu": "x"}}, "spec.overhead.cpu: 'x' is not a quantity"),
     ],
 )
@@ -234,6 +231,18 @@ def test_the_error_of_an_invalid_amount_names_pod_field_and_text(spec: dict[str,
     with pytest.raises(MalformedError) as caught:
         task_from(pod(**spec))
     assert str(caught.value).startswith(f"Pod n/p: {message}")
+
+
+def test_an_amount_that_cannot_be_counted_exactly_fits_on_no_node() -> None:
+    asked = dict(task_from(pod(apps=[box("web", memory="16Ei")])).spec.requests)["memory"]
+    node = decode_node(
+        b'{"metadata": {"name": "n"}, "spec": {"unschedulable": true},'
+        b' "status": {"allocatable": {"memory": "16Ei", "cpu": "4", "example.com/a": "9223372036854775807"}}}'
+    )
+    has = node_from(node)
+    assert has.unschedulable
+    assert dict(has.allocatable) == {"cpu": 4000, "example.com/a": MOST, "memory": MOST}
+    assert asked > MOST
 
 
 def test_hand_written_objects_may_have_numbers() -> None:

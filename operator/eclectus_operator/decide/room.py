@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from eclectus.api.names import RUN_ID_LABEL
 from eclectus.kube import objects as kube
+from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
-from eclectus.model.objects import Amounts
+from eclectus.model.objects import UNSUPPORTED, Amounts
 from eclectus_operator.objects.observed import Pod
 
 Room = Mapping[str, int]
@@ -58,7 +59,7 @@ def blocks_any(
 
 def left(node: kube.Node, on_it: Iterable[kube.Pod]) -> Room:
     """What the pods leave of a node's allocatable; negative where it is overcommitted. Raises FieldError."""
-    room: Room = dict(amounts(parsed(node.status.allocatable, _FIELD), _FIELD))
+    room: Room = dict(amounts(parsed(node.status.allocatable, _FIELD), MOST))
     for pod in on_it:
         if not _has_ended(pod):
             room = _add(room, _with_pod_slot(held(pod)), -1)
@@ -74,8 +75,12 @@ def _waits_for_room(pod: Pod) -> bool:
     if not pod.is_real or pod.spec.scheduling_gates:
         return False
     scheduled = pod.condition("PodScheduled")
-    if scheduled is None or scheduled.reason != "Unschedulable":
-        return True  # new, or deferred until a node is expected to be free
+    if scheduled is None:
+        return True  # new
+    if scheduled.reason == "SchedulerError":  # such a pod is tried again, unless it waits for a feature
+        return UNSUPPORTED not in scheduled.message
+    if scheduled.reason != "Unschedulable":
+        return True  # deferred until a node is expected to be free
     return any(shortage in scheduled.message for shortage in SHORTAGES)
 
 

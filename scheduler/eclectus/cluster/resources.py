@@ -22,6 +22,10 @@ MIN_CHANGE_LOG_ENTRIES = (
     512  # or two for each row, if that is more: reading more costs as much as starting over
 )
 
+# What one pod counts for at most: 70 TB of memory, 70 billion cores. So the sums over the pods of a node are
+# exact, and a pod that leaves gives back what it took. A pod that nobody has scheduled may claim any amount.
+MOST_HELD = 2.0**46
+
 ALLOCATABLE, USED, TENTATIVE, LONG_RUNNING = range(4)  # layers of the table
 
 Vector = NDArray[np.float64]
@@ -94,11 +98,13 @@ class ResourceTable:
         spec, held = kind
         amounts = spec.requests if held is None else held
         parts = self.parts(amounts)  # may replace the arrays: before their columns are taken
+        parts = tuple((column, min(amount, MOST_HELD)) for column, amount in parts)
         layers = (USED, LONG_RUNNING) if spec.long_running else (USED,)
         entries = [
             (self._layer_columns[layer][column], amount) for layer in layers for column, amount in parts
         ]
-        scored = zip(self._scored_columns, spec.score_requests, strict=True)
+        bounded = (min(each, MOST_HELD) for each in spec.score_requests)
+        scored = zip(self._scored_columns, bounded, strict=True)
         return (*entries, *((column, amount) for column, amount in scored if amount))
 
     def _tentative_entries(self, amounts: Amounts) -> Entries:

@@ -37,4 +37,4 @@ def from_annotations(annotations: Mapping[str, str]) -> Amounts:
         raise FieldError(_FIELD, f"{text[:80]!r} is not a resource list in JSON: {error}") from error
     for name in quantities.keys() - SHARED:
         raise FieldError(_FIELD, f"{name[:80]!r} is not allowed; it must be one of {', '.join(SHARED)}")
-    return amounts(parsed(quantities, _FIELD), _FIELD)
+    return amounts(parsed(quantities, _FIELD))

@@ -16,6 +16,9 @@ from functools import lru_cache
 MOST = 2**53 - 1
 """The largest amount that is counted exactly, because cluster/ stores amounts as float64: 8 PiB - 1 byte."""
 
+BEYOND_MOST = MOST + 1
+"""Stands for every larger amount, and is exact as float64 too."""
+
 _FORM = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,2})?")
 _MAX_LENGTH = 64  # characters; no valid quantity is longer
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from eclectus.kube.objects import Container, Pod, PodSpec, Resources
-from eclectus.kube.quantity import MOST, thousandths, units
+from eclectus.kube.quantity import BEYOND_MOST, thousandths, units
 from eclectus.model.objects import Amounts
 
 Total = dict[str, int]
@@ -57,9 +57,7 @@ def requested(pod: Pod) -> Requested:
     if not all(default.keys() <= own.keys() for own in (*apps, *inits)):
         apps, inits = ([{**default, **own} for own in part] for part in (apps, inits))
         scored = _total(spec, apps, inits, level)
-    return Requested(
-        amounts(total, "spec.containers"), (scored.get("cpu", 0), units(scored.get("memory", 0)))
-    )
+    return Requested(amounts(total), (scored.get("cpu", 0), units(scored.get("memory", 0))))
 
 
 def held(pod: Pod) -> Amounts:
@@ -82,19 +80,16 @@ def held(pod: Pod) -> Amounts:
     if level and status.resources is not None:
         seen = _maximum(level if counts_spec else {}, status.resources.requests, status.allocated_resources)
         level = {name: seen.get(name, 0) for name in level}
-    return amounts(_total(spec, [now(each) for each in spec.containers], inits, level), "status")
+    return amounts(_total(spec, [now(each) for each in spec.containers], inits, level))
 
 
-def amounts(total: Total, field: str) -> Amounts:
-    """Thousandths as amounts: whole units, for cpu thousandths. Raises FieldError beyond MOST."""
-    whole = []
-    for name in sorted(total):
-        amount = total[name] if name == "cpu" else units(total[name])
-        if amount > MOST:
-            raise FieldError(field, f"{name} is {amount}; it must be at most {MOST} (2**53 - 1)")
-        if amount:
-            whole.append((name, amount))
-    return tuple(whole)
+def amounts(total: Total, most: int = BEYOND_MOST) -> Amounts:
+    """Thousandths as amounts: whole units, for cpu thousandths; a larger amount counts as `most`.
+
+    What a pod asks for beyond MOST fits on no node, whose amounts count as MOST at most.
+    """
+    whole = ((name, total[name] if name == "cpu" else units(total[name])) for name in sorted(total))
+    return tuple((name, min(amount, most)) for name, amount in whole if amount)
 
 
 def parsed(resources: Resources, field: str) -> Total:

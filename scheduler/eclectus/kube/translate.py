@@ -9,20 +9,17 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from math import nan
 from typing import Any, cast
 
 from eclectus.api.names import CLASS_LABEL, ESTIMATED_SECONDS, JOB_WORK_SECONDS, PATH_SECONDS, RUN_ID_LABEL
-from eclectus.kube import constraints, objects, probe_room
+from eclectus.kube import constraints, hints, objects
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
+from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Spec, Task
-
-_MAX_SECONDS = 1e9  # thirty years: a longer estimate is a mistake
-_MAX_WORK = 1e13  # ten thousand pods for thirty years
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
@@ -50,7 +47,7 @@ def node_from(node: objects.Node) -> model.Node:
     if not node.metadata.name:
         raise MalformedError("Node", "?", "metadata.name", "missing")
     try:
-        allocatable = amounts(parsed(node.status.allocatable, field), field)
+        allocatable = amounts(parsed(node.status.allocatable, field), MOST)
     except FieldError as error:
         raise MalformedError("Node", node.metadata.name, error.field, error.problem) from error
     return model.Node(
@@ -91,10 +88,10 @@ def _task(pod: Pod, translated: Spec) -> Task:
         started=started,
         finished=finished,
         reported=_reported(status),
-        estimate=_annotated_seconds(meta, ESTIMATED_SECONDS),
-        path=_annotated_seconds(meta, PATH_SECONDS),
-        job_work=_annotated_seconds(meta, JOB_WORK_SECONDS, _MAX_WORK),
-        notional_requests=probe_room.from_annotations(meta.annotations) if translated.probe else (),
+        estimate=hints.seconds(meta.annotations, ESTIMATED_SECONDS),
+        path=hints.seconds(meta.annotations, PATH_SECONDS),
+        job_work=hints.seconds(meta.annotations, JOB_WORK_SECONDS),
+        notional_requests=hints.notional_requests(meta.annotations) if translated.probe else (),
     )
 
 
@@ -125,27 +122,10 @@ def _held(pod: Pod, spec: Spec) -> model.Amounts | None:
 def _workload(pod: Pod) -> str:
     """The class of work: the class label, or else the namespace and the images without versions."""
     label = pod.metadata.labels.get(CLASS_LABEL)
-    if label:
-        if not _LABEL_VALUE.fullmatch(label):
-            problem = f"{label[:80]!r} is not a label value (at most 63 letters, digits, '-', '_' or '.')"
-            raise FieldError(f"metadata.labels[{CLASS_LABEL}]", problem)
+    if label and _LABEL_VALUE.fullmatch(label):  # the API server allows no other
         return label
     images = sorted({_repository(container.image) for container in pod.spec.containers})
     return f"{pod.metadata.namespace}/{','.join(images)}"
-
-
-def _annotated_seconds(meta: Metadata, annotation: str, most: float = _MAX_SECONDS) -> float | None:
-    text = meta.annotations.get(annotation)
-    if text is None:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = nan
-    if not 0 < seconds <= most:
-        problem = f"{text[:80]!r} is not a number of seconds above 0 and at most {most:g}"
-        raise FieldError(f"metadata.annotations[{annotation}]", problem)
-    return seconds
 
 
 def _repository(image: str) -> str:

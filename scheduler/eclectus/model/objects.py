@@ -78,6 +78,10 @@ class AntiAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
     namespaces: tuple[str, ...] | None = None  # None is every namespace
 
 
+UNSUPPORTED = "which Eclectus does not support yet"
+"""Ends the message of a pod that asks for an unsupported feature; the operator recognises it."""
+
+
 class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     """All that rules and policies see of a pod; pods with equal specs are treated alike."""
 

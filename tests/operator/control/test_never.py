@@ -3,6 +3,7 @@
 import pytest
 
 from eclectus.api.names import CLASS_LABEL, PROBE_LABEL
+from eclectus.model.objects import UNSUPPORTED
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PROBES, PROFILES
 from probe_world import SETTINGS, ProbeWorld, created, driven, node, node_probe, world_with
@@ -67,6 +68,8 @@ def test_a_tainted_pool_is_probed_with_the_toleration():
             "RealPodsWait",
         ),
         (real(conditions=unschedulable("WaitingForNode")), "RealPodsWait"),
+        (real(conditions=unschedulable("SchedulerError", "binding was refused")), "RealPodsWait"),
+        (real(conditions=unschedulable("SchedulerError", f"pod asks for claims, {UNSUPPORTED}")), ""),
         (real(node="n0", labels={CLASS_LABEL: "cpu"}), "RealPodStarts"),
         (
             real(
@@ -79,7 +82,17 @@ def test_a_tainted_pool_is_probed_with_the_toleration():
         (real(spec={"schedulingGates": [{"name": "quota"}]}), ""),
         (real(node="n9"), ""),
     ],
-    ids=["new", "no room", "for a faster node", "starts there", "fits nowhere", "gated", "elsewhere"],
+    ids=[
+        "new",
+        "no room",
+        "for a faster node",
+        "tried again",
+        "unsupported",
+        "starts there",
+        "fits nowhere",
+        "gated",
+        "elsewhere",
+    ],
 )
 def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, reason):
     world = world_with(nodes=1)

@@ -7,7 +7,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.model.objects import Spec
+from eclectus.model.objects import UNSUPPORTED, Spec
 
 
 def _holds(_cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
@@ -18,7 +18,7 @@ def message(spec: Spec) -> str:
     """The refusal, which names the features; spec.unsupported must not be empty."""
     *others, last = spec.unsupported
     features = f"{', '.join(others)} and {last}" if others else last
-    return f"pod asks for {features}, which Eclectus does not support yet"
+    return f"pod asks for {features}, {UNSUPPORTED}"
 
 
 RULE = Rule(

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Raw, Struct
 
+from eclectus.kube import hints
 from eclectus.kube.decoding import decode_head, decode_node, decode_pod
 from eclectus.kube.objects import Pod
 from eclectus.kube.translate import node_from, task_from
@@ -77,10 +78,11 @@ class ConditionState(Struct, frozen=True, gc=False):
 
 
 class Ignored(Struct, frozen=True, gc=False):
-    """The preferences of a pod that no rule reads, and its class of work."""
+    """The preferences of a pod that no rule reads, invalid hints on it, and its class of work."""
 
     features: tuple[str, ...]
     workload: str
+    invalid_hints: tuple[str, ...] = ()
 
 
 class WatchedPods:
@@ -142,9 +144,10 @@ class WatchedPods:
         return task
 
     def _track_ignored(self, pod: Pod, task: Task) -> None:
-        features = () if task.node or task.ended else ignored(pod.spec)
-        if features and self._is_ours(task.profile):
-            self.ignored[task.uid] = Ignored(features, task.workload)
+        features, invalid = ignored(pod.spec), hints.problems(pod.metadata.annotations)
+        is_waiting = not task.node and not task.ended and self._is_ours(task.profile)
+        if (features or invalid) and is_waiting:
+            self.ignored[task.uid] = Ignored(features, task.workload, invalid)
         else:
             self.ignored.pop(task.uid, None)
 

@@ -1,4 +1,4 @@
-"""Notes about pods that were placed without regard to a preference: one event for each class of pods."""
+"""Notes about pods that were placed without regard to a preference or a hint, one event for each class."""
 
 from __future__ import annotations
 
@@ -35,13 +35,20 @@ class IgnoredPreferences:
             self._counter.labels(feature).inc()
         key = (bind.namespace, found)
         if key not in self._noted:
-            features = " and ".join(found.features)
-            self._recorder.ignored(
-                bind,
-                f"Eclectus does not read {features} yet: pods of class {found.workload} in this namespace "
-                "are placed as if they had none. This is noted once.",
-            )
+            self._recorder.ignored(bind, _note(found))
         self._noted[key] = None
         self._noted.move_to_end(key)
         if len(self._noted) > MAX_CLASSES:
             self._noted.popitem(last=False)
+
+
+def _note(found: Ignored) -> str:
+    parts = []
+    if found.features:
+        parts.append(
+            f"Eclectus does not read {' and '.join(found.features)} yet: pods of class {found.workload} in "
+            "this namespace are placed as if they had none. This is noted once."
+        )
+    if found.invalid_hints:
+        parts.append(f"The pod was placed without these annotations: {'; '.join(found.invalid_hints)}.")
+    return " ".join(parts)

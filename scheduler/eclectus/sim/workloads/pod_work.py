@@ -9,6 +9,7 @@ import msgspec
 from msgspec import field
 
 from eclectus.api.names import WORK_SECONDS
+from eclectus.kube import hints
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.placement import ApiObject
 from eclectus.kube.requests import FieldError
@@ -51,9 +52,12 @@ def read_pod(pod: Json, name: str, namespace: str) -> tuple[Task, float]:
     spec = pod["spec"]
     _default(spec, checked.spec)
     try:
-        task = task_from(decode_pod(msgspec.json.encode({"metadata": metadata, "spec": spec})))
+        decoded = decode_pod(msgspec.json.encode({"metadata": metadata, "spec": spec}))
+        task = task_from(decoded)
     except MalformedError as error:
         raise FieldError(error.field, error.problem) from error
+    for problem in hints.problems(decoded.metadata.annotations):
+        raise FieldError("metadata.annotations", problem)
     _refuse_unsupported(spec, task)
     return task, seconds(checked.metadata.get("annotations", {}), WORK_SECONDS, least=1e-9)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from eclectus.config.reading import join, read_value
+from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, counted, parsed
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Taint, Toleration
@@ -169,6 +170,6 @@ def read_amounts(given: dict[str, object], path: str) -> Amounts:
     milli = read_value(int, _DEVICES, given.get(DEVICE_MILLI, 0), join(path, DEVICE_MILLI))
     devices = ((DEVICE_MILLI, milli),) if milli else ()
     try:
-        return tuple(sorted((*amounts(parsed(texts, path), path), *devices)))
+        return tuple(sorted((*amounts(parsed(texts, path), MOST), *devices)))
     except FieldError as error:
         raise SettingsError(error.field, error.problem) from None
