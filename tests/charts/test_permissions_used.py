@@ -51,7 +51,8 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     (port,) = free_ports(1)
     connection = {"requestTimeout": f"{REQUEST_SECONDS}s"}
     server, profiles = {"address": "127.0.0.1", "port": port}, {"interval": "1s"}
-    values = {"config": {"server": server, "clientConnection": connection, "nodeProfiles": profiles}}
+    config = {"server": server, "clientConnection": connection, "nodeProfiles": profiles}
+    values = {"config": config, "scheduler": {"replicas": 0}}  # the scheduler runs as a process
     installed = chart.install(plane.kubeconfig, values=values)
     core.create_node(node())
     core.create_namespaced_pod("default", pod("huge", cpu="10000"))

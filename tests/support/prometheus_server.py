@@ -10,6 +10,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+import requests
+
+from live_cluster import wait
 
 
 @contextmanager
@@ -33,8 +36,17 @@ def scraping(target: str, directory: Path) -> Iterator[str]:
     ]
     with (directory / "prometheus.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
+    url = f"http://127.0.0.1:{port}"
     try:
-        yield f"http://127.0.0.1:{port}"
+        wait("Prometheus is ready", lambda: _is_ready(url))
+        yield url
     finally:
         process.kill()
         process.wait()
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return requests.get(f"{url}/-/ready", timeout=10).ok
+    except requests.ConnectionError:
+        return False

@@ -1,7 +1,5 @@
 """The commands that pages name, run as they stand there in a copy of the repository."""
 
-from pathlib import Path
-
 import pytest
 
 from checkout import Checkout
@@ -10,14 +8,20 @@ from command_table import FAST, SLOW
 SLACK = 5  # times the minutes that a command takes: the machine may be busy
 
 
-def run(command: str, directory: Path) -> None:
-    ended = Checkout(directory).shell(command)
+@pytest.fixture
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """In a folder with a short name, because a Unix socket's path has at most 107 bytes."""
+    return Checkout(tmp_path_factory.mktemp("c"))
+
+
+def run(command: str, checkout: Checkout) -> None:
+    ended = checkout.shell(command)
     assert ended.returncode == 0, f"{command}\n{ended.stdout[-3000:]}\n{ended.stderr[-3000:]}"
 
 
 @pytest.mark.parametrize("command", sorted(FAST))
-def test_a_fast_command_of_a_page_works(command: str, tmp_path: Path) -> None:
-    run(command, tmp_path)
+def test_a_fast_command_of_a_page_works(command: str, checkout: Checkout) -> None:
+    run(command, checkout)
 
 
 # Some start a control plane, but are not marked live: `make test` runs live tests, also slow ones.
@@ -30,5 +34,5 @@ def test_a_fast_command_of_a_page_works(command: str, tmp_path: Path) -> None:
         for command, minutes in sorted(SLOW.items())
     ],
 )
-def test_a_long_command_of_a_page_works(command: str, tmp_path: Path) -> None:
-    run(command, tmp_path)
+def test_a_long_command_of_a_page_works(command: str, checkout: Checkout) -> None:
+    run(command, checkout)

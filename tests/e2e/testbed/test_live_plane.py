@@ -259,8 +259,13 @@ def test_a_component_that_ends_while_starting_is_reported_with_its_log(
     assert not any(process.alive for process in recorded(tmp_path / "cluster"))
 
 
-def test_up_status_and_down_of_a_bare_cluster(tmp_path: Path) -> None:
-    checkout = Checkout(tmp_path)
+@pytest.fixture
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """In a folder with a short name, because a Unix socket's path has at most 107 bytes."""
+    return Checkout(tmp_path_factory.mktemp("c"))
+
+
+def test_up_status_and_down_of_a_bare_cluster(checkout: Checkout) -> None:
     assert checkout.run("status").returncode == 1
     first = checkout.run("up", "--without-eclectus", E2E="")
     assert first.returncode == 0, first.stderr
@@ -280,9 +285,8 @@ def test_up_status_and_down_of_a_bare_cluster(tmp_path: Path) -> None:
 
 
 def test_an_existing_cluster_gets_nodes_and_eclectus_until_down_and_keeps_running(
-    plane: ControlPlane, kubectl: Kubectl, tmp_path: Path
+    plane: ControlPlane, kubectl: Kubectl, checkout: Checkout
 ) -> None:
-    checkout = Checkout(tmp_path)
     started = checkout.run("up", E2E="existing", KUBECONFIG=str(plane.kubeconfig))
     assert started.returncode == 0, started.stderr
     try:
