@@ -4,6 +4,7 @@ In order, on one release: learn speeds, then changed quotas; failures of probes;
 trust it again. A quota is a share of one core, and the built-in benchmark uses all of it.
 """
 
+import functools
 import itertools
 import json
 import math
@@ -14,7 +15,7 @@ import pytest
 
 from eclectus_e2e.testbed.chart import NAMESPACE
 from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
-from live_cluster import wait
+from live_cluster import wait as wait_often
 from real_release import SHARES, pod
 
 # The first run compiles and builds images.
@@ -25,6 +26,8 @@ LEARN_SECONDS = 1200.0  # a probe on a fifth of a core takes ten seconds, mostly
 # Long deadlines, so that probes do not time out on a slow machine.
 LONG_DEADLINES = {f"{stage}Seconds": 600 for stage in ("scheduling", "pulling", "starting", "running")}
 OURS = f"--namespace={NAMESPACE}"
+# Each check runs kubectl, whose CPU time the nodes under test need.
+wait = functools.partial(wait_often, every=2.0)
 
 
 def probe(name, work, deadlines=LONG_DEADLINES, **limits):

@@ -26,12 +26,14 @@ WAIT_SECONDS = 180.0  # long, because the machine may be busy with other things
 QUICK_LEASE = {"leaseDuration": "7s", "renewDeadline": "5s", "retryPeriod": "1s"}
 
 
-def wait(what: str, condition: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
-    """Wait until the condition holds, checked ten times per second; fail with `what` at the deadline."""
+def wait(
+    what: str, condition: Callable[[], object], seconds: float = WAIT_SECONDS, every: float = 0.1
+) -> None:
+    """Wait until the condition holds, checked every so many seconds; fail with `what` at the deadline."""
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.1)
+        time.sleep(every)
 
 
 def pod(name: str, *, cpu: str = "100m", work: float = 0.3, scheduler: str = "eclectus", **spec: Any) -> Any:
