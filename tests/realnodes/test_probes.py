@@ -1,8 +1,9 @@
 """Probes on real nodes: learned speeds compared with the nodes' CPU quotas.
 
 In order, on one release: learn speeds, then changed quotas; failures of probes; detect a frozen node and
-trust it again. A quota is a share of one core, and the built-in benchmark uses all of it. Where speeds are compared
-with quotas one probe runs at a time, because on two cores four of them and the control plane slow each other down.
+trust it again. A quota is a share of one core, and the built-in benchmark uses all of it. Where speeds are
+compared with quotas one probe runs at a time: on two cores, four of them and the control plane slow each
+other down.
 """
 
 import functools
