@@ -2,8 +2,8 @@
 
 In order, on one release: learn speeds, then changed quotas; failures of probes; detect a frozen node and
 trust it again. A quota is a share of one core, and the built-in benchmark uses all of it. Where speeds are
-compared with quotas two probes run at a time, because on two cores four of them and the control plane slow each
-other down, and they are long, because the start of a container counts as well.
+compared with quotas two probes run at a time, because on two cores four of them and the control plane slow
+each other down, and they are long, because the start of a container counts as well.
 """
 
 import functools
