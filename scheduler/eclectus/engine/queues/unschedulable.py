@@ -38,6 +38,7 @@ class UnschedulableClasses:
         self._classes, self._cluster = classes, classes.cluster
         self._slots: dict[ClassKey, int] = {}
         self._keys: dict[int, ClassKey] = {}
+        self._static_specs: dict[int, Spec] = {}  # without the fields that no static rule reads
         self._never: set[ClassKey] = set()  # feasible on no node, however empty
         self._refused: set[ClassKey] = set()  # with room on a node: a policy has refused them all the same
         self._free: list[int] = []
@@ -58,6 +59,7 @@ class UnschedulableClasses:
                 self._grow(2 * len(self._demand))
             slot = self._slots[key] = self._free.pop()
             self._keys[slot] = key
+            self._static_specs[slot] = replace(key[0], requests=(), score_requests=(0, 0), preferences=())
         elif not task_class.fits_now_count and key not in self._refused:
             return  # another queue of the class is unschedulable already
         self._write(slot, task_class)
@@ -67,7 +69,7 @@ class UnschedulableClasses:
         slot = self._slots.pop(key, None)
         if slot is None:
             return
-        del self._keys[slot]
+        del self._keys[slot], self._static_specs[slot]
         self._never.discard(key)
         self._refused.discard(key)
         self._feasible[:, slot] = 0
@@ -149,12 +151,11 @@ class UnschedulableClasses:
         """Nodes on these rows have come, gone or changed."""
         holds = np.zeros((len(self._demand), len(rows)), dtype=bool)
         evaluated: dict[Spec, Mask] = {}
-        for key, slot in self._slots.items():
-            # Without the fields that no static rule reads, so that it is evaluated once for all sizes.
-            spec = replace(key[0], requests=(), score_requests=(0, 0), preferences=())
-            if spec not in evaluated:
-                evaluated[spec] = rules_hold(static_rules_of(spec), self._cluster, spec, rows)
-            holds[slot] = evaluated[spec]
+        for slot, spec in self._static_specs.items():
+            found = evaluated.get(spec)
+            if found is None:
+                found = evaluated[spec] = rules_hold(static_rules_of(spec), self._cluster, spec, rows)
+            holds[slot] = found
         for at, row in enumerate(rows.tolist()):
             is_feasible = holds[:, at] & (self._demand <= self._cluster.allocatable[row]).all(axis=1)
             bit = np.uint8(1 << (row & 7))
