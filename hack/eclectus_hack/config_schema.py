@@ -4,12 +4,13 @@ Policies are distinguished by `if` and `then` on their name, so that a validator
 field and not every policy to which it might have belonged.
 """
 
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
+from eclectus.config.described import default_of
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import camel, settings_of
 from eclectus.model.settings import Setting
@@ -136,7 +137,7 @@ def _properties(kind: type[Any], path: str) -> dict[str, Schema]:
 def _property(hint: Any, setting: Setting | None, field: Field[Any], path: str) -> Schema:
     if isinstance(hint, type) and is_dataclass(hint):
         return {"description": _first_line(hint), **_closed(_properties(hint, f"{path}."), nullable=True)}
-    described = {"description": _description(setting, _default(field))} if setting else {}
+    described = {"description": _description(setting, default_of(field))} if setting else {}
     pattern = {"pattern": _PATTERNS[path]} if path in _PATTERNS else {}
     return {**described, **_value(hint, setting), **pattern}
 
@@ -182,10 +183,6 @@ def _description(setting: Setting, default: object) -> str:
 
 def _first_line(documented: Any) -> str:
     return str(documented.__doc__).strip().splitlines()[0]
-
-
-def _default(field: Field[Any]) -> object:
-    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _whole(value: Any) -> Any:

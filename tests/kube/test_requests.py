@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eclectus.kube.decoding import decode_node, decode_pod
 from eclectus.kube.objects import Pod
-from eclectus.kube.quantity import MOST
+from eclectus.kube.quantity import BEYOND_MOST, MOST
 from eclectus.kube.requests import counted, held, requested
 from eclectus.kube.translate import node_from, task_from
 from eclectus.model.errors import MalformedError
@@ -234,7 +234,9 @@ def test_the_error_of_an_invalid_amount_names_pod_field_and_text(spec: dict[str,
 
 
 def test_an_amount_that_cannot_be_counted_exactly_fits_on_no_node() -> None:
-    asked = dict(task_from(pod(apps=[box("web", memory="16Ei")])).spec.requests)["memory"]
+    spec = task_from(pod(apps=[box("web", memory="16Ei", cpu="1e30")])).spec
+    asked = dict(spec.requests)["memory"]
+    assert spec.score_requests == (BEYOND_MOST, BEYOND_MOST)
     node = decode_node(
         b'{"metadata": {"name": "n"}, "spec": {"unschedulable": true},'
         b' "status": {"allocatable": {"memory": "16Ei", "cpu": "4", "example.com/a": "9223372036854775807"}}}'

@@ -38,10 +38,7 @@ def test_every_page_names_the_same_five_commands() -> None:
 
 
 @pytest.mark.live
-def test_the_five_commands_work(tmp_path_factory: pytest.TempPathFactory) -> None:
-    checkout = Checkout(
-        tmp_path_factory.mktemp("c")
-    )  # short, because a Unix socket's path has at most 107 bytes
+def test_the_five_commands_work(checkout: Checkout) -> None:
     *before, last = EXPECTED
     try:
         for command in before:

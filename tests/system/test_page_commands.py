@@ -8,12 +8,6 @@ from command_table import FAST, SLOW
 SLACK = 5  # times the minutes that a command takes: the machine may be busy
 
 
-@pytest.fixture
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """In a folder with a short name, because a Unix socket's path has at most 107 bytes."""
-    return Checkout(tmp_path_factory.mktemp("c"))
-
-
 def run(command: str, checkout: Checkout) -> None:
     ended = checkout.shell(command)
     assert ended.returncode == 0, f"{command}\n{ended.stdout[-3000:]}\n{ended.stderr[-3000:]}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, Literal, get_args, get_origin
 
 from eclectus.config.effective import duration
@@ -26,10 +26,7 @@ class Described:
 
 def described(settings_class: type[Any]) -> Iterator[Described]:
     """The settings of a class, in its order; each must have a default."""
-    defaults = {
-        field.name: field.default if field.default_factory is MISSING else field.default_factory()
-        for field in fields(settings_class)
-    }
+    defaults = {field.name: default_of(field) for field in fields(settings_class)}
     for key, (name, hint, setting) in settings_of(settings_class).items():
         yield Described(
             key=key,
@@ -38,6 +35,11 @@ def described(settings_class: type[Any]) -> Iterator[Described]:
             means=_sentence(setting.means) if setting else "",
             why=setting.why if setting else "",
         )
+
+
+def default_of(field: Field[Any]) -> object:
+    """The default of a dataclass field that has one."""
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def summary(settings_class: type[Any]) -> str:

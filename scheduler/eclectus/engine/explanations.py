@@ -81,14 +81,15 @@ class Explanations:
         if task.priority <= state.placed.lowest_priority:
             return False
         rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
-        return any(self._fits_without(task, row) for row in rows.tolist())
+        room = Room(state.cluster, task.spec.requests)
+        return any(self._fits_without(task, row, room) for row in rows.tolist())
 
-    def _fits_without(self, task: Task, row: int) -> bool:
+    def _fits_without(self, task: Task, row: int, room: Room) -> bool:
         lower = Counter[str]()
         for placed, _ in self._state.placed.on_row(row):
             if placed.priority < task.priority:
                 lower.update(dict(placed.holding), pods=1)
-        shortages = Room(self._state.cluster, task.spec.requests).missing_at(row) if lower else {}
+        shortages = room.missing_at(row) if lower else {}
         return bool(lower) and all(lower[resource] >= missing for resource, missing in shortages.items())
 
     def _in_node_queue(self, reservation: Reservation) -> str:

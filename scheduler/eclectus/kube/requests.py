@@ -57,7 +57,8 @@ def requested(pod: Pod) -> Requested:
     if not all(default.keys() <= own.keys() for own in (*apps, *inits)):
         apps, inits = ([{**default, **own} for own in part] for part in (apps, inits))
         scored = _total(spec, apps, inits, level)
-    return Requested(amounts(total), (scored.get("cpu", 0), units(scored.get("memory", 0))))
+    cpu, memory = scored.get("cpu", 0), units(scored.get("memory", 0))
+    return Requested(amounts(total), (min(cpu, BEYOND_MOST), min(memory, BEYOND_MOST)))
 
 
 def held(pod: Pod) -> Amounts:

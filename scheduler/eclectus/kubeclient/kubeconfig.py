@@ -42,9 +42,13 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Access:
         problem = "is missing: set automountServiceAccountToken of the pod, or give --kubeconfig"
         raise CredentialsError(f"{token_file}: {problem}")
     server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
+    try:
+        authority = ca.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CredentialsError(f"{ca}: the certificate authority cannot be read: {error}") from error
     return Access(
         server,
-        _tls(ca.read_text(), str(ca)),
+        _tls(authority, str(ca)),
         _file_token(token_file),
         authenticates_by=f"the token in {token_file}",
     )

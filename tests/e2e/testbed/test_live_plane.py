@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from checkout import Checkout
 from eclectus_e2e.errors import StartError, UsageError
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubectl import Kubectl
@@ -17,7 +16,6 @@ from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_e2e.testbed.kubelet.pod_times import PodRecord
-from eclectus_e2e.testbed.launch import process_identity
 from eclectus_e2e.testbed.processes import recorded, wait_for
 
 pytestmark = pytest.mark.live
@@ -31,14 +29,6 @@ NODES = [
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster") as running:
-        yield running
-    assert not running.directory.exists()
-    assert [pid for pid in running.pids.values() if process_identity(pid)] == []
-
-
-@pytest.fixture(scope="module")
 def kubelet(plane: ControlPlane) -> Iterator[KubeletControl]:
     with handle.started(plane.directory, plane.kubeconfig, NODES) as control:
         yield control
@@ -46,13 +36,6 @@ def kubelet(plane: ControlPlane) -> Iterator[KubeletControl]:
 
 def status(kubectl: Kubectl, pod: str) -> Any:
     return kubectl.get("pod", pod)["status"]
-
-
-@pytest.fixture
-def kubectl(plane: ControlPlane) -> Iterator[Kubectl]:
-    kubectl = Kubectl(plane.binaries, plane.kubeconfig)
-    yield kubectl
-    kubectl("delete", "pods", "--all", "--grace-period=0", "--force")
 
 
 def run_pod(
@@ -257,45 +240,3 @@ def test_a_component_that_ends_while_starting_is_reported_with_its_log(
     with pytest.raises(StartError, match=r"(?s)etcd ended while starting.*no-such-flag"):
         ControlPlane.start(tmp_path / "cluster")
     assert not any(process.alive for process in recorded(tmp_path / "cluster"))
-
-
-@pytest.fixture
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """In a folder with a short name, because a Unix socket's path has at most 107 bytes."""
-    return Checkout(tmp_path_factory.mktemp("c"))
-
-
-def test_up_status_and_down_of_a_bare_cluster(checkout: Checkout) -> None:
-    assert checkout.run("status").returncode == 1
-    first = checkout.run("up", "--without-eclectus", E2E="")
-    assert first.returncode == 0, first.stderr
-    try:
-        pids = checkout.pids()
-        assert pids.keys() == {"etcd", "kube-apiserver", "kube-controller-manager", "kubelet"}
-        again = checkout.run("up", E2E="")
-        assert "already running" in again.stdout
-        assert checkout.pids() == pids
-        assert checkout.run("status").returncode == 0
-    finally:
-        stopped = checkout.run("down")
-    assert "kubelet" in stopped.stderr
-    assert not checkout.cluster.exists()
-    assert [pid for pid in pids.values() if process_identity(pid)] == []
-    assert "nothing was running" in checkout.run("down").stderr
-
-
-def test_an_existing_cluster_gets_nodes_and_eclectus_until_down_and_keeps_running(
-    plane: ControlPlane, kubectl: Kubectl, checkout: Checkout
-) -> None:
-    started = checkout.run("up", E2E="existing", KUBECONFIG=str(plane.kubeconfig))
-    assert started.returncode == 0, started.stderr
-    try:
-        assert checkout.pids().keys() == {"kubelet", "eclectus", "operator"}
-        assert "node/node-30" in kubectl("get", "nodes", "-o", "name")
-        assert "nodeprofiles.eclectus.dev" in kubectl("get", "crds", "-o", "name")
-    finally:
-        stopped = checkout.run("down")
-    assert "warning" not in stopped.stderr
-    assert "node/node-" not in kubectl("get", "nodes", "-o", "name")
-    assert "eclectus" not in kubectl("get", "crds,clusterroles", "-o", "name")
-    assert not checkout.cluster.exists()

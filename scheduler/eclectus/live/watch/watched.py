@@ -133,10 +133,8 @@ class WatchedPods:
         uid, generation = pod.metadata.uid, pod.metadata.generation
         known, spec = self._specs.get(uid, (0, None))
         # Before Kubernetes 1.33 pods have no generation, so a change of the spec cannot be detected.
-        is_new = not known == generation > 0
-        task = task_from(pod, None if is_new else spec)
-        if is_new:
-            self._track_ignored(pod, task)
+        task = task_from(pod, spec if known == generation > 0 else None)
+        self._track_ignored(pod, task)
         if task.ended:
             self._specs.pop(uid, None)
         else:
@@ -144,12 +142,12 @@ class WatchedPods:
         return task
 
     def _track_ignored(self, pod: Pod, task: Task) -> None:
+        self.ignored.pop(task.uid, None)
+        if task.node or task.ended or not self._is_ours(task.profile):
+            return
         features, invalid = ignored(pod.spec), hints.problems(pod.metadata.annotations)
-        is_waiting = not task.node and not task.ended and self._is_ours(task.profile)
-        if (features or invalid) and is_waiting:
+        if features or invalid:
             self.ignored[task.uid] = Ignored(features, task.workload, invalid)
-        else:
-            self.ignored.pop(task.uid, None)
 
     def _track_condition(self, pod: Pod, task: Task) -> None:
         if task.node or task.ended or not self._is_ours(task.profile):

@@ -17,17 +17,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from math import inf
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated
 
 from eclectus.config import parse
-from eclectus.config.reading import join, nearest
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.speeds_by_name import SpeedsByName, check_patterns, speed_of
 from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
 from eclectus.sim.workloads.tape_records import RecordedPod, TapeRecord
 from eclectus.sim.workloads.workload import Workload, recorded_plan
@@ -41,14 +40,7 @@ class Tape(Workload):
     """Settings of the workload."""
 
     file: Annotated[str, Setting("path of the tape, relative to the scenario's folder")]
-    speeds: Annotated[
-        dict[str, float],
-        Setting(
-            "speed of recorded nodes by name pattern with `*` and `?`; the first match counts",
-            least=1e-6,
-            most=1e6,
-        ),
-    ] = field(default_factory=dict)
+    speeds: SpeedsByName = field(default_factory=dict)
     stretch: Annotated[
         float, Setting("factor on arrival times: 2 halves the load", unit="", least=1e-9, most=1e9)
     ] = 1.0
@@ -57,7 +49,7 @@ class Tape(Workload):
         """Read the tape. Raises SettingsError."""
         del machines
         record = self._record(folder)
-        self._check_speeds(record.nodes)
+        check_patterns(self.speeds, record.nodes, "on the tape")
         jobs = list(self._jobs(record))
         if not jobs:
             raise SettingsError("file", f"{self.file} contains no pod that ran")
@@ -92,17 +84,7 @@ class Tape(Workload):
         """The size of a pod that ran, in seconds at speed 1."""
         if pod.task.spec.long_running:
             return inf
-        return max(record.seconds(pod), LEAST_SECONDS) * self._speed(pod.node)
-
-    def _speed(self, node: str) -> float:
-        matching = (speed for pattern, speed in self.speeds.items() if fnmatchcase(node, pattern))
-        return next(matching, 1.0)
-
-    def _check_speeds(self, nodes: set[str]) -> None:
-        for pattern in self.speeds:
-            if not any(fnmatchcase(node, pattern) for node in nodes):
-                hint = nearest(pattern, sorted(nodes))
-                raise SettingsError(join("speeds", pattern), f"matches no node on the tape; {hint}")
+        return max(record.seconds(pod), LEAST_SECONDS) * speed_of(pod.node, self.speeds)
 
 
 def _means(sizes: Iterable[tuple[str, float]]) -> dict[str, float]:

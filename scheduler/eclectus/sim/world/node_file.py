@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from eclectus.config.reading import join, nearest
 from eclectus.kube.decoding import decode_list, decode_node
 from eclectus.kube.translate import node_from
 from eclectus.model.errors import MalformedError, SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Node
 from eclectus.model.settings import Setting
 from eclectus.sim.base.csv_rows import read_rows, row_error
+from eclectus.sim.base.speeds_by_name import SpeedsByName, check_patterns, speed_of
 
 LABEL = "gpu-model"
 INSTANCE_TYPE = "node.kubernetes.io/instance-type"
@@ -53,30 +52,18 @@ class NodeFile:
     format: Annotated[
         Literal["openb", "kubernetes"], Setting("the columns of a trace, or the output of kubectl")
     ] = "openb"
-    speeds: Annotated[
-        dict[str, float],
-        Setting(
-            "speed of nodes by name pattern with `*` and `?`; the first match counts, 1 without one",
-            least=1e-6,
-            most=1e6,
-        ),
-    ] = field(default_factory=dict)
+    speeds: SpeedsByName = field(default_factory=dict)
 
     def read(self, folder: Path) -> list[tuple[str, Node]]:
         """Group and node, in the order of the file. Raises SettingsError naming the line or the node."""
         path = folder / self.file
         found = list(_kubernetes(path) if self.format == "kubernetes" else _openb(path))
-        for pattern in self.speeds:
-            names = [node.name for _, node in found]
-            if not any(fnmatchcase(name, pattern) for name in names):
-                raise SettingsError(
-                    join("speeds", pattern), f"matches no node of {self.file}; {nearest(pattern, names)}"
-                )
+        check_patterns(self.speeds, (node.name for _, node in found), f"of {self.file}")
         return found
 
     def speed(self, name: str) -> float:
         """The speed of a node."""
-        return next((speed for pattern, speed in self.speeds.items() if fnmatchcase(name, pattern)), 1.0)
+        return speed_of(name, self.speeds)
 
 
 def _kubernetes(path: Path) -> Iterator[tuple[str, Node]]:
