@@ -32,6 +32,7 @@ from eclectus.model.events import BindConfirmed, Event, NodeSeen, Resumed, TaskS
 from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import RosellaLearn
 from eclectus.policies.table import PLACE
 from eclectus_bench.usage import peak_mebibytes
@@ -91,7 +92,9 @@ def profile(policy: str, nodes: int, file: Path) -> None:
 
 def engine_with(policy: str, nodes: int) -> Engine:
     """A leading engine with that many empty nodes."""
-    engine = Engine([Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine())], RosellaLearn())
+    engine = Engine(
+        [Profile("eclectus", FifoOrder(), PLACE[policy](), FifoLine(), NoRelief())], RosellaLearn()
+    )
     engine.step([*map(NodeSeen, make_nodes(nodes)), Resumed()], 0.0)
     return engine
 

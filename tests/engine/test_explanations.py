@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.explanations import NO_PREEMPTION
+from eclectus.engine.explanations import NO_RELIEF
 from eclectus.engine.queues.backoff import Backoff
-from eclectus.engine.report_schedule import ReportSchedule
+from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform
 from worlds import World, numbered, small_world
 
@@ -78,7 +78,7 @@ def test_without_nodes_the_message_is_that_of_kube_scheduler() -> None:
     assert world.messages("a") == [("Unschedulable", "no nodes available to schedule pods")]
 
 
-@pytest.mark.parametrize(("priority", "hint"), [(0, ""), (-1, ""), (1, NO_PREEMPTION)])
+@pytest.mark.parametrize(("priority", "hint"), [(0, ""), (-1, ""), (1, NO_RELIEF)])
 def test_a_pod_that_would_fit_by_preemption_gets_a_hint_that_there_is_none(priority: int, hint: str) -> None:
     world = small_world(make_engine(), cpu=2)
     world.add(make_task("low", cpu=1), make_task("high", cpu=1, priority=9))

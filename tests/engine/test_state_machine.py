@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,11 +26,13 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, amounts, make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Learn, PlacePolicy
-from eclectus.model.events import Event, Paused, Resumed, TaskSeen
-from eclectus.model.objects import HostPort, Taint, Task, Toleration
+from eclectus.framework import Learn, PlacePolicy, Relieve
+from eclectus.model.events import BudgetSeen, Event, Paused, Resumed, TaskSeen
+from eclectus.model.objects import Budget, HostPort, Requirement, Taint, Task, Toleration
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import PowerOfTwo
+from eclectus.policies.relieve.none import NoRelief
+from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from judge import refusal
 from model_server import ModelServer
@@ -67,6 +70,7 @@ class EngineMachine(RuleBasedStateMachine):
 
     policy: Callable[[], PlacePolicy] = Rosella
     learn: Callable[[], Learn] = RosellaLearn
+    relieve: Callable[[], Relieve] = Preemption
     central = True  # whether a waiting pod takes any node with room in the end
 
     @initialize()
@@ -77,12 +81,14 @@ class EngineMachine(RuleBasedStateMachine):
 
     # -- the cluster -----------------------------------------------------------------------------
 
-    @rule(fields=POD_FIELDS, priority=st.sampled_from([0, 0, 1]), gated=st.booleans())
+    @rule(fields=POD_FIELDS, priority=st.sampled_from([0, 0, 1, 2]), gated=st.booleans())
     def create(self, fields: dict[str, object], priority: int, gated: bool) -> None:
         self.serial += 1
         gates = ("gate",) if gated and priority else ()
-        name = f"t{self.serial}"
-        self.server.put_task(make_task(name, created=self.now, priority=priority, gates=gates, **fields))
+        name, labels = f"t{self.serial}", (("app", f"a{self.serial % 3}"),)
+        self.server.put_task(
+            make_task(name, created=self.now, priority=priority, gates=gates, labels=labels, **fields)
+        )
 
     @rule(fields=POD_FIELDS, count=st.integers(2, 6))
     def create_many(self, fields: dict[str, object], count: int) -> None:
@@ -156,6 +162,22 @@ class EngineMachine(RuleBasedStateMachine):
         else:
             self.step([self.server.answer(at) if how == "answer" else self.server.refuse(at)])
 
+    @rule(refused=st.sampled_from([False, False, False, True]))
+    @precondition(lambda self: self.server.reliefs_in_flight)
+    def write_relief(self, refused: bool) -> None:
+        self.step(self.server.write_relief(refused))
+
+    @rule(pick=PICK)
+    def end_termination(self, pick: int) -> None:
+        terminating = [uid for uid, task in self.server.tasks.items() if task.deleting]
+        if uid := self._pick(terminating, pick):
+            self.server.drop_task(uid)
+
+    @rule(pick=PICK, allowed=st.integers(0, 2))
+    def put_budget(self, pick: int, allowed: int) -> None:
+        selector = (Requirement("app", "In", (f"a{pick % 2}",)),)
+        self.step([BudgetSeen(Budget("default", f"b{pick % 2}", selector, allowed))])
+
     @rule()
     def resolve_lost_binds(self) -> None:
         self.step(list(self.server.resolve_lost_binds()))
@@ -197,7 +219,9 @@ class EngineMachine(RuleBasedStateMachine):
         """The process dies; its binds have reached the store or not. A new one starts from the store."""
         while self.server.binds_in_flight:
             self.server.lose(0, before=not applied)
-        self.server.lost_binds = []
+        while applied and self.server.reliefs_in_flight:
+            self.server.write_relief(refused=False)
+        self.server.lost_binds, self.server.reliefs_in_flight = [], []
         self.start()
 
     # -- invariants --------------------------------------------------------------------------------
@@ -249,8 +273,9 @@ class EngineMachine(RuleBasedStateMachine):
         self.paused = False
         self.step([Resumed()])
         self.run_until_idle()
-        for uid in [uid for uid, task in self.server.tasks.items() if task.nominated and not task.node]:
-            self.server.drop_task(uid)
+        for task in [task for task in self.server.tasks.values() if task.profile != "eclectus"]:
+            if task.nominated and not task.node:
+                self.server.drop_task(task.uid)
         self.run_until_idle()
         for _ in range(len(self.server.tasks)):  # each iteration ends one of them
             running = [
@@ -269,11 +294,17 @@ class EngineMachine(RuleBasedStateMachine):
             self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
             while self.server.binds_in_flight:
                 self.step([self.server.answer(0)])
+            while self.server.reliefs_in_flight:
+                self.step(self.server.write_relief(refused=False))
+            for uid in [uid for uid, task in self.server.tasks.items() if task.deleting]:
+                self.server.drop_task(uid)  # in the end every pod that is terminating has ended
             idle_steps = 0 if self.server.task_watch or self.server.node_watch else idle_steps + 1
             if idle_steps:
                 at = self.engine.next_step_at()
                 self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 0.0)
         self.no_pod_is_lost(all_bound=self.central)
+        known = self.server.delivered
+        assert not known.nominated, f"room is held that nobody will use: {known.nominated}"
 
     def no_pod_is_lost(self, all_bound: bool) -> None:
         server = self.server
@@ -281,13 +312,22 @@ class EngineMachine(RuleBasedStateMachine):
             if task.gates:
                 continue
             assert task.reported, f"{task} waits and has no report"
-            refusals = [refusal(task, node, server.delivered.on(name)) for name, node in server.nodes.items()]
+            known = server.delivered
+            refusals = [refusal(task, node, known.beside(task, name)) for name, node in server.nodes.items()]
             assert not all_bound or all(refusals), f"{task} could run: {refusals}"
+            if all_bound and self.relieve is Preemption:
+                self.no_eviction_would_help(task)
+
+    def no_eviction_would_help(self, task: Task) -> None:
+        for name, node in self.server.nodes.items():
+            known = self.server.delivered
+            staying = [other for other in known.beside(task, name) if other.priority >= task.priority]
+            assert refusal(task, node, staying), f"{task} waits although it may evict pods from {name}"
 
     # -- helpers -------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        self.engine: Engine = make_engine(self.policy(), self.learn(), seed=7)
+        self.engine: Engine = make_engine(self.policy(), self.learn(), seed=7, relieve=self.relieve())
         self.gone: list[Task] = []
         self.server.delivered = type(self.server.delivered)()
         self.paused = False
@@ -338,19 +378,24 @@ UNEQUAL = {f"n{serial}": 1.0 if serial % 2 else 0.125 for serial in range(1000)}
 EXACT = partial(ExactSpeeds, UNEQUAL, otherwise=0.125)
 LEARNED = partial(RosellaLearn, window=8)
 WAYS = {
-    "replan": (Rosella, EXACT, True),
-    "replan-learned": (Rosella, LEARNED, True),
-    "replan-selfish": (partial(Rosella, theta=1), EXACT, True),
-    "sampled-lines": (partial(Rosella, view="sample"), LEARNED, False),
-    "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, False),
-    "least-allocated": (LeastAllocated, LEARNED, True),
-    "two-choices": (PowerOfTwo, LEARNED, True),
+    "replan": (Rosella, EXACT, Preemption, True),
+    "replan-learned": (Rosella, LEARNED, NoRelief, True),
+    "replan-selfish": (partial(Rosella, theta=1), EXACT, Preemption, True),
+    "sampled-lines": (partial(Rosella, view="sample"), LEARNED, Preemption, False),
+    "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, NoRelief, False),
+    "least-allocated": (LeastAllocated, LEARNED, Preemption, True),
+    "two-choices": (PowerOfTwo, LEARNED, Preemption, True),
 }
 
 
-def run_machine(way: str, examples: int, steps: int, derandomize: bool) -> None:
-    policy, learn, central = WAYS[way]
-    ways = {"policy": staticmethod(policy), "learn": staticmethod(learn), "central": central}
+def run_machine(way: str, examples: int, steps: int, derandomize: bool, **more: Any) -> None:
+    policy, learn, relieve, central = WAYS[way]
+    ways = {
+        "policy": staticmethod(policy),
+        "learn": staticmethod(learn),
+        "relieve": relieve,
+        "central": central,
+    }
     how = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -358,6 +403,7 @@ def run_machine(way: str, examples: int, steps: int, derandomize: bool) -> None:
         database=None,
         derandomize=derandomize,
         print_blob=False,
+        **more,
     )
     run_state_machine_as_test(type(f"EngineMachine_{way}", (EngineMachine,), ways), settings=how)
 

@@ -9,6 +9,7 @@ from eclectus.live.watch.watched import ConditionState, Ignored
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.outbox import Outbox
 from eclectus.model.commands import Bind, Fault, Report
@@ -37,6 +38,7 @@ async def working(server, states=None, connection=CONNECTION, ignored=None):
             recorder,
             IgnoredPreferences((ignored or {}).get, recorder, counter),
             inbox,
+            evictor=Evictor(context, known.get, lambda: True, recorder, inbox, in_flight=2),
             in_flight=4,
             metrics=context.metrics,
         )

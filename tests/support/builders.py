@@ -13,6 +13,7 @@ from eclectus.model.objects import Amounts, Node, Spec, Task
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import Rosella
 
 GIB = 2**30
@@ -79,7 +80,8 @@ class ExactSpeeds(Learn):
 
 def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **roles: Any) -> Profile:
     """A profile with fifo order and node queues, and the given Place policy (default rosella)."""
-    fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella()} | roles
+    fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella(), "relieve": NoRelief()}
+    fields |= roles
     return Profile(name, **fields)
 
 

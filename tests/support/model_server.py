@@ -1,7 +1,8 @@
 """A model of the API server, the watches, the answers to binds and the kubelets.
 
-The store is the truth. Nodes and pods reach the engine through two watches, each in order but late. Binds
-reach the store when the test says so. Their answers may be lost, and are then resolved by reading the pod.
+The store is the truth. Nodes and pods reach the engine through two watches, each in order but late. Binds,
+nominations and evictions reach the store when the test says so. Answers of binds may be lost, and are then
+resolved by reading the pod. An evicted pod terminates until the test ends it.
 `Delivered` is the cluster state according to the events that the engine has received so far, computed in
 the simplest way: commands are checked against it.
 """
@@ -12,8 +13,18 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from eclectus.model.commands import Bind, Command, Fault, Report
-from eclectus.model.events import BindConfirmed, BindRefused, Event, NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
+from eclectus.model.events import (
+    BindConfirmed,
+    BindRefused,
+    Event,
+    EvictRefused,
+    NodeGone,
+    NodeSeen,
+    NominateRefused,
+    TaskGone,
+    TaskSeen,
+)
 from eclectus.model.objects import Node, Task
 from judge import crowded, refusal
 
@@ -25,6 +36,9 @@ class Delivered:
         self.nodes: dict[str, Node] = {}
         self.tasks: dict[str, Task] = {}
         self.bound: dict[str, str] = {}  # uid -> node, of our binds issued and not refused
+        self.nominated: dict[str, str] = {}  # uid -> node, of our waiting pods for which room is held
+        self.withdrawn: dict[str, str] = {}  # uid -> node, of nominations that the store may still show
+        self.evicted: set[str] = set()  # uids of evictions issued and not refused
 
     def apply(self, event: Event) -> None:
         """The engine receives this event."""
@@ -34,26 +48,56 @@ class Delivered:
             case NodeGone(name):
                 self.nodes.pop(name, None)
             case TaskSeen(task) if task.ended:
-                self.tasks.pop(task.uid, None)
-                self.bound.pop(task.uid, None)
+                self._gone(task.uid)
             case TaskSeen(task):
                 self.tasks[task.uid] = task
                 if task.node:
                     self.bound.pop(task.uid, None)
+                    self.nominated.pop(task.uid, None)
+                elif task.profile == "eclectus" and task.uid not in self.bound:
+                    self._nominated(task)
             case TaskGone(uid):
-                self.tasks.pop(uid, None)
-                self.bound.pop(uid, None)
+                self._gone(uid)
             case BindRefused(uid, node) if self.bound.get(uid) == node:
                 del self.bound[uid]
+                if uid in self.tasks and self.tasks[uid].nominated == node:
+                    self.withdrawn[uid] = node
+            case EvictRefused(uid):
+                self.evicted.discard(uid)
+
+    def _gone(self, uid: str) -> None:
+        for known in (self.tasks, self.bound, self.nominated, self.withdrawn):
+            known.pop(uid, None)
+        self.evicted.discard(uid)
+
+    def _nominated(self, task: Task) -> None:
+        """What a waiting pod of ours says of its nomination."""
+        if task.gates or task.deleting:
+            self.nominated.pop(task.uid, None)
+        elif task.nominated and task.nominated != self.withdrawn.get(task.uid):
+            self.nominated.setdefault(task.uid, task.nominated)
 
     def node_of(self, task: Task) -> str:
-        """The node on which a pod holds room, as far as the engine can know."""
-        nominated = task.nominated if task.profile != "eclectus" and not task.deleting else ""
-        return task.node or self.bound.get(task.uid, "") or nominated
+        """The node of a pod that is bound or being bound, as far as the engine can know."""
+        return task.node or self.bound.get(task.uid, "")
+
+    def nomination_of(self, task: Task) -> str:
+        """The node that holds room for a pod that waits."""
+        if self.node_of(task):
+            return ""
+        foreign = task.nominated if task.profile != "eclectus" and not task.deleting else ""
+        return self.nominated.get(task.uid, "") or foreign
 
     def on(self, node: str) -> list[Task]:
         """Pods that hold room on a node."""
-        return [task for task in self.tasks.values() if self.node_of(task) == node]
+        return [
+            task for task in self.tasks.values() if node in (self.node_of(task), self.nomination_of(task))
+        ]
+
+    def beside(self, task: Task, node: str) -> list[Task]:
+        """Pods beside which this one must fit: room held for pods of lower priority is free to it."""
+        others = [other for other in self.on(node) if other.uid != task.uid]
+        return [each for each in others if self.node_of(each) or each.priority >= task.priority]
 
     def waiting(self) -> list[Task]:
         """Our pods that wait for a node."""
@@ -71,6 +115,7 @@ class ModelServer:
         self.node_watch: list[Event] = []
         self.task_watch: list[Event] = []
         self.binds_in_flight: list[Bind] = []  # not in the store yet
+        self.reliefs_in_flight: list[Nominate | Evict] = []  # likewise, in order
         self.lost_binds: list[Bind] = []  # in the store or not; the engine got no answer
         self.ever_bound: dict[str, str] = {}
 
@@ -129,11 +174,18 @@ class ModelServer:
         """Check and accept the commands of the engine."""
         for command in commands:
             assert not isinstance(command, Fault), command
-            if isinstance(command, Report):
-                self._report(command)
-            else:
-                self._check_bind(command)
-                self.binds_in_flight.append(command)
+            match command:
+                case Report():
+                    self._report(command)
+                case Nominate():
+                    self._nominate(command)
+                    self.reliefs_in_flight.append(command)
+                case Evict():
+                    self._check_eviction(command)
+                    self.reliefs_in_flight.append(command)
+                case Bind():
+                    self._check_bind(command)
+                    self.binds_in_flight.append(command)
 
     def _report(self, report: Report) -> None:
         assert report.message
@@ -142,14 +194,46 @@ class ModelServer:
             assert task.reported != report.message, f"{task} gets the same report twice"
             self.put_task(replace(task, reported=report.message))
 
+    def _nominate(self, nominate: Nominate) -> None:
+        known, uid = self.delivered, nominate.uid
+        if nominate.node:
+            assert not known.node_of(known.tasks[uid]), f"{nominate.name} is nominated though it is bound"
+            known.nominated[uid] = nominate.node
+            known.withdrawn.pop(uid, None)
+        else:
+            known.withdrawn[uid] = known.nominated.pop(uid)
+
+    def _check_eviction(self, evict: Evict) -> None:
+        known = self.delivered
+        victim, preemptor = known.tasks[evict.uid], known.tasks[evict.preemptor]
+        assert evict.uid not in known.evicted, f"{victim} is evicted twice"
+        assert victim.node == evict.node == known.nominated[preemptor.uid], f"{victim} is in nobody's way"
+        assert victim.priority < preemptor.priority, f"{victim} has not a lower priority than {preemptor}"
+        known.evicted.add(evict.uid)
+
+    def write_relief(self, refused: bool) -> list[Event]:
+        """The oldest nomination or eviction reaches the store, or is refused."""
+        command = self.reliefs_in_flight.pop(0)
+        task = self.tasks.get(command.uid)
+        if isinstance(command, Nominate):
+            if task is None or task.node or refused:
+                return [NominateRefused(command.uid, command.node, "refused")]
+            self.put_task(replace(task, nominated=command.node))
+        elif refused:
+            return [EvictRefused(command.uid, "refused")]
+        elif task is not None:
+            self.put_task(replace(task, deleting=True))
+        return []
+
     def _check_bind(self, bind: Bind) -> None:
         known = self.delivered
         task = known.tasks[bind.uid]
         assert not known.node_of(task), f"{task} is bound twice"
-        problem = refusal(task, known.nodes.get(bind.node), known.on(bind.node))
+        problem = refusal(task, known.nodes.get(bind.node), known.beside(task, bind.node))
         assert not problem, f"{task} to {bind.node}: {problem}"
         assert not task.gates, f"{task} is gated"
         known.bound[bind.uid] = bind.node
+        known.nominated.pop(bind.uid, None)
 
     def deliver(self, nodes: int, tasks: int) -> list[Event]:
         """Take this many events from each watch."""

@@ -1,7 +1,8 @@
 """An in-memory API server for one engine: it stores pods and nodes, and answers binds.
 
 Only the test moves its clock. Binds are answered at the next step: confirmed, unless `refuse` returns a
-reason. It asserts that no pod is bound twice.
+reason. Evicted pods are gone at the next step, or terminate until the test deletes them. It asserts that no
+pod is bound or evicted twice.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from builders import make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -38,6 +39,10 @@ class World:
         self.binds: list[Bind] = []
         self.reports: list[Report] = []
         self.faults: list[Fault] = []
+        self.nominations: list[Nominate] = []
+        self.evictions: list[Evict] = []
+        self.terminates_at_once = True  # False: evicted pods terminate until the test deletes them
+        self._seen: list[Event] = []  # changes of pods that the next step is told
         self.step(Resumed(), *(NodeSeen(node) for node in nodes))
 
     # -- actions of the test ---------------------------------------------------------------------
@@ -45,14 +50,15 @@ class World:
     def step(self, *events: Event, after: float = 0.0) -> list[Command]:
         """One step, `after` seconds later; returns its commands."""
         self.now += after
-        commands = self.engine.step([*self._answers(), *events], self.now)
+        seen, self._seen = self._seen, []
+        commands = self.engine.step([*self._answers(), *seen, *events], self.now)
         for command in commands:
             self._take(command)
         return commands
 
     def settle(self) -> None:
         """Step until no bind is in flight."""
-        while self.in_flight and self.answers_binds:
+        while (self.in_flight and self.answers_binds) or self._seen:
             self.step()
 
     def add(self, *tasks: Task) -> None:
@@ -103,6 +109,10 @@ class World:
             self.advance_to_next_step()
         self.now = end
 
+    def victims(self) -> list[str]:
+        """The names of all pods that were evicted, in order."""
+        return [each.name for each in self.evictions]
+
     # -- results ---------------------------------------------------------------------------------
 
     def node_of(self, name: str) -> str:
@@ -130,8 +140,24 @@ class World:
             self.reports.append(command)
             if command.name in self.tasks:
                 self.tasks[command.name] = replace(self.tasks[command.name], reported=command.message)
+        elif isinstance(command, Nominate):
+            self.nominations.append(command)
+            self.tasks[command.name] = replace(self.tasks[command.name], nominated=command.node)
+        elif isinstance(command, Evict):
+            self._evict(command)
         else:
             self.faults.append(command)
+
+    def _evict(self, evict: Evict) -> None:
+        assert evict.uid not in {each.uid for each in self.evictions}, f"{evict.name} is evicted twice"
+        self.evictions.append(evict)
+        task = self.tasks[evict.name]
+        assert task.node == evict.node, f"{evict.name} is not on {evict.node}"
+        if not self.terminates_at_once:
+            self.tasks[evict.name] = replace(task, deleting=True)
+            self._seen.append(TaskSeen(self.tasks[evict.name]))
+        else:
+            self._seen.append(TaskGone(self.tasks.pop(evict.name).uid))
 
     def _answers(self) -> list[Event]:
         if not self.answers_binds:

@@ -44,6 +44,13 @@ app.kubernetes.io/part-of: eclectus
 {{- end }}
 {{- end }}
 
+{{- /* Not empty if the policies of a profile evict pods. */ -}}
+{{- define "eclectus.evicts" -}}
+{{- range .Values.config.profiles }}
+{{- if ne (dig "relieve" "policy" "none" .) "none" }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{- /* Image reference of a value with repository, tag and digest: (dict "image" … "version" …). */ -}}
 {{- define "eclectus.imageReference" -}}
 {{- if .image.digest }}

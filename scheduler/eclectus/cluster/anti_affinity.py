@@ -8,9 +8,10 @@ pods that match none, nearly all, cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
-from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement
+from eclectus.cluster.selectors import selects
+from eclectus.model.objects import AntiAffinityTerm, Pairs
 
 
 class AntiAffinityTerms:
@@ -26,9 +27,9 @@ class AntiAffinityTerms:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def rows(self, term: AntiAffinityTerm) -> Collection[int]:
-        """Rows of the pods that have this term."""
-        return self._rows.get(term, {}).keys()
+    def pods(self, term: AntiAffinityTerm) -> Mapping[int, int]:
+        """Row -> how many pods there have this term."""
+        return self._rows.get(term, {})
 
     def hold(self, term: AntiAffinityTerm, row: int) -> None:
         """A pod with this term has come to the row."""
@@ -59,28 +60,10 @@ class AntiAffinityTerms:
             **self._terms_by_namespace.get(None, {}),
         }
         pod_labels = dict(labels)
-        return tuple(sorted((term for term in terms if _matches(term, pod_labels)), key=repr))
+        return tuple(sorted((term for term in terms if selects(term.selector, pod_labels)), key=repr))
 
     def _forget(self, term: AntiAffinityTerm) -> None:
         for namespace in term.namespaces or (None,):
             del self._terms_by_namespace[namespace][term]
             if not self._terms_by_namespace[namespace]:
                 del self._terms_by_namespace[namespace]
-
-
-def _matches(term: AntiAffinityTerm, labels: dict[str, str]) -> bool:
-    return all(_holds(requirement, labels.get(requirement.key)) for requirement in term.selector)
-
-
-def _holds(requirement: Requirement, value: str | None) -> bool:
-    match requirement.op:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            raise AssertionError(f"a selector on pod labels has no operators on numbers: {requirement}")

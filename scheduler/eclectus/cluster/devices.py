@@ -9,6 +9,7 @@ total, as for every resource; its devices are chosen when it is bound.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import numpy as np
@@ -58,12 +59,15 @@ class Devices:
 
     def has_room(self, rows: Rows, milli: int) -> NDArray[np.bool_]:
         """Whether the devices of each of the rows have room for `milli` thousandths, shape [len(rows)]."""
-        whole, share = divmod(milli, WHOLE)
-        free = self._free.take(rows, axis=0)
-        has_room: NDArray[np.bool_] = (free >= WHOLE).sum(axis=1) >= whole
-        if share:
-            has_room &= (free >= share).sum(axis=1) > whole
-        return has_room
+        return _has_room(self._free.take(rows, axis=0), milli)
+
+    def has_room_without(self, row: int, milli: int, uids: Iterable[str]) -> bool:
+        """The same for one row, without what these tasks hold there."""
+        free = self._free[row : row + 1].copy()
+        for uid in uids:
+            for device, part in self._held.get(uid, ()):
+                free[0, device] += part
+        return bool(_has_room(free, milli)[0])
 
     def admits(self, row: int, milli: int, devices: tuple[int, ...]) -> bool:
         """Whether `milli` thousandths need exactly these devices and all of them have room."""
@@ -123,6 +127,15 @@ class Devices:
         missing = devices - self._free.shape[1]
         if missing > 0:
             self._free = np.pad(self._free, ((0, 0), (0, missing)))
+
+
+def _has_room(free: NDArray[np.float64], milli: int) -> NDArray[np.bool_]:
+    """Whether devices with these free thousandths [rows, devices] have room, shape [rows]."""
+    whole, share = divmod(milli, WHOLE)
+    has_room: NDArray[np.bool_] = (free >= WHOLE).sum(axis=1) >= whole
+    if share:
+        has_room &= (free >= share).sum(axis=1) > whole
+    return has_room
 
 
 def _milli(amounts: Amounts) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import Memo
 from eclectus.cluster.scalars import Scalars, WritableScalars, read_only, scalars_by_column
-from eclectus.model.objects import Amounts, Spec
+from eclectus.model.objects import Amounts, Spec, Task
 
 PODS = "pods"
 FIRST_COLUMNS = (PODS, "cpu", "memory", "ephemeral-storage")
@@ -52,6 +52,7 @@ class ResourceTable:
         self.shape, self.usage = ChangeLog(MIN_CHANGE_LOG_ENTRIES), ChangeLog(MIN_CHANGE_LOG_ENTRIES)
         # Computed once per distinct pod, because every pod that comes or goes is entered.
         self._parts = Memo(self._compute_parts)
+        self._bounded = Memo(self._bounded_parts)
         self._held = Memo(self._held_entries)
         self._tentative = Memo(self._tentative_entries)
         self._set_arrays(np.zeros((4, rows, len(self._columns))), np.zeros((rows, 2)))
@@ -89,6 +90,13 @@ class ResourceTable:
         """The same as (column, amount), ascending by column."""
         return self._parts[amounts]
 
+    def held_parts(self, task: Task) -> Parts:
+        """What a pod on a node takes there, as (column, amount), ascending by column."""
+        return self._bounded[task.holding]
+
+    def _bounded_parts(self, amounts: Amounts) -> Parts:
+        return tuple((column, min(amount, MOST_HELD)) for column, amount in self.parts(amounts))
+
     def _compute_parts(self, amounts: Amounts) -> Parts:
         row = self.task_vector(amounts)
         return tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
@@ -96,9 +104,8 @@ class ResourceTable:
     def _held_entries(self, kind: tuple[Spec, Amounts | None]) -> Entries:
         """The entries of pods with this spec that hold these amounts, or their requests if None."""
         spec, held = kind
-        amounts = spec.requests if held is None else held
-        parts = self.parts(amounts)  # may replace the arrays: before their columns are taken
-        parts = tuple((column, min(amount, MOST_HELD)) for column, amount in parts)
+        # May replace the arrays: before their columns are taken.
+        parts = self._bounded[spec.requests if held is None else held]
         layers = (USED, LONG_RUNNING) if spec.long_running else (USED,)
         entries = [
             (self._layer_columns[layer][column], amount) for layer in layers for column, amount in parts

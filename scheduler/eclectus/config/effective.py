@@ -35,7 +35,7 @@ def _document(configuration: Configuration) -> dict[str, Any]:
     profiles = [
         {
             "schedulerName": profile.scheduler_name,
-            **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line")},
+            **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line", "relieve")},
         }
         for profile in configuration.profiles
     ]

@@ -38,6 +38,14 @@ class ClientConnectionSettings:
             least=1,
         ),
     ] = 8
+    evictions_in_flight: Annotated[
+        int,
+        Setting(
+            "pods for which room is being made at the same time: one nomination, then its evictions",
+            "a quarter of the binds: each pod that makes room costs two writes",
+            least=1,
+        ),
+    ] = 16
     request_timeout: Annotated[
         float,
         Setting(

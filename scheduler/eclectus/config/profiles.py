@@ -14,8 +14,8 @@ from eclectus.policies import table
 
 T = TypeVar("T")
 
-_FIELDS = ["schedulerName", "order", "place", "line"]
-_NOT_BUILT = ["hold", "relieve"]  # roles that docs/proposals describe and no policy plays yet
+_FIELDS = ["schedulerName", "order", "place", "line", "relieve"]
+_NOT_BUILT = ["hold"]  # a role that docs/proposals describe and no policy plays yet
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
 
@@ -94,8 +94,10 @@ def read_profile(values: object, path: str) -> Profile:
         place = policy(table.PLACE, "place", "rosella")
     with problems.collected():
         line = policy(table.LINE, "line", "fifo")
+    with problems.collected():
+        relieve = policy(table.RELIEVE, "relieve", "none")
     problems.raise_any()
-    profile = Profile(scheduler_name=name, order=order, place=place, line=line)
+    profile = Profile(scheduler_name=name, order=order, place=place, line=line, relieve=relieve)
     try:
         profile.place.check_profile(profile)
     except SettingsError as error:

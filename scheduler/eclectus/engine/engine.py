@@ -16,7 +16,9 @@ from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explanations import Explanations
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
+from eclectus.engine.relief import Relief
 from eclectus.engine.state import State
 from eclectus.framework import Learn, LearnedCell, Profile
 from eclectus.model.commands import Command
@@ -32,9 +34,11 @@ class Engine:
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int = 0) -> None:
         self._state = State(profiles, learn, seed)
         self._learner_feed = LearnerFeed(self._state)
-        self._event_handlers = EventHandlers(self._state, self._learner_feed)
+        self._nominations = Nominations(self._state)
+        self._event_handlers = EventHandlers(self._state, self._learner_feed, self._nominations)
         self._node_dispatch = NodeDispatch(self._state)
-        self._placement = Placement(self._state, self._node_dispatch)
+        self._placement = Placement(self._state, self._node_dispatch, self._nominations)
+        self._relief = Relief(self._state, self._nominations)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,
@@ -69,17 +73,22 @@ class Engine:
         if now >= self._recheck_at:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
-        # 3. Nodes that have changed start tasks from their node queues.
+        # 3. Nodes that have changed start the tasks that are nominated to them, then those of their queues.
+        self._nominations.dispatch_changed()
         self._node_dispatch.dispatch_changed()
         # 4. Pending tasks are placed.
         if state.class_queues.waiting:
             self._placement.place_pending()
-        # 5. Pods that still wait are reported, when their reports are due.
+        # 5. Other pods make room for tasks that were refused, when policies say so.
+        if state.relief.next_due() <= now:
+            self._relief.relieve()
+            self._nominations.dispatch_changed()
+        # 6. Pods that still wait are reported, when their reports are due.
         at = state.reports.next_due()
         if at <= now:
             at = self._explanations.report_due()
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
-            at = min(at, self._recheck_at, state.deferrals.next_recheck)
+            at = min(at, self._recheck_at, state.deferrals.next_recheck, max(state.relief.next_due(), now))
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
         self._next_step_at = at if at < inf else None
@@ -97,6 +106,11 @@ class Engine:
     def uses_start_times(self) -> bool:
         """Whether the learner wants to know when tasks start."""
         return self._learner_feed.uses_start_times
+
+    @property
+    def evicts(self) -> bool:
+        """Whether a policy may evict pods, and so wants to know of PodDisruptionBudgets."""
+        return any(profile.relieve.evicts for profile in self._state.profiles.values())
 
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""

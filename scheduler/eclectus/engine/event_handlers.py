@@ -10,14 +10,19 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.learner_feed import LearnerFeed
+from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
+    BudgetGone,
+    BudgetSeen,
+    EvictRefused,
     LoadSeen,
     NodeGone,
     NodeRecalled,
     NodeSeen,
+    NominateRefused,
     TaskGone,
     TaskSeen,
 )
@@ -32,8 +37,9 @@ _scheduling_fields = attrgetter("spec", "priority", "workload", "gates", "profil
 class EventHandlers:
     """`handlers`: type of event -> what updates the state."""
 
-    def __init__(self, state: State, learner: LearnerFeed) -> None:
-        self._state, self._learner = state, learner
+    def __init__(self, state: State, learner: LearnerFeed, nominations: Nominations) -> None:
+        self._state, self._learner, self._nominations = state, learner, nominations
+        self._budget_generation = 0
         self._matched_generation = 0  # of anti-affinity terms that pending pods were matched with
         self._foreign_pending: set[str] = set()  # uids of pods that wait for another scheduler
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
@@ -45,6 +51,10 @@ class EventHandlers:
             TaskGone: lambda event: self._gone(event.uid),
             BindConfirmed: self._bind_confirmed,
             BindRefused: self._bind_refused,
+            NominateRefused: self._nominate_refused,
+            EvictRefused: self._evict_refused,
+            BudgetSeen: self._budget_seen,
+            BudgetGone: self._budget_gone,
             LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
             NodeRecalled: lambda event: learner.node_recalled(event.learned),
         }
@@ -67,6 +77,7 @@ class EventHandlers:
         state.deferrals.begin_cycle()  # deferrals name rows, and this row may soon be another node's
         for task in state.node_queues.cancel_all(row):
             state.enqueue(task, "NodeDelete")
+        self._nominations.node_gone(event.name)
         state.placed.remove_node(event.name)
         self._learner.node_removed(row)
         state.cluster.drop_node(event.name)
@@ -126,6 +137,7 @@ class EventHandlers:
         elif not _same_for_scheduling(before, task) or not self._is_queued(uid):
             state.dequeue(uid)
             state.enqueue(task, "PodUpdate")
+        self._nominations.observe(task)
 
     def _is_queued(self, uid: str) -> bool:
         return uid in self._state.class_queues or uid in self._state.node_queues
@@ -137,6 +149,8 @@ class EventHandlers:
         self._foreign_pending.discard(uid)
         self._learner.task_gone(uid)
         state.forget(uid)
+        self._nominations.forget(uid)
+        state.eviction_ended(uid)
         state.placed.confirm(uid)
         state.placed.remove(uid)
 
@@ -175,6 +189,7 @@ class EventHandlers:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
         task = state.forget(uid)
+        self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:
             state.count_attempts("scheduled", task.profile)
 
@@ -187,11 +202,42 @@ class EventHandlers:
             state.job_work.undo_start(task)
         if task is None or task.deleting:
             return
+        self._nominations.bind_refused(task, event.node)
         if task.gates:
             state.gate(task.uid)
         else:
             refusal = f"binding to node {event.node} was refused: {event.reason}"
             state.back_off(task, "SchedulerError", refusal)
+
+    # -- evictions ---------------------------------------------------------------------------------
+
+    def _nominate_refused(self, event: NominateRefused) -> None:
+        state = self._state
+        task = state.pending.get(event.uid)
+        if task is not None and event.node and state.placed.is_nominated(event.uid):
+            self._nominations.withdraw(task)
+
+    def _evict_refused(self, event: EvictRefused) -> None:
+        """The pod that needs the room may never get it: its node is looked at again."""
+        state = self._state
+        state.eviction_ended(event.uid)
+        row = state.cluster.rows.get(state.placed.node_of(event.uid))
+        if row is not None:
+            state.cluster.usage.record(row)
+
+    def _budget_seen(self, event: BudgetSeen) -> None:
+        self._state.budgets.set(event.budget)
+        self._look_at_budgets()
+
+    def _budget_gone(self, event: BudgetGone) -> None:
+        self._state.budgets.remove(event.namespace, event.name)
+        self._look_at_budgets()
+
+    def _look_at_budgets(self) -> None:
+        generation = self._state.budgets.generation
+        if generation != self._budget_generation:
+            self._budget_generation = generation
+            self._state.relief.expedite(self._state.now)
 
 
 def _same_for_scheduling(one: Task, other: Task) -> bool:

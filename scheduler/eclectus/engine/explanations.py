@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy as np
 
 from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
-from eclectus.feasibility.room import Room
+from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import Reservation
 
 FIT_ERRORS_MOST = 64  # messages made in one step: some tens of milliseconds on 5,000 nodes
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
-NO_PREEMPTION = (
-    " preemption: Eclectus evicts no pods yet, although without pods of lower priority this pod would fit."
+NO_RELIEF = (
+    " preemption: this profile evicts no pods, although without pods of lower priority this pod would fit."
 )
+NEVER = " preemption: not eligible due to preemptionPolicy=Never."
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
-FitErrors = dict[tuple[Spec, str, int], str]
-"""By spec, workload and priority."""
+FitErrors = dict[tuple[Spec, str, int, bool, bool], str]
+"""By spec, workload, priority, whether the pod may preempt, and whether it is nominated."""
 
 
 class Explanations:
@@ -68,12 +69,25 @@ class Explanations:
                 f"waiting although {task_class.fits_now_count} nodes have room: "
                 f"policy {place} has not placed it yet"
             )
-        key = (task.spec, task.workload, task.priority)
+        key = (task.spec, task.workload, task.priority, task.preempts, state.placed.is_nominated(task.uid))
         if key not in fit_errors:
-            hint = NO_PREEMPTION if self._fits_without_lower_priorities(task, task_class) else ""
-            fit_errors[key] = fit_error(task_class, state.cluster) + hint
+            fit_errors[key] = fit_error(task_class, state.cluster) + self._preemption(task, task_class)
         # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
         return "SchedulerError" if task.spec.unsupported else "Unschedulable", fit_errors[key]
+
+    def _preemption(self, task: Task, task_class: TaskClass) -> str:
+        """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it."""
+        state = self._state
+        if not len(state.cluster) or state.placed.is_nominated(task.uid):
+            return ""
+        if not state.profiles[task.profile].relieve.evicts:
+            return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
+        if not task.preempts:
+            return NEVER
+        nodes, feasible = len(state.cluster), task_class.feasible_count
+        counts = {NO_VICTIMS: feasible, NOT_HELPFUL: nodes - feasible}
+        parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
+        return f" preemption: 0/{nodes} nodes are available: {', '.join(parts)}."
 
     def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
         """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
@@ -81,16 +95,14 @@ class Explanations:
         if task.priority <= state.placed.lowest_priority:
             return False
         rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
-        room = Room(state.cluster, task.spec.requests)
-        return any(self._fits_without(task, row, room) for row in rows.tolist())
+        return any(self._fits_without(task, task_class, row) for row in rows.tolist())
 
-    def _fits_without(self, task: Task, row: int, room: Room) -> bool:
-        lower = Counter[str]()
-        for placed, _ in self._state.placed.on_row(row):
-            if placed.priority < task.priority:
-                lower.update(dict(placed.holding), pods=1)
-        shortages = room.missing_at(row) if lower else {}
-        return bool(lower) and all(lower[resource] >= missing for resource, missing in shortages.items())
+    def _fits_without(self, task: Task, task_class: TaskClass, row: int) -> bool:
+        room = RoomWithout(task_class, row)
+        lower = [pod for pod, _ in self._state.placed.on_row(row) if pod.priority < task.priority]
+        for pod in lower:
+            room.remove(pod)
+        return bool(lower) and room.fits
 
     def _in_node_queue(self, reservation: Reservation) -> str:
         state, row = self._state, reservation.rows[0]

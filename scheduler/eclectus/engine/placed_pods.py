@@ -1,4 +1,4 @@
-"""Placed pods: bound pods, assumed pods, and foreign pods nominated to a node.
+"""Placed pods: bound pods, assumed pods, and pods nominated to a node, for which room is held there.
 
 A bind is assumed at once and forgotten when it is refused (kube-scheduler: AssumePod, ForgetPod). A bound
 pod never becomes unbound, so an event that says so is late.
@@ -27,6 +27,7 @@ class PlacedPods:
         self._cluster, self._shares = cluster, tuple(shares)
         self._placed: dict[str, Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
+        self._nominated: dict[str, dict[str, None]] = defaultdict(dict)  # likewise, nominated ones alone
         self._priorities: Counter[int] = Counter()
         self._assumed: dict[str, str] = {}
         self.assumed: Mapping[str, str] = self._assumed  # uid -> node of every bind not answered yet
@@ -55,6 +56,28 @@ class PlacedPods:
             task, _, since = self._placed[uid]
             yield task, since if task.started is None else task.started
 
+    def bound_on(self, row: int) -> Iterator[tuple[Task, float]]:
+        """Those of them that the API server has shown on the node."""
+        return ((task, since) for task, since in self.on_row(row) if task.node)
+
+    @property
+    def has_nominated(self) -> bool:
+        """Whether room is held for any pod that is neither bound nor assumed."""
+        return bool(self._nominated)
+
+    @property
+    def nominated_nodes(self) -> Iterable[str]:
+        """The nodes that hold room for such pods; they need not have rows."""
+        return self._nominated.keys()
+
+    def nominated_on(self, node: str) -> list[Task]:
+        """The pods for which the node holds room, in order of arrival."""
+        return [self._placed[uid][0] for uid in self._nominated.get(node, ())]
+
+    def is_nominated(self, uid: str) -> bool:
+        """Whether room is held for this pod, which is neither bound nor assumed."""
+        return uid in self._nominated.get(self.node_of(uid), ())
+
     # -- changes ---------------------------------------------------------------------------------
 
     def set(self, task: Task, node: str, now: float) -> None:
@@ -71,6 +94,8 @@ class PlacedPods:
             self.remove(uid)
         self._placed[uid] = (task, node, since)
         self._on[node][uid] = None
+        if not task.node and uid not in self._assumed:
+            self._nominated[node][uid] = None
         self._priorities[task.priority] += 1
         for shares in self._shares:
             shares.hold(task)
@@ -81,10 +106,17 @@ class PlacedPods:
     def _update(self, task: Task, placed: Placed) -> None:
         """The pod holds what it held; its labels, its owner or its status may have changed."""
         before, node, since = placed
+        if task.node:
+            _discard(self._nominated, node, task.uid)
         if task.devices != before.devices:  # which ones it has is not written on the pod
             task = replace(task, devices=before.devices)
         if task != before:
             self._placed[task.uid] = (task, node, since)
+        self._priorities[before.priority] -= 1
+        self._priorities[task.priority] += 1
+        row = self._cluster.rows.get(node)
+        if row is not None and (task.deleting, task.priority) != (before.deleting, before.priority):
+            self._cluster.usage.record(row)  # for whoever chooses victims there
         if task.labels != before.labels or task.job != before.job:
             for shares in self._shares:
                 shares.regroup(task)
@@ -98,18 +130,17 @@ class PlacedPods:
         self._priorities[task.priority] -= 1
         for shares in self._shares:
             shares.release(uid)
-        on = self._on[node]
-        del on[uid]
-        if not on:
-            del self._on[node]
+        _discard(self._on, node, uid)
+        _discard(self._nominated, node, uid)
         row = self._cluster.rows.get(node)
         if row is not None:
             self._cluster.release(row, task)
 
     def assume(self, task: Task, node: str, now: float) -> None:
         """Count a bind before it is answered."""
-        self.set(task, node, now)
         self._assumed[task.uid] = node
+        self.set(task, node, now)
+        _discard(self._nominated, node, task.uid)
 
     def confirm(self, uid: str) -> bool:
         """The pod is bound; whether its bind was assumed until now."""
@@ -134,6 +165,14 @@ class PlacedPods:
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
             self._cluster.release(row, self._placed[uid][0])
+
+
+def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:
+    uids = by_node.get(node)
+    if uids is not None:
+        uids.pop(uid, None)
+        if not uids:
+            del by_node[node]
 
 
 def _holds_the_same(before: Task, after: Task) -> bool:

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.class_queues import SortedClassQueue
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
@@ -31,8 +32,8 @@ _NO_MORE: Any = object()
 class Placement:
     """The scheduling cycles of all profiles. `_handlers`: type of action -> what puts it in force."""
 
-    def __init__(self, state: State, node_dispatch: NodeDispatch) -> None:
-        self._state, self._node_dispatch = state, node_dispatch
+    def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
+        self._state, self._node_dispatch, self._nominations = state, node_dispatch, nominations
         self._handlers: Mapping[type, Callable[[SchedulingCycle, Any], None]] = {
             Place: self._place,
             Defer: self._defer,
@@ -51,6 +52,7 @@ class Placement:
         for queue, joined in state.class_queues.take_joined():
             # The answer for the class is the answer for tasks that came later, as if each had been tried.
             state.count_attempts("unschedulable", queue.profile, joined)
+            state.refused(queue.profile, queue.class_key)
         for name, queues in sorted(active, key=_eldest) if len(active) > 1 else active:
             self._run_cycle(state.profiles[name], queues)
         state.deferrals.end_cycle()
@@ -123,10 +125,12 @@ class Placement:
     def _defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
         cycle.keep(defer.task)
         self._state.deferrals.add(defer.task, int(defer.row), self._state.now, defer.until)
+        self._state.waits(defer.task)
 
     def _enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
         cycle.remove(enqueue.task)
         self._node_dispatch.enqueue(enqueue.task, int(enqueue.row))
+        self._state.waits(enqueue.task)
 
     def _reserve_many(self, cycle: SchedulingCycle, reserve: ReserveMany) -> None:
         for task in reserve.tasks:
@@ -135,10 +139,15 @@ class Placement:
         self._state.node_queues.reserve(reserve.tasks, rows, reserve.sticky, self._state.now)
         for row in rows:
             self._node_dispatch.dispatch(row)
+        self._state.waits(reserve.tasks[0])
 
     def _unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
         task, reason = unschedulable.task, unschedulable.reason
-        if reason.of_class:
+        row = self._nominations.row_held_for_lower(task)
+        if row is not None:
+            cycle.remove(task)
+            self._state.bind(task, row)
+        elif reason.of_class:
             cycle.mark_unschedulable(task, reason.message)
         else:
             cycle.remove(task)

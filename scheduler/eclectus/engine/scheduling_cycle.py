@@ -94,6 +94,7 @@ class SchedulingCycle(PendingTasks):
                 state.reports.expedite(waiting.uid, state.now)
         state.class_queues.mark_unschedulable(queue, state.now, never=never_feasible, message=message)
         state.count_attempts("unschedulable", task.profile, len(queue) - queue.placed)
+        state.refused(queue.profile, queue.class_key)
 
     def _answered(self, uid: str) -> SortedClassQueue:
         queue = self.offered.pop(uid)[1]

@@ -8,6 +8,9 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     pending         pods of our profiles that are not bound, as last seen; each is in exactly one of
                     class_queues, node_queues, backoff, gated, placed.assumed, or is being deleted
     deferrals       pods in class_queues that wait for one busy node in this cycle
+    evicted         pods for which an eviction was sent, as long as they exist
+    budgets         PodDisruptionBudgets
+    relief          classes of refused tasks, and when Relieve policies are asked about them
     reports         pods that get a PodScheduled=False condition, and when
     counters        counts for metrics
 """
@@ -19,6 +22,7 @@ from functools import partial
 from random import Random
 from typing import Literal
 
+from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
@@ -27,11 +31,13 @@ from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.deferrals import Deferrals
 from eclectus.engine.queues.node_queues import NodeQueues
-from eclectus.engine.report_schedule import ReportSchedule
+from eclectus.engine.schedules.relief import ReliefSchedule
+from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
-from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
 from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
 ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode"]
@@ -48,18 +54,24 @@ class State:
         self.node_queues = NodeQueues(self.cluster)
         self.deferrals = Deferrals(self.cluster)
         self.backoff = Backoff()
+        self.budgets = Budgets()
+        self.relief = ReliefSchedule()
         self.reports = ReportSchedule()
         self.counters = Counters()
         shares = self._shares_by_policy()
         self.placed = PlacedPods(self.cluster, shares.values())
         self.job_work = self._job_work()
+        self._evicted: dict[str, str] = {}
+        self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
         self.view = View(
             self.cluster,
             learn,
             Random(seed),
             node_queues=self.node_queues.by_row,
             deferred_since=self.deferrals.since,
-            placed_pods=self.placed.on_row,
+            placed=self.placed,
+            evicted=self.evicted,
+            budgets=self.budgets,
             shares_by_policy=shares,
             job_work=self.job_work,
         )
@@ -163,6 +175,32 @@ class State:
         if self.job_work is not None:
             self.job_work.start(task)
         self._commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
+
+    def nominate(self, task: Task, node: str) -> None:
+        """Write into the pod's status that room is held for it on this node; empty: on none any more."""
+        self._commands.append(Nominate(task.uid, task.namespace, task.name, task.profile, node))
+
+    def evict(self, victim: Task, task: Task) -> None:
+        """Delete a bound pod to make room for the task, which is nominated to its node."""
+        self._evicted[victim.uid] = task.uid
+        self.budgets.spend(victim)
+        self.counters.preemption_victims += 1
+        pod, needs_room = (victim.uid, victim.namespace, victim.name), (task.uid, task.namespace, task.name)
+        self._commands.append(Evict(*pod, victim.node, task.profile, *needs_room))
+
+    def eviction_ended(self, uid: str) -> None:
+        """The pod is gone, or its eviction was refused; no error if none was sent."""
+        self._evicted.pop(uid, None)
+
+    def refused(self, profile: str, class_key: ClassKey) -> None:
+        """Tasks of this profile and class were refused: its Relieve policy is to be asked about them."""
+        if self.profiles[profile].relieve.evicts:
+            self.relief.add((profile, class_key))
+
+    def waits(self, task: Task) -> None:
+        """The task was told to wait for a busy node: it too may need that other pods make room."""
+        if self.profiles[task.profile].relieve.evicts and task.priority > self.placed.lowest_priority:
+            self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 
     def report(self, task: Task, reason: ReportReason, message: str) -> None:
         """Write on the pod why it is not placed, unless it says so already."""

@@ -31,8 +31,8 @@ def validate(state: State, offered: Offered, action: Action) -> None:
 
 def _validate_place(state: State, offered: Offered, place: Place) -> None:
     task, row, devices = place.task, place.row, place.devices
-    _validate_task(offered, task)
-    if not state.view.task_class(task).scalars.fits_now[_validate_row(state, task, row)]:
+    _validate_offered(offered, task)
+    if not state.view.task_class(task).scalars.fits_now[validate_row(state, task, row)]:
         raise PolicyError(f"{task} does not fit on node {state.cluster.names[row]} now")
     if not isinstance(devices, tuple) or devices:
         _validate_devices(state, task, row, devices)
@@ -40,21 +40,21 @@ def _validate_place(state: State, offered: Offered, place: Place) -> None:
 
 def _validate_defer(state: State, offered: Offered, defer: Defer) -> None:
     task, row, until = defer.task, defer.row, defer.until
-    _validate_task(offered, task)
-    if not state.view.task_class(task).scalars.feasible[_validate_row(state, task, row)]:
+    _validate_offered(offered, task)
+    if not state.view.task_class(task).scalars.feasible[validate_row(state, task, row)]:
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
     if not until > state.now:  # nan too; a time in the past would be a busy loop
         raise PolicyError(f"{task} cannot be deferred until {until}: it is {state.now} now")
 
 
 def _validate_enqueue(state: State, offered: Offered, enqueue: Enqueue) -> None:
-    _validate_task(offered, enqueue.task)
+    _validate_offered(offered, enqueue.task)
     _validate_wait(state, enqueue.task, enqueue.row)
 
 
 def _validate_unschedulable(state: State, offered: Offered, unschedulable: Unschedulable) -> None:
     task, reason = unschedulable.task, unschedulable.reason
-    _validate_task(offered, task)
+    _validate_offered(offered, task)
     if not isinstance(reason, Reason):
         raise PolicyError(f"{reason!r} is no Reason for {task}")
     if not reason.of_class and not reason.message:
@@ -66,7 +66,7 @@ def _validate_reserve_many(state: State, offered: Offered, reserve: ReserveMany)
         raise PolicyError(f"reservations need tasks and rows, not {reserve!r}")
     first = reserve.tasks[0]
     for task in reserve.tasks:
-        _validate_task(offered, task)
+        _validate_offered(offered, task)
         if (task.spec, task.workload, task.profile) != (first.spec, first.workload, first.profile):
             raise PolicyError(f"{first} and {task} behind one reservation are not of one class and profile")
     if len({task.uid for task in reserve.tasks}) < len(reserve.tasks):
@@ -75,16 +75,22 @@ def _validate_reserve_many(state: State, offered: Offered, reserve: ReserveMany)
         _validate_wait(state, first, row)
 
 
-def _validate_task(offered: Offered, task: object) -> None:
+def validate_task(task: object) -> Task:
+    """The task. Raises PolicyError if it is something else."""
     if not isinstance(task, Task):
         raise PolicyError(f"{task!r} is no task")
+    return task
+
+
+def _validate_offered(offered: Offered, task: object) -> None:
+    task = validate_task(task)
     at_hand = offered.get(task.uid)
     if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
         raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")
 
 
 def _validate_wait(state: State, task: Task, row: int) -> None:
-    if not state.view.classes.cached((task.spec, task.workload)).may_wait(_validate_row(state, task, row)):
+    if not state.view.classes.cached((task.spec, task.workload)).may_wait(validate_row(state, task, row)):
         raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
 
 
@@ -97,11 +103,11 @@ def _validate_devices(state: State, task: Task, row: int, devices: tuple[int, ..
         raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
 
-def _validate_row(state: State, task: Task, row: int) -> int:
-    if type(row) is not int:
-        if isinstance(row, bool) or not isinstance(row, _INTEGERS):
-            raise PolicyError(f"{row!r} is no row for {task}")
-        row = int(row)
+def validate_row(state: State, task: Task, row: object) -> int:
+    """The row as a plain number. Raises PolicyError if there is no node in it."""
+    if isinstance(row, bool) or not isinstance(row, _INTEGERS):
+        raise PolicyError(f"{row!r} is no row for {task}")
+    row = int(row)
     names = state.cluster.names
     if not 0 <= row < len(names) or not names[row]:
         raise PolicyError(f"there is no node in row {row} for {task}")

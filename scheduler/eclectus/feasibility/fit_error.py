@@ -8,8 +8,8 @@ A node counts under the first rule that refuses it, in the order of `rules/table
 it counts under every resource that is short. The parts are sorted as strings ("10 x" before "2 y"). Room that
 is held or tentatively placed is taken, so a node that others wait for counts as full.
 
-One difference: kube-scheduler appends the outcome of preemption ("preemption: 0/4 nodes …"). Eclectus does
-not preempt, so this part is left out.
+The outcome of preemption ("preemption: 0/4 nodes …"), which kube-scheduler appends, is added by
+engine/explanations.py.
 """
 
 from __future__ import annotations

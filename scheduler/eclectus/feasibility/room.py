@@ -82,15 +82,6 @@ class Room:
             taken = cluster.used[rows, column] + cluster.tentative[rows, column]
             yield names[column], taken + demand > cluster.allocatable[rows, column]
 
-    def missing_at(self, row: int) -> dict[str, float]:
-        """By how much each resource of one row is short for one more task; without those that suffice."""
-        cluster, names = self._cluster, tuple(self._cluster.columns)
-        return {
-            names[column]: float(missing)
-            for column, demand in self._demands
-            if (missing := cluster.used[row, column] + demand - cluster.allocatable[row, column]) > 0
-        }
-
     def fits_beside_held(self, row: int) -> bool:
         """Whether one more task fits beside the pods on the node; tentative placements do not count."""
         for allocatable, used, _, _, demand in self._resources:

@@ -36,6 +36,11 @@ class TaskClass(ClassArrays):
         return self._static_rules + self._usage_rules
 
     @property
+    def usage_rules(self) -> tuple[Rule, ...]:
+        """Those of them that depend on the pods of a node."""
+        return self._usage_rules
+
+    @property
     def background_free(self) -> Floats:
         """The share of each node that background load leaves free, 0..1."""
         return self.cluster.background_free

@@ -4,13 +4,55 @@
 `learner`: the role of a learner. All names are to be had from here. docs/framework.md walks through them.
 """
 
-from eclectus.framework.actions import Action, Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
+from eclectus.framework.actions import (
+    Action,
+    Defer,
+    Enqueue,
+    Evict,
+    Place,
+    Reason,
+    ReliefAction,
+    Reserve,
+    ReserveMany,
+    Unschedulable,
+)
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
-from eclectus.framework.roles import Accounted, ClassQueue, Line, Order, PendingTasks, PlacePolicy, Profile
+from eclectus.framework.roles import (
+    Accounted,
+    ClassQueue,
+    Line,
+    Order,
+    PendingTasks,
+    PlacePolicy,
+    Profile,
+    Refused,
+    Relieve,
+)
 from eclectus.framework.view import View
 
 __all__ = [
-    "Accounted", "Action", "ClassQueue", "Completion", "Defer", "Enqueue", "Learn", "LearnedCell",
-    "Line", "Order", "PendingTasks", "Place", "PlacePolicy", "Profile", "Reason", "ReserveMany",
-    "Speeds", "Unschedulable", "View",
+    "Accounted",
+    "Action",
+    "ClassQueue",
+    "Completion",
+    "Defer",
+    "Enqueue",
+    "Evict",
+    "Learn",
+    "LearnedCell",
+    "Line",
+    "Order",
+    "PendingTasks",
+    "Place",
+    "PlacePolicy",
+    "Profile",
+    "Reason",
+    "Refused",
+    "ReliefAction",
+    "Relieve",
+    "Reserve",
+    "ReserveMany",
+    "Speeds",
+    "Unschedulable",
+    "View",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The actions with which a Place policy answers pending tasks."""
+"""The actions with which a Place policy answers pending tasks, and a Relieve policy refused ones."""
 
 from __future__ import annotations
 
@@ -67,4 +67,25 @@ class Unschedulable(Struct, frozen=True, gc=False):
     reason: Reason = Reason()
 
 
+class Reserve(Struct, frozen=True, gc=False):
+    """Hold room for a refused task on this node and nominate it there; it is bound when the room is free.
+
+    The node must be feasible for the task, and the task not be nominated anywhere.
+    """
+
+    task: Task
+    row: int
+
+
+class Evict(Struct, frozen=True, gc=False):
+    """Delete a pod, gracefully, to make room for a task that is nominated to the pod's node.
+
+    The pod must be bound there and have a lower priority than the task.
+    """
+
+    victim: Task
+    task: Task
+
+
 Action = Place | Defer | Enqueue | ReserveMany | Unschedulable
+ReliefAction = Reserve | Evict

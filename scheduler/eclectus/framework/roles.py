@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import ClassVar, Protocol
 
-from eclectus.framework.actions import Action
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework.actions import Action, ReliefAction
 from eclectus.framework.view import View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
@@ -56,6 +57,18 @@ class PendingTasks(Iterator[Task], ABC):
 
         Returns how many were skipped. O(1).
         """
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """Tasks of one class for which no node has room: highest priority first, then in the Order's order.
+
+    They were refused, or wait for a busy node. Tasks that are nominated already are not among them, nor those
+    whose `preemptionPolicy` is Never.
+    """
+
+    task_class: TaskClass
+    tasks: Sequence[Task]
 
 
 # -- roles -------------------------------------------------------------------------------------
@@ -139,6 +152,20 @@ class Line(ABC):
         return iter(())
 
 
+class Relieve(ABC):
+    """Which pods must make room for tasks that were refused? Kubernetes' counterpart is PostFilter."""
+
+    evicts: ClassVar[bool] = False
+    """Whether the policy may evict pods. The live scheduler then also watches PodDisruptionBudgets."""
+
+    @abstractmethod
+    def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
+        """Make room for some of the refused tasks, the first ones first.
+
+        Asked when tasks of the class are refused, and again later while tasks are left.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One schedulerName and the policies that decide for its pods."""
@@ -147,3 +174,4 @@ class Profile:
     order: Order
     place: PlacePolicy
     line: Line
+    relieve: Relieve

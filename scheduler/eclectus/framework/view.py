@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from math import inf
 from random import Random
+from typing import Protocol
 
 import numpy as np
 
+from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.feasibility.class_cache import ClassCache
@@ -18,11 +20,31 @@ from eclectus.framework.ranking import Cost, Ranking
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 
-PlacedPods = Callable[[int], Iterable[tuple[Task, float]]]
+
+class PlacedPods(Protocol):
+    """What is known of the pods that hold room on nodes."""
+
+    def on_row(self, row: int) -> Iterable[tuple[Task, float]]:
+        """The pods that hold room on a row, and since when, seconds."""
+
+    def is_nominated(self, uid: str) -> bool:
+        """Whether room is held for a pod that is neither bound nor assumed."""
+
+    @property
+    def lowest_priority(self) -> float:
+        """The lowest priority of any pod that holds room; inf if none does."""
 
 
-def _no_pods(_row: int) -> Iterable[tuple[Task, float]]:
-    return ()
+class _NoPods:
+    lowest_priority = inf
+
+    def on_row(self, row: int) -> Iterable[tuple[Task, float]]:
+        del row
+        return ()
+
+    def is_nominated(self, uid: str) -> bool:
+        del uid
+        return False
 
 
 class View:
@@ -31,7 +53,9 @@ class View:
     `now`: the time of the step, seconds.
     `node_queues`: row -> the reservations in its node queue, in order of arrival.
     `deferred_since`: uid -> since when the task has been deferred in every cycle, seconds.
-    `placed_pods(row)`: the pods that hold room there, assumed or bound, and since when, seconds.
+    `placed_pods(row)`: the pods that hold room there, bound, assumed or nominated, and since when, seconds;
+    `is_nominated(uid)`, `lowest_priority`: of such pods.
+    `evicted`: pods of which the eviction was sent, as long as they exist. `budgets`: PodDisruptionBudgets.
     """
 
     def __init__(
@@ -42,7 +66,9 @@ class View:
         *,
         node_queues: Mapping[int, Sequence[Reservation]] | None = None,
         deferred_since: Mapping[str, float] | None = None,
-        placed_pods: PlacedPods = _no_pods,
+        placed: PlacedPods | None = None,
+        evicted: Container[str] = (),
+        budgets: Budgets | None = None,
         shares_by_policy: Mapping[int, GroupShares] | None = None,
         job_work: JobWork | None = None,
     ) -> None:
@@ -51,7 +77,9 @@ class View:
         self.now = 0.0
         self.node_queues: Mapping[int, Sequence[Reservation]] = {} if node_queues is None else node_queues
         self.deferred_since: Mapping[str, float] = {} if deferred_since is None else deferred_since
-        self.placed_pods = placed_pods
+        self._placed: PlacedPods = _NoPods() if placed is None else placed
+        self.placed_pods, self.is_nominated = self._placed.on_row, self._placed.is_nominated
+        self.evicted, self.budgets = evicted, Budgets() if budgets is None else budgets
         self._shares: Mapping[int, GroupShares] = {} if shares_by_policy is None else shares_by_policy
         self._job_work = job_work
         self._rankings: dict[tuple[TaskClass, object], Ranking] = {}
@@ -64,10 +92,17 @@ class View:
             self.rng,
             node_queues=self.node_queues,
             deferred_since=self.deferred_since,
-            placed_pods=self.placed_pods,
+            placed=self._placed,
+            evicted=self.evicted,
+            budgets=self.budgets,
             shares_by_policy=shares_by_policy,
             job_work=self._job_work,
         )
+
+    @property
+    def lowest_priority(self) -> float:
+        """The lowest priority of any pod that holds room on a node; inf if none does."""
+        return self._placed.lowest_priority
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""

@@ -81,7 +81,7 @@ def anti_affinity_terms(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
         return ()
     return tuple(
         AntiAffinityTerm(
-            term.topology_key, _selector(term.label_selector), _namespaces(term, pod.metadata.namespace)
+            term.topology_key, label_selector(term.label_selector), _namespaces(term, pod.metadata.namespace)
         )
         for term in rules.required_during_scheduling_ignored_during_execution
         if term.label_selector is not None
@@ -94,7 +94,7 @@ def _namespaces(term: PodAffinityTerm, own: str) -> tuple[str, ...] | None:
     return tuple(sorted(term.namespaces)) or (own,)
 
 
-def _selector(selector: LabelSelector) -> tuple[Requirement, ...]:
+def label_selector(selector: LabelSelector) -> tuple[Requirement, ...]:
     """A label selector. An expression with an unknown operator is left out, so that more pods match."""
     return tuple(Requirement(key, "In", (value,)) for key, value in pairs(selector.match_labels)) + tuple(
         Requirement(each.key, cast(Any, each.operator), each.values)

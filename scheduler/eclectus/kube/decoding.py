@@ -17,32 +17,32 @@ _T = TypeVar("_T")
 
 def decode_pod(raw: bytes | Raw) -> Pod:
     """A Pod. Raises MalformedError naming the pod and the field."""
-    return _decode(_POD, "Pod", raw)
+    return decode(_POD, "Pod", raw)
 
 
 def decode_node(raw: bytes | Raw) -> Node:
     """A Node. Raises MalformedError naming the node and the field."""
-    return _decode(_NODE, "Node", raw)
+    return decode(_NODE, "Node", raw)
 
 
 def decode_list(raw: bytes) -> ObjectList:
     """A page of a list. Raises MalformedError if the page itself is malformed."""
-    return _decode(_LIST, "List", raw)
+    return decode(_LIST, "List", raw)
 
 
 def decode_event(line: bytes) -> WatchEvent:
     """A line of a watch. Raises MalformedError if the line itself is malformed."""
-    return _decode(_EVENT, "WatchEvent", line)
+    return decode(_EVENT, "WatchEvent", line)
 
 
 def decode_status(raw: bytes | Raw) -> Status:
     """A Status. Raises MalformedError if it is none."""
-    return _decode(_STATUS, "Status", raw)
+    return decode(_STATUS, "Status", raw)
 
 
 def decode_head(raw: bytes | Raw) -> Head:
     """The metadata of any object. Raises MalformedError naming the field."""
-    return _decode(_HEAD, "Object", raw)
+    return decode(_HEAD, "Object", raw)
 
 
 _POD, _NODE, _LIST = Decoder(Pod), Decoder(Node), Decoder(ObjectList)
@@ -61,7 +61,8 @@ class _Named(ApiObject, frozen=True):
 _NAMED = Decoder(_Named)
 
 
-def _decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
+def decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
+    """An object of this kind. Raises MalformedError naming the object and the field."""
     try:
         return decoder.decode(raw)
     except ValidationError as error:

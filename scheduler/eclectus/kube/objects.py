@@ -99,6 +99,7 @@ class PodSpec(ApiObject, frozen=True):
     scheduler_name: str = "default-scheduler"
     node_name: str = ""
     priority: int = 0
+    preemption_policy: str = ""
     scheduling_gates: tuple[SchedulingGate, ...] = ()
     node_selector: dict[str, str] = field(default_factory=dict)
     affinity: Affinity | None = None

@@ -74,6 +74,7 @@ def _task(pod: Pod, translated: Spec) -> Task:
         profile=spec.scheduler_name,
         spec=translated,
         priority=spec.priority,
+        preempts=spec.preemption_policy != "Never",
         created=_seconds(meta.creation_timestamp) or 0.0,
         workload=_workload(pod),
         job=_job(meta),

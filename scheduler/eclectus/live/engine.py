@@ -26,6 +26,10 @@ class SteppingEngine(Protocol):
 class Engine(SteppingEngine, Protocol):
     """An engine with the counts and the learned state that the process publishes."""
 
+    @property
+    def evicts(self) -> bool:
+        """Whether a policy may evict pods, and so wants to know of PodDisruptionBudgets."""
+
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
 

@@ -33,11 +33,13 @@ from eclectus.live.metrics.learned import LearnedCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
 from eclectus.live.pod_trace import PodTrace
+from eclectus.live.watch.budgets import WatchedBudgets
 from eclectus.live.watch.reflector import Reflector
-from eclectus.live.watch.watched import WatchedNodes, WatchedPods
+from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.outbox import Outbox
 
@@ -79,7 +81,7 @@ def build(
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
-        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in (WatchedNodes(), pods)),
+        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods)),
         outbox=outbox,
         loop=Loop(
             engine,
@@ -96,6 +98,11 @@ def build(
         if settings.load_signal.url
         else None,
     )
+
+
+def _watched(engine: Engine, pods: WatchedPods) -> list[WatchedKind]:
+    """Budgets only where policies may evict: without, the account need not be allowed to read them."""
+    return [WatchedNodes(), pods, *([WatchedBudgets()] if engine.evicts else [])]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
@@ -140,6 +147,14 @@ def _outbox(
         recorder,
         IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
         inbox,
+        evictor=Evictor(
+            context,
+            pods.condition_states.get,
+            holds_lease,
+            recorder,
+            inbox,
+            in_flight=connection.evictions_in_flight,
+        ),
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,
     )

@@ -29,6 +29,35 @@ class Report(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
+class Nominate(Struct, frozen=True, gc=False, tag=True):
+    """Write the node whose room is held for this pod into its status.nominatedNodeName.
+
+    Answered by NominateRefused if it cannot be written; otherwise the watch shows it.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    profile: str
+    node: str  # empty: none any more
+
+
+class Evict(Struct, frozen=True, gc=False, tag=True):
+    """Delete this pod, gracefully, to make room for another; not before that one is nominated.
+
+    Answered by EvictRefused if it cannot be deleted; otherwise the watch shows it.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+    node: str
+    profile: str  # of the pod that needs the room
+    preemptor: str  # uid of the pod that needs the room
+    preemptor_namespace: str
+    preemptor_name: str
+
+
 class Fault(Struct, frozen=True, gc=False, tag=True):
     """A policy asked for an action that is not allowed, or raised: a defect to log and count."""
 
@@ -36,4 +65,4 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-Command = Bind | Report | Fault
+Command = Bind | Report | Nominate | Evict | Fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Node, Task
+from eclectus.model.objects import Budget, Node, Task
 
 
 class NodeSeen(Struct, frozen=True, gc=False, tag=True):
@@ -47,6 +47,34 @@ class BindRefused(Struct, frozen=True, gc=False, tag=True):
     reason: str
 
 
+class NominateRefused(Struct, frozen=True, gc=False, tag=True):
+    """The node could not be written into the pod's status: nobody else knows that its room is held."""
+
+    uid: str
+    node: str
+    reason: str
+
+
+class EvictRefused(Struct, frozen=True, gc=False, tag=True):
+    """The pod was not deleted, and nobody tries any more."""
+
+    uid: str
+    reason: str
+
+
+class BudgetSeen(Struct, frozen=True, gc=False, tag=True):
+    """A PodDisruptionBudget exists, as given."""
+
+    budget: Budget
+
+
+class BudgetGone(Struct, frozen=True, gc=False, tag=True):
+    """A PodDisruptionBudget no longer exists."""
+
+    namespace: str
+    name: str
+
+
 class LoadSeen(Struct, frozen=True, gc=False, tag=True):
     """The measured load of nodes; of a node that is not named nothing is known.
 
@@ -77,6 +105,10 @@ Event = (
     | TaskGone
     | BindConfirmed
     | BindRefused
+    | NominateRefused
+    | EvictRefused
+    | BudgetSeen
+    | BudgetGone
     | LoadSeen
     | NodeRecalled
     | Resumed

@@ -109,6 +109,7 @@ class Task(Struct, frozen=True, gc=False):
     profile: str = "eclectus"  # spec.schedulerName
     spec: Spec = Spec()
     priority: int = 0
+    preempts: bool = True  # spec.preemptionPolicy: whether pods of lower priority may be evicted for it
     created: float = 0.0  # seconds since the epoch
     workload: str = ""  # the kind of work: what is learned from a task holds for tasks of the same workload
     job: str = ""  # the controlling owner's uid, shared by the tasks of a job
@@ -155,6 +156,16 @@ class Node(Struct, frozen=True, gc=False):
     labels: Pairs = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+
+
+class Budget(Struct, frozen=True, gc=False):
+    """A PodDisruptionBudget, as last seen."""
+
+    namespace: str
+    name: str
+    selector: tuple[Requirement, ...] = ()  # on pod labels, all must hold; an empty one matches no pod
+    allowed: int = 0  # status.disruptionsAllowed
+    disrupted: tuple[str, ...] = ()  # names of pods whose eviction `allowed` counts already
 
 
 def amount_of(amounts: Amounts, resource: str) -> int:

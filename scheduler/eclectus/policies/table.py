@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from eclectus.framework import Learn, Line, Order, PlacePolicy
+from eclectus.framework import Learn, Line, Order, PlacePolicy, Relieve
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.line.srpt import ShortestRemaining
@@ -28,6 +28,8 @@ from eclectus.policies.place.round_robin import RoundRobin
 from eclectus.policies.place.scaled_fit import DotProduct, ScaledBestFit
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.place.tetris import Tetris
+from eclectus.policies.relieve.none import NoRelief
+from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn, RosellaLine
 
 LEARN: dict[str, type[Learn]] = {
@@ -70,9 +72,15 @@ LINE: dict[str, type[Line]] = {
     "stealing": Stealing,
 }
 
+RELIEVE: dict[str, type[Relieve]] = {
+    "none": NoRelief,
+    "preemption": Preemption,
+}
+
 ROLES: dict[str, dict[str, type[Any]]] = {
     "learn": LEARN,
     "order": ORDER,
     "place": PLACE,
     "line": LINE,
+    "relieve": RELIEVE,
 }

@@ -236,6 +236,13 @@ class ClassQueues:
         self._unschedulable.setdefault(queue.class_key, {})[queue.key] = queue
         self._unschedulable_classes.add(queue.class_key)
 
+    def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
+        """The tasks of a profile and class, each queue in its order; O(active queues)."""
+        refused, active = self._unschedulable.get(class_key, {}).values(), self._active.values()
+        for queue in (*refused, *active):
+            if queue.profile == profile and queue.class_key == class_key:
+                yield from queue
+
     def take_joined(self) -> list[tuple[SortedClassQueue, int]]:
         """The unschedulable queues that tasks have joined since the last call, and how many of them wait."""
         taken = []

@@ -7,7 +7,7 @@ Nothing here is persisted; after a restart policies answer again for the pending
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.model.objects import Task
@@ -38,6 +38,12 @@ class NodeQueues:
     def class_keys(self, row: int) -> Iterable[ClassKey]:
         """The classes in the queue of this row, each once: queues are long and have few classes."""
         return self._class_keys.get(row, {}).keys()
+
+    def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
+        """The tasks of a profile and class, in order of arrival; O(tasks in node queues)."""
+        for reservation in dict.fromkeys(self._reservations.values()):
+            if reservation.profile == profile and reservation.class_key == class_key:
+                yield from reservation.tasks
 
     # -- adding ----------------------------------------------------------------------------------
 

@@ -7,12 +7,14 @@ total is enough and the single devices are not.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.model.objects import DEVICE_MILLI, Spec, amount_of
+from eclectus.model.objects import DEVICE_MILLI, Spec, Task, amount_of
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
@@ -21,10 +23,18 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     return cluster.devices.has_room(rows, amount_of(spec.requests, DEVICE_MILLI))
 
 
+def _holds_without(cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
+    if cluster.devices is None:
+        return False
+    uids = [pod.uid for pod in removed]
+    return cluster.devices.has_room_without(row, amount_of(spec.requests, DEVICE_MILLI), uids)
+
+
 RULE = Rule(
     plugin="Devices",
     reason=f"node(s) had enough {DEVICE_MILLI} in all, but not on single devices",
     applies=lambda spec: amount_of(spec.requests, DEVICE_MILLI) > 0,
     holds=_holds,
     after_room=True,
+    without=_holds_without,
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.model.objects import HostPort, Spec
+from eclectus.model.objects import HostPort, Spec, Task
 
 _ANY = "0.0.0.0"  # noqa: S104 — Kubernetes' word for any address, nothing is bound to it
 
@@ -33,9 +34,16 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     return np.fromiter(free, dtype=bool, count=len(rows))  # O(rows asked), not O(ports in use)
 
 
+def _holds_without(cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
+    freed = Counter(port for pod in removed for port in pod.spec.host_ports)
+    conflicts = (port for wanted in spec.host_ports for port in _conflicting(cluster, wanted))
+    return all(cluster.port_rows.get(port, {}).get(row, 0) <= freed[port] for port in conflicts)
+
+
 RULE = Rule(
     plugin="NodePorts",
     reason="node(s) didn't have free ports for the requested pod ports",
     applies=lambda spec: bool(spec.host_ports),
     holds=_holds,
+    without=_holds_without,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.model.objects import Spec
+from eclectus.model.objects import Spec, Task
 
 Mask = NDArray[np.bool_]
+HoldsWithout = Callable[[Cluster, Spec, int, Collection[Task]], bool]
+"""`(cluster, spec, row, removed)`: whether the rule holds on a row without these pods that are there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +23,8 @@ class Rule:
 
     `holds(cluster, spec, rows)` is true for the rows that pass, shape [len(rows)]. It is called only
     if `applies(spec)`, so that a rule costs nothing for pods that do not use its feature.
+
+    A rule that depends on the pods of a node also answers what it would say without some of them.
     """
 
     plugin: str  # name of kube-scheduler's plugin
@@ -28,3 +32,10 @@ class Rule:
     applies: Callable[[Spec], bool]
     holds: Callable[[Cluster, Spec, Rows], Mask]
     after_room: bool = False  # whether kube-scheduler runs it after NodeResourcesFit: matters for messages
+    without: HoldsWithout | None = None  # usage rules have it
+
+    def holds_without(self, cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
+        """Whether the rule holds on a row without these of its pods."""
+        if removed and self.without is not None:
+            return self.without(cluster, spec, row, removed)
+        return bool(self.holds(cluster, spec, np.array([row]))[0])

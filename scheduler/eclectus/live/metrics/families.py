@@ -70,6 +70,13 @@ SCHEDULING = (
         "Pods added to a queue, by queue and event.",
         ("queue", "event"),
     ),
+    Family(
+        "preemption_attempts",
+        "counter",
+        "attempts",
+        "Searches for pods to evict, one for each class of refused pods and step.",
+    ),
+    Family("preemption_victims", "counter", "pods", "Pods whose eviction was sent."),
     Family("pending_pods", "gauge", "pods", "Pending pods, by queue.", ("queue",)),
     Family("cache_size", "gauge", "objects", "Objects in the scheduler's cache, by type.", ("type",)),
     Family(

@@ -33,6 +33,8 @@ class QueueCountsCollector(Collector):
         yield observed("cache_size", _by_one(cached))
         yield observed("schedule_attempts", counters.attempts.items())
         yield observed("queue_incoming_pods", counters.incoming.items())
+        yield observed("preemption_attempts", [((), counters.preemption_attempts)])
+        yield observed("preemption_victims", [((), counters.preemption_victims)])
         yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
 
 

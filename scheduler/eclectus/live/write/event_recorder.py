@@ -19,7 +19,7 @@ from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
 from eclectus.live.context import Context
 from eclectus.live.write.workers import WorkerPool
-from eclectus.model.commands import Bind, Report
+from eclectus.model.commands import Bind, Evict, Report
 
 MAX_NAME_LENGTH = 253  # of a DNS subdomain
 MAX_NOTE_BYTES = 1024  # the API refuses longer notes
@@ -70,6 +70,11 @@ class EventRecorder:
         """Record that the pod was placed without regard to a preference."""
         self._add(bind, "Warning", "PreferenceIgnored", "Scheduling", truncate(note))
 
+    def preempted(self, evict: Evict) -> None:
+        """Record that the pod was deleted to make room for another."""
+        note = f"Preempted by pod {evict.preemptor} on node {evict.node}"
+        self._add(evict, "Normal", "Preempted", "Preempting", note)
+
     def failed(self, report: Report) -> None:
         """Record that the pod could not be scheduled."""
         if self._buckets.take(report.uid, elapsed()):
@@ -77,7 +82,7 @@ class EventRecorder:
         else:
             self._context.metrics.dropped_events.labels("repeated").inc()
 
-    def _add(self, about: Bind | Report, kind: str, reason: str, action: str, note: str) -> None:
+    def _add(self, about: Bind | Evict | Report, kind: str, reason: str, action: str, note: str) -> None:
         if len(self.workers) >= self._capacity:
             self._context.metrics.dropped_events.labels("queue full").inc()
             return
@@ -109,11 +114,13 @@ class EventRecorder:
         _log.warning("event %s %s: %s", event["reason"], why, error or "no answer", extra={"pod": pod})
 
 
-def event_body(about: Bind | Report, fields: dict[str, str], instance: str, at_ns: int) -> dict[str, Any]:
+def event_body(
+    about: Bind | Evict | Report, fields: dict[str, str], instance: str, at_ns: int
+) -> dict[str, Any]:
     """An events.k8s.io/v1 Event about a pod. `at_ns`, nanoseconds since the epoch, makes its name unique."""
     at = datetime.fromtimestamp(at_ns // 1000 / 1e6, UTC)
     serial = f".{at_ns:x}"
-    return {
+    body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {
@@ -124,14 +131,15 @@ def event_body(about: Bind | Report, fields: dict[str, str], instance: str, at_n
         "reportingController": about.profile,
         "reportingInstance": instance,
         **fields,
-        "regarding": {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "namespace": about.namespace,
-            "name": about.name,
-            "uid": about.uid,
-        },
+        "regarding": _reference(about.namespace, about.name, about.uid),
     }
+    if isinstance(about, Evict):
+        body["related"] = _reference(about.preemptor_namespace, about.preemptor_name, about.preemptor)
+    return body
+
+
+def _reference(namespace: str, name: str, uid: str) -> dict[str, str]:
+    return {"apiVersion": "v1", "kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
 
 
 def truncate(note: str) -> str:

@@ -1,7 +1,8 @@
 """The engine's commands on their way to the API server; the answers go to the inbox.
 
-Most requests in flight are reserved for binds. Conditions and events have a few of their own, so that
-neither can delay a bind. A pod costs at most two writes, a condition and a bind, and its events.
+Most requests in flight are reserved for binds. Conditions, evictions and events have a few of their own, so
+that none of them can delay a bind. A pod costs at most two writes, a condition and a bind, and its events;
+one for which others are evicted also its nomination, and two for each victim.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from eclectus.kubeclient.clock import elapsed
 from eclectus.live.inbox import Inbox
@@ -16,6 +18,7 @@ from eclectus.live.metrics import Metrics
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, Report
@@ -35,16 +38,19 @@ class Outbox:
         ignored: IgnoredPreferences,
         inbox: Inbox,
         *,
+        evictor: Evictor,
         in_flight: int,
         metrics: Metrics,
     ) -> None:
         self._binder, self._conditions, self._recorder = binder, conditions, recorder
+        self._evictor = evictor
         self._ignored = ignored
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
         self._binds: WorkerPool[tuple[Bind, float]] = WorkerPool("binds", in_flight, self._bind)
         depths: dict[str, Callable[[], int]] = {
             "binds": lambda: len(self._binds),
             "conditions": lambda: len(conditions.workers),
+            "evictions": lambda: len(evictor.workers),
             "events": lambda: len(recorder.workers),
         }
         for queue, depth in depths.items():
@@ -53,7 +59,7 @@ class Outbox:
     async def run(self) -> None:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for workers in (self._binds, self._conditions.workers, self._recorder.workers):
+            for workers in self._workers():
                 group.create_task(workers.run())
 
     def accept(self, commands: Sequence[Command]) -> None:
@@ -69,6 +75,7 @@ class Outbox:
                 case Fault():
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
+        self._evictor.accept(commands)
 
     async def wait_for_room(self) -> None:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
@@ -76,8 +83,12 @@ class Outbox:
 
     async def wait_until_empty(self) -> None:
         """Wait until everything has been sent and answered."""
-        for workers in (self._binds, self._conditions.workers, self._recorder.workers):
+        for workers in self._workers():
             await workers.wait_below(1)
+
+    def _workers(self) -> Sequence[WorkerPool[Any]]:
+        """Events last: others write some when they are done."""
+        return (self._binds, self._conditions.workers, self._evictor.workers, self._recorder.workers)
 
     async def _bind(self, item: tuple[Bind, float]) -> None:
         bind, since = item

@@ -1,0 +1,137 @@
+"""Nominations: pending pods for which room is held on one node until it is free.
+
+A pod is nominated because pods of lower priority are evicted for it there, or because its status says so
+(`nominatedNodeName`, written by an earlier process or by another component). Its room counts as held, as in
+kube-scheduler's filters. The pod still waits in its class queue: room elsewhere may come first.
+
+Rules of kube-scheduler: the nominated node is tried before all others; room held for a pod of lower priority
+is free to a pod of higher priority; a nominated pod whose room cannot come any more is no longer nominated.
+"""
+
+from __future__ import annotations
+
+from eclectus.engine.state import State
+from eclectus.feasibility.room_without import RoomWithout
+from eclectus.model.objects import Task
+
+
+class Nominations:
+    """Holds room for pending pods of our profiles, and binds them when it is free."""
+
+    def __init__(self, state: State) -> None:
+        self._state, self._placed = state, state.placed
+        self._usage_cursor = self._shape_cursor = 0
+        # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
+        self._withdrawn: dict[str, str] = {}
+
+    # -- pods that come, change and go ---------------------------------------------------------
+
+    def observe(self, task: Task) -> None:
+        """A pending pod of ours was seen."""
+        uid = task.uid
+        if task.gates or task.deleting:
+            if self._placed.is_nominated(uid):
+                self._placed.remove(uid)
+        elif self._placed.is_nominated(uid):  # its requests or labels may have changed
+            self._placed.set(task, self._placed.node_of(uid), self._state.now)
+        elif task.nominated and task.nominated != self._withdrawn.get(uid):
+            self._placed.set(task, task.nominated, self._state.now)
+
+    def bind_refused(self, task: Task, node: str) -> None:
+        """A bind to this node was refused: the pod is not nominated there again, whatever its status says."""
+        if task.nominated == node:
+            self._withdrawn[task.uid] = node
+
+    def forget(self, uid: str) -> None:
+        """The pod is bound or gone."""
+        self._withdrawn.pop(uid, None)
+
+    def node_gone(self, node: str) -> None:
+        """A node is about to lose its row."""
+        for task in self._ours_on(node):
+            self.withdraw(task)
+
+    # -- holding room --------------------------------------------------------------------------
+
+    def nominate(self, task: Task, row: int) -> None:
+        """Hold room for the pod on this row. Pods of lower priority nominated there give theirs up."""
+        state, node = self._state, self._state.cluster.names[row]
+        for other in self._ours_on(node):
+            if other.priority < task.priority:
+                self.withdraw(other)
+        self._withdrawn.pop(task.uid, None)
+        self._placed.set(task, node, state.now)
+        state.nominate(task, node)
+
+    def withdraw(self, task: Task) -> None:
+        """Hold no room for this nominated pod any more. Relieve policies are soon asked about it again."""
+        state = self._state
+        self._withdrawn[task.uid] = self._placed.node_of(task.uid)
+        self._placed.remove(task.uid)
+        state.nominate(task, "")
+        if state.profiles[task.profile].relieve.evicts:
+            state.relief.ask_again((task.profile, (task.spec, task.workload)), state.now)
+
+    def row_held_for_lower(self, task: Task) -> int | None:
+        """A row on which the pod fits because room is held there only for pods of lower priority."""
+        if not self._placed.has_nominated:
+            return None
+        rows = self._state.cluster.rows
+        for node in self._placed.nominated_nodes:
+            row = rows.get(node)
+            if row is not None and self._lower_on(node, task) and self._fits(task, row):
+                return row
+        return None
+
+    # -- binding -------------------------------------------------------------------------------
+
+    def dispatch_changed(self) -> None:
+        """Bind nominated pods whose room is free now, on the nodes that have changed."""
+        cluster = self._state.cluster
+        used, reshaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
+        self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
+        if not self._placed.has_nominated:
+            return
+        nodes = list(self._placed.nominated_nodes)
+        if used is not None and reshaped is not None:
+            changed = {cluster.names[row] for row in (*used, *reshaped)}
+            nodes = [node for node in nodes if node in changed]
+        for node in nodes:
+            self._dispatch(node)
+
+    def _dispatch(self, node: str) -> None:
+        state, row = self._state, self._state.cluster.rows.get(node)
+        for task in sorted(self._ours_on(node), key=_importance):
+            if row is not None and self._fits(task, row):
+                state.dequeue(task.uid)
+                state.bind(task, row)
+            elif row is None or not self._may_get_room(task, row):
+                self.withdraw(task)
+
+    def _fits(self, task: Task, row: int) -> bool:
+        """Whether the pod fits beside what is held for others of its priority or higher."""
+        room = RoomWithout(self._state.view.task_class(task), row)
+        node = self._state.cluster.names[row]
+        if self._placed.node_of(task.uid) == node:
+            room.remove(task)
+        for other in self._lower_on(node, task):
+            room.remove(other)
+        return room.fits
+
+    def _may_get_room(self, task: Task, row: int) -> bool:
+        """Whether a pod of lower priority is on its way out: evicted, or being deleted for another reason."""
+        evicted = self._state.evicted
+        return bool(self._state.view.task_class(task).scalars.feasible[row]) and any(
+            pod.priority < task.priority and (pod.deleting or pod.uid in evicted)
+            for pod, _ in self._placed.bound_on(row)
+        )
+
+    def _ours_on(self, node: str) -> list[Task]:
+        return [task for task in self._placed.nominated_on(node) if task.uid in self._state.pending]
+
+    def _lower_on(self, node: str, task: Task) -> list[Task]:
+        return [other for other in self._placed.nominated_on(node) if other.priority < task.priority]
+
+
+def _importance(task: Task) -> tuple[float, ...]:
+    return (-task.priority, task.created)

@@ -1,0 +1,1 @@
+"""When pods are reported, and when Relieve policies are asked."""

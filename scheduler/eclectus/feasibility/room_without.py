@@ -1,0 +1,49 @@
+"""Whether a task fits on a node without some of its pods: a question, which changes nothing."""
+
+from __future__ import annotations
+
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Task
+
+
+class RoomWithout:
+    """One node as it would be without the pods removed so far, for one more task of a class.
+
+    What waiting tasks will hold there does not count: they have no room yet. The class must be up to date.
+    """
+
+    __slots__ = ("_class", "_excess", "_removed", "_row")
+
+    def __init__(self, task_class: TaskClass, row: int) -> None:
+        cluster = task_class.cluster
+        used, allocatable = cluster.used[row], cluster.allocatable[row]
+        self._class, self._row = task_class, row
+        # Column of each demanded resource -> by how much the node is too full for the task.
+        self._excess = {
+            column: float(used[column] + demand - allocatable[column])
+            for column, demand in cluster.parts(task_class.spec.requests)
+        }
+        self._removed: dict[str, Task] = {}
+
+    def remove(self, pod: Task) -> None:
+        """Without this pod, which is on the node and not removed yet."""
+        self._removed[pod.uid] = pod
+        self._add(pod, -1)
+
+    def restore(self, pod: Task) -> None:
+        """With this pod again."""
+        del self._removed[pod.uid]
+        self._add(pod, 1)
+
+    @property
+    def fits(self) -> bool:
+        """Whether a task of the class fits now. False where no node that has no pods could run it."""
+        if not self._class.scalars.feasible[self._row] or any(each > 0 for each in self._excess.values()):
+            return False
+        cluster, spec, removed = self._class.cluster, self._class.spec, self._removed.values()
+        return all(rule.holds_without(cluster, spec, self._row, removed) for rule in self._class.usage_rules)
+
+    def _add(self, pod: Task, sign: int) -> None:
+        for column, amount in self._class.cluster.held_parts(pod):
+            if column in self._excess:
+                self._excess[column] += sign * amount

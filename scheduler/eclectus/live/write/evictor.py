@@ -1,0 +1,169 @@
+"""Makes room for a pod: nominates it to a node, then deletes the victims there.
+
+The nomination is written first: a process that dies in between has then evicted nobody for a pod that no
+other process knows to be waiting. Each victim gets the condition DisruptionTarget, as with kube-scheduler,
+and is deleted gracefully. The uid is a precondition of both: a new pod of the same name is left alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from eclectus.kubeclient.backoff import Backoff
+from eclectus.kubeclient.client import STRATEGIC_MERGE
+from eclectus.kubeclient.clock import elapsed
+from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
+from eclectus.live.context import Context
+from eclectus.live.inbox import Inbox
+from eclectus.live.watch.watched import ConditionState
+from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.workers import WorkerPool
+from eclectus.model.commands import Bind, Command, Evict, Nominate
+from eclectus.model.events import EvictRefused, NominateRefused
+
+PATIENCE_SECONDS = 30.0  # what could not be written for this long is refused: the cluster has changed
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Relief:
+    """What is written for one pod in one step of the engine."""
+
+    nominate: Nominate | None = None  # None: it is nominated already
+    evictions: list[Evict] = field(default_factory=list)
+
+
+class Evictor:
+    """Writes nominations and evictions; `workers.run()` must run.
+
+    `state_of` returns the state of a pending pod of ours by uid, None once it is bound or gone.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        state_of: Callable[[str], ConditionState | None],
+        holds_lease: Callable[[], bool],
+        recorder: EventRecorder,
+        inbox: Inbox,
+        *,
+        in_flight: int,
+    ) -> None:
+        self._context, self._state_of, self._holds_lease = context, state_of, holds_lease
+        self._recorder, self._inbox = recorder, inbox
+        self.workers: WorkerPool[Relief] = WorkerPool("evictions", in_flight, self._relieve)
+
+    def accept(self, commands: Sequence[Command]) -> None:
+        """Queue the nominations and evictions of one step."""
+        by_pod: dict[str, Relief] = {}
+        for command in commands:
+            match command:
+                case Bind():
+                    by_pod.pop(command.uid, None)  # its room is free already
+                case Nominate():
+                    by_pod.setdefault(command.uid, Relief()).nominate = command
+                case Evict():
+                    by_pod.setdefault(command.preemptor, Relief()).evictions.append(command)
+        for relief in by_pod.values():
+            self.workers.put(relief)
+
+    async def _relieve(self, relief: Relief) -> None:
+        problem = "" if relief.nominate is None else await self._nominate(relief.nominate)
+        if not problem:
+            await asyncio.gather(*map(self._evict, relief.evictions))
+        for evict in relief.evictions if problem else ():
+            self._inbox.put(EvictRefused(evict.uid, f"the pod that needs the room: {problem}"))
+
+    async def _nominate(self, nominate: Nominate) -> str:
+        """Write the nomination; returns why that was not possible, or nothing."""
+        problem = await self._write_nomination(nominate)
+        if problem and nominate.node:  # a nomination that is withdrawn also ends with the bind
+            _log.warning("not nominated: %s", problem, extra=_log_fields(nominate))
+            self._inbox.put(NominateRefused(nominate.uid, nominate.node, problem))
+        return problem
+
+    async def _write_nomination(self, nominate: Nominate) -> str:
+
+        async def patch() -> None:
+            state = self._state_of(nominate.uid)
+            if state is None:
+                raise MissingError("PATCH", message="the pod is bound or gone")
+            body = nomination_patch(nominate, state)
+            await self._send("PATCH", _path(nominate) + "/status", body, content_type=STRATEGIC_MERGE)
+
+        try:
+            return await self._try(patch, (ConflictError, NotDoneError, UnsureError))
+        except ApiError as error:
+            return error.message or str(error)
+
+    async def _evict(self, evict: Evict) -> None:
+        async def delete() -> None:
+            body = disruption_patch(evict, datetime.now(UTC))
+            await self._send("PATCH", _path(evict) + "/status", body, content_type=STRATEGIC_MERGE)
+            options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": evict.uid}}
+            await self._send("DELETE", _path(evict), options)
+
+        try:
+            problem = await self._try(delete, (NotDoneError, UnsureError))
+        except (MissingError, ConflictError):
+            return  # it is gone, and so is the need: the watch says so
+        except ApiError as error:
+            problem = error.message or str(error)
+        if problem:
+            _log.warning("not evicted: %s", problem, extra=_log_fields(evict))
+            self._inbox.put(EvictRefused(evict.uid, problem))
+            return
+        self._recorder.preempted(evict)
+        _log.info("evicted for pod %s", evict.preemptor, extra=_log_fields(evict))
+
+    async def _try(self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...]) -> str:
+        """Write, again after these errors; returns why it was given up, or nothing. Raises ApiError."""
+        backoff = Backoff(0.1, 5.0, self._context.rng)
+        give_up_at = elapsed() + PATIENCE_SECONDS
+        problem = "this process no longer holds the Lease for certain"
+        while self._holds_lease() and elapsed() < give_up_at:
+            try:
+                await write()
+            except again as error:
+                problem = error.message or str(error)
+                await asyncio.sleep(getattr(error, "retry_after", None) or backoff.wait())
+            else:
+                return ""
+        return problem
+
+    async def _send(self, method: str, path: str, body: dict[str, Any], **options: Any) -> None:
+        await self._context.client.send(method, path, body, **options)
+
+
+def nomination_patch(nominate: Nominate, state: ConditionState) -> dict[str, Any]:
+    """A patch of the nomination alone. It applies to this version of the pod, so never after its bind."""
+    return {
+        "metadata": {"uid": nominate.uid, "resourceVersion": state.resource_version},
+        "status": {"nominatedNodeName": nominate.node or None},
+    }
+
+
+def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
+    """A patch of the condition DisruptionTarget, in kube-scheduler's words."""
+    condition = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "PreemptionByScheduler",
+        "message": f"{evict.profile}: preempting to accommodate a higher priority pod",
+        "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    return {"metadata": {"uid": evict.uid}, "status": {"conditions": [condition]}}
+
+
+def _path(about: Nominate | Evict) -> str:
+    return f"/api/v1/namespaces/{about.namespace}/pods/{about.name}"
+
+
+def _log_fields(about: Nominate | Evict) -> dict[str, str]:
+    return {"pod": f"{about.namespace}/{about.name}", "node": about.node, "uid": about.uid}

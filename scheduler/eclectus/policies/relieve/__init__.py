@@ -1,0 +1,1 @@
+"""Policies that make room for refused tasks."""

@@ -1,0 +1,18 @@
+"""No relief: a task that no node has room for waits until pods end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from eclectus.framework import Refused, ReliefAction, Relieve, View
+
+
+@dataclass(eq=False)
+class NoRelief(Relieve):
+    """Nobody makes room."""
+
+    def relieve(self, view: View, refused: Refused) -> Iterator[ReliefAction]:
+        """Nothing."""
+        del view, refused
+        return iter(())

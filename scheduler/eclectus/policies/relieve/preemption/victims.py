@@ -1,0 +1,100 @@
+"""The victims of preemption on one node: as few and as unimportant pods as make room for a task.
+
+kube-scheduler's selection (SelectVictimsOnNode): all pods of lower priority are removed; then they are put
+back while the task still fits, first those whose eviction would violate a PodDisruptionBudget, then the
+others, each the most important first. What cannot be put back is a victim.
+
+Departure: of two pods of equal priority the one that is on its way out is less important, whatever their
+ages, and it counts as no victim, because it goes anyway.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import View
+from eclectus.model.objects import Task
+
+PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """What must be evicted from one node, and how bad that is.
+
+    `cost`: kube-scheduler's criteria, smaller is better: violated budgets; highest priority of a victim; sum
+    of their priorities; their number; the earliest start of those of the highest priority, negated, so that
+    pods that have run for long are spared.
+    """
+
+    pods: tuple[Task, ...]  # most important first; without those that are on their way out
+    is_room_free: bool  # the task fits beside all pods: waiting tasks alone are in its way
+    cost: tuple[float, ...]
+    has_budget: bool  # whether a pod of lower priority on the node has a PodDisruptionBudget
+
+
+@dataclass(frozen=True, slots=True)
+class _Resident:
+    """A pod of lower priority, with what decides whether it is spared."""
+
+    pod: Task
+    is_going: bool  # it is terminating, or its eviction was sent
+    since: float
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """Most important first."""
+        return (-self.pod.priority, self.is_going, self.since)
+
+
+def victims_on(view: View, task_class: TaskClass, row: int, priority: int) -> Victims | None:
+    """The victims on a row for a task of this class and priority; None where no eviction makes room."""
+    residents = []
+    room = RoomWithout(task_class, row)
+    for pod, since in view.placed_pods(row):
+        if pod.priority >= priority:
+            continue
+        if pod.node:
+            residents.append(_Resident(pod, pod.deleting or pod.uid in view.evicted, since))
+        elif not view.is_nominated(pod.uid):
+            continue  # it is being bound: whether it may be evicted is known when it is
+        room.remove(pod)
+    if not room.fits:
+        return None
+    residents.sort(key=lambda each: each.rank)
+    violates = dict(
+        zip(
+            (each.pod.uid for each in residents if not each.is_going),
+            view.budgets.violated_by(each.pod for each in residents if not each.is_going),
+            strict=True,
+        )
+    )
+    # The sort is stable: both groups stay in the order of importance.
+    spared = sorted(residents, key=lambda each: not violates.get(each.pod.uid, False))
+    victims = [each for each in spared if not _is_spared(room, each.pod)]
+    has_budget = any(view.budgets.applies_to(each.pod) for each in residents)
+    return _judged(victims, violates, has_budget)
+
+
+def _is_spared(room: RoomWithout, pod: Task) -> bool:
+    room.restore(pod)
+    if room.fits:
+        return True
+    room.remove(pod)
+    return False
+
+
+def _judged(needed: list[_Resident], violates: dict[str, bool], has_budget: bool) -> Victims:
+    victims = sorted((each for each in needed if not each.is_going), key=lambda each: each.rank)
+    highest = victims[0].pod.priority if victims else -inf
+    cost = (
+        sum(violates[each.pod.uid] for each in victims),
+        highest,
+        sum(each.pod.priority + PRIORITY_OFFSET for each in victims),
+        len(victims),
+        -min((each.since for each in victims if each.pod.priority == highest), default=0.0),
+    )
+    return Victims(tuple(each.pod for each in victims), not needed, cost, has_budget)
