@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, amounts, make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
+from eclectus.engine.schedules.relief import MOST_SECONDS
 from eclectus.framework import Learn, PlacePolicy, Relieve
 from eclectus.model.events import BudgetSeen, Event, Paused, Resumed, TaskSeen
 from eclectus.model.objects import Budget, HostPort, Requirement, Taint, Task, Toleration
@@ -289,8 +290,8 @@ class EngineMachine(RuleBasedStateMachine):
 
     def run_until_idle(self) -> None:
         """Deliver and answer everything, until the engine has had nothing to do for minutes."""
-        idle_steps = 0
-        while idle_steps < 12:
+        idle_steps, idle_since = 0, self.now
+        while idle_steps < 12 or self.now < idle_since + MOST_SECONDS:
             self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
             while self.server.binds_in_flight:
                 self.step([self.server.answer(0)])
@@ -301,7 +302,9 @@ class EngineMachine(RuleBasedStateMachine):
             idle_steps = 0 if self.server.task_watch or self.server.node_watch else idle_steps + 1
             if idle_steps:
                 at = self.engine.next_step_at()
-                self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 0.0)
+                self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 40.0)
+            else:
+                idle_since = self.now
         self.no_pod_is_lost(all_bound=self.central)
         known = self.server.delivered
         assert not known.nominated, f"room is held that nobody will use: {known.nominated}"

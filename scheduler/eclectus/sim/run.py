@@ -83,6 +83,7 @@ def build_world(
         profiles=profile.dispatchers.names(profile.name),
         perturbations=scenario.perturbations,
         hop_seconds=scenario.cluster.network_delay,
+        termination_seconds=scenario.cluster.termination_period,
         checked=checked,
         probes=_probe_stream(scenario, profile, engine, seed),
     )
@@ -134,6 +135,7 @@ def _result(
         measured_until=end.at,
         in_system_mean=window[0].in_system if window else 0.0,
         waiting_most=record.peak_waiting,
+        evictions=record.evictions,
         dropped=record.dropped,
         allocation=allocation,
         utilisation=window[0].utilisation if window else 0.0,

@@ -241,3 +241,42 @@ def test_central_queues_are_work_conserving_and_node_queues_are_not() -> None:
     conserving("central").run()
     with pytest.raises(InvariantError, match="has room for a task that waits"):
         conserving("lines").run()
+
+
+PRIORITIES = [
+    {"name": "low", "share": 4, "size": {"mean": 5}},
+    {"name": "high", "priority": 1, "size": {"mean": 1}},
+]
+
+
+@pytest.mark.parametrize("policy", ["least-allocated", "rosella", "clwl", "eagle"])
+@pytest.mark.parametrize("delay", [0, "20ms"])
+def test_evicted_tasks_run_again_and_all_totals_agree(policy: str, delay: object) -> None:
+    profile = place(policy)[0] | {"relieve": {"policy": "preemption"}}
+    if policy == "eagle":
+        profile["line"] = {"policy": "srpt"}
+    crowded = scenario(
+        cluster=MIXED | {"networkDelay": delay, "terminationPeriod": "500ms"},
+        workload={"poisson": {"rate": 4.5, "classes": PRIORITIES}},
+        events=PERTURBATIONS,
+        profiles=[profile],
+    )
+    (run,) = runs(crowded, [3], checked=True)
+    assert (run.complete, run.tasks >= 400, run.faults) == (True, True, 0)
+    assert run.evictions
+
+
+def test_preemption_spares_urgent_tasks_the_wait_for_others() -> None:
+    def waits(relieve: str) -> dict[str, float]:
+        profile = place("least-allocated")[0] | {"relieve": {"policy": relieve}}
+        crowded = scenario(
+            cluster={"groups": [{"count": 4}], "terminationPeriod": "100ms"},
+            workload={"poisson": {"rate": 0.85, "classes": PRIORITIES}},
+            profiles=[profile],
+        )
+        (run,) = runs(crowded, [3], checked=True)
+        return {name: result.wait.mean for name, result in run.groups["class"].items()}
+
+    waiting, preempting = waits("none"), waits("preemption")
+    assert preempting["high"] < 0.25 * waiting["high"]
+    assert preempting["low"] > waiting["low"]

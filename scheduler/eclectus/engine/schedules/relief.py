@@ -1,8 +1,8 @@
 """When the Relieve policies are asked about which class: at once, later again, or not at all.
 
 A class is asked about when no node has room for its tasks, whether they are refused or wait for a busy node;
-when tasks join it; and when a pod of it loses its nomination. While nothing helps it is asked about again after
-a growing time, and when a disruption budget allows more.
+when tasks join it; and when a pod of it loses its nomination. While nothing helps it is asked about again
+after a growing time, and when a disruption budget allows more.
 """
 
 from __future__ import annotations

@@ -128,6 +128,13 @@ class Machine:
             self._take_devices(run, -1)
         self._total_speed = self._total_speed - self._work_rate(run) if self.running else 0.0
 
+    def stop(self, run: TaskRun, now: float) -> None:
+        """Remove a task that has not ended; `remaining` is then what it had left."""
+        speed = self.speed(run.work_class.name)
+        if speed and run.due < inf:
+            run.remaining = (run.due - now) * speed
+        self.end(run, now)
+
     def account(self, now: float) -> None:
         """Bring the integrals up to `now`."""
         passed = now - self._since

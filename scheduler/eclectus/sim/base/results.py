@@ -84,6 +84,7 @@ class RunResult(Struct, frozen=True):
     measured_until: float
     in_system_mean: float  # over the measured window
     waiting_most: int
+    evictions: int  # of running tasks, to make room for others
     dropped: int  # withdrawn before they had started
     allocation: dict[int, float]  # requested so far, % of capacity -> allocated, %; for tasks that never end
     utilisation: Share  # mean slots in use over slots; running tasks over nodes if classes are unknown
@@ -147,6 +148,7 @@ class ProfileSummary(Struct, frozen=True):
         int, Interval
     ]  # grouping -> group -> its statistics, at every whole per cent; empty if tasks end
     probe_share: Interval | None = None  # null if no probes were sent
+    evictions: Interval | None = None  # of running tasks; null if there were none
 
 
 class ComparisonReport(Struct, frozen=True):

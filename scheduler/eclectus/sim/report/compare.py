@@ -28,7 +28,7 @@ def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
 
 def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
     groups: dict[str, dict[str, list[GroupResult]]] = {}
-    shares = [each.probe_share for each in runs]
+    shares, evictions = [each.probe_share for each in runs], [each.evictions for each in runs]
     for each in runs:
         for name, some in each.groups.items():
             for label, group in some.items():
@@ -46,6 +46,7 @@ def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
         in_system_mean=_interval([each.in_system_mean for each in runs]),
         utilisation=_interval([each.utilisation for each in runs]),
         probe_share=_interval(shares) if any(shares) else None,
+        evictions=_interval(evictions) if any(evictions) else None,
     )
 
 

@@ -146,12 +146,19 @@ def _overview(summaries: Sequence[ProfileSummary]) -> Table:
     times = [f"{name}, {unit}" for name in ("response", "median", "p99", "wait")]
     heads = ["profile", *times, "slowdown", "in system", "slots, %"]
     rows = [_row(each, scale) for each in summaries]
-    shares = [each.probe_share for each in summaries]
-    if any(shares):
-        heads.append("probes, %")
-        for row, share in zip(rows, shares, strict=True):
-            row.append(NO_VALUE if share is None else format_interval(share, scale=0.01))
+    _add_column(heads, rows, "probes, %", [each.probe_share for each in summaries], scale=0.01)
+    _add_column(heads, rows, "evictions", [each.evictions for each in summaries], scale=1.0)
     return Table(heads, rows)
+
+
+def _add_column(
+    heads: list[str], rows: list[list[str]], head: str, values: Sequence[Interval | None], scale: float
+) -> None:
+    """A column of the table, if any profile has a value in it."""
+    if any(values):
+        heads.append(head)
+        for row, value in zip(rows, values, strict=True):
+            row.append(NO_VALUE if value is None else format_interval(value, scale=scale))
 
 
 def _allocation_table(report: ComparisonReport) -> Table:

@@ -97,6 +97,17 @@ class ClusterSettings:
         Setting("delay of every message between scheduler and machines", unit="s", least=0, most=3600),
     ] = 0.0
 
+    termination_period: Annotated[
+        float,
+        Setting(
+            "how long an evicted task runs on before its room is free; its work is lost all the same",
+            why="programs that end at SIGTERM take about a second",
+            unit="s",
+            least=0,
+            most=3600,
+        ),
+    ] = 1.0
+
     def __post_init__(self) -> None:
         if not self.groups and self.nodes is None:
             raise SettingsError("groups", "the cluster is empty; write at least one group such as {count: 1}")
@@ -130,7 +141,9 @@ class ClusterSettings:
                 "nodes.file",
                 f"{self.nodes.file} has a node {min(names)!r}, which is also the name of a group's machine",
             )
-        return _ClusterWithNodeList(self.groups, self.nodes, self.network_delay, listed)
+        return _ClusterWithNodeList(
+            self.groups, self.nodes, self.network_delay, self.termination_period, listed
+        )
 
     def machines(self) -> dict[str, Machine]:
         """New machines by node name, `group-number`."""

@@ -57,7 +57,7 @@ class Jobs:
         return more
 
     def lose(self, run: TaskRun, now: float) -> None:
-        """The task was lost in a machine failure: a new pod replaces it, as a Job's controller does."""
+        """The task was lost, evicted or with its machine: a Job's controller makes a new pod."""
         run.restarts += 1
         name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.restarts}"
         work = self._staged.lose(run) if isinstance(run, StageTaskRun) else None

@@ -73,6 +73,7 @@ class RunRecord:
     def __init__(self, window: Window, grouping: Grouping = Grouping()) -> None:  # noqa: B008 — frozen
         self.window, self.grouping = window, grouping
         self.arrived = self.ended = self.in_system = self.running = 0
+        self.evictions = 0  # of running tasks, to make room for others
         self.dropped = 0  # withdrawn before they had started
         self.never_ending = 0  # running tasks of infinite size
         self.response_seconds = self.system_seconds = 0.0  # the two sides of Little's law, over the whole run
@@ -196,13 +197,18 @@ class RunRecord:
         self.response_seconds += now - run.arrived
 
     def lose(self, run: TaskRun) -> None:
-        """A running task was lost in a machine failure and waits again."""
+        """A running task was lost and waits again."""
         self.running -= 1
         if run.size == inf:
             self.never_ending -= 1
         else:
             self.work_lost += run.size - run.remaining
         self.peak_waiting = max(self.peak_waiting, self.waiting)
+
+    def evict(self, run: TaskRun) -> None:
+        """A running task was evicted and waits again."""
+        self.evictions += 1
+        self.lose(run)
 
     def end(self, run: TaskRun, now: float) -> None:
         """A task has ended."""

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import inf
 
+from msgspec.structs import replace
+
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Fault
+from eclectus.model.commands import Bind, Command, Evict, Fault
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -49,6 +51,7 @@ class World:
         profiles: Sequence[str] = ("eclectus",),
         perturbations: Sequence[Perturbation] = (),
         hop_seconds: float = 0.0,
+        termination_seconds: float = 0.0,
         checked: bool = False,
         conserving: bool = False,
         probes: ProbeStream | None = None,
@@ -63,7 +66,7 @@ class World:
         self._arrivals = enumerate(record.until_measured(arrivals))
         self._jobs = Jobs(profiles)
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
-        self._shows_starts = hop_seconds > 0 or engine.uses_start_times
+        self._shows_starts = hop_seconds > 0 or engine.uses_start_times or engine.evicts
         self._checks, self._checks_work_conserving = checked or conserving, conserving
         self._judge = Judge()
         self._waiting: dict[str, TaskRun] = {}
@@ -72,7 +75,7 @@ class World:
         self._events: list[Event] = []  # for the next step of the engine
         self._idle_wakes = 0
         # Every message between engine and machines is delayed by one hop.
-        self._hop = hop_seconds
+        self._hop, self._termination_seconds = hop_seconds, termination_seconds
         self._notify: Callable[[Event], None] = self._notify_later if hop_seconds else self._events.append
         self._bind: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
         for perturbation in perturbations:
@@ -137,6 +140,8 @@ class World:
         for command in commands:
             if type(command) is Bind:
                 self._bind(command)
+            elif type(command) is Evict:
+                self._schedule(self.now + self._hop, self._terminate, command)
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
@@ -184,6 +189,30 @@ class World:
         if self._shows_starts:
             self._notify(TaskSeen(as_running(run, bind.node, self.now)))
 
+    def _terminate(self, evict: Evict) -> None:
+        """The pod of a task is deleted; its container runs on until the termination period has passed."""
+        run = self.machines[evict.node].running.get(evict.uid)
+        if run is None:
+            return  # it has ended meanwhile, or its machine has failed: the engine is told, or will be
+        self._notify(TaskSeen(replace(as_running(run, evict.node, run.started), deleting=True)))
+        self._schedule(self.now + self._termination_seconds, self._evicted, (run, evict.uid))
+
+    def _evicted(self, of: tuple[TaskRun, str]) -> None:
+        """The container is stopped, and its work is lost; a controller creates the task again."""
+        run, uid = of
+        machine = run.machine
+        if machine is None or run.task.uid != uid:
+            return  # it has ended in the termination period
+        machine.stop(run, self.now)
+        self.record.evict(run)
+        self._replace(run, machine)
+
+    def _replace(self, run: TaskRun, machine: Machine) -> None:
+        """A task was lost on a machine; it is submitted again, as a Job's controller would do."""
+        self._notify(TaskSeen(as_finished(run, machine.node.name, "Failed", self.now)))
+        self._jobs.lose(run, self.now)
+        self._submit((run,))
+
     def _withdraw(self, uid: str) -> None:
         """The patience of a job has ended; a task that still waits is deleted."""
         run = self._waiting.pop(uid, None)
@@ -223,15 +252,13 @@ class World:
                     self._schedule(run.due, self._end, run)
 
     def _fail(self, machine: Machine) -> None:
-        """The machine is gone; its tasks fail and are submitted again, as a Job's controller would do."""
+        """The machine is gone, and its tasks fail."""
         machine.is_up = False
         self._notify(NodeGone(machine.node.name))
         for run in list(machine.running.values()):
             machine.end(run, self.now)
             self.record.lose(run)
-            self._notify(TaskSeen(as_finished(run, machine.node.name, "Failed", self.now)))
-            self._jobs.lose(run, self.now)
-            self._submit((run,))
+            self._replace(run, machine)
 
     # -- helpers ---------------------------------------------------------------------------------
 
