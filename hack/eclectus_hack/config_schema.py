@@ -22,7 +22,7 @@ DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 SCHEDULER_NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 # What __post_init__ methods check of a single field.
 _PATTERNS = {"loadSignal.url": "^(https?://.*)?$", "metrics.nodeGroupLabel": "."}
-_ROLES_OF_A_PROFILE = ("order", "place", "line")
+_ROLES_OF_A_PROFILE = ("order", "place", "line", "relieve")
 _MAPPING = ["object", "null"]  # an empty mapping may be left empty
 
 

@@ -13,6 +13,9 @@ TABLE = {
     Permission("", "pods", "get"),
     Permission("", "pods", "list"),
     Permission("", "pods", "watch"),
+    Permission("", "pods", "delete"),
+    Permission("policy", "poddisruptionbudgets", "list"),
+    Permission("policy", "poddisruptionbudgets", "watch"),
     Permission("", "pods/binding", "create"),
     Permission("", "pods/status", "patch"),
     Permission("events.k8s.io", "events", "create"),
@@ -41,6 +44,14 @@ def test_without_profiles_eclectus_objects_are_not_permitted():
     values = {"config": {"nodeProfiles": {"enabled": False}}}
     remaining = {each for each in TABLE if each.group != "eclectus.dev"} - {Permission("", "nodes", "get")}
     assert granted(render(values)) == remaining
+
+
+def test_without_preemption_no_pod_may_be_deleted():
+    for profile in ({"schedulerName": "eclectus"}, {"schedulerName": "e", "relieve": {"policy": "none"}}):
+        rights = granted(render({"config": {"profiles": [profile]}}))
+        assert rights == {
+            each for each in TABLE if each.verb != "delete" and each.resource != "poddisruptionbudgets"
+        }
 
 
 def test_without_rbac_nothing_is_granted():

@@ -76,6 +76,8 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
             assert number < 10, "no response to a bind was lost, although the API server was frozen ten times"
             lose_responses(plane, core, scheduler, f"round-{number}")
         assert wait_for(lambda: not waiting(core), 60), waiting(core)
+        core.create_namespaced_pod("default", pod("urgent", "100", priorityClassName="system-node-critical"))
+        assert wait_for(lambda: has("delete", "pods"), 60)
         scheduler.send_signal(signal.SIGTERM)
         assert scheduler.wait(timeout=30) == 0, (tmp_path / "log").read_text()[-2000:]
     rights = granted(chart.render(values))

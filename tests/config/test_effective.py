@@ -20,7 +20,7 @@ from eclectus.policies.table import ROLES
 from ways import written
 
 HEAD = {"apiVersion": API_VERSION, "kind": KIND}
-PROFILE_ROLES = ("order", "place", "line")
+PROFILE_ROLES = ("order", "place", "line", "relieve")
 
 
 def text(learn: Any = None, **roles: Any) -> str:
