@@ -36,7 +36,9 @@ class Candidates:
         for row in self._unexamined(view, task_class):
             if len(candidates) >= enough and is_harmless:
                 break
-            found = self._found[row] = victims_on(view, task_class, row, self._priority)
+            found = victims_on(view, task_class, row, self._priority)
+            if not _has_binds_under_way(view, row):  # which may end without a change of what is held
+                self._found[row] = found
             if found is not None:
                 candidates[row] = found
                 is_harmless |= not found.cost[0]
@@ -65,3 +67,7 @@ class Candidates:
                 del self._found[row]
         self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
         self._budget_changes = budgets.changes
+
+
+def _has_binds_under_way(view: View, row: int) -> bool:
+    return any(not pod.node and not view.is_nominated(pod.uid) for pod, _ in view.placed_pods(row))

@@ -1,0 +1,172 @@
+"""The victims of preemption compared with those of a real kube-scheduler, on equal random clusters.
+
+No kubelet runs, so a pod that is deleted stays and is terminating: the victims can be read in peace. The
+controller of PodDisruptionBudgets does not run either; the test writes their status.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from live_cluster import Admin, Scheduler, wait
+
+pytestmark = pytest.mark.live
+
+OPTIONS = PlaneOptions(taint_nodes_by_condition=False, controllers="*,-disruption,-podgc")
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+SEEDS = range(5)
+PROFILE = {
+    "schedulerName": "eclectus",
+    "place": {"policy": "least-allocated"},
+    "relieve": {"policy": "preemption"},
+}
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", OPTIONS) as running:
+        running.start_kube_scheduler()
+        with Admin(running.kubeconfig, "classes") as admin:
+            for value in range(5):
+                admin.send("POST", CLASSES, {"metadata": {"name": f"p{value}"}, "value": value})
+        yield running
+
+
+@pytest.fixture(scope="module")
+def scheduler(
+    plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[], Scheduler]]:
+    running = Scheduler(tmp_path_factory.mktemp("preempting"), plane.kubeconfig, profiles=[PROFILE]).start()
+    running.wait_deciding()
+    yield lambda: running
+    running.kill()
+
+
+class Trial:
+    """A random cluster: full nodes, pods of several priorities, budgets."""
+
+    def __init__(self, seed: int) -> None:
+        rng = Random(seed)
+        self.nodes = [f"s{seed}-n{at}" for at in range(4)]
+        self.pods: list[tuple[str, str, str, int, str, int]] = []  # name, node, cpu, priority, app, start
+        for node in self.nodes:
+            free = 4000
+            while free:
+                cpu = min(free, rng.choice([500, 1000, 1500, 2000]))
+                free -= cpu
+                at = len(self.pods)
+                start = rng.randrange(10, 59)
+                self.pods.append((f"p{at}", node, f"{cpu}m", rng.randrange(4), rng.choice("abc"), start))
+        self.allowed = {app: rng.randrange(2) for app in rng.sample("abc", 2)}
+        self.cpu = f"{rng.choice([1500, 2500, 3500])}m"
+
+    def victims(self, plane: ControlPlane, name: str, scheduler: str) -> tuple[str, set[str]]:
+        """The node to which the preemptor is nominated, and the pods that are evicted there."""
+        with Admin(plane.kubeconfig, name) as admin:
+            for node in self.nodes:
+                admin.send("POST", "/api/v1/nodes", _node(node))
+            try:
+                self._fill(admin)
+                admin.create([self._preemptor(scheduler)])
+                wait("a nomination", lambda: self._nominated(admin))
+                wait("victims", lambda: self._terminating(admin))
+                node = self._nominated(admin)
+                # All victims of one preemptor are deleted at once; the last event says that they are.
+                wait("all are evicted", lambda: len(admin.events("Preempted")) == len(self._disrupted(admin)))
+                return node, self._terminating(admin)
+            finally:
+                for pod in admin.pods():
+                    admin.send(
+                        "DELETE",
+                        f"/api/v1/namespaces/{name}/pods/{pod}",
+                        {"gracePeriodSeconds": 0, "kind": "DeleteOptions", "apiVersion": "v1"},
+                    )
+                for node in self.nodes:
+                    admin.send("DELETE", f"/api/v1/nodes/{node}")
+
+    def _fill(self, admin: Admin) -> None:
+        admin.create(
+            [_pod(name, node, cpu, f"p{value}", app) for name, node, cpu, value, app, _ in self.pods]
+        )
+        for name, *_, start in self.pods:
+            at = f"2026-03-01T12:00:{start}Z"
+            container = {"name": "c", "image": "none", "imageID": "", "ready": True, "restartCount": 0}
+            state = {**container, "state": {"running": {"startedAt": at}}}
+            path = f"/api/v1/namespaces/{admin.namespace}/pods/{name}/status"
+            admin.patch(path, {"status": {"phase": "Running", "startTime": at, "containerStatuses": [state]}})
+        budgets = f"/apis/policy/v1/namespaces/{admin.namespace}/poddisruptionbudgets"
+        for app, allowed in self.allowed.items():
+            spec = {"maxUnavailable": 1, "selector": {"matchLabels": {"app": app}}}
+            admin.send("POST", budgets, {"metadata": {"name": app}, "spec": spec})
+            status = {
+                "disruptionsAllowed": allowed,
+                "expectedPods": 9,
+                "currentHealthy": 9,
+                "desiredHealthy": 8,
+            }
+            admin.send(
+                "PATCH",
+                f"{budgets}/{app}/status",
+                {"status": status},
+                content_type="application/merge-patch+json",
+            )
+
+    def _preemptor(self, scheduler: str) -> Any:
+        pod = _pod("new", "", self.cpu, "p4", "none")
+        pod["spec"]["schedulerName"] = scheduler
+        names = [
+            {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [each]}]}
+            for each in self.nodes
+        ]
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": names}}
+        pod["spec"]["affinity"] = {"nodeAffinity": required}
+        return pod
+
+    def _nominated(self, admin: Admin) -> str:
+        return str(admin.pods()["new"]["status"].get("nominatedNodeName", ""))
+
+    def _disrupted(self, admin: Admin) -> set[str]:
+        return {
+            name
+            for name, pod in admin.pods().items()
+            for each in pod["status"].get("conditions", ())
+            if each["type"] == "DisruptionTarget"
+        }
+
+    def _terminating(self, admin: Admin) -> set[str]:
+        return {name for name, pod in admin.pods().items() if pod["metadata"].get("deletionTimestamp")}
+
+
+def _node(name: str) -> Any:
+    room = {"cpu": "4", "memory": "8Gi", "pods": "110"}
+    return {"metadata": {"name": name}, "status": {"allocatable": room, "capacity": room}}
+
+
+def _pod(name: str, node: str, cpu: str, priority_class: str, app: str) -> Any:
+    container = {"name": "c", "image": "none", "resources": {"requests": {"cpu": cpu}}}
+    return {
+        "metadata": {"name": name, "labels": {"app": app}},
+        "spec": {
+            "nodeName": node,
+            "containers": [container],
+            "priorityClassName": priority_class,
+            "terminationGracePeriodSeconds": 600,
+        },
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_same_pods_are_evicted(
+    plane: ControlPlane, scheduler: Callable[[], Scheduler], seed: int
+) -> None:
+    trial = Trial(seed)
+    scheduler()
+    theirs = trial.victims(plane, f"theirs-{seed}", "default-scheduler")
+    ours = trial.victims(plane, f"ours-{seed}", "eclectus")
+    assert ours == theirs
+    assert theirs[1]
