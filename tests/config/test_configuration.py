@@ -109,7 +109,9 @@ WRONG = {
     profile("order: false"): "profiles[0].order: must be a mapping of fields, not False",
     profile("line: 0"): "profiles[0].line: must be a mapping of fields, not 0",
     profile("hold: {policy: delay}"): "profiles[0].hold: no policy plays this role yet; leave it out",
-    profile("relieve: [{policy: late}]"): "profiles[0].relieve: no policy plays this role yet; leave it out",
+    profile(
+        "relieve: {policy: late}"
+    ): "profiles[0].relieve.policy: 'late' is unknown; known are: none, preemption",
     # the learner, the seed
     HEAD + ONE + "learn: ''": "learn: must be a mapping of fields, not ''",
     HEAD + ONE + "learn: {policy: rosela}": "learn.policy: 'rosela' is unknown; did you mean 'rosella'?",

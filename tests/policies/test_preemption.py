@@ -195,7 +195,7 @@ def test_a_pod_whose_anti_affinity_keeps_the_preemptor_away_is_evicted() -> None
 # -- the preemptor -------------------------------------------------------------------------------
 
 
-def test_a_pod_with_policy_never_evicts_nobody_and_is_told_so() -> None:
+def test_a_pod_with_policy_never_evicts_nobody_and_says_why() -> None:
     world = world_of(make_node("n0", 1))
     world.add(bound("low", "n0"))
     world.add(make_task("high", priority=9, preempts=False))
@@ -206,7 +206,7 @@ def test_a_pod_with_policy_never_evicts_nobody_and_is_told_so() -> None:
     assert message.endswith("1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never.")
 
 
-def test_a_pod_for_which_nobody_can_be_evicted_is_told_so_in_kube_schedulers_words() -> None:
+def test_a_pod_for_which_nobody_can_be_evicted_says_so_in_kube_schedulers_words() -> None:
     world = world_of(make_node("n0", 1), make_node("n1", 4, taints=(Taint("t"),)))
     world.add(bound("other", "n0", priority=9))
     world.add(make_task("high", priority=9))

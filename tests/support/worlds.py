@@ -42,7 +42,7 @@ class World:
         self.nominations: list[Nominate] = []
         self.evictions: list[Evict] = []
         self.terminates_at_once = True  # False: evicted pods terminate until the test deletes them
-        self._seen: list[Event] = []  # changes of pods that the next step is told
+        self._seen: list[Event] = []  # changes of pods, for the next step
         self.step(Resumed(), *(NodeSeen(node) for node in nodes))
 
     # -- actions of the test ---------------------------------------------------------------------

@@ -198,7 +198,7 @@ class State:
             self.relief.add((profile, class_key))
 
     def waits(self, task: Task) -> None:
-        """The task was told to wait for a busy node: it too may need that other pods make room."""
+        """The task waits for a busy node by a policy: other pods may have to make room for it too."""
         if self.profiles[task.profile].relieve.evicts and task.priority > self.placed.lowest_priority:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 

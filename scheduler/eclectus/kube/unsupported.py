@@ -24,11 +24,11 @@ _REQUIRED = "required_during_scheduling_ignored_during_execution"
 class Feature:
     """What a user must know of a feature that is not supported.
 
-    `is_used`: whether a pod uses it; None if no field of a pod asks for it.
+    `is_used`: whether a pod uses it.
     """
 
     words: str
-    is_used: IsUsed | None
+    is_used: IsUsed
 
 
 def unsupported(spec: PodSpec) -> tuple[str, ...]:
@@ -43,7 +43,7 @@ def ignored(spec: PodSpec) -> tuple[str, ...]:
     """The names of the IGNORED features that the pod uses; empty for most pods."""
     if spec.affinity is None and not spec.topology_spread_constraints:
         return ()
-    return tuple(name for name, each in IGNORED.items() if each.is_used is not None and each.is_used(spec))
+    return tuple(name for name, each in IGNORED.items() if each.is_used(spec))
 
 
 def _terms(part: Callable[[Affinity], PodAffinity | None], kind: str) -> IsUsed:
@@ -142,14 +142,9 @@ IGNORED: Mapping[str, Feature] = {
     "topology spread with ScheduleAnyway": Feature(
         "Pods are spread by the load and the speed of nodes alone.", _has_soft_spread
     ),
-    "preemption": Feature(
-        "Pods of higher priority are placed first, but no pod is evicted for them. The message of a pod that "
-        "waits although pods of lower priority hold the room says so.",
-        None,
-    ),
 }
 """Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""
 
 # Detection by parts, because nearly all pods use none: volumes are looked at only where there are some.
-_OF_PODS = tuple((name, each.is_used) for name, each in _OF_A_POD.items() if each.is_used is not None)
-_OF_VOLUMES = tuple((name, each.is_used) for name, each in _VOLUMES.items() if each.is_used is not None)
+_OF_PODS = tuple((name, each.is_used) for name, each in _OF_A_POD.items())
+_OF_VOLUMES = tuple((name, each.is_used) for name, each in _VOLUMES.items())

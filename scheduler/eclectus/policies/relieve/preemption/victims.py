@@ -37,7 +37,7 @@ class Victims:
 
 
 @dataclass(frozen=True, slots=True)
-class _Resident:
+class _LowerPod:
     """A pod of lower priority, with what decides whether it is spared."""
 
     pod: Task
@@ -52,31 +52,27 @@ class _Resident:
 
 def victims_on(view: View, task_class: TaskClass, row: int, priority: int) -> Victims | None:
     """The victims on a row for a task of this class and priority; None where no eviction makes room."""
-    residents = []
+    lower = []
     room = RoomWithout(task_class, row)
     for pod, since in view.placed_pods(row):
         if pod.priority >= priority:
             continue
         if pod.node:
-            residents.append(_Resident(pod, pod.deleting or pod.uid in view.evicted, since))
+            lower.append(_LowerPod(pod, pod.deleting or pod.uid in view.evicted, since))
         elif not view.is_nominated(pod.uid):
             continue  # it is being bound: whether it may be evicted is known when it is
         room.remove(pod)
     if not room.fits:
         return None
-    residents.sort(key=lambda each: each.rank)
-    violates = dict(
-        zip(
-            (each.pod.uid for each in residents if not each.is_going),
-            view.budgets.violated_by(each.pod for each in residents if not each.is_going),
-            strict=True,
-        )
-    )
+    lower.sort(key=lambda each: each.rank)
+    staying = [each for each in lower if not each.is_going]
+    violates = view.budgets.violated_by(each.pod for each in staying)
+    protected = {each.pod.uid for each, does in zip(staying, violates, strict=True) if does}
     # The sort is stable: both groups stay in the order of importance.
-    spared = sorted(residents, key=lambda each: not violates.get(each.pod.uid, False))
-    victims = [each for each in spared if not _is_spared(room, each.pod)]
-    has_budget = any(view.budgets.applies_to(each.pod) for each in residents)
-    return _judged(victims, violates, has_budget)
+    protected_first = sorted(lower, key=lambda each: each.pod.uid not in protected)
+    victims = [each for each in protected_first if not _is_spared(room, each.pod)]
+    has_budget = any(view.budgets.applies_to(each.pod) for each in lower)
+    return _judged(victims, protected, has_budget)
 
 
 def _is_spared(room: RoomWithout, pod: Task) -> bool:
@@ -87,11 +83,11 @@ def _is_spared(room: RoomWithout, pod: Task) -> bool:
     return False
 
 
-def _judged(needed: list[_Resident], violates: dict[str, bool], has_budget: bool) -> Victims:
+def _judged(needed: list[_LowerPod], protected: set[str], has_budget: bool) -> Victims:
     victims = sorted((each for each in needed if not each.is_going), key=lambda each: each.rank)
     highest = victims[0].pod.priority if victims else -inf
     cost = (
-        sum(violates[each.pod.uid] for each in victims),
+        sum(each.pod.uid in protected for each in victims),
         highest,
         sum(each.pod.priority + PRIORITY_OFFSET for each in victims),
         len(victims),
