@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, match, simulator, startup
+from eclectus_bench import decisions, match, preemption, simulator, startup
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.match import OUTPUT, Result, Sizes
 from eclectus_bench.report import (
@@ -33,6 +33,7 @@ class Course:
     tasks: int  # of the simulator
     counted: int  # tasks of which the simulator's bytecodes are counted
     match: Sizes
+    preemption: preemption.Sizes
     starts: int  # of each scheduler
 
 
@@ -41,6 +42,7 @@ FULL = Course(
     tasks=1_000_000,
     counted=simulator.COUNTED_TASKS,
     match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
+    preemption=preemption.Sizes(nodes=5_000, preemptors=2_000),
     starts=5,
 )
 QUICK = Course(
@@ -48,9 +50,10 @@ QUICK = Course(
     tasks=10_000,
     counted=150,
     match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
+    preemption=preemption.Sizes(nodes=50, preemptors=20),
     starts=1,
 )
-PARTS = ["decisions", "simulator", "match", "startup"]
+PARTS = ["decisions", "simulator", "match", "preemption", "startup"]
 PROFILED = "rosella"  # the default policy
 NOT_BUILT = (
     f"{{part}}: left out. It needs a control plane, and compiling one takes {CONTROL_PLANE.build_time};\n"
@@ -68,6 +71,8 @@ def main(arguments: Sequence[str]) -> int:
     costs = _measure_decisions(course.decisions) if options.only in (None, "decisions") else []
     simulated = _measure_simulator(course) if options.only in (None, "simulator") else None
     result = _measure_match(course.match) if _wants_plane(options, "match") else None
+    if _wants_plane(options, "preemption"):
+        _measure_preemption(course.preemption)
     if _wants_plane(options, "startup"):
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     file = OUTPUT / "report.json"
@@ -111,6 +116,12 @@ def _measure_match(sizes: Sizes) -> Result:
     result = match.run_match(sizes)
     print("\n" + "\n".join(comparison_table(compare(result))))
     return result
+
+
+def _measure_preemption(sizes: preemption.Sizes) -> None:
+    low = sizes.nodes * preemption.PODS_ON_A_NODE
+    print(f"\n{sizes.preemptors:,} preemptors on {sizes.nodes:,} nodes full of {low:,} pods", flush=True)
+    print("\n".join(preemption.lines(preemption.measure(sizes))), flush=True)
 
 
 def _profile(sizes: Sizes) -> int:

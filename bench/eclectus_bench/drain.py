@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from eclectus_bench.load import Binds, Load
+from eclectus_bench.load import Binds, Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest
 from eclectus_bench.usage import Reading, cores_of_others, peak_mebibytes, read
 
@@ -56,8 +56,8 @@ async def drain(
 
     async with load.namespace(namespace) as binds:
         progress(f"creating {pods} pods")
-        names = [f"pod-{index:06}" for index in range(pods)]
-        await load.create_pods(namespace, scheduler.scheduler_name, names)
+        backlog = (pod(f"pod-{index:06}", scheduler.scheduler_name) for index in range(pods))
+        await load.create_pods(namespace, backlog)
         began = time.monotonic()
         with scheduler.running() as pid:
             pids = {"scheduler": pid, "bench": os.getpid(), **plane_pids}

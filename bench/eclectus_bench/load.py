@@ -104,10 +104,19 @@ class Load:
             await asyncio.gather(watch, return_exceptions=True)
             await self._delete_pods(name)
 
-    async def create_pods(self, namespace: str, scheduler: str, names: Iterable[str]) -> None:
+    async def create_pods(self, namespace: str, pods: Iterable[Object]) -> None:
         """Create a backlog as fast as the API server allows."""
         path = f"/api/v1/namespaces/{namespace}/pods"
-        await self._all("POST", [(path, pod(name, scheduler)) for name in names])
+        await self._all("POST", [(path, each) for each in pods])
+
+    async def create_priority_class(self, name: str, value: int) -> None:
+        """A PriorityClass."""
+        path = "/apis/scheduling.k8s.io/v1/priorityclasses"
+        await self._api.request("POST", path, {"metadata": {"name": name}, "value": value})
+
+    async def pods(self, namespace: str) -> int:
+        """The number of pods in a namespace."""
+        return await self._count(f"/api/v1/namespaces/{namespace}/pods")
 
     async def stream(
         self, namespace: str, scheduler: str, rate: float, seconds: float, seed: int
@@ -155,9 +164,14 @@ class Load:
                 group.create_task(work())
 
 
+def node_name(index: int) -> str:
+    """The name of a node."""
+    return f"bench-{index:05}"
+
+
 def node(index: int) -> Object:
     """A Ready node, created with its status."""
-    name = f"bench-{index:05}"
+    name = node_name(index)
     amounts = {"cpu": "4", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"}
     labels = {
         "kubernetes.io/hostname": name,
@@ -174,13 +188,18 @@ def node(index: int) -> Object:
     }
 
 
-def pod(name: str, scheduler: str) -> Object:
+def pod(name: str, scheduler: str, cpu: str = "100m", **spec: str) -> Object:
     """A pod with requests for CPU and memory only."""
-    requests = {"cpu": "100m", "memory": "500Mi"}
+    requests = {"cpu": cpu, "memory": "500Mi"}
     container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "labels": {"app": "bench"}},
-        "spec": {"schedulerName": scheduler, "containers": [container], "terminationGracePeriodSeconds": 0},
+        "spec": {
+            "schedulerName": scheduler,
+            "containers": [container],
+            "terminationGracePeriodSeconds": 0,
+            **spec,
+        },
     }

@@ -45,20 +45,21 @@ class Result:
 
 def run_match(sizes: Sizes) -> Result:
     """Start a control plane, run everything on it, and remove all but the logs."""
-    with _plane() as plane, Progress("match") as progress:
+    with bench_plane() as plane, Progress("match") as progress:
         return uvloop.run(_run(sizes, plane, progress))
 
 
 def profile(sizes: Sizes) -> Path:
     """Profile one drain by Eclectus alone with cProfile; returns the file with its time by function."""
     file = OUTPUT / "profile-eclectus.txt"
-    with _plane() as plane, Progress("profile") as progress:
+    with bench_plane() as plane, Progress("profile") as progress:
         uvloop.run(_profile(sizes, plane, progress, file))
     return file
 
 
 @contextmanager
-def _plane() -> Iterator[ControlPlane]:
+def bench_plane() -> Iterator[ControlPlane]:
+    """A control plane for a bench; its logs are kept."""
     with ControlPlane.started(OUTPUT / "cluster", PLANE) as plane:
         try:
             yield plane
@@ -67,23 +68,24 @@ def _plane() -> Iterator[ControlPlane]:
 
 
 @asynccontextmanager
-async def _nodes(sizes: Sizes, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
+async def with_nodes(count: int, plane: ControlPlane, progress: Progress) -> AsyncIterator[Load]:
+    """So many nodes on a control plane, and what creates the load there."""
     async with Api(read_access(plane.kubeconfig)) as api:
         load = Load(api)
-        progress.update(f"creating {sizes.nodes} nodes")
-        await load.create_nodes(sizes.nodes)
+        progress.update(f"creating {count} nodes")
+        await load.create_nodes(count)
         yield load
 
 
 async def _profile(sizes: Sizes, plane: ControlPlane, progress: Progress, file: Path) -> None:
-    async with _nodes(sizes, plane, progress) as load:
+    async with with_nodes(sizes.nodes, plane, progress) as load:
         await drain(load, eclectus(plane, file), _pids(plane), sizes.pods, pair=0, say=progress.update)
 
 
 async def _run(sizes: Sizes, plane: ControlPlane, progress: Progress) -> Result:
     schedulers, pids = (kube_scheduler(plane), eclectus(plane)), _pids(plane)
     result = Result([], [])
-    async with _nodes(sizes, plane, progress) as load:
+    async with with_nodes(sizes.nodes, plane, progress) as load:
         for pair, scheduler in _alternating(schedulers, sizes.pairs):
             drained = await drain(load, scheduler, pids, sizes.pods, pair=pair, say=progress.update)
             result.drains.append(drained)

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from statistics import median
 
-from eclectus_bench.load import Load
+from eclectus_bench.load import Load, pod
 from eclectus_bench.match import OUTPUT, PLANE
 from eclectus_bench.schedulers import ECLECTUS, SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_e2e.progress import Progress
@@ -94,7 +94,7 @@ async def _measure(plane: ControlPlane, rounds: int, progress: Progress) -> list
 async def _start(load: Load, plane: ControlPlane, scheduler: SchedulerUnderTest, namespace: str) -> Start:
     log = plane.directory / "logs" / f"{ECLECTUS}.log"
     async with load.namespace(namespace) as binds:
-        await load.create_pods(namespace, scheduler.scheduler_name, ["pod"])
+        await load.create_pods(namespace, [pod("pod", scheduler.scheduler_name)])
         offset = len(_text_after(log, 0).encode())
         began, began_at = time.monotonic(), time.time()
         with scheduler.running() as pid:

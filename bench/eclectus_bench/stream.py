@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from eclectus_bench.drain import Say
-from eclectus_bench.load import Load
+from eclectus_bench.load import Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest
 from eclectus_bench.usage import cores_of_others, read
 
@@ -48,8 +48,8 @@ async def stream(
 
     async with load.namespace(namespace) as binds:
         with scheduler.running() as pid:
-            warm = [f"warm-{index:03}" for index in range(WARM_PODS)]
-            await load.create_pods(namespace, scheduler.scheduler_name, warm)
+            warm = [pod(f"warm-{index:03}", scheduler.scheduler_name) for index in range(WARM_PODS)]
+            await load.create_pods(namespace, warm)
             await binds.wait_for(WARM_PODS, pid, progress)
             progress(f"{rate:.0f} pods/s for {seconds:.0f} s")
             pids = {"scheduler": pid, "bench": os.getpid(), **plane_pids}
