@@ -193,7 +193,7 @@ class World:
         """The pod of a task is deleted; its container runs on until the termination period has passed."""
         run = self.machines[evict.node].running.get(evict.uid)
         if run is None:
-            return  # it has ended meanwhile, or its machine has failed: the engine is told, or will be
+            return  # it has ended meanwhile, or its machine has failed: the event is on its way
         self._notify(TaskSeen(replace(as_running(run, evict.node, run.started), deleting=True)))
         self._schedule(self.now + self._termination_seconds, self._evicted, (run, evict.uid))
 
