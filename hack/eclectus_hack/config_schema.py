@@ -15,6 +15,7 @@ from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import camel, settings_of
 from eclectus.model.settings import Setting
 from eclectus.policies.table import ROLES
+from eclectus_hack.clashes import PROFILE_ROLES
 
 Schema = dict[str, Any]
 
@@ -22,7 +23,6 @@ DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 SCHEDULER_NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 # What __post_init__ methods check of a single field.
 _PATTERNS = {"loadSignal.url": "^(https?://.*)?$", "metrics.nodeGroupLabel": "."}
-_ROLES_OF_A_PROFILE = ("order", "place", "line", "relieve")
 _MAPPING = ["object", "null"]  # an empty mapping may be left empty
 
 
@@ -77,7 +77,7 @@ def _profile() -> Schema:
         "type": "string",
         "pattern": SCHEDULER_NAME,
     }
-    roles = {role: {"$ref": f"#/definitions/{role}"} for role in _ROLES_OF_A_PROFILE}
+    roles = {role: {"$ref": f"#/definitions/{role}"} for role in PROFILE_ROLES}
     return _closed({"schedulerName": name, **roles}, required=["schedulerName"])
 
 

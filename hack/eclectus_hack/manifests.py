@@ -4,6 +4,7 @@ manifests/eclectus.yaml        the chart with its default values, for `kubectl a
 manifests/operator.yaml        the objects that `operator.enabled` adds
 charts/eclectus/README.md      its table of values, between the two marker comments
 charts/eclectus/values.schema.json, files/duration-bounds.yaml   what the scheduler's settings allow
+charts/eclectus/files/clashes.yaml                  which combinations of policies it refuses
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
 docs/reference/                settings, metrics, custom resources, permissions and commands
 """
@@ -85,6 +86,7 @@ def parts_of_chart() -> Mapping[Path, str]:
     return {
         schema: values_schema.with_configuration(schema.read_text()),
         CHART / "files" / "duration-bounds.yaml": values_schema.duration_bounds_yaml(),
+        CHART / "files" / "clashes.yaml": values_schema.clashes_yaml(),
     }
 
 

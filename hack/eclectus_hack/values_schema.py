@@ -1,7 +1,7 @@
 """The chart's values.schema.json: kept by hand, except `config` and `definitions`, which follow the settings.
 
-And the bounds of durations, which may be written as text (250ms): a JSON schema cannot compare those, but a
-template can.
+And what a template checks, because a JSON schema cannot, or cannot say why: bounds of durations, which may be
+written as text (250ms), and combinations of policies that are refused.
 """
 
 import json
@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from eclectus_hack import clashes
 from eclectus_hack.config_schema import (
     Schema,
     configuration_schema,
@@ -54,11 +55,21 @@ def with_configuration(text: str) -> str:
 
 
 def duration_bounds_yaml() -> str:
-    """The file that templates/_check.tpl reads."""
+    """The file of bounds that templates/_check.tpl reads."""
     header = (
         "# Least and most seconds of each duration. `make manifests` writes this file from the settings.\n"
     )
     return header + yaml.safe_dump(duration_bounds(), sort_keys=False)
+
+
+def clashes_yaml() -> str:
+    """The file of refused combinations that templates/_check.tpl reads."""
+    header = (
+        "# Combinations of policies that are refused. `make manifests` writes this file from the policies.\n"
+    )
+    return header + yaml.safe_dump(
+        clashes.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
+    )
 
 
 def _config() -> Schema:

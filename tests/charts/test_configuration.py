@@ -3,6 +3,7 @@
 import json
 import shutil
 from copy import deepcopy
+from itertools import combinations, product
 from typing import get_args
 
 import helm_python as helm
@@ -17,6 +18,7 @@ from eclectus.model.errors import SettingsError
 from eclectus.policies.table import ROLES
 from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import RELEASE
+from ways import Ways, profile_with
 
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())["config"]
 SCHEMA = jsonschema.Draft7Validator(json.loads((CHART / "values.schema.json").read_text()))
@@ -62,6 +64,8 @@ GOOD = [
     place(view="sample", choices=3, replan=False),
     {"profiles": [profile(order={"policy": "drf", "weights": {"team-a": 2, "team-b": 0.5}})]},
     {"profiles": [profile(order={"policy": "drf", "by": "label", "label": "team"})]},
+    {"profiles": [profile(place={"policy": "hawk"}, line={"policy": "stealing", "attempts": 0})]},
+    {"profiles": [profile(place={"policy": "rosella", "replan": False}, line={"policy": "srpt"})]},
     place(mode="paper") | {"learn": {"policy": "rosella", "mode": "paper"}},
     {"learn": {"policy": "rosella", "mode": "paper"}},
     election(leaseDuration="1m", renewDeadline="40s", retryPeriod="5s"),
@@ -90,7 +94,19 @@ BAD = [
     (place(mode="paper", choices=3), "at '/config/profiles/0/place/choices': value must be 2"),
     (
         {"profiles": [profile(place={"policy": "rosella", "mode": "paper"}, line={"policy": "rosella"})]},
-        "profiles[0].line contradicts place's mode: paper",
+        "profiles[0].line: contradicts place's mode: paper",
+    ),
+    (
+        {"profiles": [profile(), profile("b", line={"policy": "srpt"})]},
+        "profiles[1].line: orders node queues, but with this place no pod enters one",
+    ),
+    (
+        {"profiles": [profile(place={"policy": "hawk"})]},
+        "profiles[0].line: hawk needs {policy: stealing}",
+    ),
+    (
+        {"profiles": [profile(order={"policy": "drf"}, place={"policy": "pot", "queue": "lines"})]},
+        "profiles[0].order: ranks groups by what their bound pods hold",
     ),
     (
         {"profiles": [profile(), profile("b", place={"policy": "rosella", "mode": "paper"})]},
@@ -208,9 +224,22 @@ def test_both_judge_every_setting_of_a_policy_alike(checks, policy, settings):
     for key, (hint, setting) in settings.items():
         for value in probes(hint, setting):
             given = {"policy": name, key: value}
-            agree(checks, {"learn": given} if role == "learn" else {"profiles": [profile(**{role: given})]})
-    unknown = {"policy": name, "nonsense": 1}
-    agree(checks, {"learn": unknown} if role == "learn" else {"profiles": [profile(**{role: unknown})]})
+            agree(checks, naming(role, given))
+    agree(checks, naming(role, {"policy": name, "nonsense": 1}))
+
+
+def naming(role, policy):
+    """A configuration that names the policy, in company that the policy accepts."""
+    if role == "learn":
+        return {"learn": policy}
+    return {"profiles": [profile(**profile_with(role, policy["policy"]) | {role: policy})]}
+
+
+def test_both_judge_every_pair_of_policies_alike(checks):
+    known = Ways().representatives
+    for one, other in combinations(known.keys() - {"learn"}, 2):
+        for roles in product(known[one], known[other]):
+            agree(checks, {"profiles": [profile(**{choice.role: choice.written for choice in roles})]})
 
 
 @pytest.mark.parametrize("section", SECTIONS)

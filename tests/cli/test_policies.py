@@ -31,6 +31,13 @@ def test_every_setting_of_a_policy_is_explained(name: str) -> None:
             assert setting is not None, f"{name}.{key} has no description"
 
 
+def test_traits_are_listed_with_the_settings_on_which_they_depend() -> None:
+    assert "  - joins node queues with queue: lines\n" in output("uniform")
+    assert "  - defers unless view: sample, replan: false or mode: paper\n" in output("rosella")
+    assert "  - first come\n  - steals\n" in output("stealing")
+    assert "  - needs one at a time\n" in output("drf")
+
+
 def test_defaults_are_written_as_in_a_configuration() -> None:
     lines = output("drf").splitlines()
     assert any(line.startswith("  weights: {} ") for line in lines)

@@ -47,6 +47,15 @@ def test_an_invalid_configuration_is_reported_and_nothing_starts(tmp_path, comma
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("command", [["check-config"], ["scheduler", "--config"]])
+def test_policies_that_void_each_other_are_refused_before_anything_starts(tmp_path, command):
+    path = tmp_path / "c.yaml"
+    path.write_text(GOOD.replace("eclectus}", "eclectus, place: {policy: hawk}}"))
+    done = eclectus(*command, str(path))
+    assert done.returncode == 2
+    assert f"{path}: profiles[0].line: hawk needs {{policy: stealing}}: its short pods queue" in done.stderr
+
+
 def test_an_invalid_kubeconfig_is_reported(tmp_path):
     (tmp_path / "c.yaml").write_text(GOOD)
     (tmp_path / "k").write_text("kind: Config\n")

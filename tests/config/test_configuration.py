@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from configurations import HEAD, ONE, error_of
 from eclectus.config import Configuration, load, parse
@@ -16,7 +17,7 @@ from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
-from ways import ROLES
+from ways import ROLES, profile_with
 
 
 def profile(text: str) -> str:
@@ -66,8 +67,11 @@ def test_seconds_are_numbers_or_durations(written: str, seconds: float) -> None:
 
 
 def test_every_policy_of_the_table_is_accepted() -> None:
-    for name in table.PLACE:
-        assert type(parse(profile(f"place: {{policy: {name}}}")).profiles[0].place) is table.PLACE[name]
+    for role in ("order", "place", "line"):
+        for name, kind in ROLES[role].items():
+            profiles = [{"schedulerName": "a", **profile_with(role, name)}]
+            [read] = parse(HEAD + yaml.safe_dump({"profiles": profiles})).profiles
+            assert type(getattr(read, role)) is kind
     for name in table.LEARN:
         assert type(parse(f"{HEAD}{ONE}learn: {{policy: {name}}}").learn) is table.LEARN[name]
 

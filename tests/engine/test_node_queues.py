@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
 from eclectus.framework import Line
 from eclectus.model.objects import HostPort
-from eclectus.model.reservation import Reservation
-from eclectus.policies import table
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.place.allocation import LeastAllocated
@@ -85,13 +81,6 @@ def test_a_first_come_line_policy_is_not_called() -> None:
     world.add(*numbered(3))
     world.end("t0")
     assert (world.placed(), world.faults) == ({"t1": "n0"}, [])
-
-
-@pytest.mark.parametrize("name", [name for name, policy in table.LINE.items() if policy.first_come])
-def test_a_first_come_line_policy_chooses_the_first(name: str) -> None:
-    queue = [Reservation([task], [0], 0.0) for task in numbered(3)]
-    view = make_engine()._state.view
-    assert table.LINE[name]().next(view, 0, queue) is queue[0]
 
 
 def test_tasks_queued_at_a_cordoned_node_return_to_their_class_queue() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
+from eclectus.framework import Action, Line, LineTraits, PlacePolicy, ReserveMany, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.policies.line.fifo import FifoLine
@@ -159,6 +159,8 @@ def test_tasks_of_two_classes_cannot_share_a_reservation() -> None:
 class StealingLine(FifoLine):
     """An idle node steals the newest reservation of row 0."""
 
+    traits = LineTraits(first_come=True, steals=True)
+
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         queue: Sequence[Reservation] = view.node_queues.get(0, ())
         if row and queue and view.task_class(queue[-1].head).fits_beside_held(row):
@@ -175,7 +177,7 @@ def test_a_node_without_a_queue_may_steal_a_reservation() -> None:
 
 
 def test_stealing_a_reservation_from_the_wrong_row_is_a_fault() -> None:
-    class FaultyLine(FifoLine):
+    class FaultyLine(StealingLine):
         def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
             yield 2, view.node_queues[0][0]
 

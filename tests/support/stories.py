@@ -16,13 +16,15 @@ from msgspec.structs import replace
 
 from builders import make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind
+from eclectus.model.commands import Bind, Evict, Nominate
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
     Event,
+    EvictRefused,
     NodeGone,
     NodeSeen,
+    NominateRefused,
     Resumed,
     TaskGone,
     TaskSeen,
@@ -59,6 +61,7 @@ class Story:
         self.commands: list[msgspec.Struct] = []
         self._random, self._serial = Random(f"story {seed}"), 0
         self._binds_in_flight: list[Bind] = []
+        self._asked: list[Evict | Nominate] = []  # not answered yet
         self._step([Resumed()])
 
     def run(self, rounds: int) -> Story:
@@ -180,18 +183,47 @@ class Story:
         for command in self.engine.step(events, self.now):
             self.commands.append(command)
             if isinstance(command, Bind):
-                task = self.tasks[command.uid]
-                assert not task.node, f"{task} is bound twice"
-                problem = refusal(task, self.nodes.get(command.node), self._on(command.node))
-                assert not problem, f"{task} is bound to {command.node}: {problem}"
-                self._binds_in_flight.append(command)
-                task = self.tasks[command.uid] = replace(task, devices=command.devices)
-                left = devices_left(self.nodes[command.node], self._on(command.node))
-                assert all(left[device] >= 0 for device in task.devices), f"{task} overcommits a device"
+                self._check_bind(command)
+            elif isinstance(command, Evict):
+                self._check_evict(command)
+            elif isinstance(command, Nominate):
+                self._asked.append(command)
+
+    def _check_bind(self, bind: Bind) -> None:
+        task = self.tasks[bind.uid]
+        assert not task.node, f"{task} is bound twice"
+        problem = refusal(task, self.nodes.get(bind.node), self._on(bind.node))
+        assert not problem, f"{task} is bound to {bind.node}: {problem}"
+        self._binds_in_flight.append(bind)
+        task = self.tasks[bind.uid] = replace(task, devices=bind.devices)
+        left = devices_left(self.nodes[bind.node], self._on(bind.node))
+        assert all(left[device] >= 0 for device in task.devices), f"{task} overcommits a device"
+
+    def _check_evict(self, evict: Evict) -> None:
+        victim, preemptor = self.tasks[evict.uid], self.tasks[evict.preemptor]
+        assert victim.node == evict.node, f"{victim} is evicted from a node that it is not on"
+        assert victim.priority < preemptor.priority, f"{victim} is evicted for {preemptor}"
+        assert evict.uid not in {each.uid for each in self._asked if isinstance(each, Evict)}
+        self._asked.append(evict)
 
     def _answers(self) -> list[Event]:
         binds, self._binds_in_flight = self._binds_in_flight, []
-        return [event for bind in binds for event in self._answer(bind)]
+        asked, self._asked = self._asked, []
+        answers = [event for bind in binds for event in self._answer(bind)]
+        return answers + [event for each in asked for event in self._carry_out(each)]
+
+    def _carry_out(self, asked: Evict | Nominate) -> list[Event]:
+        """An eviction or a nomination, which is refused now and then."""
+        task = self.tasks.get(asked.uid)
+        is_refused = task is None or self._random.random() < 0.1
+        if isinstance(asked, Nominate):
+            if task is None or is_refused:
+                return [NominateRefused(asked.uid, asked.node, "conflict")]
+            self.tasks[task.uid] = replace(task, nominated=asked.node)
+            return [TaskSeen(self.tasks[task.uid])]
+        if is_refused:
+            return [EvictRefused(asked.uid, "conflict")]
+        return [TaskGone(self.tasks.pop(asked.uid).uid)]
 
     def _answer(self, bind: Bind) -> list[Event]:
         task = self.tasks.get(bind.uid)
@@ -224,4 +256,4 @@ if __name__ == "__main__":  # run as a process with its own hash seed: prints th
     from ways import every_way
 
     for way in every_way():
-        sys.stdout.write(f"{way} {digest(way.engine())}\n")
+        sys.stdout.write(f"{way} {digest(way.engine(), rounds=40)}\n")

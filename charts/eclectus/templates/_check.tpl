@@ -16,6 +16,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- include "eclectus.checkBounds" . }}
 {{- include "eclectus.checkElection" $config }}
 {{- include "eclectus.checkProfiles" $config }}
+{{- include "eclectus.checkClashes" . }}
 {{- end }}
 
 {{- /* A duration such as 1m30s, or a number of seconds, as a number of seconds. */ -}}
@@ -106,7 +107,7 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- end }}
 {{- $place := default (dict "policy" "rosella") $profile.place }}
 {{- if eq $place.policy "rosella" }}
-{{- include "eclectus.checkRosella" (dict "path" $path "place" $place "line" (dig "policy" "fifo" (default dict $profile.line))) }}
+{{- include "eclectus.checkRosella" (dict "path" $path "place" $place) }}
 {{- $modes = append $modes (dig "mode" "eclectus" $place) | uniq }}
 {{- end }}
 {{- end }}
@@ -128,8 +129,39 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- if and (eq $view "full") (or (ne (dig "query" "proportional" .place) "proportional") (ne (int (dig "choices" 2 .place)) 2) (dig "distinct" false .place)) }}
 {{- fail (printf "%s.place.view: the full view draws no nodes; leave out query, choices and distinct, or set view: sample." .path) }}
 {{- end }}
-{{- if and (eq $mode "paper") (not (has .line (list "fifo"))) }}
-{{- fail (printf "%s.line contradicts place's mode: paper, whose node queues are first come, first served; leave it out." .path) }}
+{{- end }}
+
+{{- /* A combination is refused if the policy of every role that it names is such a one. */ -}}
+{{- define "eclectus.checkClashes" -}}
+{{- $defaults := dict "order" "fifo" "place" "rosella" "line" "fifo" "relieve" "none" }}
+{{- $clashes := .Files.Get "files/clashes.yaml" | fromYamlArray }}
+{{- range $at, $profile := .Values.config.profiles }}
+{{- range $clash := $clashes }}
+{{- $refused := true }}
+{{- range $role, $known := $clash.policies }}
+{{- $given := default (dict "policy" (get $defaults $role)) (get $profile $role) }}
+{{- if not (include "eclectus.isStated" (dict "known" $known "given" $given)) }}
+{{- $refused = false }}
+{{- end }}
+{{- end }}
+{{- if $refused }}
+{{- fail (printf "config.profiles[%d].%s: %s." $at $clash.at $clash.problem) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Some text if `known` names the policy `given` with such settings; none if not. */ -}}
+{{- define "eclectus.isStated" -}}
+{{- if hasKey .known .given.policy }}
+{{- $said := get .known .given.policy }}
+{{- $found := false }}
+{{- range $key, $values := default $said.with $said.unless }}
+{{- $found = or $found (and (hasKey $.given $key) (has (get $.given $key) $values)) }}
+{{- end }}
+{{- if or (not $said) (eq $found (hasKey $said "with")) }}
+{{- "yes" }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -5,10 +5,13 @@ from typing import Any
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
-from eclectus.config.described import Described, described, implications, summary
+from eclectus.config.described import Described, condition, described, implications, summary, traits
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import settings_of
+from eclectus.policies.clashes import CLASHES, Clash
 from eclectus.policies.table import ROLES
+from eclectus_hack import clashes
+from eclectus_hack.clashes import PROFILE_ROLES
 from eclectus_hack.reference.markdown import code, head, table
 
 INTRODUCTION = """\
@@ -26,6 +29,10 @@ TOP = [
     ("`profiles[].place`", "[a policy](#place)", "`{policy: rosella}`", "On which node a pod runs."),
     ("`profiles[].line`", "[a policy](#line)", "`{policy: fifo}`", "In which order a node serves its queue."),
 ]
+REFUSED = """\
+A profile is refused if each of its policies is one that a row of this table names; an empty cell stands for
+any policy. The reason begins with the field that the message names.
+"""
 HEADS = ["setting", "values", "default", "meaning", "reason for the default"]
 
 
@@ -38,6 +45,7 @@ def page() -> str:
         parts += [f"## {role}\n", f"The policies that `{role}` may name.\n"]
         for name, kind in policies.items():
             parts += _policy(role, name, kind)
+    parts += ["## Combinations that are refused\n", REFUSED, _clashes()]
     return "\n".join(parts)
 
 
@@ -51,10 +59,24 @@ def _sections() -> Iterator[str]:
 def _policy(role: str, name: str, kind: type[Any]) -> Iterator[str]:
     yield f"### {role}: {name}\n"
     yield f"{summary(kind)}\n"
+    if said := "; ".join(traits(kind)):
+        yield f"Traits: {said}.\n"
     settings = list(described(kind))
     yield _settings(settings) if settings else "It has no settings.\n"
     for each in implications(kind):
         yield f"{each}\n"
+
+
+def _clashes() -> str:
+    rows = ([*_policies(clash), f"{code(clash.at)} {clash.problem}."] for clash in CLASHES)
+    return table([*PROFILE_ROLES, "reason"], rows)
+
+
+def _policies(clash: Clash) -> Iterator[str]:
+    """A cell for each role: the policies that the clash means; empty for any."""
+    known = clashes.named(clash)
+    for role in PROFILE_ROLES:
+        yield "; ".join(code(name) + condition(said) for name, said in known.get(role, {}).items())
 
 
 def _settings(settings: Iterable[Described]) -> str:

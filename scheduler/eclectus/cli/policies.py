@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from eclectus.config.described import described
+from eclectus.config.described import described, traits
 from eclectus.config.reading import nearest
 from eclectus.policies.table import ROLES
 
@@ -36,6 +36,8 @@ def _description(kind: type[Any]) -> str:
 def _explain(role: str, name: str, kind: type[Any]) -> Iterator[str]:
     yield f"{role}: {{policy: {name}}}"
     yield f"  {_description(kind)}"
+    for trait in traits(kind):
+        yield f"  - {trait}"
     for each in described(kind):
         yield f"  {each.key}: {each.default}    # {each.values}"
         reason = f" Default: {each.why}." if each.why else ""

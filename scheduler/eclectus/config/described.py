@@ -1,4 +1,4 @@
-"""Settings classes described for people: the spelling, the allowed values, the default and the reasons."""
+"""Settings classes and traits, described for people: spelling, allowed values, default and reasons."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from eclectus.config.effective import duration
 from eclectus.config.reading import camel, settings_of
+from eclectus.config.variants import Statement, statement
 from eclectus.model.settings import Setting
 
 _TYPES = {str: "text", int: "whole number", float: "number", dict: "mapping", tuple: "list"}
@@ -57,6 +58,25 @@ def implications(settings_class: type[Any]) -> Iterator[str]:
             )
             spelled = ", ".join(f"`{name}: {other}`" for name, other in written)
             yield f"`{key}: {value}` implies {spelled}."
+
+
+def traits(kind: type[Any]) -> Iterator[str]:
+    """What a policy says of itself: `joins node queues with queue: lines`; a learner says nothing."""
+    names = [each.name for each in fields(kind().traits)] if hasattr(kind, "traits") else []
+    for name in names:
+        said = statement(kind, lambda policy, name=name: getattr(policy.traits, name))  # type: ignore[misc]
+        if said.by_default or said.otherwise:
+            yield name.replace("_", " ") + condition(said)
+
+
+def condition(said: Statement) -> str:
+    """With which settings it holds: ` with queue: lines`, ` unless …`; empty if with all."""
+    settings = [
+        f"{key}: {_written(value, None)}" for key, values in said.otherwise.items() for value in values
+    ]
+    *others, last = settings or [""]
+    word = "unless" if said.by_default else "with"
+    return f" {word} {', '.join(others)}{' or ' if others else ''}{last}" if last else ""
 
 
 def _values(hint: Any, setting: Setting | None) -> str:

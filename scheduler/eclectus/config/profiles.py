@@ -11,6 +11,7 @@ from eclectus.config.reading import camel, join, nearest, read, read_mapping, sh
 from eclectus.framework import Learn, Profile
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.policies import table
+from eclectus.policies.clashes import clashes_in
 
 T = TypeVar("T")
 
@@ -98,10 +99,9 @@ def read_profile(values: object, path: str) -> Profile:
         relieve = policy(table.RELIEVE, "relieve", "none")
     problems.raise_any()
     profile = Profile(scheduler_name=name, order=order, place=place, line=line, relieve=relieve)
-    try:
-        profile.place.check_profile(profile)
-    except SettingsError as error:
-        raise error.below(path) from None
+    for clash in clashes_in(profile):
+        problems.add(join(path, clash.at), clash.problem)
+    problems.raise_any()
     return profile
 
 

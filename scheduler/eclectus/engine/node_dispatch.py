@@ -18,9 +18,10 @@ class NodeDispatch:
         self._state, self._classes = state, state.view.classes
         self._queues = state.node_queues.by_row
         self._usage_cursor = self._shape_cursor = self._service_changes = 0
-        self._first_come = {name for name, profile in state.profiles.items() if profile.line.first_come}
-        lines = {id(profile.line): profile.line for profile in state.profiles.values()}
-        self._stealing = [line for line in lines.values() if type(line).steal is not Line.steal]
+        lines = {name: profile.line for name, profile in state.profiles.items()}
+        self._first_come = {name for name, line in lines.items() if line.traits.first_come}
+        stealing = {id(line): line for line in lines.values() if line.traits.steals}
+        self._stealing = list(stealing.values())
 
     def dispatch_changed(self) -> None:
         """Dispatch the node queues of all nodes whose usage or shape has changed."""

@@ -1,7 +1,8 @@
 """The extension points that policies implement, what they may read, and what they may answer.
 
-`roles`: the roles a policy may play. `view`: what it may read. `actions`: what it may answer.
-`learner`: the role of a learner. All names are to be had from here. docs/framework.md walks through them.
+`roles`: the roles a policy may play. `view`: what it may read. `actions`: what it may answer. `learner`: the
+role of a learner. `traits`: what a policy says of itself. All names are to be had from here.
+docs/framework.md walks through them.
 """
 
 from eclectus.framework.actions import (
@@ -28,6 +29,7 @@ from eclectus.framework.roles import (
     Refused,
     Relieve,
 )
+from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
 
 __all__ = [
@@ -41,10 +43,13 @@ __all__ = [
     "Learn",
     "LearnedCell",
     "Line",
+    "LineTraits",
     "Order",
+    "OrderTraits",
     "PendingTasks",
     "Place",
     "PlacePolicy",
+    "PlaceTraits",
     "Profile",
     "Reason",
     "Refused",

@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol
 
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, ReliefAction
+from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
@@ -91,6 +92,11 @@ class Accounted:
 class Order(Accounted, ABC):
     """Which pending task is next? Kubernetes' counterpart is QueueSort."""
 
+    @property
+    def traits(self) -> OrderTraits:
+        """What it says of itself."""
+        return OrderTraits()
+
     def group(self, task: Task) -> str:
         """A pool, a job, or nothing: tasks of different groups never share a class queue."""
         del task
@@ -117,15 +123,14 @@ class Order(Accounted, ABC):
 class PlacePolicy(Accounted, ABC):
     """Which node gets the task? Kubernetes' counterpart is Score."""
 
+    @property
+    def traits(self) -> PlaceTraits:
+        """What it says of itself, with its settings."""
+        return PlaceTraits()
+
     @abstractmethod
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Answer pending tasks with actions: one by one, all at once, or one of each queue."""
-
-    def check_profile(self, profile: Profile) -> None:
-        """Whether the policy works with the other policies of its profile.
-
-        Raises SettingsError, whose path is relative to the profile.
-        """
 
     @property
     def learner_settings(self) -> Mapping[str, object]:
@@ -136,8 +141,10 @@ class PlacePolicy(Accounted, ABC):
 class Line(ABC):
     """In which order does a node serve its node queue?"""
 
-    first_come: ClassVar[bool] = False
-    """Whether `next` always answers the first of the queue. The engine then does not call it."""
+    @property
+    def traits(self) -> LineTraits:
+        """What it says of itself."""
+        return LineTraits()
 
     @abstractmethod
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
@@ -146,8 +153,8 @@ class Line(ABC):
     def steal(self, view: View, row: int) -> Iterator[tuple[int, Reservation]]:
         """Reservations to move to this node, each with the row it comes from.
 
-        Asked when the node of this row has changed and has an empty node queue, and only of policies that
-        override this method.
+        Asked when the node of this row has changed and has an empty node queue, and only of policies whose
+        traits say that they steal.
         """
         return iter(())
 

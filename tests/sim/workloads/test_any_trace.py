@@ -1,4 +1,4 @@
-"""A random trace runs under every policy of the table without an error.
+"""A random trace runs under every pair of a Place and a Line policy that is not refused, without an error.
 
 Each test session generates a new one. To repeat one, set ECLECTUS_TRACE_SEED to the seed that is printed.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Any
@@ -16,11 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
-from eclectus.policies.table import LINE
 from eclectus.sim.run import run
 from eclectus.sim.scenario.reading import parse
 from simulated import document
-from ways import written
+from ways import Choice, Ways
 
 JOBS = 16
 CLUSTER = {
@@ -35,11 +33,19 @@ HYBRIDS = ("sparrow", "hawk", "eagle", "clwl", "dlwl")
 
 
 def pairs() -> Iterator[Any]:
-    """Every Place policy with every node-queue policy; unusual pairs are slow tests."""
-    for place, line in product(written("place"), LINE):
-        is_short = line == "fifo" or place["policy"] in HYBRIDS
-        name = " ".join(map(str, [*place.values(), "and", line]))
-        yield pytest.param(place, line, id=name, marks=() if is_short else pytest.mark.slow)
+    """Every variant of every Place policy with every Line policy; unusual pairs are slow tests."""
+    ways = Ways()
+    for place in ways.choices["place"]:
+        lines = [way.choices["line"].name for way in ways.accepted([place, *plain(ways, "learn", "order")])]
+        for line in lines:
+            is_short = line == lines[0] or place.name in HYBRIDS
+            name = f"{place} and {line}"
+            yield pytest.param(place.written, line, id=name, marks=() if is_short else pytest.mark.slow)
+
+
+def plain(ways: Ways, *roles: str) -> Iterator[Choice]:
+    """The default policies of these roles."""
+    return (choice for role in roles for choice in ways.choices[role] if choice.is_default)
 
 
 def text_of(chance: Random) -> tuple[str, int]:

@@ -16,6 +16,7 @@ from eclectus.sim.base.errors import InvariantError, StuckError
 from eclectus.sim.run import build_world
 from eclectus.sim.world.world import World
 from simulated import place, poisson, runs, scenario
+from ways import profile_with
 
 MIXED = {
     "groups": [
@@ -53,7 +54,7 @@ def test_with_perturbations_every_task_of_every_policy_ends_and_all_totals_agree
         cluster=MIXED | {"networkDelay": delay},
         workload={"poisson": {"rate": 12, "classes": CLASSES}},
         events=PERTURBATIONS,
-        profiles=place(policy, learn="rosella"),
+        profiles=[{"schedulerName": "it", **profile_with("place", policy), "learn": {"policy": "rosella"}}],
     )
     (run,) = runs(perturbed, [3], checked=True)
     assert (run.complete, run.tasks >= 400, run.faults) == (True, True, 0)

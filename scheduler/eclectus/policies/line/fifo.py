@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from eclectus.framework import Line, View
+from eclectus.framework import Line, LineTraits, View
 from eclectus.model.reservation import Reservation
 
 
@@ -17,7 +16,7 @@ from eclectus.model.reservation import Reservation
 class FifoLine(Line):
     """In the order in which they were enqueued."""
 
-    first_come: ClassVar[bool] = True
+    traits = LineTraits(first_come=True)
 
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
         """The first of the node queue."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import dropwhile, takewhile
 from typing import Annotated
 
-from eclectus.framework import Line, View
+from eclectus.framework import Line, LineTraits, View
 from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.partition import Partition
@@ -28,9 +28,16 @@ from eclectus.policies.shared.partition import Partition
 class Stealing(Partition, Line):
     """First in, first out; an idle node takes over short tasks queued behind long ones (Hawk)."""
 
+    traits = LineTraits(first_come=True, steals=True)
+
     attempts: Annotated[
         int,
-        Setting("nodes that an idle node asks", why="as in the paper", least=1, most=1000),
+        Setting(
+            "nodes that an idle node asks; 0: nothing is stolen, which the paper compares with",
+            why="as in the paper",
+            least=0,
+            most=1000,
+        ),
     ] = 10
 
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:

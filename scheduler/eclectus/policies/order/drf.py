@@ -10,8 +10,9 @@ Departures:
 - a group's share counts all its pods that have a node, also pods of other schedulers and of profiles with
   another Order, because they occupy the same resources. The number of pods is a resource too.
 - `spec.priority` is compared before shares, as everywhere in Kubernetes.
-- tasks in node queues and deferred tasks do not count, since they hold no resources yet. With a Place policy
-  that assigns a node on arrival, shares therefore have little effect.
+- tasks in node queues and deferred tasks do not count, since they hold no resources yet. So a Place policy
+  that assigns a node on arrival is refused beside it, and so is one that takes all tasks before it places any
+  (policies/clashes.py).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from eclectus.framework import ClassQueue, Order, View
+from eclectus.framework import ClassQueue, Order, OrderTraits, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
@@ -30,6 +31,8 @@ from eclectus.policies.shared.by_group import queues_by_group
 @dataclass(eq=False)
 class DominantShare(Order):
     """Priority, then the least dominant share over weight, then age."""
+
+    traits = OrderTraits(needs_one_at_a_time=True)
 
     by: Annotated[
         Literal["namespace", "job", "label"],

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import Task
 
@@ -21,6 +21,8 @@ from eclectus.model.objects import Task
 @dataclass(eq=False)
 class JoinIdle(PlacePolicy):
     """A random node with room; if there is none, the queue of a random node (JIQ)."""
+
+    traits = PlaceTraits(joins_node_queues=True)
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Place the task on a random node with room, or enqueue it at any node that may run it."""

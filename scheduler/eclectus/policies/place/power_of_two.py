@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 from eclectus.model.settings import Setting
-from eclectus.policies.shared.settings import Queue
+from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)
@@ -38,6 +38,11 @@ class Uniform(PlacePolicy):
         ),
     ] = "random"
     choices = 1
+
+    @property
+    def traits(self) -> PlaceTraits:
+        """It joins node queues with `queue: lines`."""
+        return TRAITS_BY_QUEUE[self.queue]
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Draw `choices` nodes for each task; the one with the lowest load gets it."""

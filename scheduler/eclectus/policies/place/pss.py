@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import Action, Enqueue, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Enqueue, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_proportional
 from eclectus.model.objects import Task
 
@@ -19,6 +19,8 @@ from eclectus.model.objects import Task
 @dataclass(eq=False)
 class Proportional(PlacePolicy):
     """One node, drawn in proportion to its learned rate (PSS)."""
+
+    traits = PlaceTraits(joins_node_queues=True)
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Enqueue each task at a node drawn in proportion to the learned rates."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Task
-from eclectus.policies.shared.settings import Queue
+from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
 
 
 @dataclass(eq=False)
@@ -25,6 +25,11 @@ class RoundRobin(PlacePolicy):
 
     def __post_init__(self) -> None:
         self._last = -1
+
+    @property
+    def traits(self) -> PlaceTraits:
+        """It joins node queues with `queue: lines`."""
+        return TRAITS_BY_QUEUE[self.queue]
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Place or enqueue each task at the next suitable node."""

@@ -37,7 +37,7 @@ from eclectus.cluster.changelog import Rows
 from eclectus.cluster.resources import PODS
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, PendingTasks, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, PendingTasks, Place, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 from eclectus.model.settings import Setting
 
@@ -55,6 +55,8 @@ class Offer(NamedTuple):
 @dataclass(eq=False)
 class Tetris(PlacePolicy):
     """The best aligned task and node, short jobs preferred."""
+
+    traits = PlaceTraits(takes_all_pending=True)
 
     shortness: Annotated[
         float,

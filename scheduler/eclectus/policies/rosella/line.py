@@ -23,7 +23,7 @@ from math import inf
 from typing import Annotated
 
 from eclectus.cluster.scalars import scalars
-from eclectus.framework import Line, View
+from eclectus.framework import Line, LineTraits, View
 from eclectus.maths.numbers import divide
 from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
@@ -34,6 +34,8 @@ POSITIONS = 8  # of a queue, evenly spaced, that are inspected
 @dataclass(eq=False)
 class RosellaLine(Line):
     """First in, first out; nodes with room take over tasks that they will end sooner."""
+
+    traits = LineTraits(first_come=True, steals=True)
 
     bound: Annotated[
         float,

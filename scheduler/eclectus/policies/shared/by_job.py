@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, PlacePolicy, Unschedulable, View
+from eclectus.framework import Action, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.model.objects import Spec, Task
 
 
 class ByJob(PlacePolicy):
     """Place one job after the other; tasks that may run on no node are unschedulable."""
+
+    traits = PlaceTraits(joins_node_queues=True, takes_all_pending=True)
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
         """Group the pending tasks by job, and place each group."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from eclectus.framework import PlaceTraits
 from eclectus.model.settings import Setting
 
 Queue = Annotated[
@@ -15,6 +16,7 @@ Queue = Annotated[
         "node queues",
     ),
 ]
+TRAITS_BY_QUEUE = {"central": PlaceTraits(), "lines": PlaceTraits(joins_node_queues=True)}
 Ratio = Annotated[
     float,
     Setting(

@@ -36,7 +36,7 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Profile, Unschedulable, View
+from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
@@ -151,15 +151,15 @@ class Rosella(PlacePolicy):
                 "view",
                 "the full view draws no nodes; leave out query, choices and distinct, or set view: sample",
             )
+        self._replans = self.view == "full" and self.replan is not False
         self._replan = Replan(self.theta, self.soft_weight)
         self._sampling = Sampling(QUERIES[self.query], self.choices, self.distinct, self._cost)
         self._key = KEYS[self.compare]
 
-    def check_profile(self, profile: Profile) -> None:
-        """The paper's node queues are first come, first served. Raises SettingsError."""
-        if self.mode == "paper" and not profile.line.first_come:
-            problem = f"contradicts place's mode: {self.mode}, whose node queues are first come, first served"
-            raise SettingsError("line", f"{problem}; leave it out")
+    @property
+    def traits(self) -> PlaceTraits:
+        """Re-planning defers tasks; otherwise they join node queues."""
+        return PlaceTraits(joins_node_queues=not self._replans, defers=self._replans)
 
     @property
     def learner_settings(self) -> Mapping[str, object]:
@@ -168,7 +168,7 @@ class Rosella(PlacePolicy):
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""
-        if self.view == "full" and self.replan is not False:
+        if self._replans:
             yield from self._replan.place(view, pending)
             return
         answer = self._sampling.answer if self.view == "sample" else self._best

@@ -1,0 +1,40 @@
+"""Traits: what a policy says of itself, by which the engine and the other roles know what it does.
+
+A policy states its traits as a class attribute, or as a property where its settings decide. The engine reads
+them, and so does the table of combinations that make no sense (policies/clashes.py). The defaults are those
+of the plainest policy of a role. tests/policies/test_traits.py checks that they are true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTraits:
+    """What an Order says of itself."""
+
+    needs_one_at_a_time: bool = False
+    """Its ranks follow what groups hold, so a task must be bound before it names the next."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceTraits:
+    """What a Place policy says of itself."""
+
+    joins_node_queues: bool = False
+    """It may answer Enqueue or ReserveMany: tasks get a node on arrival, and the Line decides who is next."""
+    defers: bool = False
+    """It may answer Defer."""
+    takes_all_pending: bool = False
+    """It takes tasks of every class queue before its first answer, so no answer can change the order."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineTraits:
+    """What a Line policy says of itself."""
+
+    first_come: bool = False
+    """`next` always answers the first of the queue. The engine then does not call it."""
+    steals: bool = False
+    """`steal` may move reservations to other nodes. The engine asks no other policy for them."""

@@ -1,0 +1,191 @@
+"""Traits are true: in a small world every policy of the table does what it says of itself, and no more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from builders import ExactSpeeds, make_engine, make_node, make_spec, make_task
+from eclectus.framework import (
+    Action,
+    Defer,
+    Enqueue,
+    Line,
+    LineTraits,
+    Order,
+    OrderTraits,
+    PendingTasks,
+    PlacePolicy,
+    PlaceTraits,
+    ReserveMany,
+    View,
+)
+from eclectus.model.objects import Task
+from eclectus.model.reservation import Reservation
+from eclectus.policies import table
+from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.power_of_two import Uniform
+from ways import Ways
+from worlds import World, numbered, small_world
+
+ALL = Ways().choices
+SPEEDS = {"n0": 10.0}  # the others: 1, so that waiting for n0 is worth it
+
+
+def tasks() -> list[Task]:
+    """Jobs of two tenants, short and long tasks of two classes, created one after the other."""
+    every = numbered(12)
+    return [
+        replace(
+            task,
+            spec=make_spec(cpu=1 + at % 2),
+            namespace=f"tenant{at // 6}",
+            job=f"job{at // 3}",
+            estimate=200.0 if at % 4 == 0 else 20.0 - at,
+            path=50.0 + at,
+            job_work=100.0 + at // 3,
+        )
+        for at, task in enumerate(every)
+    ]
+
+
+def run(observe: Callable[[View], None] = lambda view: None, **roles: Any) -> World:
+    """All tasks arrive at three nodes with too little room, and end one by one, those of n2 first."""
+    engine = make_engine(learn=ExactSpeeds(SPEEDS), seed=1, **roles)
+    world = World(engine, *(make_node(f"n{at}", cpu=2) for at in range(3)))
+    world.add(*tasks())
+    while placed := world.placed():
+        observe(engine._state.view)
+        world.end(max(placed, key=lambda name: (placed[name], name)))
+    world.sleep(1000.0)
+    assert world.faults == []
+    return world
+
+
+# -- Place -----------------------------------------------------------------------------------------
+
+
+class Counting(PendingTasks):
+    """Pending tasks, and the classes of those that were taken."""
+
+    def __init__(self, pending: PendingTasks) -> None:
+        self._pending, self.classes = pending, set[Any]()
+
+    def __next__(self) -> Task:
+        task = next(self._pending)
+        self.classes.add((task.spec, task.workload))
+        return task
+
+    def one_per_queue(self) -> None:
+        self._pending.one_per_queue()
+
+    def skip(self, task: Task, most: int) -> int:
+        return self._pending.skip(task, most)
+
+
+def what_it_does(policy: PlacePolicy) -> PlaceTraits:
+    """The traits that its actions show."""
+    seen: set[type[Action]] = set()
+    taken_before_answer: list[int] = []
+    place = policy.place
+
+    def watched(view: View, pending: PendingTasks) -> Iterator[Action]:
+        counting = Counting(pending)
+        for number, action in enumerate(place(view, counting)):
+            if number == 0:
+                taken_before_answer.append(len(counting.classes))
+            seen.add(type(action))
+            yield action
+
+    policy.place = watched  # type: ignore[method-assign]
+    run(place=policy)
+    return PlaceTraits(
+        joins_node_queues=bool(seen & {Enqueue, ReserveMany}),
+        defers=Defer in seen,
+        takes_all_pending=taken_before_answer[0] > 1,
+    )
+
+
+@pytest.mark.parametrize("choice", ALL["place"], ids=str)
+def test_a_place_policy_does_what_it_says(choice: Any) -> None:
+    assert what_it_does(choice.policy) == choice.policy.traits
+
+
+def test_a_place_policy_that_says_too_little_is_found() -> None:
+    class Silent(Uniform):
+        traits = PlaceTraits()  # type: ignore[assignment]
+
+    policy = Silent("lines")
+    assert what_it_does(policy) != policy.traits
+
+
+# -- Line ------------------------------------------------------------------------------------------
+
+
+def what_it_orders(line: Line) -> LineTraits:
+    """The traits that its answers show, for the queues of a policy that assigns tasks on arrival."""
+    answers, stolen = [], []
+    steal = line.steal
+
+    def asked(view: View) -> None:
+        for row, queue in view.node_queues.items():
+            answers.append(line.next(view, row, tuple(queue)) is queue[0])
+
+    def watched(view: View, row: int) -> Iterator[tuple[int, Reservation]]:
+        for found in steal(view, row):
+            stolen.append(found)
+            yield found
+
+    object.__setattr__(line, "steal", watched)  # some are frozen
+    run(asked, place=Uniform("lines"), line=line)
+    return LineTraits(first_come=all(answers), steals=bool(stolen))
+
+
+@pytest.mark.parametrize("choice", ALL["line"], ids=str)
+def test_a_line_policy_does_what_it_says(choice: Any) -> None:
+    line = choice.policy
+    assert what_it_orders(line) == line.traits
+    assert line.traits.steals == (type(line).steal is not Line.steal)
+
+
+# -- Order -----------------------------------------------------------------------------------------
+
+
+class AllAtOnce(LeastAllocated):
+    """Takes all pending tasks before it places the first."""
+
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        yield from super().place(view, iter(list(pending)))
+
+
+def binds(order: Order, place: PlacePolicy) -> list[str]:
+    """The pods in the order in which they are bound to a node that has room for all."""
+    world = World(make_engine(place, order=order), make_node(cpu=99))
+    world.add(*tasks())
+    return [bind.name for bind in world.binds]
+
+
+@pytest.mark.parametrize("choice", ALL["order"], ids=str)
+def test_an_order_needs_one_at_a_time_if_what_is_placed_changes_it(choice: Any) -> None:
+    order = choice.policy
+    changes = binds(order, LeastAllocated()) != binds(order, AllAtOnce())
+    assert OrderTraits(needs_one_at_a_time=changes) == order.traits
+
+
+# -- Relieve ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("choice", ALL["relieve"], ids=str)
+def test_a_relieve_policy_evicts_if_it_says_so(choice: Any) -> None:
+    world = small_world(make_engine(LeastAllocated(), relieve=choice.policy), cpu=1)
+    world.add(make_task("low"))
+    world.add(make_task("high", priority=1))
+    assert bool(world.evictions) == choice.policy.evicts
+
+
+def test_every_policy_of_the_table_is_asked() -> None:
+    for role in ("order", "place", "line", "relieve"):
+        assert {choice.name for choice in ALL[role]} == set(table.ROLES[role])
