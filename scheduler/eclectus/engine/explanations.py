@@ -106,8 +106,9 @@ class Explanations:
 
     def _in_node_queue(self, reservation: Reservation) -> str:
         state, row = self._state, reservation.rows[0]
-        if len(reservation.rows) == 1:
+        nodes = len(set(reservation.rows))  # a node drawn twice has two reservations
+        if nodes == 1:
             queue = state.node_queues.by_row[row]
             ahead = sum(len(each.tasks) for each in queue[: queue.index(reservation)])
             return f"in the queue of node {state.cluster.names[row]}, {ahead} pods ahead"
-        return f"in the queues of {len(reservation.rows)} nodes, for {len(reservation.tasks)} pods of its job"
+        return f"in the queues of {nodes} nodes, for {len(reservation.tasks)} pods of its job"

@@ -1,0 +1,157 @@
+"""Stories as text: what an engine is given and what it answers, in files that a person reads.
+
+A file begins with a comment. Each block is one step: lines of what happens, `----`, then the commands, how many
+pods are in which queue, and when the engine wants to be asked again. What may happen:
+
+    start [PROFILE]       an engine with this profile; `speeds` in it gives the nodes' speeds (others: 1)
+    node NAME {FIELDS}    the node exists, as given (builders.make_node)
+    node-gone NAME        it no longer exists
+    pod NAME {FIELDS}     the pod exists, as given (builders.make_task)
+    pod-gone NAME         it no longer exists
+    ends NAME             the pod has succeeded
+    confirm NAME          the API server has bound the pod as asked
+    refuse NAME REASON    it has refused to
+    after SECONDS         first in a block: time passes before the step
+    look                  first in a block: time passes until the engine wants to be asked again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+import yaml
+from msgspec.structs import replace
+
+from builders import ExactSpeeds, make_node, make_task
+from eclectus.config.profiles import read_profiles
+from eclectus.engine.engine import Engine
+from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.events import (
+    BindConfirmed,
+    BindRefused,
+    Event,
+    NodeGone,
+    NodeSeen,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
+from eclectus.model.objects import Task
+
+LINE = "----"
+NO_QUEUE = ("nodes", "classes", "counters")  # of QueueCounts
+
+
+def rewritten(text: str) -> str:
+    """The story with the answers that an engine gives now."""
+    comment, *blocks = text.strip().split("\n\n")
+    story = _Story()
+    return "\n\n".join([comment, *(story.block(block) for block in blocks)]) + "\n"
+
+
+class _Story:
+    """One engine, the pods it knows, and the binds it has asked for."""
+
+    def __init__(self) -> None:
+        self._engine: Engine | None = None
+        self._now = 0.0
+        self._tasks: dict[str, Task] = {}
+        self._binds: dict[str, Bind] = {}
+        self._happens: dict[str, Callable[..., Iterator[Event]]] = {
+            "start": self._start,
+            "node": lambda name, fields="{}": iter([NodeSeen(make_node(name, **_values(fields)))]),
+            "node-gone": lambda name: iter([NodeGone(name)]),
+            "pod": self._pod,
+            "pod-gone": lambda name: iter([TaskGone(self._tasks.pop(name).uid)]),
+            "ends": self._ends,
+            "confirm": self._confirm,
+            "refuse": self._refuse,
+            "after": self._after,
+            "look": self._look,
+        }
+
+    def block(self, text: str) -> str:
+        """One step: the lines of what happens, and the answer."""
+        given = text.partition(f"\n{LINE}")[0]
+        events: list[Event] = []
+        for line in given.splitlines():
+            word, *rest = line.split(" ", 2)
+            events += self._happens[word](*rest)
+        assert self._engine is not None, "a story begins with start"
+        commands = self._engine.step(events, self._now)
+        return "\n".join([given, LINE, *map(self._written, commands), *self._state(self._engine)])
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def _start(self, *profile: str) -> Iterator[Event]:
+        said = _fields(" ".join(profile) or "{}")
+        learn = ExactSpeeds(said.pop("speeds", {}))
+        self._engine = Engine(read_profiles([{"schedulerName": "eclectus", **said}], "start"), learn)
+        yield Resumed()
+
+    def _pod(self, name: str, fields: str = "{}") -> Iterator[Event]:
+        given = {"created": self._now} | _values(fields)
+        self._tasks[name] = make_task(name, **given)
+        yield TaskSeen(self._tasks[name])
+
+    def _ends(self, name: str) -> Iterator[Event]:
+        task = self._tasks.pop(name)
+        yield TaskSeen(replace(task, phase="Succeeded", started=task.created, finished=self._now))
+
+    def _confirm(self, name: str) -> Iterator[Event]:
+        bind = self._binds.pop(name)
+        self._tasks[name] = replace(self._tasks[name], node=bind.node)
+        yield BindConfirmed(bind.uid, bind.node)
+        yield TaskSeen(self._tasks[name])
+
+    def _refuse(self, name: str, reason: str) -> Iterator[Event]:
+        bind = self._binds.pop(name)
+        yield BindRefused(bind.uid, bind.node, reason)
+
+    def _after(self, seconds: str) -> Iterator[Event]:
+        self._now += float(seconds)
+        return iter(())
+
+    def _look(self) -> Iterator[Event]:
+        at = self._engine.next_step_at() if self._engine else None
+        assert at is not None, "the engine does not want to be asked"
+        self._now = at
+        return iter(())
+
+    # -- what is answered ------------------------------------------------------------------------
+
+    def _written(self, command: Command) -> str:
+        match command:
+            case Bind():
+                assert command.name not in self._binds, f"{command.name} is bound twice"
+                self._binds[command.name] = command
+                return f"Bind {command.name} to {command.node}"
+            case Report():
+                return f"Report {command.name} {command.reason}: {command.message}"
+            case Fault():
+                return f"Fault {command.policy}: {command.message}"
+
+    def _state(self, engine: Engine) -> Iterator[str]:
+        counts = {
+            name: count for name, count in asdict(engine.queue_counts()).items() if name not in NO_QUEUE
+        }
+        queues = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if count]
+        at = engine.next_step_at()
+        look = "" if at is None else f"; next look at {at:g}"
+        yield f"at {self._now:g}: {', '.join(queues) or 'no pod waits'}{look}"
+
+
+def _fields(text: str) -> dict[str, Any]:
+    read = yaml.safe_load(text)
+    assert isinstance(read, dict), f"{text!r} must be a mapping, as {{cpu: 1}}"
+    return read
+
+
+def _values(text: str) -> dict[str, Any]:
+    """Fields of a pod or node, in which a mapping becomes pairs: node_selector: {zone: z1}."""
+    return {
+        name: tuple(sorted(value.items())) if isinstance(value, dict) else value
+        for name, value in _fields(text).items()
+    }
