@@ -18,7 +18,9 @@ from eclectus.cluster.devices import Devices
 from eclectus.cluster.nodes import Cluster
 from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
 from eclectus.model.objects import Node, Spec, Task
+from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
+from eclectus.policies.relieve.preemption import Preemption
 from worlds import World
 
 FREE = st.lists(st.integers(0, 10).map(lambda tenth: 100 * tenth), max_size=4)
@@ -237,3 +239,13 @@ def test_devices_come_back_with_a_node_that_was_gone() -> None:
     world.drop_node("n")
     world.put_node(node_with("n", 2000))
     assert free(world.engine._state.cluster) == [1000, 400]
+
+
+def test_a_nominated_pod_gets_the_device_of_its_victim() -> None:
+    """Its room is held before any device has room, so which device it will be is not known then."""
+    world = World(make_engine(LeastAllocated(), relieve=Preemption()), node_with("n", 2000))
+    world.put(replace(sharing("low", 600, devices=(0,)), node="n"))
+    world.put(replace(sharing("other", 600, devices=(1,), priority=9), node="n"))
+    world.add(sharing("high", 1000, priority=5))
+    assert (world.victims(), world.binds[-1].devices) == (["low"], (0,))
+    assert free(world.engine._state.cluster) == [0, 400]

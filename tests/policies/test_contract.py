@@ -58,7 +58,7 @@ def _names(pair: Iterable[Choice]) -> frozenset[tuple[str, str]]:
 
 def binds_only_what_fits(make: Callable[[], Engine]) -> None:
     """The story checks each Bind; the engine found no invalid action."""
-    story = Story(make(), seed=0).run(80)
+    story = Story(make(), seed=0).run(50)
     assert [command for command in story.commands if isinstance(command, Fault)] == []
 
 
@@ -68,7 +68,7 @@ def decides_equally(make: Callable[[], Engine]) -> None:
 
 def loses_no_task(make: Callable[[], Engine]) -> None:
     """When nothing more happens, a task that waits has a message, and fits nowhere or is looked at again."""
-    story = Story(make(), seed=7).run(100).drain()
+    story = Story(make(), seed=7).run(60).drain()
     reports = {command.uid: command for command in story.commands if isinstance(command, Report)}
     for task in story.waiting():
         report = reports.get(task.uid)
@@ -85,7 +85,7 @@ def _waits_by_choice(story: Story, report: Report | None) -> bool:
 
 def writes_nothing(make: Callable[[], Engine]) -> None:
     engine = make()
-    story = Story(engine, seed=3).run(60)
+    story = Story(engine, seed=3).run(40)
     assert [command for command in story.commands if isinstance(command, Fault)] == []
     assert changed_array(engine) == ""
 

@@ -28,7 +28,8 @@ class Devices:
 
     def __init__(self, rows: int) -> None:
         self._free: NDArray[np.float64] = np.zeros((rows, 0))
-        self._held: dict[str, tuple[tuple[int, int], ...]] = {}  # uid -> device, thousandths
+        # uid -> (row, device, thousandths) of each device it holds.
+        self._held: dict[str, tuple[tuple[int, int, int], ...]] = {}
 
     @property
     def free(self) -> NDArray[np.float64]:
@@ -65,7 +66,7 @@ class Devices:
         """The same for one row, without what these tasks hold there."""
         free = self._free[row : row + 1].copy()
         for uid in uids:
-            for device, part in self._held.get(uid, ()):
+            for _, device, part in self._held.get(uid, ()):
                 free[0, device] += part
         return bool(_has_room(free, milli)[0])
 
@@ -97,9 +98,18 @@ class Devices:
     # -- what tasks hold -----------------------------------------------------------------------
 
     def with_devices(self, row: int, task: Task, devices: tuple[int, ...] = ()) -> Task:
-        """The task with its devices on this row: those given, else the fullest that have room."""
+        """The task with its devices on this row: those given, else the fullest that have room.
+
+        What the task holds already, because it is nominated, counts as free: its devices were chosen before
+        any had room.
+        """
         milli = _milli(task.holding)
-        return replace(task, devices=devices or self.choose(row, milli)) if milli else task
+        if not milli or devices:
+            return replace(task, devices=devices) if milli else task
+        self._add_to_free(task.uid, 1)
+        chosen = self.choose(row, milli)
+        self._add_to_free(task.uid, -1)
+        return replace(task, devices=chosen)
 
     def hold(self, row: int, task: Task) -> None:
         """A task takes the devices it names, or the fullest that have room if it names none."""
@@ -108,19 +118,18 @@ class Devices:
             return
         devices = task.devices or self.choose(row, milli)
         self._grow_columns(max(devices, default=-1) + 1)
-        self._held[task.uid] = tuple(zip(devices, _parts(milli), strict=False))
-        self._add_to_free(row, task.uid, -1)
+        self._held[task.uid] = tuple((row, *each) for each in zip(devices, _parts(milli), strict=False))
+        self._add_to_free(task.uid, -1)
 
-    def release(self, row: int, uid: str) -> None:
+    def release(self, uid: str) -> None:
         """A task gives its devices back; one that holds none changes nothing."""
-        if uid in self._held:
-            self._add_to_free(row, uid, 1)
-            del self._held[uid]
+        self._add_to_free(uid, 1)
+        self._held.pop(uid, None)
 
     # -- internals -----------------------------------------------------------------------------
 
-    def _add_to_free(self, row: int, uid: str, sign: int) -> None:
-        for device, part in self._held[uid]:
+    def _add_to_free(self, uid: str, sign: int) -> None:
+        for row, device, part in self._held.get(uid, ()):
             self._free[row, device] += sign * part
 
     def _grow_columns(self, devices: int) -> None:

@@ -145,7 +145,7 @@ class Cluster(ResourceTable):
             self.service_changes += 1
         self.usage.record(row)
         if self.devices is not None:
-            self.devices.release(row, task.uid)
+            self.devices.release(task.uid)
         for port in task.spec.host_ports:
             pods = self._port_rows[port]
             pods[row] -= 1
