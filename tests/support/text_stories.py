@@ -1,7 +1,7 @@
 """Stories as text: what an engine is given and what it answers, in files that a person reads.
 
-A file begins with a comment. Each block is one step: lines of what happens, `----`, then the commands, how many
-pods are in which queue, and when the engine wants to be asked again. What may happen:
+A file begins with a comment. Each block is one step: lines of what happens, `----`, then the commands, how
+many pods are in which queue, and when the engine wants to be asked again. What may happen:
 
     start [PROFILE]       an engine with this profile; `speeds` in it gives the nodes' speeds (others: 1)
     node NAME {FIELDS}    the node exists, as given (builders.make_node)
@@ -9,8 +9,11 @@ pods are in which queue, and when the engine wants to be asked again. What may h
     pod NAME {FIELDS}     the pod exists, as given (builders.make_task)
     pod-gone NAME         it no longer exists
     ends NAME             the pod has succeeded
-    confirm NAME          the API server has bound the pod as asked
-    refuse NAME REASON    it has refused to
+    terminates NAME       the pod is being deleted
+    confirm NAME          the API server has done what was asked: bound the pod, or nominated it
+    refuse NAME REASON    it has refused to bind or to nominate the pod
+    refuse-eviction NAME REASON    the pod was not evicted
+    budget NAME {FIELDS}  a PodDisruptionBudget exists: `allowed` disruptions of the pods with `labels`
     after SECONDS         first in a block: time passes before the step
     look                  first in a block: time passes until the engine wants to be asked again
 """
@@ -27,18 +30,21 @@ from msgspec.structs import replace
 from builders import ExactSpeeds, make_node, make_task
 from eclectus.config.profiles import read_profiles
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
+    BudgetSeen,
     Event,
+    EvictRefused,
     NodeGone,
     NodeSeen,
+    NominateRefused,
     Resumed,
     TaskGone,
     TaskSeen,
 )
-from eclectus.model.objects import Task
+from eclectus.model.objects import Budget, Requirement, Task
 
 LINE = "----"
 NO_QUEUE = ("nodes", "classes", "counters")  # of QueueCounts
@@ -52,13 +58,13 @@ def rewritten(text: str) -> str:
 
 
 class _Story:
-    """One engine, the pods it knows, and the binds it has asked for."""
+    """One engine, the pods it knows, and what it has asked for."""
 
     def __init__(self) -> None:
         self._engine: Engine | None = None
         self._now = 0.0
         self._tasks: dict[str, Task] = {}
-        self._binds: dict[str, Bind] = {}
+        self._asked: dict[str, Bind | Nominate] = {}  # of each pod the last, until it is answered
         self._happens: dict[str, Callable[..., Iterator[Event]]] = {
             "start": self._start,
             "node": lambda name, fields="{}": iter([NodeSeen(make_node(name, **_values(fields)))]),
@@ -66,8 +72,11 @@ class _Story:
             "pod": self._pod,
             "pod-gone": lambda name: iter([TaskGone(self._tasks.pop(name).uid)]),
             "ends": self._ends,
+            "terminates": self._terminates,
             "confirm": self._confirm,
             "refuse": self._refuse,
+            "refuse-eviction": lambda name, reason: iter([EvictRefused(self._tasks[name].uid, reason)]),
+            "budget": _budget,
             "after": self._after,
             "look": self._look,
         }
@@ -100,15 +109,23 @@ class _Story:
         task = self._tasks.pop(name)
         yield TaskSeen(replace(task, phase="Succeeded", started=task.created, finished=self._now))
 
+    def _terminates(self, name: str) -> Iterator[Event]:
+        self._tasks[name] = replace(self._tasks[name], deleting=True)
+        yield TaskSeen(self._tasks[name])
+
     def _confirm(self, name: str) -> Iterator[Event]:
-        bind = self._binds.pop(name)
-        self._tasks[name] = replace(self._tasks[name], node=bind.node)
-        yield BindConfirmed(bind.uid, bind.node)
+        match self._asked.pop(name):
+            case Bind(uid=uid, node=node):
+                self._tasks[name] = replace(self._tasks[name], node=node)
+                yield BindConfirmed(uid, node)
+            case Nominate(node=node):
+                self._tasks[name] = replace(self._tasks[name], nominated=node)
         yield TaskSeen(self._tasks[name])
 
     def _refuse(self, name: str, reason: str) -> Iterator[Event]:
-        bind = self._binds.pop(name)
-        yield BindRefused(bind.uid, bind.node, reason)
+        asked = self._asked.pop(name)
+        answer = BindRefused if isinstance(asked, Bind) else NominateRefused
+        yield answer(asked.uid, asked.node, reason)
 
     def _after(self, seconds: str) -> Iterator[Event]:
         self._now += float(seconds)
@@ -125,9 +142,14 @@ class _Story:
     def _written(self, command: Command) -> str:
         match command:
             case Bind():
-                assert command.name not in self._binds, f"{command.name} is bound twice"
-                self._binds[command.name] = command
+                assert not isinstance(self._asked.get(command.name), Bind), f"{command.name} is bound twice"
+                self._asked[command.name] = command
                 return f"Bind {command.name} to {command.node}"
+            case Nominate():
+                self._asked[command.name] = command
+                return f"Nominate {command.name} to {command.node or 'no node'}"
+            case Evict():
+                return f"Evict {command.name} from {command.node} for {command.preemptor_name}"
             case Report():
                 return f"Report {command.name} {command.reason}: {command.message}"
             case Fault():
@@ -141,6 +163,12 @@ class _Story:
         at = engine.next_step_at()
         look = "" if at is None else f"; next look at {at:g}"
         yield f"at {self._now:g}: {', '.join(queues) or 'no pod waits'}{look}"
+
+
+def _budget(name: str, fields: str) -> Iterator[Event]:
+    given = _fields(fields)
+    selector = tuple(Requirement(key, "In", (value,)) for key, value in given["labels"].items())
+    yield BudgetSeen(Budget("default", name, selector, given["allowed"]))
 
 
 def _fields(text: str) -> dict[str, Any]:
