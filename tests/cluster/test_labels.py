@@ -1,11 +1,11 @@
-"""Label columns: made when first asked for, dropped when they have too many codes, made again."""
+"""Label columns: made when first asked for, dropped with their last node and when there are too many."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.cluster.labels import ABSENT, LabelColumns
+from eclectus.cluster.labels import ABSENT, MAX_COLUMNS, LabelColumns
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Node, Requirement, Spec, Term
@@ -18,6 +18,31 @@ def test_a_new_column_has_the_labels_of_all_nodes() -> None:
     assert columns.column("zone").tolist() == [0, ABSENT, 1]
     assert columns.codes("zone") == {"a": 0, "b": 1}
     assert columns.column("never").tolist() == [ABSENT] * 3
+    assert len(columns) == 1  # what no node carries has no column
+
+
+def test_a_column_goes_with_the_last_node_that_carries_its_key() -> None:
+    columns = LabelColumns(2)
+    for row in range(2):
+        columns.set_labels(row, (("zone", "a"),))
+    columns.column("zone")
+    columns.clear_row(0)
+    assert len(columns) == 1
+    columns.set_labels(1, (("other", "a"),))
+    assert len(columns) == 0
+    assert columns.column("zone").tolist() == [ABSENT] * 2
+    assert columns.codes("zone") == {}
+
+
+def test_of_too_many_columns_the_one_not_asked_for_for_longest_goes() -> None:
+    columns = LabelColumns(1)
+    columns.set_labels(0, tuple((f"k{at:03}", "v") for at in range(2 * MAX_COLUMNS)))
+    for at in range(2 * MAX_COLUMNS):
+        assert columns.column("k000").tolist() == [0]
+        assert columns.column(f"k{at:03}").tolist() == [0]
+        assert len(columns) <= MAX_COLUMNS
+    assert "k000" in columns._columns
+    assert "k001" not in columns._columns
 
 
 def test_a_column_with_too_many_codes_is_made_again() -> None:

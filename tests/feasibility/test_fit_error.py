@@ -140,3 +140,13 @@ def test_parts_are_sorted_as_strings_and_each_node_counts_once_under_its_first_r
 
 def test_without_a_refusal_no_reason_is_named() -> None:
     assert message(cluster_of(1), Spec()) == "0/1 nodes are available:"
+
+
+def test_a_resource_that_no_node_offers_counts_on_every_node_that_the_other_rules_leave() -> None:
+    cluster = cluster_of(3)
+    cluster.set_node(Node("cordoned", ROOM, unschedulable=True))
+    cluster.hold(0, Task("u", "n", "p", spec=Spec(requests=(("a.io/odd", 7),))))
+    assert message(cluster, Spec(requests=(("a.io/even", 1), ("a.io/odd", 1), ("cpu", 4001)))) == (
+        "0/4 nodes are available: 1 node(s) were unschedulable, "
+        "3 Insufficient a.io/even, 3 Insufficient a.io/odd, 3 Insufficient cpu."
+    )

@@ -11,74 +11,113 @@ from eclectus.cluster.scalars import read_only
 from eclectus.model.objects import Pairs
 
 ABSENT = -1
+MAX_COLUMNS = 256  # 16 MB on 15,000 nodes; each of many nodes may carry keys of its own
 
 Codes = NDArray[np.int32]
 
 
 class LabelColumns:
-    """One column per label key in use: value codes over rows, `ABSENT` where a node lacks the key.
+    """Columns of the label keys in use: value codes over rows, `ABSENT` where a node lacks the key.
 
     A column is made when a key is asked for, not when it is first seen: nodes carry dozens of labels, rules
-    ask for a handful, and `kubernetes.io/hostname` alone has N values.
+    ask for a handful, and `kubernetes.io/hostname` alone has N values. It is dropped with the last node that
+    carries the key. A key that no node carries has none, because any pod may ask for any key. Of more than
+    `MAX_COLUMNS` the one that was not asked for for longest is dropped; it is made again when it is needed,
+    from the nodes that carry the key.
     """
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._labels: dict[int, Pairs] = {}
-        self._columns: dict[str, Codes] = {}
+        self._values: dict[str, dict[int, str]] = {}  # key -> row -> value
+        self._columns: dict[str, Codes] = {}  # the one asked for last at the end
         self._codes: dict[str, dict[str, int]] = {}
+        self._nowhere = read_only(_absent(rows))
+
+    def __len__(self) -> int:
+        """Columns that there are now."""
+        return len(self._columns)
 
     def column(self, key: str) -> Codes:
         """Value codes of `key` over all rows, shape [rows], read-only."""
+        if key not in self._values:
+            return self._nowhere
         if key not in self._columns:
             self._add_column(key)
+        else:
+            self._columns[key] = self._columns.pop(key)
         return read_only(self._columns[key])
 
     def codes(self, key: str) -> Mapping[str, int]:
-        """Value -> code of `key`; a value that no node carries may be missing."""
+        """Value -> code of `key`; a value that no node carries may be missing, and is if none has the key."""
+        if key not in self._values:
+            return {}
         if key not in self._columns:
             self._add_column(key)
         return self._codes[key]
 
     def set_labels(self, row: int, labels: Pairs) -> None:
         """The labels of a row are now these."""
+        before, after = dict(self._labels.get(row, ())), dict(labels)
         self._labels[row] = labels
-        values = dict(labels)
-        self._drop_oversized_columns()
-        for key, column in self._columns.items():
-            column[row] = self._code(key, values[key]) if key in values else ABSENT
+        for key in before.keys() - after.keys():
+            self._unset(row, key)
+        for key, value in after.items():
+            if before.get(key) != value:
+                self._set(row, key, value)
 
     def clear_row(self, row: int) -> None:
         """The row carries no labels."""
-        self._labels.pop(row, None)
-        for column in self._columns.values():
-            column[row] = ABSENT
+        for key, _ in self._labels.pop(row, ()):
+            self._unset(row, key)
 
     def grow_rows(self, rows: int) -> None:
         """There are `rows` rows now."""
-        self._rows = rows
+        self._rows, self._nowhere = rows, read_only(_absent(rows))
         for key, old in self._columns.items():
-            new = np.full(rows, ABSENT, dtype=np.int32)
+            new = _absent(rows)
             new[: len(old)] = old
             self._columns[key] = new
 
-    def _add_column(self, key: str) -> None:
-        column = np.full(self._rows, ABSENT, dtype=np.int32)
-        self._columns[key] = column
-        self._codes[key] = {}
-        for row, labels in self._labels.items():
-            for name, value in labels:
-                if name == key:
-                    column[row] = self._code(key, value)
+    def _set(self, row: int, key: str, value: str) -> None:
+        self._values.setdefault(key, {})[row] = value
+        if key in self._columns:
+            self._columns[key][row] = self._code(key, value)
+            self._drop_if_oversized(key)
 
-    def _drop_oversized_columns(self) -> None:
-        """Drop columns with more codes than twice the rows; they are made again when next asked for.
+    def _unset(self, row: int, key: str) -> None:
+        values = self._values[key]
+        del values[row]
+        if not values:
+            del self._values[key]
+            self._drop(key)
+        elif key in self._columns:
+            self._columns[key][row] = ABSENT
+
+    def _add_column(self, key: str) -> None:
+        if len(self._columns) >= MAX_COLUMNS:
+            self._drop(next(iter(self._columns)))
+        column, self._codes[key] = _absent(self._rows), {}
+        for row, value in self._values[key].items():
+            column[row] = self._code(key, value)
+        self._columns[key] = column
+
+    def _drop_if_oversized(self, key: str) -> None:
+        """Drop a column with more codes than twice the rows.
 
         Codes are never removed one by one, so values that come and go would grow a column without bound.
         """
-        for key in [key for key, codes in self._codes.items() if len(codes) > 2 * self._rows]:
-            del self._columns[key], self._codes[key]
+        if len(self._codes[key]) > 2 * self._rows:
+            self._drop(key)
+
+    def _drop(self, key: str) -> None:
+        self._columns.pop(key, None)
+        self._codes.pop(key, None)
 
     def _code(self, key: str, value: str) -> int:
         codes = self._codes[key]
         return codes.setdefault(value, len(codes))
+
+
+def _absent(rows: int) -> Codes:
+    return np.full(rows, ABSENT, dtype=np.int32)

@@ -12,15 +12,19 @@ V = TypeVar("V")
 
 
 class Memo(dict[K, V]):
-    """`memo[key]` is `compute(key)`, computed once until `clear`; cleared when it holds MAX_KEYS keys."""
+    """`memo[key]` is `compute(key)`, computed once until `clear`; cleared when it holds MAX_KEYS keys.
 
-    def __init__(self, compute: Callable[[K], V]) -> None:
+    With `keeps`, a key for which it is false is computed each time: keys without a bound on their size.
+    """
+
+    def __init__(self, compute: Callable[[K], V], keeps: Callable[[K], bool] | None = None) -> None:
         super().__init__()
-        self._compute = compute
+        self._compute, self._keeps = compute, keeps
 
     def __missing__(self, key: K) -> V:
         value = self._compute(key)
-        if len(self) >= MAX_KEYS:
-            self.clear()
-        self[key] = value
+        if self._keeps is None or self._keeps(key):
+            if len(self) >= MAX_KEYS:
+                self.clear()
+            self[key] = value
         return value

@@ -1,19 +1,21 @@
 """What nodes have and what is held of it: a table of N rows (nodes) by R columns (resources), in four layers.
 
 Arrays are float64: whole amounts up to 2**53 are exact, and the overflow of a class (feasibility/room.py)
-needs no conversion. A resource that was never seen before adds a column.
+needs no conversion. A resource that a node offers for the first time adds a column; one that only pods ask
+for does not (unoffered.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.memo import Memo
-from eclectus.cluster.scalars import Scalars, WritableScalars, read_only, scalars_by_column
+from eclectus.cluster.scalars import WritableScalars, read_only, scalars_by_column
+from eclectus.cluster.unoffered import UnofferedAmounts
 from eclectus.model.objects import Amounts, Spec, Task
 
 PODS = "pods"
@@ -30,7 +32,7 @@ ALLOCATABLE, USED, TENTATIVE, LONG_RUNNING = range(4)  # layers of the table
 
 Vector = NDArray[np.float64]
 Parts = tuple[tuple[int, float], ...]
-"""(column, amount): what a pod takes, without zero amounts."""
+"""(column, amount): what a pod takes of what nodes offer, without zero amounts."""
 Entries = tuple[tuple[WritableScalars[float], float], ...]
 """(a column of one layer, amount to add to a row of it): how a pod is entered in the table."""
 
@@ -40,8 +42,8 @@ class ResourceTable:
 
     Read-only arrays: `allocatable`, `used`, `tentative` (what waiting pods will hold), `long_running` (the
     part of `used` held by services, which do not end), each of shape [rows, columns]; `layers` [4, rows,
-    columns], all of them; `layer_scalars`, the same as single numbers, by layer, column and row; `scored`
-    [rows, 2], cpu and memory held, with Kubernetes' defaults for best-effort containers.
+    columns], all of them; `scored` [rows, 2], cpu and memory held, with Kubernetes' defaults for best-effort
+    containers.
 
     All of them are replaced when rows or columns are added; `shape` then reports every row as changed.
     """
@@ -50,11 +52,12 @@ class ResourceTable:
         self._columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
         self.columns: Mapping[str, int] = self._columns  # resource -> column, in the order of columns
         self.shape, self.usage = ChangeLog(MIN_CHANGE_LOG_ENTRIES), ChangeLog(MIN_CHANGE_LOG_ENTRIES)
+        self.unoffered = UnofferedAmounts()  # what pods hold of resources without a column
         # Computed once per distinct pod, because every pod that comes or goes is entered.
-        self._parts = Memo(self._compute_parts)
-        self._bounded = Memo(self._bounded_parts)
-        self._held = Memo(self._held_entries)
-        self._tentative = Memo(self._tentative_entries)
+        self._parts = Memo(self._compute_parts, self._all_offered)
+        self._bounded = Memo(self._bounded_parts, self._all_offered)
+        self._held = Memo(self._held_entries, lambda kind: self._all_offered(_amounts_held(*kind)))
+        self._tentative = Memo(self._tentative_entries, self._all_offered)
         self._set_arrays(np.zeros((4, rows, len(self._columns))), np.zeros((rows, 2)))
 
     def add_tentative(self, row: int, amounts: Amounts, times: int = 1) -> None:
@@ -71,19 +74,18 @@ class ResourceTable:
     # -- amounts -------------------------------------------------------------------------------
 
     def vector(self, amounts: Amounts) -> Vector:
-        """Amounts as one row, shape [columns]; a resource that was never seen before adds a column."""
-        for name, _ in amounts:
-            if name not in self._columns:
-                self._add_column(name)
+        """What a node offers as one row, shape [columns]; a resource not offered before adds a column."""
+        self._add_columns([name for name, _ in amounts if name not in self._columns])
         row = np.zeros(len(self._columns))
         for name, amount in amounts:
             row[self._columns[name]] = amount
         return row
 
     def task_vector(self, amounts: Amounts) -> Vector:
-        """What a pod with these requests takes, shape [columns]: the amounts, and one of `pods`."""
-        row = self.vector(amounts)
-        row[self._columns[PODS]] = 1
+        """What a pod with these requests takes of what nodes offer, one of `pods` too; shape [columns]."""
+        row = np.zeros(len(self._columns))
+        for column, amount in self.parts(amounts):
+            row[column] = amount
         return row
 
     def parts(self, amounts: Amounts) -> Parts:
@@ -91,32 +93,48 @@ class ResourceTable:
         return self._parts[amounts]
 
     def held_parts(self, task: Task) -> Parts:
-        """What a pod on a node takes there, as (column, amount), ascending by column."""
+        """What a pod on a node takes of what nodes offer, as (column, amount), ascending by column."""
         return self._bounded[task.holding]
 
     def _bounded_parts(self, amounts: Amounts) -> Parts:
         return tuple((column, min(amount, MOST_HELD)) for column, amount in self.parts(amounts))
 
+    def not_offered(self, amounts: Amounts) -> Amounts:
+        """Those of the amounts of which no node offers anything."""
+        if self._all_offered(amounts):
+            return ()
+        return tuple((name, amount) for name, amount in amounts if name not in self._columns)
+
+    def _all_offered(self, amounts: Amounts) -> bool:
+        return all(name in self._columns for name, _ in amounts)
+
     def _compute_parts(self, amounts: Amounts) -> Parts:
-        row = self.task_vector(amounts)
-        return tuple((column, row.item(column)) for column in np.flatnonzero(row).tolist())
+        columns = self._columns
+        parts = {columns[name]: float(amount) for name, amount in amounts if amount and name in columns}
+        parts[columns[PODS]] = 1.0
+        return tuple(sorted(parts.items()))
 
     def _held_entries(self, kind: tuple[Spec, Amounts | None]) -> Entries:
         """The entries of pods with this spec that hold these amounts, or their requests if None."""
         spec, held = kind
-        # May replace the arrays: before their columns are taken.
-        parts = self._bounded[spec.requests if held is None else held]
-        layers = (USED, LONG_RUNNING) if spec.long_running else (USED,)
+        amounts = _amounts_held(spec, held)
         entries = [
-            (self._layer_columns[layer][column], amount) for layer in layers for column, amount in parts
+            (column, min(amount, MOST_HELD))
+            for layer in ((USED, LONG_RUNNING) if spec.long_running else (USED,))
+            for column, amount in self._entries(layer, amounts)
         ]
         bounded = (min(each, MOST_HELD) for each in spec.score_requests)
         scored = zip(self._scored_columns, bounded, strict=True)
         return (*entries, *((column, amount) for column, amount in scored if amount))
 
     def _tentative_entries(self, amounts: Amounts) -> Entries:
-        parts = self.parts(amounts)  # may replace the arrays: before their columns are taken
-        return tuple((self._layer_columns[TENTATIVE][column], amount) for column, amount in parts)
+        return tuple(self._entries(TENTATIVE, amounts))
+
+    def _entries(self, layer: int, amounts: Amounts) -> Iterator[tuple[WritableScalars[float], float]]:
+        columns = self._layer_columns[layer]
+        yield from ((columns[column], amount) for column, amount in self.parts(amounts))
+        for resource, amount in self.not_offered(amounts):
+            yield self.unoffered.column(resource, layer), amount
 
     # -- rows and columns ----------------------------------------------------------------------
 
@@ -126,10 +144,17 @@ class ResourceTable:
         layers = np.pad(self._layers, ((0, 0), (0, more), (0, 0)))
         self._set_arrays(layers, np.pad(self._scored, ((0, more), (0, 0))))
 
-    def _add_column(self, resource: str) -> None:
-        self._columns[resource] = len(self._columns)
-        self._set_arrays(np.pad(self._layers, ((0, 0), (0, 0), (0, 1))), self._scored)
-        self._parts.clear()
+    def _add_columns(self, resources: Sequence[str]) -> None:
+        """Columns for these resources, with what pods hold of them already."""
+        if not resources:
+            return
+        layers = np.pad(self._layers, ((0, 0), (0, 0), (0, len(resources))))
+        for resource in resources:
+            column = self._columns[resource] = len(self._columns)
+            for layer in range(len(layers)):
+                for row, amount in self.unoffered.take(resource, layer).items():
+                    layers[layer, row, column] = amount
+        self._set_arrays(layers, self._scored)
 
     def _set_arrays(self, layers: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
         self._layers, self._scored = layers, scored
@@ -137,9 +162,6 @@ class ResourceTable:
         self._scored_columns = scalars_by_column(scored)
         self.layers, self.scored = read_only(layers), read_only(scored)
         self.allocatable, self.used, self.tentative, self.long_running = self.layers
-        self.layer_scalars: tuple[tuple[Scalars[float], ...], ...] = tuple(
-            map(scalars_by_column, self.layers)
-        )
         self._held.clear()  # their entries point into the arrays before
         self._tentative.clear()
         self.shape.max_entries = self.usage.max_entries = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
@@ -148,3 +170,8 @@ class ResourceTable:
     def _clear_row(self, row: int) -> None:
         self._layers[:, row] = 0
         self._scored[row] = 0
+        self.unoffered.clear_row(row)
+
+
+def _amounts_held(spec: Spec, held: Amounts | None) -> Amounts:
+    return spec.requests if held is None else held

@@ -88,6 +88,7 @@ def _with_room(spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -
     """The rows with room; the others are counted under every resource they are short of."""
     fits = np.ones(len(rows), dtype=bool)
     for resource, is_short in Room(cluster, spec.requests).shortages(rows):
-        counts[TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"] += int(is_short.sum())
+        reason = TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"
+        counts[reason] += int(np.count_nonzero(is_short))
         fits &= ~is_short
     return rows[fits]

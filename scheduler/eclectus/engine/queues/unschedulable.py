@@ -30,7 +30,8 @@ ROWS_AT_ONCE = 1024  # bounds the memory of an evaluation of all rows
 class UnschedulableClasses:
     """Classes of which no task can be placed until the cluster changes; each has a slot in the arrays.
 
-    `_demand` [slots, columns]: what a task of the class demands, -inf of a resource that it does not request.
+    `_demand` [slots, columns]: what a task of the class demands, -inf of a resource that it does not request,
+    inf of all if it requests one that no node offers.
     `_feasible` [rows / 8, slots]: a bit for each row, whether the class is feasible there.
     """
 
@@ -125,6 +126,8 @@ class UnschedulableClasses:
         rows, columns = 8 * len(self._feasible), self._demand.shape[1]
         if rows < self._cluster.capacity or columns < len(self._cluster.columns):
             self._grow(len(self._demand))
+            for slot, (spec, _) in self._keys.items():
+                self._write_demand(slot, spec)
 
     def _grow(self, slots: int) -> None:
         """Make the arrays as large as the cluster's; a new row is feasible for no class until it changes."""
@@ -140,12 +143,17 @@ class UnschedulableClasses:
         key: ClassKey = (task_class.spec, task_class.workload)
         _set_member(self._never, key, not task_class.feasible_count)
         _set_member(self._refused, key, bool(task_class.fits_now_count))
-        demands = self._cluster.parts(task_class.spec.requests)
         self._match_cluster()
-        self._demand[slot] = -np.inf
-        for column, demand in demands:
-            self._demand[slot, column] = demand
+        self._write_demand(slot, task_class.spec)
         self._feasible[:, slot] = np.packbits(task_class.feasible, bitorder="little")
+
+    def _write_demand(self, slot: int, spec: Spec) -> None:
+        demand = self._demand[slot]
+        demand[:] = -np.inf
+        for column, amount in self._cluster.parts(spec.requests):
+            demand[column] = amount
+        if self._cluster.not_offered(spec.requests):
+            demand[:] = np.inf
 
     def _update_feasible(self, rows: Rows) -> None:
         """Nodes on these rows have come, gone or changed."""

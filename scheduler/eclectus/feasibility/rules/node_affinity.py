@@ -6,6 +6,8 @@ term that is empty or invalid holds on no node.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
@@ -45,32 +47,42 @@ def _label_holds(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask
 
 
 def _absent(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
+    if not cluster.labels.codes(requirement.key):  # no node carries it: a pod may name thousands of such keys
+        return np.ones(len(rows), dtype=bool)
     absent: Mask = cluster.labels.column(requirement.key)[rows] == ABSENT
     return absent
 
 
 def _has_one(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
-    column = cluster.labels.column(requirement.key)[rows]
     known = cluster.labels.codes(requirement.key)
-    holds = np.zeros(len(rows), dtype=bool)
-    for value in requirement.values:
-        if value in known:
-            holds |= column == known[value]
-    return holds
+    wanted = [known[value] for value in requirement.values if value in known]
+    return _has_code(cluster, requirement.key, wanted, rows)
 
 
 def _compares(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
     bound = parse_integer(requirement.values[0]) if len(requirement.values) == 1 else None
-    if bound is None:
+    wanted = []
+    if bound is not None:
+        for text, code in cluster.labels.codes(requirement.key).items():
+            number = parse_integer(text)
+            if number is not None and (number > bound if requirement.op == "Gt" else number < bound):
+                wanted.append(code)
+    return _has_code(cluster, requirement.key, wanted, rows)
+
+
+def _has_code(cluster: Cluster, key: str, wanted: Sequence[int], rows: Rows) -> Mask:
+    """Whether each of the rows has one of the wanted values of this label, by their codes."""
+    if not wanted:
         return np.zeros(len(rows), dtype=bool)
-    column = cluster.labels.column(requirement.key)[rows]
-    known = cluster.labels.codes(requirement.key)
-    holds_for = np.zeros(len(known) + 1, dtype=bool)  # by code; the last is for ABSENT, which is -1
-    for text, code in known.items():
-        number = parse_integer(text)
-        if number is not None:
-            holds_for[code] = number > bound if requirement.op == "Gt" else number < bound
-    return holds_for[column]
+    column = cluster.labels.column(key)[rows]
+    if len(wanted) == 1:
+        is_it: Mask = column == wanted[0]
+        return is_it
+    is_wanted = np.zeros(
+        len(cluster.labels.codes(key)) + 1, dtype=bool
+    )  # by code; the last is for ABSENT, -1
+    is_wanted[wanted] = True
+    return is_wanted[column]
 
 
 def _field_holds(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
@@ -102,6 +114,8 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     holds = np.ones(len(rows), dtype=bool)
     for key, value in spec.node_selector:
         holds &= _has_one(cluster, Requirement(key, "In", (value,)), rows)
+        if not holds.any():  # a selector may have thousands of keys
+            return holds
     if spec.affinity is not None:
         any_term = np.zeros(len(rows), dtype=bool)
         for term in spec.affinity:
