@@ -8,7 +8,7 @@ pods that match none, nearly all, cost nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from eclectus.cluster.selectors import selects
 from eclectus.model.objects import AntiAffinityTerm, Pairs
@@ -21,11 +21,15 @@ class AntiAffinityTerms:
         self._rows: dict[AntiAffinityTerm, dict[int, int]] = {}  # term -> row -> pods
         # namespace (None: all namespaces) -> the terms that apply to its pods; a dict as an ordered set
         self._terms_by_namespace: dict[str | None, dict[AntiAffinityTerm, None]] = {}
-        # Grows when a term appears: pending pods must be matched again. Written here only.
-        self.generation = 0
+        # Written here only.
+        self.generation = 0  # grows when a term appears: pending pods must be matched again
+        self.version = 0  # grows when a term appears or vanishes
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __iter__(self) -> Iterator[AntiAffinityTerm]:
+        return iter(self._rows)
 
     def pods(self, term: AntiAffinityTerm) -> Mapping[int, int]:
         """Row -> how many pods there have this term."""
@@ -36,6 +40,7 @@ class AntiAffinityTerms:
         if term not in self._rows:
             self._rows[term] = {}
             self.generation += 1
+            self.version += 1
             for namespace in term.namespaces or (None,):
                 self._terms_by_namespace.setdefault(namespace, {})[term] = None
         pods = self._rows[term]
@@ -49,6 +54,7 @@ class AntiAffinityTerms:
             del pods[row]
         if not pods:
             del self._rows[term]
+            self.version += 1
             self._forget(term)
 
     def matching(self, namespace: str, labels: Pairs) -> tuple[AntiAffinityTerm, ...]:
@@ -60,10 +66,15 @@ class AntiAffinityTerms:
             **self._terms_by_namespace.get(None, {}),
         }
         pod_labels = dict(labels)
-        return tuple(sorted((term for term in terms if selects(term.selector, pod_labels)), key=repr))
+        return in_order(term for term in terms if selects(term.selector, pod_labels))
 
     def _forget(self, term: AntiAffinityTerm) -> None:
         for namespace in term.namespaces or (None,):
             del self._terms_by_namespace[namespace][term]
             if not self._terms_by_namespace[namespace]:
                 del self._terms_by_namespace[namespace]
+
+
+def in_order(terms: Iterable[AntiAffinityTerm]) -> tuple[AntiAffinityTerm, ...]:
+    """The terms in the order in which a spec has them."""
+    return tuple(sorted(terms, key=repr))

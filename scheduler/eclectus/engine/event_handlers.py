@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
-from msgspec.structs import replace
-
+from eclectus.engine.anti_affinity_matches import AntiAffinityMatches
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.state import State
@@ -40,7 +39,7 @@ class EventHandlers:
     def __init__(self, state: State, learner: LearnerFeed, nominations: Nominations) -> None:
         self._state, self._learner, self._nominations = state, learner, nominations
         self._budget_generation = 0
-        self._matched_generation = 0  # of anti-affinity terms that pending pods were matched with
+        self._matches = AntiAffinityMatches(state.cluster.anti_affinity, state.pending)
         self._foreign_pending: set[str] = set()  # uids of pods that wait for another scheduler
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
         self._tombstone_order: deque[str] = deque()  # …oldest first
@@ -116,10 +115,10 @@ class EventHandlers:
     def _pending(self, task: Task) -> None:
         """A pending pod of ours: into the queue where it belongs now."""
         state, uid = self._state, task.uid
-        if state.cluster.anti_affinity.generation:  # there have been terms that could match
-            task = self._with_matched_terms(task)
         if uid not in state.pending and uid in state.placed:
             return  # late: it is bound already, and a bound pod never becomes unbound
+        if state.cluster.anti_affinity.generation:  # there have been terms that could match
+            task = self._matches.with_terms(task)
         before = state.set_pending(task)
         if before is None:
             self._learner.task_arrived(task)
@@ -148,6 +147,7 @@ class EventHandlers:
         self._add_tombstone(uid)
         self._foreign_pending.discard(uid)
         self._learner.task_gone(uid)
+        self._matches.discard(uid)
         state.forget(uid)
         self._nominations.forget(uid)
         state.eviction_ended(uid)
@@ -166,18 +166,8 @@ class EventHandlers:
 
     def match_anti_affinity(self) -> None:
         """After the events of a step: match pending pods with anti-affinity terms that are new."""
-        generation = self._state.cluster.anti_affinity.generation
-        if generation != self._matched_generation:
-            self._matched_generation = generation
-            for task in list(self._state.pending.values()):
-                self._pending(task)
-
-    def _with_matched_terms(self, task: Task) -> Task:
-        """The task, with the terms of placed pods that match it in its spec (nearly always none)."""
-        matched = self._state.cluster.anti_affinity.matching(task.namespace, task.labels)
-        if matched == task.spec.matched_terms:
-            return task
-        return replace(task, spec=replace(task.spec, matched_terms=matched))
+        for task in self._matches.changed():
+            self._pending(task)
 
     # -- answers to binds ----------------------------------------------------------------------
 
@@ -188,6 +178,7 @@ class EventHandlers:
     def _bound(self, uid: str) -> None:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
+        self._matches.discard(uid)
         task = state.forget(uid)
         self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:

@@ -1,0 +1,162 @@
+"""Which anti-affinity terms of placed pods match which pending pods, without comparing all with all.
+
+Pods with equal namespace and labels match the same terms, so they are compared once. A term that appears or
+vanishes is compared only with those that have a value it selects, which an index by label finds.
+kube-scheduler compares each pod with the terms on every node when it schedules the pod (PreFilter of
+InterPodAffinity).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from eclectus.cluster.anti_affinity import AntiAffinityTerms, in_order
+from eclectus.cluster.selectors import selects
+from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement, Task
+
+
+class _Alike:
+    """The pending pods with one namespace and equal labels, and the terms that match them."""
+
+    __slots__ = ("key", "labels", "matched", "serials")
+
+    def __init__(self, key: tuple[str, Pairs], matched: tuple[AntiAffinityTerm, ...]) -> None:
+        self.key, self.labels, self.matched = key, dict(key[1]), matched
+        self.serials: dict[str, int] = {}  # uid -> its place in the order of arrival
+
+
+Groups = dict[_Alike, None]  # as an ordered set
+K = TypeVar("K", bound=Hashable)
+
+
+class AntiAffinityMatches:
+    """Pending pods by their labels, with the terms that match them. Costs nothing until there is a term.
+
+    `pending`: uid -> task, as the engine keeps it, in order of arrival.
+    """
+
+    def __init__(self, terms: AntiAffinityTerms, pending: Mapping[str, Task]) -> None:
+        self._terms, self._pending = terms, pending
+        self._known: Collection[AntiAffinityTerm] = ()  # the terms that `matched` takes account of
+        self._version = self._generation = 0  # of the terms: when last compared, and when last asked
+        self._alike: dict[tuple[str, Pairs], _Alike] = {}
+        self._group_of: dict[str, _Alike] = {}  # uid -> its group
+        self._in_namespace: dict[str, Groups] = {}
+        self._with_label: dict[tuple[str, str, str], Groups] = {}  # namespace, key, value
+        self._changed: Groups = {}  # groups whose terms have changed since they were last asked for
+        self._serial = 0
+
+    def __len__(self) -> int:
+        """Pods in the index."""
+        return len(self._group_of)
+
+    def with_terms(self, task: Task) -> Task:
+        """A pending pod, with the terms of placed pods that match it in its spec (nearly always none)."""
+        self._compare()
+        group = self._add(task)
+        if group.matched == task.spec.matched_terms:
+            return task
+        return replace(task, spec=replace(task.spec, matched_terms=group.matched))
+
+    def discard(self, uid: str) -> None:
+        """The pod is not pending any more; no error if it is not known."""
+        group = self._group_of.pop(uid, None)
+        if group is not None:
+            del group.serials[uid]
+            if not group.serials:
+                self._drop(group)
+
+    def changed(self) -> list[Task]:
+        """If a term has appeared: the pods whose terms have changed since the last call, in order of arrival.
+
+        A term that only vanishes excludes no node any more, so its pods are not named until another appears.
+        """
+        if self._generation == self._terms.generation:
+            return []
+        self._generation = self._terms.generation
+        self._compare()
+        serials = {uid: serial for group in self._changed for uid, serial in group.serials.items()}
+        self._changed = {}
+        return [self._pending[uid] for uid in sorted(serials, key=serials.__getitem__)]
+
+    # -- comparing -----------------------------------------------------------------------------
+
+    def _compare(self) -> None:
+        """Bring the groups up to date with the terms."""
+        if self._version == self._terms.version:
+            return
+        if not self._version:
+            for task in self._pending.values():
+                self._add(task)
+        self._version = self._terms.version
+        known, now = self._known, dict.fromkeys(self._terms)
+        self._known = now
+        for term in [term for term in known if term not in now]:
+            for group in self._matched_by(term):
+                if term in group.matched:
+                    self._set(group, tuple(each for each in group.matched if each != term))
+        for term in [term for term in now if term not in known]:
+            for group in self._matched_by(term):
+                if term not in group.matched:
+                    self._set(group, in_order([*group.matched, term]))
+
+    def _set(self, group: _Alike, matched: tuple[AntiAffinityTerm, ...]) -> None:
+        group.matched = matched
+        self._changed[group] = None
+
+    def _matched_by(self, term: AntiAffinityTerm) -> Iterator[_Alike]:
+        for namespace in self._in_namespace if term.namespaces is None else term.namespaces:
+            for group in self._candidates(namespace, term.selector):
+                if selects(term.selector, group.labels):
+                    yield group
+
+    def _candidates(self, namespace: str, selector: tuple[Requirement, ...]) -> Collection[_Alike]:
+        """The groups that the narrowest `In` of the selector leaves; all of the namespace if it has none."""
+        fewest: Collection[_Alike] = self._in_namespace.get(namespace, {})
+        for requirement in selector:
+            if requirement.op != "In":
+                continue
+            labels = [(namespace, requirement.key, value) for value in dict.fromkeys(requirement.values)]
+            selected = [self._with_label.get(label, {}) for label in labels]
+            if sum(map(len, selected)) < len(fewest):
+                fewest = [group for groups in selected for group in groups]
+        return fewest
+
+    # -- the index -----------------------------------------------------------------------------
+
+    def _add(self, task: Task) -> _Alike:
+        """The group of the task, which it joins if it is not in it."""
+        uid, key = task.uid, (task.namespace, task.labels)
+        before = self._group_of.get(uid)
+        if before is not None and before.key == key:
+            return before
+        self._serial += 1
+        serial = self._serial if before is None else before.serials[uid]
+        self.discard(uid)
+        group = self._alike.get(key)
+        if group is None:
+            group = self._alike[key] = _Alike(key, self._terms.matching(*key) if self._known else ())
+            self._in_namespace.setdefault(task.namespace, {})[group] = None
+            for label in task.labels:
+                self._with_label.setdefault((task.namespace, *label), {})[group] = None
+        group.serials[uid] = serial
+        self._group_of[uid] = group
+        return group
+
+    def _drop(self, group: _Alike) -> None:
+        namespace, labels = group.key
+        del self._alike[group.key]
+        self._changed.pop(group, None)
+        _remove(self._in_namespace, namespace, group)
+        for label in labels:
+            _remove(self._with_label, (namespace, *label), group)
+
+
+def _remove(index: dict[K, Groups], key: K, group: _Alike) -> None:
+    groups = index[key]
+    del groups[group]
+    if not groups:
+        del index[key]
