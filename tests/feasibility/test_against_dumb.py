@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.preferences import preference_scores
 from eclectus.feasibility.rules import node_affinity, node_name, node_ports, node_unschedulable, taints
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
@@ -251,7 +250,7 @@ def test_ports(world: list[Node], spec: Spec, pods: list[tuple[int, HostPort]]) 
 @given(nodes(), SPECS)
 def test_preferences(world: list[Node], spec: Spec) -> None:
     cluster = build(world)
-    got = preference_scores(cluster, spec, np.array([cluster.rows[node.name] for node in world]))
+    got = TaskClass(cluster, spec, "").preference_score[[cluster.rows[node.name] for node in world]]
     np.testing.assert_allclose(got, [preference_score_of(spec, node) for node in world], rtol=1e-12)
     assert np.all((got >= 0) & (got <= 1))
 

@@ -1,4 +1,4 @@
-"""A class that is kept up to date equals one made afresh, whatever has happened meanwhile."""
+"""A class that is kept up to date, of shared parts, equals one made afresh, whatever has happened since."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
     AntiAffinityTerm,
@@ -27,8 +28,17 @@ from eclectus.model.objects import (
 
 TERM = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
 ZONE = Term((Requirement("zone", "In", ("z1",)),))
+FAST = Term((Requirement("nic", "Gt", ("3",)),))
+TOLERANT = (Toleration("s", "Exists"),)
 SPECS = (
     Spec(requests=(("cpu", 2),)),
+    # As the first, each with another part of its own:
+    Spec(requests=(("cpu", 2),), preferences=(Preference(1, ZONE),)),
+    Spec(requests=(("cpu", 2),), preferences=(Preference(2, ZONE), Preference(1, FAST))),
+    Spec(requests=(("cpu", 2),), preferences=(Preference(2, ZONE),), tolerations=TOLERANT),
+    Spec(requests=(("cpu", 2),), preferences=tuple(Preference(1 + at, ZONE) for at in range(40))),
+    Spec(requests=(("cpu", 2),), node_selector=(("zone", "z1"),), long_running=True),
+    Spec(requests=(("cpu", 2),), host_ports=(HostPort(80),)),
     Spec(requests=(("cpu", 1), ("memory", 3)), affinity=(ZONE, Term((Requirement("nic", "Gt", ("3",)),)))),
     Spec(requests=(("example.com/late", 1),), tolerations=(Toleration("t", "Exists"),)),
     Spec(host_ports=(HostPort(80),), preferences=(Preference(1, ZONE),)),
@@ -65,6 +75,7 @@ class KeepsUp(RuleBasedStateMachine):
     @initialize()
     def start(self) -> None:
         self.cluster = Cluster(rows=1)  # small, so that arrays grow under the classes
+        self.parts = Parts(self.cluster)
         self.classes: dict[Spec, TaskClass] = {}
         self.held: list[tuple[str, Task]] = []
         self.serial = 0
@@ -124,9 +135,15 @@ class KeepsUp(RuleBasedStateMachine):
 
     @rule(spec=st.sampled_from(SPECS))
     def a_class_is_refreshed(self, spec: Spec) -> None:
-        kept = self.classes.setdefault(spec, TaskClass(self.cluster, spec, "w"))
+        kept = self.classes.get(spec)
+        if kept is None:
+            kept = self.classes[spec] = TaskClass(self.cluster, spec, "w", self.parts)
         kept.refresh()
         self.compare(kept)
+
+    @rule(spec=st.sampled_from(SPECS))
+    def a_class_is_dropped(self, spec: Spec) -> None:
+        self.classes.pop(spec, None)
 
     @invariant()
     def change_logs_stay_readable(self) -> None:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.preferences import preference_scores
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Preference, Requirement, Spec, Taint, Term, Toleration
 from small_clusters import cluster_of, node
 
 
 def scores(cluster: Cluster, spec: Spec) -> list[float]:
-    return preference_scores(cluster, spec, np.arange(len(cluster))).tolist()
+    return TaskClass(cluster, spec, "").preference_score[: len(cluster)].tolist()
 
 
 def test_without_preferences_every_score_is_one() -> None:

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
 from eclectus.feasibility.rules.node_affinity import pinned_names
+from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
+from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, NOT_READ_BY_STATIC_RULES
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import HostPort, Node, Requirement, Spec, Taint, Task, Term, Toleration
+from eclectus.model.objects import (
+    DEVICE_MILLI,
+    AntiAffinityTerm,
+    HostPort,
+    Node,
+    Requirement,
+    Spec,
+    Taint,
+    Task,
+    Term,
+    Toleration,
+)
 from small_clusters import cluster_of, node, runs_on
 
 
@@ -29,6 +45,47 @@ def test_a_plain_pod_fits_everywhere_and_few_rules_apply() -> None:
     plain = TaskClass(cluster, Spec(), "w")
     assert runs_on(cluster, Spec()) == {"a", "b"}
     assert [rule.plugin for rule in plain.rules] == ["NodeUnschedulable", "TaintToleration"]
+
+
+class Recorded:
+    """A spec that records which of its fields are read."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec, self.read = spec, set[str]()
+
+    def __getattr__(self, field: str) -> Any:
+        self.read.add(field)
+        return getattr(self._spec, field)
+
+
+@pytest.mark.parametrize(
+    ("rules", "left_out"),
+    [
+        (STATIC_RULES, {*NOT_READ_BY_STATIC_RULES}),
+        (USAGE_RULES, {*NOT_READ_BY_RULES}),
+    ],
+)
+def test_no_rule_reads_a_field_by_which_classes_may_differ_and_share(
+    rules: tuple[Rule, ...], left_out: set[str]
+) -> None:
+    cluster = cluster_of(node("a", (Taint("t"),), zone="z1"))
+    cluster.hold(0, Task("u", "n", "p", spec=Spec(host_ports=(HostPort(80),))))
+    rich = Recorded(
+        Spec(
+            requests=((DEVICE_MILLI, 1),),
+            node_name="a",
+            node_selector=(("zone", "z1"),),
+            affinity=(Term((Requirement("zone", "Exists"),)),),
+            host_ports=(HostPort(80),),
+            unsupported=("volumes",),
+            matched_terms=(AntiAffinityTerm("zone"),),
+        )
+    )
+    for rule in rules:
+        assert rule.applies(rich)  # type: ignore[arg-type]
+        rule.holds(cluster, rich, np.array([0]))  # type: ignore[arg-type]
+    assert not rich.read & left_out
+    assert left_out <= {*Spec.__struct_fields__}
 
 
 # -- room ------------------------------------------------------------------------------------------

@@ -104,4 +104,4 @@ def test_a_change_recomputes_one_row_only() -> None:
         task_class.refresh()
         ranking.refresh(0)
     ranking.refresh(0)
-    assert evaluated == [cluster.capacity, 1, 1, 1]
+    assert evaluated == [1000, 1, 1, 1]

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rows = NDArray[np.intp]
+AnyRows = Rows | slice
+"""Rows, or all of them as a slice, which numpy reads several times as fast."""
 
 
 class ChangeLog:

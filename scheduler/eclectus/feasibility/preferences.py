@@ -7,34 +7,45 @@ row depends on this row alone, and a changed node costs one row:
     affinity = weight of the preferences that hold / weight of all
     taints   = 1 / (1 + number of PreferNoSchedule taints not tolerated)
     score    = (3 taints + 2 affinity) / 5, or taints alone if the pod states no preference
+
+Whether a term holds, and the score of taints, are evaluated once for all pods that have them in common
+(parts.py): pods with many different preferences often weigh the same few terms.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterable
 
-from eclectus.cluster.changelog import Rows
+import numpy as np
+
+from eclectus.cluster.changelog import AnyRows
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules.node_affinity import term_holds
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.rules.taints import Taints, by_taint_set, tolerated
-from eclectus.model.objects import Spec
+from eclectus.model.objects import Toleration
 
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 
-def preference_scores(cluster: Cluster, spec: Spec, rows: Rows) -> NDArray[np.float64]:
-    """The score of each of the rows, 0..1, shape [len(rows)]; 1 where every preference is met."""
+def taint_scores(cluster: Cluster, tolerations: tuple[Toleration, ...], rows: AnyRows) -> Floats:
+    """The score of each row's taints, 0..1, shape [len(rows)]; 1 where all are tolerated."""
 
     def taint_score(taints: Taints) -> float:
         soft = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
-        return 1.0 / (1 + sum(not tolerated(taint, spec.tolerations) for taint in soft))
+        return 1.0 / (1 + sum(not tolerated(taint, tolerations) for taint in soft))
 
-    taints = by_taint_set(cluster, rows, taint_score)
-    if not spec.preferences:
-        return taints
-    affinity = np.zeros(len(rows))
-    for preference in spec.preferences:
-        affinity += preference.weight * term_holds(cluster, preference.term, rows)
-    affinity /= sum(preference.weight for preference in spec.preferences)
+    return by_taint_set(cluster, rows, taint_score)
+
+
+def scores(taints: Floats, terms: Iterable[tuple[int, Mask]]) -> Floats:
+    """The score of each row, 0..1, from that of its taints and from the weight and mask of each term.
+
+    There must be at least one term.
+    """
+    affinity, total = np.zeros(len(taints)), 0
+    for weight, holds in terms:
+        affinity += np.multiply(holds, float(weight))
+        total += weight
+    affinity /= total
     return (TAINT_WEIGHT * taints + AFFINITY_WEIGHT * affinity) / (TAINT_WEIGHT + AFFINITY_WEIGHT)

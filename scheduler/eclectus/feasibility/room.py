@@ -28,14 +28,13 @@ from math import floor, inf
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only, scalars
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.model.objects import Amounts
 
 Floats = NDArray[np.float64]
-AnyRows = Rows | slice
 
 
 class Room:

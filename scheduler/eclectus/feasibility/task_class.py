@@ -1,39 +1,65 @@
 """Classes of tasks that no rule can tell apart, each with what the rules say of every node.
 
 A class follows the cluster's change logs. A pod that is bound costs each class that is used again one
-row; a class that nobody uses costs nothing.
+row; a class that nobody uses costs nothing. Most of a class is made of parts that it shares (parts.py).
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.class_arrays import ClassArrays
+from eclectus.cluster.scalars import Scalars, scalars
+from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Rule
+from eclectus.feasibility.static_rules import static_rules_of
 from eclectus.model.objects import Spec
 
-MAX_SCALAR_ROWS = 8  # changed rows up to which plain numbers cost less than arrays
+
+@dataclass(frozen=True, slots=True)
+class NodeScalars:
+    """The arrays of a class, one number at a time: `overflow[row]` is a plain float."""
+
+    feasible: Scalars[bool]
+    fits_now: Scalars[bool]
+    overflow: Scalars[float]
+    service_slots: Scalars[float]
+    preference_score: Scalars[float]
+    background_free: Scalars[float]
 
 
-class TaskClass(ClassArrays):
-    """One class, up to date after `refresh`; its arrays are described at `ClassArrays`."""
+class TaskClass:
+    """One class, up to date after `refresh`.
 
-    def __init__(self, cluster: Cluster, spec: Spec, workload: str) -> None:
-        super().__init__(cluster, spec)
-        self.workload = workload
+    Arrays over nodes, shape [capacity], read-only; replaced when the cluster's are:
+    `feasible`, `fits_now`: where a task of the class may run, and where it can now; see `Fit`.
+    `overflow`, `empty_capacity`, `service_slots`: how much room there is; see `RoomArrays`.
+    `preference_score`: how well the pod's preferences are met, 0..1.
+    `scalars`: all these but `empty_capacity`, one number at a time.
+
+    `derived`: what policies keep of the class, such as rankings, by keys of their own; gone with the class.
+    """
+
+    def __init__(self, cluster: Cluster, spec: Spec, workload: str, parts: Parts | None = None) -> None:
+        """Without `parts` the class shares nothing."""
+        parts = Parts(cluster) if parts is None else parts
+        self.cluster, self.spec, self.workload = cluster, spec, workload
         self.last_used = 0  # number of the scheduling cycle; written by ClassCache only
-        self._shape_cursor = self._usage_cursor = self._service_cursor = 0
-        self._evaluate_all()
+        self.derived: dict[object, Any] = {}
+        self._fit, self._preference_scores = parts.fit(spec), parts.preference_scores(spec)
+        self._follow_shape()
 
     # -- reading -------------------------------------------------------------------------------
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules that apply to this class, in kube-scheduler's order; room is none of them."""
-        return self._static_rules + self._usage_rules
+        return static_rules_of(self.spec) + self._fit.usage_rules
 
     @property
     def usage_rules(self) -> tuple[Rule, ...]:
@@ -46,6 +72,16 @@ class TaskClass(ClassArrays):
         return self.cluster.background_free
 
     @property
+    def feasible_count(self) -> int:
+        """Nodes that may run a task of the class."""
+        return self._fit.feasible_count
+
+    @property
+    def fits_now_count(self) -> int:
+        """Nodes that can run a task of the class now."""
+        return self._fit.fits_now_count
+
+    @property
     def fits_now_rows(self) -> Rows:
         """Rows that can run a task of the class now, ascending."""
         return np.flatnonzero(self.fits_now)
@@ -53,9 +89,7 @@ class TaskClass(ClassArrays):
     @property
     def waitable_rows(self) -> Rows:
         """Rows that can run a task of the class, now or after other tasks have ended, ascending."""
-        if self._waitable_rows is None:
-            self._waitable_rows = np.flatnonzero(self.feasible & (self.service_slots >= 1))
-        return self._waitable_rows
+        return self._fit.waitable_rows
 
     def may_wait(self, row: int) -> bool:
         """Whether waiting for this node helps: it is feasible, and its services leave at least one slot.
@@ -63,7 +97,8 @@ class TaskClass(ClassArrays):
         May be called without `refresh`: the answer changes with shape and services only.
         """
         cluster = self.cluster
-        if self._shape_cursor != cluster.shape.head or self._service_cursor != cluster.service_changes:
+        is_behind = self._fit.room.service_cursor != cluster.service_changes
+        if is_behind or self._shape_cursor != cluster.shape.head:
             self.refresh()
         return self.scalars.feasible[row] and self.scalars.service_slots[row] >= 1
 
@@ -74,62 +109,36 @@ class TaskClass(ClassArrays):
         """
         if self._shape_cursor != self.cluster.shape.head:
             self.refresh()
-        if not self.scalars.feasible[row] or not self._room.fits_beside_held(row):
-            return False
-        return not self._usage_rules or self._usage_rules_hold(row)
-
-    def _usage_rules_hold(self, row: int) -> bool:
-        rows = np.array([row])
-        return all(bool(rule.holds(self.cluster, self.spec, rows)[0]) for rule in self._usage_rules)
+        return self._fit.fits_beside_held(row)
 
     # -- following the cluster -----------------------------------------------------------------
 
     def refresh(self) -> None:
         """Evaluate the rows that have changed since the last refresh."""
         cluster = self.cluster
-        shape_head, usage_head = cluster.shape.head, cluster.usage.head
-        if shape_head == self._shape_cursor and usage_head == self._usage_cursor:
-            return
-        used = cluster.usage.since(self._usage_cursor)
-        if (
-            shape_head != self._shape_cursor
-            or used is None
-            or len(used) > MAX_SCALAR_ROWS
-            or self._usage_rules
-        ):
-            self._refresh_arrays(used)
-            return
-        self._usage_cursor = usage_head
-        self._update_usage_at(used)
-        if self._service_cursor != cluster.service_changes:
-            self._service_cursor = cluster.service_changes
-            self._update_service_slots_at(used)
+        if self._shape_cursor != cluster.shape.head:
+            self._follow_shape()
+        elif self._fit.usage_cursor != cluster.usage.head:
+            self._fit.refresh_usage()
 
-    def _refresh_arrays(self, used: list[int] | None) -> None:
-        """The same for many changes; `used` are the rows whose usage has changed, None if too many."""
-        reshaped = self.cluster.shape.since(self._shape_cursor)
-        if reshaped is None or used is None:
-            self._make_arrays()
-            self._evaluate_all()
-            return
-        services_changed = self._service_cursor != self.cluster.service_changes
-        self._move_cursors()
-        rows = np.array(sorted({*reshaped, *used}), dtype=np.intp)
-        if reshaped:
-            self._update_shape(np.array(reshaped, dtype=np.intp))
-        if reshaped or services_changed:
-            self._update_service_slots(rows)
-        self._update_usage(rows)
-
-    def _evaluate_all(self) -> None:
-        self._move_cursors()
-        rows = np.arange(self.cluster.capacity, dtype=np.intp)
-        self._update_shape(rows)
-        self._update_service_slots(rows)
-        self._update_usage(rows)
-
-    def _move_cursors(self) -> None:
-        """Everything up to now is about to be evaluated."""
-        cluster = self.cluster
-        self._shape_cursor, self._usage_cursor = cluster.shape.head, cluster.usage.head
-        self._service_cursor = cluster.service_changes
+    def _follow_shape(self) -> None:
+        """Nodes have changed, and perhaps the cluster's arrays, and so those of the parts."""
+        self._shape_cursor = self.cluster.shape.head
+        fit = self._fit
+        fit.refresh()
+        room = fit.room
+        self.feasible, self.fits_now, self.preference_score = (
+            fit.feasible,
+            fit.fits_now,
+            self._preference_scores.refresh(),
+        )
+        self.overflow, self.empty_capacity = room.overflow, room.empty_capacity
+        self.service_slots = room.service_slots
+        self.scalars = NodeScalars(
+            scalars(self.feasible),
+            scalars(self.fits_now),
+            scalars(self.overflow),
+            scalars(self.service_slots),
+            scalars(self.preference_score),
+            scalars(self.cluster.background_free),
+        )

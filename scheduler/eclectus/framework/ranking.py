@@ -23,10 +23,10 @@ BLOCK = 64  # rows in a block: near the square root of a few thousand nodes
 
 
 class Ranking:
-    """The nodes of one class, ranked by one cost function."""
+    """The nodes of one class, ranked by one cost function. `epoch`: of the policy, see `View.ranking`."""
 
-    def __init__(self, task_class: TaskClass, cost: Cost) -> None:
-        self._class, self._cost = task_class, cost
+    def __init__(self, task_class: TaskClass, cost: Cost, epoch: float = 0.0) -> None:
+        self._class, self._cost, self.epoch = task_class, cost, epoch
         self._epoch = -1
         self._shape_cursor = self._usage_cursor = -1
 
@@ -45,10 +45,12 @@ class Ranking:
         shape_end, usage_end = cluster.shape.head, cluster.usage.head
         if epoch != self._epoch:
             reshaped = None
-        elif shape_end == self._shape_cursor and usage_end == self._usage_cursor:
-            return
-        else:
+        elif shape_end != self._shape_cursor:
             reshaped = cluster.shape.since(self._shape_cursor)
+        elif usage_end != self._usage_cursor:
+            reshaped = []
+        else:
+            return
         reused = cluster.usage.since(self._usage_cursor)
         if reshaped is None or reused is None:
             self._rebuild()
@@ -59,8 +61,8 @@ class Ranking:
         self._epoch, self._shape_cursor, self._usage_cursor = epoch, shape_end, usage_end
 
     def _rebuild(self) -> None:
-        rows = self._class.cluster.capacity
-        self._costs = np.full(-(-rows // BLOCK) * BLOCK, np.inf)
+        rows = len(self._class.cluster.names)
+        self._costs = np.full(-(-self._class.cluster.capacity // BLOCK) * BLOCK, np.inf)
         self._costs[:rows] = self._cost(self._class, np.arange(rows, dtype=np.intp))
         self._blocks = self._costs.reshape(-1, BLOCK)  # a view of the same numbers
         self._least = self._blocks.min(axis=1)

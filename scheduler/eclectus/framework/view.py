@@ -82,7 +82,6 @@ class View:
         self.evicted, self.budgets = evicted, Budgets() if budgets is None else budgets
         self._shares: Mapping[int, GroupShares] = {} if shares_by_policy is None else shares_by_policy
         self._job_work = job_work
-        self._rankings: dict[tuple[TaskClass, object], Ranking] = {}
 
     def with_cluster(self, cluster: Cluster, shares_by_policy: Mapping[int, GroupShares]) -> View:
         """The same view of another state of the cluster: for policies that see changes with a delay."""
@@ -124,13 +123,14 @@ class View:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""
         return inf if self._job_work is None else self._job_work.left(task)
 
-    def ranking(self, task_class: TaskClass, cost: Cost, owner: object) -> Ranking:
-        """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed."""
-        key = (task_class, owner)
-        ranking = self._rankings.get(key)
-        if ranking is None:
-            if len(self._rankings) >= self.classes.max_classes:
-                self._rankings.clear()
-            ranking = self._rankings[key] = Ranking(task_class, cost)
+    def ranking(self, task_class: TaskClass, cost: Cost, owner: object, epoch: float = 0.0) -> Ranking:
+        """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.
+
+        A class has one ranking for each owner. `epoch`: what the cost depends on beside the class and the
+        speeds; with another one all costs are computed again.
+        """
+        ranking: Ranking | None = task_class.derived.get(owner)
+        if ranking is None or ranking.epoch != epoch:
+            ranking = task_class.derived[owner] = Ranking(task_class, cost, epoch)
         ranking.refresh(self.learn.speeds(task_class.workload).epoch)
         return ranking

@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
-from eclectus.feasibility.class_arrays import rules_hold, static_rules_of
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.rules.rule import Mask
+from eclectus.feasibility.static_rules import rules_hold, static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec
 from eclectus.model.reservation import ClassKey
@@ -60,7 +59,7 @@ class UnschedulableClasses:
                 self._grow(2 * len(self._demand))
             slot = self._slots[key] = self._free.pop()
             self._keys[slot] = key
-            self._static_specs[slot] = replace(key[0], requests=(), score_requests=(0, 0), preferences=())
+            self._static_specs[slot] = static_part(key[0])
         elif not task_class.fits_now_count and key not in self._refused:
             return  # another queue of the class is unschedulable already
         self._write(slot, task_class)

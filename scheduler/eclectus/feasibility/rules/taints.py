@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.integers import parse_integer
 from eclectus.feasibility.rules.rule import Mask, Rule
@@ -25,7 +25,7 @@ def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
     return any(_tolerates(toleration, taint) for toleration in tolerations)
 
 
-def by_taint_set(cluster: Cluster, rows: Rows, value: Callable[[Taints], float]) -> NDArray[np.float64]:
+def by_taint_set(cluster: Cluster, rows: AnyRows, value: Callable[[Taints], float]) -> NDArray[np.float64]:
     """`value` of each row's taints, shape [len(rows)], computed once for each distinct set."""
     sets = cluster.taint_set[rows]
     values = np.zeros(len(cluster.taint_sets))

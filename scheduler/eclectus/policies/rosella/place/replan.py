@@ -89,7 +89,7 @@ class Replan:
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
         theta = self._weight.of(view, task_class)
         ranking = view.ranking(
-            task_class, lambda group, rows: self._cost(view, group, rows, theta), (self, theta)
+            task_class, lambda group, rows: self._cost(view, group, rows, theta), self, theta
         )
         best = ranking.best()
         if best is None:

@@ -14,7 +14,7 @@ from random import Random
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import Scalars, scalars
-from eclectus.feasibility.class_arrays import NodeScalars
+from eclectus.feasibility.task_class import NodeScalars
 from eclectus.framework import Action, Enqueue, Speeds, Unschedulable, View
 from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic

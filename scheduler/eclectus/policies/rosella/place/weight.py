@@ -34,19 +34,17 @@ class WaitingWeight:
 
     def __init__(self, fixed: float | None) -> None:
         self._fixed = fixed
-        self._measured: dict[TaskClass, Measurement] = {}
 
     def of(self, view: View, task_class: TaskClass) -> float:
         """theta as set, or as of the last measurement; measures again if enough has changed."""
         if self._fixed is not None:
             return self._fixed
-        last, cursor = self._measured.get(task_class), view.cluster.usage.head
+        last: Measurement | None = task_class.derived.get(self)
+        cursor = view.cluster.usage.head
         if last is None:
-            if len(self._measured) >= view.classes.max_classes:
-                self._measured.clear()
-            last = self._measured[task_class] = self._measure(view, task_class, None)
+            last = task_class.derived[self] = self._measure(view, task_class, None)
         elif (cursor - last.cursor) * MEASUREMENTS_PER_TURNOVER > len(view.cluster):
-            last = self._measured[task_class] = self._measure(view, task_class, last)
+            last = task_class.derived[self] = self._measure(view, task_class, last)
         return last.theta
 
     def _measure(self, view: View, task_class: TaskClass, last: Measurement | None) -> Measurement:

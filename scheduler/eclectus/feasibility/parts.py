@@ -1,0 +1,115 @@
+"""The parts of which task classes are made, each shared by all classes that read the same of a spec.
+
+Pods that differ in their preferences alone have the same room and may run on the same nodes. So what depends
+on one part of a spec is evaluated once for all classes with this part, and a class of its own costs little
+more than what is its own. A part goes with its last class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakValueDictionary
+
+import numpy as np
+from msgspec.structs import replace
+
+from eclectus.cluster.changelog import AnyRows, Rows
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.fit import Fit
+from eclectus.feasibility.preferences import scores, taint_scores
+from eclectus.feasibility.room_arrays import RoomArrays
+from eclectus.feasibility.rules.node_affinity import term_holds
+from eclectus.feasibility.rules.rule import Mask
+from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, rules_hold, static_part, static_rules_of
+from eclectus.model.objects import Amounts, Preference, Spec, Term, Toleration
+
+MAX_SHARED_TERMS = 32  # of one pod: a pod may state thousands of preferences, and a mask takes a byte a node
+
+MaskPart = ShapeValues[np.bool_]
+ScorePart = ShapeValues[np.float64]
+
+
+class Parts:
+    """The parts in use, by what they depend on."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._fits: WeakValueDictionary[Spec, Fit] = WeakValueDictionary()
+        self._rooms: WeakValueDictionary[Amounts, RoomArrays] = WeakValueDictionary()
+        self._masks: WeakValueDictionary[Spec | Term, MaskPart] = WeakValueDictionary()
+        self._scores: WeakValueDictionary[
+            tuple[tuple[Preference, ...], tuple[Toleration, ...]], ScorePart
+        ] = WeakValueDictionary()
+
+    @property
+    def bytes_per_node(self) -> int:
+        """What all parts together need for each row."""
+        return 2 * len(self._fits) + 24 * len(self._rooms) + len(self._masks) + 8 * len(self._scores)
+
+    def room(self, requests: Amounts) -> RoomArrays:
+        """The room for pods with these requests."""
+        found = self._rooms.get(requests)
+        if found is None:
+            found = self._rooms[requests] = RoomArrays(self._cluster, requests)
+        return found
+
+    def fit(self, spec: Spec) -> Fit:
+        """Where pods with this spec fit."""
+        cluster, part = self._cluster, replace(spec, **NOT_READ_BY_RULES)
+        found = self._fits.get(part)
+        if found is None:
+            found = Fit(cluster, part, self.room(spec.requests), self.may_run(spec))
+            self._fits[part] = found
+        return found
+
+    def may_run(self, spec: Spec) -> MaskPart:
+        """Where there is a node on which all static rules hold."""
+        cluster, part = self._cluster, static_part(spec)
+        found = self._masks.get(part)
+        if found is None:
+            rules = static_rules_of(part)
+            found = ShapeValues(cluster, np.bool_, lambda rows: rules_hold(rules, cluster, part, _each(rows)))
+            self._masks[part] = found
+        return found
+
+    def preference_scores(self, spec: Spec) -> ScorePart:
+        """How well the preferences of pods with this spec are met."""
+        key = (spec.preferences, spec.tolerations)
+        found = self._scores.get(key)
+        if found is None:
+            found = self._scores[key] = self._new_scores(*key)
+        return found
+
+    def _new_scores(
+        self, preferences: tuple[Preference, ...], tolerations: tuple[Toleration, ...]
+    ) -> ScorePart:
+        cluster = self._cluster
+        if not preferences:
+            return ShapeValues(cluster, np.float64, lambda rows: taint_scores(cluster, tolerations, rows))
+        taints = self.preference_scores(Spec(tolerations=tolerations))
+        if len(preferences) > MAX_SHARED_TERMS:
+
+            def terms(rows: AnyRows) -> Iterator[tuple[int, Mask]]:
+                each = _each(rows)
+                return ((one.weight, term_holds(cluster, one.term, each)) for one in preferences)
+        else:
+            shared = [(one.weight, self._term(one.term)) for one in preferences]
+
+            def terms(rows: AnyRows) -> Iterator[tuple[int, Mask]]:
+                return ((weight, term.refresh()[rows]) for weight, term in shared)
+
+        return ShapeValues(cluster, np.float64, lambda rows: scores(taints.refresh()[rows], terms(rows)))
+
+    def _term(self, term: Term) -> MaskPart:
+        """Where a node selector term holds."""
+        cluster = self._cluster
+        found = self._masks.get(term)
+        if found is None:
+            found = ShapeValues(cluster, np.bool_, lambda rows: term_holds(cluster, term, _each(rows)))
+            self._masks[term] = found
+        return found
+
+
+def _each(rows: AnyRows) -> Rows:
+    return np.arange(rows.stop, dtype=np.intp) if isinstance(rows, slice) else rows
