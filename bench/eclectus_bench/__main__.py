@@ -1,4 +1,4 @@
-"""`make bench`: the cost of a decision and of a simulated task, and the comparison with kube-scheduler."""
+"""`make bench`: the cost of decisions, steps and simulated tasks, and the comparison with kube-scheduler."""
 
 import argparse
 import sys
@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, match, preemption, simulator, startup
+from eclectus_bench import decisions, engine, match, preemption, simulator, startup
 from eclectus_bench.decisions import DecisionCost
+from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import OUTPUT, Result, Sizes
 from eclectus_bench.report import (
     FLAT_MOST,
@@ -30,6 +31,7 @@ class Course:
     """How much of each part is measured."""
 
     decisions: decisions.Course
+    engine: engine.Course
     tasks: int  # of the simulator
     counted: int  # tasks of which the simulator's bytecodes are counted
     match: Sizes
@@ -39,6 +41,7 @@ class Course:
 
 FULL = Course(
     decisions=decisions.FULL,
+    engine=engine.FULL,
     tasks=1_000_000,
     counted=simulator.COUNTED_TASKS,
     match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
@@ -47,13 +50,14 @@ FULL = Course(
 )
 QUICK = Course(
     decisions=decisions.QUICK,
+    engine=engine.QUICK,
     tasks=10_000,
     counted=150,
     match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
     preemption=preemption.Sizes(nodes=50, preemptors=20),
     starts=1,
 )
-PARTS = ["decisions", "simulator", "match", "preemption", "startup"]
+PARTS = ["decisions", "engine", "simulator", "match", "preemption", "startup"]
 PROFILED = "rosella"  # the default policy
 NOT_BUILT = (
     f"{{part}}: left out. It needs a control plane, and compiling one takes {CONTROL_PLANE.build_time};\n"
@@ -69,6 +73,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.profile:
         return _profile(course.match)
     costs = _measure_decisions(course.decisions) if options.only in (None, "decisions") else []
+    steps = _measure_engine(course.engine) if options.only in (None, "engine") else []
     simulated = _measure_simulator(course) if options.only in (None, "simulator") else None
     result = _measure_match(course.match) if _wants_plane(options, "match") else None
     if _wants_plane(options, "preemption"):
@@ -76,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     if _wants_plane(options, "startup"):
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     file = OUTPUT / "report.json"
-    content = report(course.match, costs, result, simulated)
+    content = report(course.match, costs, steps, result, simulated)
     file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return 0
@@ -92,6 +97,16 @@ def _measure_decisions(course: decisions.Course) -> list[DecisionCost]:
         print("\n".join(decisions_lines(of_policy)), flush=True)
         costs += of_policy
     print(f"target: flat <= {FLAT_MOST:g} (largest over smallest)", flush=True)
+    return costs
+
+
+def _measure_engine(course: engine.Course) -> list[EngineCost]:
+    """Measure every case, and print its lines as soon as they are known."""
+    costs: list[EngineCost] = []
+    print(engine.HEAD, flush=True)
+    for of_case in engine.measure(course):
+        print("\n".join(engine.lines(of_case)), flush=True)
+        costs += of_case
     return costs
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
+from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import Result, Sizes
 from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
@@ -76,6 +77,7 @@ def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
 def report(
     sizes: Sizes,
     costs: Sequence[DecisionCost],
+    steps: Sequence[EngineCost],
     result: Result | None,
     simulated: SimulatorCost | None = None,
 ) -> dict[str, Any]:
@@ -88,6 +90,7 @@ def report(
             "flatness": flatness(costs),
             "flatness_target": f"<= {FLAT_MOST:g}",
         },
+        "engine": [{**asdict(cost), "met": cost.met} for cost in steps],
         "simulator": asdict(simulated) if simulated else None,
         "comparisons": [asdict(line) for line in compare(result)] if result else [],
         "drains": [asdict(run) for run in result.drains] if result else [],

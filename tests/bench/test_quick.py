@@ -10,7 +10,7 @@ import pytest
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
-from eclectus_bench import decisions, match, startup
+from eclectus_bench import decisions, engine, match, startup
 from eclectus_e2e.testbed import clusters
 
 
@@ -31,7 +31,7 @@ def quick(output: Path, *arguments: str) -> dict[str, Any]:
 
 @pytest.mark.long
 @pytest.mark.timeout(600)  # 20 s of CPU, which may take long where other tests run
-def test_without_a_control_plane_all_policies_and_the_simulator_are_measured(
+def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
     output: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bench, "built", lambda: None)
@@ -44,6 +44,7 @@ def test_without_a_control_plane_all_policies_and_the_simulator_are_measured(
         for workload in decisions.WORKLOADS
         for nodes in course.node_counts
     }
+    assert len(report["engine"]) == 6 + len(engine.QUICK.jobs)
     assert report["simulator"]["tasks"] == bench.QUICK.tasks
     assert report["comparisons"] == []
     printed = capsys.readouterr().out

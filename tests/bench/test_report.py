@@ -8,6 +8,7 @@ import pytest
 from eclectus_bench import report as reports
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
+from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import Result, Sizes, half_load
 from eclectus_bench.stream import Stream
 
@@ -74,16 +75,18 @@ def test_half_load_is_half_the_throughput_of_the_slower_scheduler():
     assert half_load(result([100, 300, 200], [900, 1000, 1100]).drains) == 100
 
 
-def test_the_file_can_be_written_with_both_parts_and_with_either_alone():
+def test_the_file_can_be_written_with_all_parts_and_with_some_alone():
     sizes = Sizes(nodes=5, pods=100, pairs=1, stream_seconds=1.0)
     costs = [DecisionCost("rosella", "burst", nodes, 30.0, 1.0, 90.0) for nodes in (5, 50)]
+    steps = [EngineCost("a case", 0.2, 0.1, 0.3, 0.5), EngineCost("another", 9.0, 8.0, 9.5, None)]
     runs = result([100], [200])
-    whole = json.loads(json.dumps(reports.report(sizes, costs, runs)))
+    whole = json.loads(json.dumps(reports.report(sizes, costs, steps, runs)))
     assert whole["drains"] == [asdict(run) for run in runs.drains]
     assert whole["course"] == asdict(sizes)
     assert whole["decisions"]["flatness"] == {"rosella, burst": 1.0}
-    assert reports.report(sizes, [], runs)["decisions"]["costs"] == []
-    assert reports.report(sizes, costs, None)["comparisons"] == []
+    assert [case["met"] for case in whole["engine"]] == [True, None]
+    assert reports.report(sizes, [], [], runs)["decisions"]["costs"] == []
+    assert reports.report(sizes, costs, steps, None)["comparisons"] == []
 
 
 def test_the_tables_name_every_measure_and_every_missed_target():

@@ -1,0 +1,219 @@
+"""What a step of the engine costs while much waits: it should cost what has changed, not what waits.
+
+Every case is an engine of its own, in a process of its own and without an API server: nodes, pods that wait,
+and then the same kind of step several times. CPU time; the figure of a case is the median over its steps.
+"""
+
+import gc
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from statistics import median
+
+from eclectus.model.events import NodeSeen, TaskSeen
+from eclectus.model.objects import AntiAffinityTerm, Preference, Requirement, Term
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.fifo import FifoOrder
+from eclectus_bench.driver import (
+    HOSTNAME,
+    ZONE,
+    Driver,
+    ended,
+    make_node,
+    make_spec,
+    make_task,
+    node_name,
+    recalled,
+    running,
+)
+
+HELD_CLASSES = 20
+FAST, SLOW = 1.0, 0.01  # tasks a second, as learned: for every task, waiting for a fast node is better
+DRF_NODES_MOST = 1_000
+
+
+@dataclass(frozen=True)
+class Course:
+    """The sizes of the cases, and how many steps are measured for each."""
+
+    nodes: int
+    held_back: int
+    jobs: tuple[int, ...]
+    unplaceable: int
+    terms: int
+    pending: int  # pods that are matched with anti-affinity terms
+    steps: int
+
+
+FULL = Course(
+    nodes=5_000,
+    held_back=10_000,
+    jobs=(100, 1_000, 5_000, 10_000),
+    unplaceable=1_500,
+    terms=49,
+    pending=10_000,
+    steps=25,
+)
+QUICK = Course(nodes=200, held_back=500, jobs=(50, 200), unplaceable=50, terms=4, pending=100, steps=5)
+
+
+@dataclass(frozen=True)
+class EngineCost:
+    """One case: CPU time of a step, in milliseconds."""
+
+    case: str
+    median_ms: float
+    least_ms: float
+    most_ms: float
+    wanted_ms: float | None  # less than this, with the sizes of the full course; None: nothing is wanted
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the median is as wanted; None where nothing is."""
+        return None if self.wanted_ms is None else self.median_ms < self.wanted_ms
+
+
+def measure(course: Course = FULL) -> Iterator[list[EngineCost]]:
+    """The costs of every case, each in a new process."""
+    context = multiprocessing.get_context("forkserver")  # its processes have nothing but these imports
+    context.set_forkserver_preload([__name__])
+    for case, course_of_case in _cases(course):
+        with ProcessPoolExecutor(1, context) as pool:
+            yield pool.submit(case, course_of_case).result()
+
+
+HEAD = f"{'step of the engine, ms CPU':<76}{'median':>10}{'least':>10}{'most':>10}   wanted"
+
+
+def lines(costs: Sequence[EngineCost]) -> Iterator[str]:
+    """The table, for people."""
+    for cost in costs:
+        figures = f"{cost.median_ms:>10.3f}{cost.least_ms:>10.3f}{cost.most_ms:>10.3f}"
+        verdict = "" if cost.met is None else f"< {cost.wanted_ms:g} {'met' if cost.met else 'MISSED'}"
+        yield f"{cost.case:<76}{figures}   {verdict}".rstrip()
+
+
+def _cost(
+    driver: Driver, case: str, once: Callable[[int], None], steps: int, wanted_ms: float | None = None
+) -> EngineCost:
+    """`once(number)` takes the steps of a case; those of number 0 are not counted."""
+    found = []
+    for number in range(steps + 1):
+        if number == 1:
+            gc.collect()
+        driver.milliseconds = 0.0
+        once(number)
+        found.append(driver.milliseconds)
+    return EngineCost(case, median(found[1:]), min(found[1:]), max(found[1:]), wanted_ms)
+
+
+# -- cases -------------------------------------------------------------------------------------
+
+Case = Callable[[Course], list[EngineCost]]
+
+
+def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
+    yield held_back, course
+    for jobs in course.jobs:
+        yield drf_jobs, replace(course, jobs=(jobs,))
+    yield own_preferences, course
+    yield unplaceable, course
+    yield anti_affinity, course
+
+
+def held_back(course: Course) -> list[EngineCost]:
+    """Fast nodes are full and slow ones have room: every task that waits is better off waiting."""
+    nodes = [make_node(at, cpu=1_000) for at in range(course.nodes)]
+    driver, fast = Driver(FifoOrder(), nodes), nodes[::2]
+    driver.step(*(recalled(node, SLOW if at % 2 else FAST) for at, node in enumerate(nodes)))
+    tasks = [running(f"running-{node.name}", node) for node in fast]
+    driver.step(*map(TaskSeen, tasks))
+    specs = [make_spec(cpu=900 + at) for at in range(HELD_CLASSES)]
+    driver.wait(*(make_task(f"held-{at}", specs[at % HELD_CLASSES]) for at in range(course.held_back)))
+    if driver.engine.queue_counts().unschedulable:
+        raise RuntimeError("tasks should be held back although nodes have room")
+
+    def nothing_happens(number: int) -> None:
+        driver.wait(make_task(f"foreign-{number}", profile="other"))
+
+    def one_ends(number: int) -> None:
+        driver.bind_one(TaskSeen(ended(tasks[number], driver.now)))
+
+    case = f"{course.held_back:,} tasks ({HELD_CLASSES} classes) held back, {course.nodes:,} nodes"
+    return [
+        _cost(driver, f"{case}: nothing happens", nothing_happens, course.steps, 0.1),
+        _cost(driver, f"{case}: a task ends, one is bound", one_ends, course.steps),
+    ]
+
+
+def drf_jobs(course: Course) -> list[EngineCost]:
+    """Jobs of one class wait in the order of their shares; all nodes are full."""
+    nodes = [make_node(at, cpu=1_000) for at in range(min(course.nodes, DRF_NODES_MOST))]
+    driver, (jobs,) = Driver(DominantShare(by="job"), nodes), course.jobs
+    tasks = [running(f"running-{node.name}", node, job=f"old-{node.name}") for node in nodes]
+    driver.step(*map(TaskSeen, tasks))
+    driver.wait(*(make_task(f"waiting-{at}", job=f"job-{at}") for at in range(jobs)))
+
+    def one_ends(number: int) -> None:
+        driver.bind_one(TaskSeen(ended(tasks[number], driver.now)))
+
+    return [
+        _cost(
+            driver,
+            f"{jobs:,} jobs of one class (drf): a task ends, one is bound",
+            one_ends,
+            course.steps,
+            0.5,
+        )
+    ]
+
+
+def own_preferences(course: Course) -> list[EngineCost]:
+    """Every pod has preferences that no other pod has, and so a class of its own."""
+    driver = Driver(FifoOrder(), [make_node(at) for at in range(course.nodes)])
+
+    def arrives(number: int) -> None:
+        zone = Term((Requirement(ZONE, "In", (f"zone-{number % 3}",)),))
+        own = Term((Requirement(HOSTNAME, "In", (node_name(number), node_name(number + 7))),))
+        spec = make_spec(preferences=(Preference(1 + number % 100, zone), Preference(50, own)))
+        driver.bind_one(TaskSeen(make_task(f"pod-{number}", spec)))
+
+    case = f"a pod with preferences of its own, {course.nodes:,} nodes"
+    return [_cost(driver, case, arrives, course.steps, 1.0)]
+
+
+def unplaceable(course: Course) -> list[EngineCost]:
+    """Pods that no node may run, each by a selector of its own, beside ordinary pods and changing nodes."""
+    driver = Driver(FifoOrder(), [make_node(at) for at in range(course.nodes)])
+    specs = [make_spec(100 + at, node_selector=(("team", f"t{at}"),)) for at in range(course.unplaceable)]
+    driver.wait(*(make_task(f"unplaceable-{at}", spec) for at, spec in enumerate(specs)))
+
+    def ordinary(number: int) -> None:
+        driver.bind_one(TaskSeen(make_task(f"ordinary-{number}")))
+
+    def changes(number: int) -> None:
+        driver.step(NodeSeen(make_node(number, cpu=31_000)))
+
+    case = f"{course.unplaceable:,} different unplaceable pods, {course.nodes:,} nodes"
+    return [
+        _cost(driver, f"{case}: an ordinary pod", ordinary, course.steps, 5.0),
+        _cost(driver, f"{case}: a node changes", changes, course.steps, 50.0),
+    ]
+
+
+def anti_affinity(course: Course) -> list[EngineCost]:
+    """A bound pod brings an anti-affinity term of a new kind, which pods that wait must be matched with."""
+    driver = Driver(FifoOrder(), [make_node(at) for at in range(100)])
+    labels, too_large = (("app", "waits"), ("tier", "back")), make_spec(cpu=64_000)
+    driver.wait(*(make_task(f"waits-{at}", too_large, labels=labels) for at in range(course.pending)))
+
+    def appears(number: int) -> None:
+        term = AntiAffinityTerm(HOSTNAME, (Requirement("app", "In", (f"app-{number}",)),), ("bench",))
+        holder = running(f"holder-{number}", make_node(number % 100), anti_affinity_terms=(term,))
+        driver.step(TaskSeen(holder))
+
+    for number in range(course.terms):
+        appears(-1 - number)
+    case = f"{course.pending:,} pending in one namespace: anti-affinity kind {course.terms + 1} appears"
+    return [_cost(driver, case, appears, course.steps, 5.0)]

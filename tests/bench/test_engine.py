@@ -1,0 +1,36 @@
+"""The cases of `--only engine` are what their names say, and their figures are judged."""
+
+import pytest
+
+from eclectus_bench import engine
+from eclectus_bench.driver import Driver, make_node, make_task
+from eclectus_bench.engine import EngineCost
+
+SMALL = engine.Course(nodes=20, held_back=40, jobs=(10,), unplaceable=5, terms=2, pending=10, steps=2)
+
+
+@pytest.mark.parametrize("case", [case for case, _ in engine._cases(SMALL)], ids=lambda case: case.__name__)
+def test_every_case_runs_and_has_its_figures(case):
+    for cost in case(SMALL):
+        assert 0 < cost.least_ms <= cost.median_ms <= cost.most_ms
+
+
+def test_each_number_of_jobs_is_a_case_of_its_own():
+    found = [course.jobs for case, course in engine._cases(engine.FULL) if case is engine.drf_jobs]
+    assert found == [(jobs,) for jobs in engine.FULL.jobs]
+
+
+def test_a_median_is_judged_where_a_figure_is_wanted():
+    costs = [EngineCost("case", median, 0.1, 9.0, wanted) for median, wanted in ((1, 2), (2, 2), (3, None))]
+    assert [cost.met for cost in costs] == [True, False, None]
+    first, second, third = engine.lines(costs)
+    assert first.endswith("< 2 met")
+    assert second.endswith("< 2 MISSED")
+    assert third.split() == ["case", "3.000", "0.100", "9.000"]
+
+
+def test_a_pod_that_should_wait_and_is_placed_is_an_error():
+    from eclectus.policies.order.fifo import FifoOrder
+
+    with pytest.raises(RuntimeError, match="should wait"):
+        Driver(FifoOrder(), [make_node(0)]).wait(make_task("a"))
