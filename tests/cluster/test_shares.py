@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -137,18 +137,20 @@ class Asked(LeastWorkLeft):
     def __init__(self) -> None:
         object.__setattr__(self, "seen", [])
 
-    def queues_in_order(self, view: Any, queues: Any) -> Iterator[Any]:
-        for queue in super().queues_in_order(view, queues):
-            self.seen.append((queue.head.name, view.work_left(queue.head)))
-            yield queue
+    def rank(self, view: Any, group: str, head: Task) -> tuple[float, ...]:
+        rank = super().rank(view, group, head)
+        self.seen.append((head.name, rank[1]))
+        return rank
 
 
 def test_work_left_falls_when_pods_of_the_job_start_and_rises_when_a_bind_is_refused() -> None:
     order = Asked()
     world = world_of(order, make_node(cpu=2))
     world.refuse = lambda bind: "conflict" if bind.name == "t1" and len(world.binds) == 2 else ""
-    world.add(*(make_task(f"t{at}", job="j", created=at, estimate=3.0, job_work=20.0) for at in range(3)))
-    assert order.seen[:3] == [("t0", 20.0), ("t1", 17.0), ("t2", 14.0)]
+    tasks = [make_task(f"t{at}", job="j", created=at, estimate=3.0, job_work=20.0) for at in range(3)]
+    world.add(*tasks, make_task("large", cpu=9, estimate=99.0))  # a second class queue, to be ranked
+    seen = [each for each in dict.fromkeys(order.seen) if each[0] != "large"]
+    assert seen[:3] == [("t0", 20.0), ("t1", 17.0), ("t2", 14.0)]
     assert world.engine._state.job_work.left(world.tasks["t1"]) == 14.0  # t2 took its room, and it waits
 
 

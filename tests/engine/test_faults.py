@@ -171,17 +171,25 @@ def test_an_order_that_raises_on_a_pod_affects_only_that_pod() -> None:
     assert world.messages("bad")[0][0] == "SchedulerError"
 
 
-@pytest.mark.parametrize("answer", [None, "queue"])
-def test_an_order_that_yields_something_else_than_a_queue_ends_the_cycle(answer: Any) -> None:
-    class BadQueues(FifoOrder):
-        def queues_in_order(self, view, queues):  # type: ignore[no-untyped-def]
-            yield from queues
-            yield answer
+@pytest.mark.parametrize(
+    "answer", [lambda name: None, lambda name: 1.0, lambda name: ({"b": None}.get(name, 1.0),)]
+)
+def test_an_order_that_ranks_by_nonsense_ends_the_cycle(answer: Any) -> None:
+    class BadRanks(FifoOrder):
+        def group(self, task: Task) -> str:
+            return task.name
 
-    world = small_world(make_engine(order=BadQueues()))
+        def rank(self, view: View, group: str, head: Task) -> Any:
+            return answer(group)
+
+    world = small_world(make_engine(order=BadRanks()))
     world.add(make_task("a"))
+    assert world.placed() == {"a": "n0"}  # a single class queue: the Order is not asked
+    world.add(make_task("b"), make_task("c"))
     assert world.placed() == {"a": "n0"}
-    assert [fault.policy for fault in world.faults] == ["BadQueues"]
+    assert [fault.policy for fault in world.faults] == ["BadRanks"]
+    world.delete("b")
+    assert world.node_of("c") == "n0"
 
 
 @pytest.mark.parametrize("answer", [lambda queue: 1 / 0, lambda queue: make_task("x"), lambda queue: "t1"])
@@ -207,14 +215,6 @@ def test_a_learner_that_raises_on_a_sample_loses_that_sample() -> None:
     world.end("t0")
     assert world.node_of("t1") == "n0"
     assert [(fault.policy, fault.message) for fault in world.faults] == [("BadLearn", "ArithmeticError: odd")]
-
-
-def test_a_task_refused_for_its_own_reason_backs_off_and_its_class_stays_active() -> None:
-    world = world_with(lambda view, task: [Unschedulable(task, Reason("not on a Friday", of_class=False))])
-    assert world.messages("bad") == [("Unschedulable", "not on a Friday")]
-    assert world.node_of("t1") == "n0"
-    world.sleep(60)
-    assert len(world.messages("bad")) == 1
 
 
 def test_the_message_of_a_policys_reason_is_reported() -> None:

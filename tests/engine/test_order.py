@@ -97,10 +97,8 @@ def test_groups_of_an_order_never_share_a_class_queue() -> None:
         def group(self, task):  # type: ignore[no-untyped-def]
             return task.job
 
-        def queues_in_order(self, view, queues):  # type: ignore[no-untyped-def]
-            for queue in sorted(queues, key=lambda queue: queue.group):
-                while queue.head is not None:
-                    yield queue
+        def rank(self, view, group, head):  # type: ignore[no-untyped-def]
+            return (ord(group),)
 
     world = small_world(make_engine(order=ByJob()), cpu=9)
     world.add(*(make_task(f"t{at}", created=at, job="ab"[at % 2]) for at in range(4)))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 
 from builders import make_engine, make_task
 from eclectus.framework import Action, Defer, PendingTasks, Place, PlacePolicy, Unschedulable, View
-from eclectus.model.objects import Task
 from eclectus.policies.order.fifo import FifoOrder
 from worlds import World, numbered, small_world
 
@@ -34,15 +33,18 @@ TASKS = [
 ]
 
 
-def test_one_task_of_each_queue_is_offered_until_it_is_answered() -> None:
+def test_a_policy_may_take_tasks_from_class_queues() -> None:
     seen: list[list[str]] = []
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
-        pending.one_per_queue()
-        while at_hand := list(pending):
-            seen.append([task.name for task in at_hand])
+        queues = list(pending.queues())
+        while queues:
+            at_hand = [pending.take(queue) for queue in queues]
+            seen.append([task.name for task in at_hand if task])
             for task in at_hand:
+                assert task is not None
                 yield Place(task, 0)
+            queues = [queue for queue in queues if queue.head is not None]
 
     world = world_of(answer_tasks)
     world.add(*TASKS)
@@ -50,61 +52,58 @@ def test_one_task_of_each_queue_is_offered_until_it_is_answered() -> None:
     assert [bind.name for bind in world.binds] == ["a0", "b0", "a1", "b1", "a2"]
 
 
-def test_queues_with_an_answered_task_are_offered_again_in_order() -> None:
-    seen: list[str] = []
+def test_class_queues_come_in_the_order_of_their_heads_and_are_not_offered_task_by_task() -> None:
+    seen: list[tuple[str, int]] = []
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
-        pending.one_per_queue()
-        first, second = pending
-        yield Place(second, 0)
+        first = next(pending)
         yield Place(first, 0)
-        seen.extend(task.name for task in pending)
+        seen.extend((queue.head.name, len(queue)) for queue in pending.queues() if queue.head)
+        assert list(pending) == []
 
     world = world_of(answer_tasks)
     world.answers_binds = False
     world.add(*TASKS)
-    assert seen == ["a1", "b1"]
-    assert [bind.name for bind in world.binds] == ["b0", "a0"]
-    assert world.engine.queue_counts().active == 3
+    assert seen == [("a1", 3), ("b0", 2)]  # with the one that was answered
+    assert [bind.name for bind in world.binds] == ["a0"]
+    assert world.engine.queue_counts().active == 4
 
 
-def test_a_queue_continues_after_defer_and_ends_with_unschedulable() -> None:
+def test_a_queue_goes_on_after_defer_and_ends_with_unschedulable() -> None:
     seen: list[str] = []
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
-        pending.one_per_queue()
-        answers: dict[str, Callable[[Task], Action]] = {
-            "a0": lambda task: Defer(task, 0),
-            "b0": Unschedulable,
-        }
-        while at_hand := list(pending):
-            for task in at_hand:
+        for queue in list(pending.queues()):
+            while (task := pending.take(queue)) is not None:
                 seen.append(task.name)
-                yield answers.get(task.name, Unschedulable)(task)
+                yield Defer(task, 0) if task.name == "a0" else Unschedulable(task)
 
     world = world_of(answer_tasks)
     world.add(*TASKS)
-    assert seen == ["a0", "b0", "a1"]
+    assert seen == ["a0", "a1", "b0"]
     assert world.engine.queue_counts().unschedulable == 2 + 3
 
 
 def test_an_order_that_fails_is_not_asked_again_in_the_cycle() -> None:
     class Failing(FifoOrder):
-        def queues_in_order(self, view, queues):  # type: ignore[no-untyped-def]
-            for queue in queues:
-                yield queue
+        def group(self, task):  # type: ignore[no-untyped-def]
+            return task.workload
+
+        def rank(self, view, group, head):  # type: ignore[no-untyped-def]
+            if head.name in ("a1", "a2"):
                 raise RuntimeError("no more")
+            return ()
 
     def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
-        pending.one_per_queue()
-        while at_hand := list(pending):
-            for task in at_hand:
-                yield Place(task, 0)
+        for task in pending:
+            yield Place(task, 0)
+        assert list(pending) == list(pending.queues()) == []
 
     world = small_world(make_engine(ScriptedPolicy(answer_tasks), order=Failing()), cpu=9)
-    world.step()
+    world.answers_binds = False
     world.add(*TASKS)
-    assert len(world.faults) == len({bind.name for bind in world.binds})  # one a cycle
+    assert [fault.message for fault in world.faults] == ["RuntimeError: no more"]
+    assert [bind.name for bind in world.binds] == ["a0"]
 
 
 def test_a_policy_that_takes_all_tasks_may_answer_each_unschedulable() -> None:
@@ -147,6 +146,33 @@ def test_skip_returns_how_many_tasks_it_skipped() -> None:
     world = world_of(answer_tasks)
     world.add(*TASKS)
     assert found == [2, 0, 1, 0]
+
+
+def test_tasks_are_skipped_in_all_groups_of_their_class() -> None:
+    class ByJob(FifoOrder):
+        def group(self, task):  # type: ignore[no-untyped-def]
+            return task.job
+
+        def rank(self, view, group, head):  # type: ignore[no-untyped-def]
+            return (head.created,)
+
+    seen: list[str] = []
+
+    def answer_tasks(view: View, pending: PendingTasks) -> Iterator[Action]:
+        for task in pending:
+            seen.append(task.name)
+            yield Defer(task, 0)
+            if task.name == "t0":
+                assert pending.skip(task, 3) == 3
+            if task.name == "t4":
+                assert pending.skip(task, 9) == 1
+
+    world = small_world(make_engine(ScriptedPolicy(answer_tasks), order=ByJob()))
+    other = make_task("other", workload="b", created=9.0, job="z")
+    world.add(*(make_task(f"t{at}", created=at, job=f"j{at}") for at in range(6)), other)
+    assert seen == ["t0", "t4", "other"]
+    world.step()
+    assert seen[3:] == ["t0", "t4", "other"]
 
 
 def attempts(world: World) -> dict[tuple[str, str], int]:

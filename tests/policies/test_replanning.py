@@ -8,6 +8,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
 from eclectus.framework import Action, Defer, PendingTasks, View
+from eclectus.model.events import TaskGone
 from eclectus.model.objects import Task
 from eclectus.policies.rosella import Rosella
 from eclectus.policies.rosella.place import replan
@@ -40,10 +41,11 @@ def test_a_cycle_makes_no_more_deferrals_if_ten_times_as_many_tasks_wait() -> No
     for waiting in (100, 1000):
         world, policy = crowd(numbered(40 + waiting), fast=1.0, slow=0.001)
         before = policy.deferrals
-        world.step(after=1.0)
+        world.end("t0")
+        world.step(TaskGone("unknown"))
         deferrals.append(policy.deferrals - before)
         assert not any(node == "slow" for node in world.placed().values())
-    assert deferrals == [replan.DEFERRED_PER_CLASS] * 2
+    assert deferrals == [2 * replan.DEFERRED_PER_CLASS] * 2  # when the task ended, and once more
 
 
 def test_the_task_behind_those_worth_waiting_gets_the_slow_node() -> None:

@@ -51,7 +51,7 @@ class ResourceTable:
     def __init__(self, rows: int) -> None:
         self._columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
         self.columns: Mapping[str, int] = self._columns  # resource -> column, in the order of columns
-        self.shape, self.usage = ChangeLog(MIN_CHANGE_LOG_ENTRIES), ChangeLog(MIN_CHANGE_LOG_ENTRIES)
+        self.shape, self.usage = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(2))
         self.unoffered = UnofferedAmounts()  # what pods hold of resources without a column
         # Computed once per distinct pod, because every pod that comes or goes is entered.
         self._parts = Memo(self._compute_parts, self._all_offered)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
 from eclectus.model.objects import Amounts, Task
 
 Fault = Callable[[str], None]
+
+MAX_CHANGES = 8192  # of groups, that are remembered for who ranks groups
 
 
 class GroupShares:
@@ -26,6 +29,7 @@ class GroupShares:
         self._as_counted: dict[str, tuple[str, Amounts]] = {}
         self._totals: dict[str, float] = {}  # resource -> allocatable amount of all nodes
         self._shape_cursor = -1
+        self._changes = ChangeLog[str](MAX_CHANGES)
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -46,6 +50,12 @@ class GroupShares:
         shares = (held[name] / (total * weight) for name, total in totals.items() if name in held)
         return max(shares, default=0.0)
 
+    @property
+    def changes(self) -> ChangeLog[str]:
+        """The groups whose amounts have changed; all, where the totals that shares are taken of have."""
+        self._current_totals()
+        return self._changes
+
     # -- counting ------------------------------------------------------------------------------
 
     def hold(self, task: Task) -> None:
@@ -55,6 +65,7 @@ class GroupShares:
         held = self._held.setdefault(group, Counter())
         for name, amount in amounts:
             held[name] += amount
+        self._changes.record(group)
 
     def release(self, uid: str) -> None:
         """Count a task no longer; KeyError if it is not counted."""
@@ -64,6 +75,7 @@ class GroupShares:
             held[name] -= amount
         if not held[PODS]:
             del self._held[group]
+        self._changes.record(group)
 
     def regroup(self, task: Task) -> None:
         """A counted task may belong to another group now, because its labels or its owner have changed."""
@@ -81,7 +93,9 @@ class GroupShares:
     def _current_totals(self) -> dict[str, float]:
         cluster = self._cluster
         if cluster.shape.head != self._shape_cursor:
-            totals = cluster.allocatable.sum(axis=0)
-            self._totals = {name: float(totals[at]) for name, at in cluster.columns.items() if totals[at] > 0}
+            sums, before = cluster.allocatable.sum(axis=0), self._totals
+            self._totals = {name: float(sums[at]) for name, at in cluster.columns.items() if sums[at] > 0}
             self._shape_cursor = cluster.shape.head
+            if self._totals != before:
+                self._changes.record_all()
         return self._totals

@@ -88,7 +88,7 @@ class Engine:
         if at <= now:
             at = self._explanations.report_due()
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
-            at = min(at, self._recheck_at, state.deferrals.next_recheck, max(state.relief.next_due(), now))
+            at = min(at, self._recheck_at, self._placement.next_until, max(state.relief.next_due(), now))
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
         self._next_step_at = at if at < inf else None

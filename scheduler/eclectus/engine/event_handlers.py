@@ -73,7 +73,7 @@ class EventHandlers:
         row = state.cluster.rows.get(event.name)
         if row is None:
             return
-        state.deferrals.begin_cycle()  # deferrals name rows, and this row may soon be another node's
+        state.deferrals.release_all()  # deferrals name rows, and this row may soon be another node's
         for task in state.node_queues.cancel_all(row):
             state.enqueue(task, "NodeDelete")
         self._nominations.node_gone(event.name)

@@ -60,9 +60,9 @@ class Explanations:
                 f"waiting for node {state.cluster.names[row]}: expected to end sooner there "
                 f"than on any of {task_class.fits_now_count} nodes with room"
             )
-        queue = state.class_queues.queue_of(task.uid)
-        if queue is not None and queue.message:
-            return "Unschedulable", queue.message
+        pending = state.class_queues.class_of(task.uid)
+        if pending is not None and pending.message:
+            return "Unschedulable", pending.message
         if task_class.fits_now_count:
             place = type(state.profiles[task.profile].place).__name__
             return "WaitingForNode", (

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from heapq import nsmallest
-from math import inf
 from operator import attrgetter
 from typing import Any
 
+from eclectus.engine.deferred_classes import DeferredClasses
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.queues.class_queues import SortedClassQueue
+from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.engine.validation import validate
@@ -34,6 +34,7 @@ class Placement:
 
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
         self._state, self._node_dispatch, self._nominations = state, node_dispatch, nominations
+        self._deferred = DeferredClasses(state)
         self._handlers: Mapping[type, Callable[[SchedulingCycle, Any], None]] = {
             Place: self._place,
             Defer: self._defer,
@@ -42,20 +43,29 @@ class Placement:
             Unschedulable: self._unschedulable,
         }
 
+    @property
+    def next_until(self) -> float:
+        """The first time at which a deferred task asks to be placed again, seconds; inf for never."""
+        return self._deferred.next_until
+
     # -- cycles --------------------------------------------------------------------------------
 
     def place_pending(self) -> None:
         """Run one cycle of every profile, beginning with the profile whose first task is the eldest."""
         state = self._state
-        state.deferrals.begin_cycle()
-        active = state.class_queues.active().items()
-        for queue, joined in state.class_queues.take_joined():
+        self._deferred.begin_cycle()
+        for pending, joined in state.class_queues.take_joined():
             # The answer for the class is the answer for tasks that came later, as if each had been tried.
-            state.count_attempts("unschedulable", queue.profile, joined)
-            state.refused(queue.profile, queue.class_key)
-        for name, queues in sorted(active, key=_eldest) if len(active) > 1 else active:
-            self._run_cycle(state.profiles[name], queues)
-        state.deferrals.end_cycle()
+            state.count_attempts("unschedulable", pending.profile, joined)
+            state.refused(pending.profile, pending.class_key)
+        by_profile: dict[str, list[PendingClass]] = {}
+        for pending in state.class_queues.active.values():
+            by_profile.setdefault(pending.profile, []).append(pending)
+        active, faults = by_profile.items(), state.counters.faults
+        for name, classes in sorted(active, key=_eldest) if len(active) > 1 else active:
+            self._run_cycle(state.profiles[name], classes)
+        if state.deferrals.rows or state.deferrals.released:
+            self._deferred.end_cycle(has_failed=state.counters.faults > faults)
 
     def recheck(self) -> None:
         """Recheck classes that have long been unschedulable; one that fits now is a defect and is counted.
@@ -64,15 +74,15 @@ class Placement:
         """
         state, queues = self._state, self._state.class_queues
         due = queues.unschedulable_since(state.now - UNSCHEDULABLE_SECONDS_MOST)
-        for queue in nsmallest(RECHECKS_MOST, due, key=attrgetter("unschedulable_since")):
-            if state.view.classes.recheck(queue.spec, queue.workload):
-                queue.recheck_later(state.now)
+        for pending in nsmallest(RECHECKS_MOST, due, key=attrgetter("unschedulable_since")):
+            if state.view.classes.recheck(*pending.class_key):
+                pending.unschedulable_since = state.now
             else:
-                state.counters.missed_activations += len(queue)
-                queues.activate(queue)
+                state.counters.missed_activations += len(pending)
+                queues.activate(pending)
 
-    def _run_cycle(self, profile: Profile, queues: list[SortedClassQueue]) -> None:
-        cycle, policy = SchedulingCycle(profile, self._state, queues), profile.place
+    def _run_cycle(self, profile: Profile, classes: list[PendingClass]) -> None:
+        cycle, policy = SchedulingCycle(profile, self._state, classes), profile.place
         answers: Iterator[Action] | None = None
         faults = 0
         while faults < FAULTS_MOST:
@@ -96,7 +106,9 @@ class Placement:
                 self._reject(cycle, policy, action, error)
         if faults == FAULTS_MOST:
             self._policy_raised(cycle, policy, f"erred {faults} times in one scheduling cycle")
-        self._state.class_queues.end_cycle(queues)
+        if self._state.deferrals.rows or len(self._state.profiles) > 1:
+            self._deferred.observe(classes)
+        self._state.class_queues.end_cycle(classes)
 
     def _reject(
         self, cycle: SchedulingCycle, policy: PlacePolicy, action: Action, error: PolicyError
@@ -123,8 +135,7 @@ class Placement:
         self._state.bind(place.task, int(place.row), place.devices)
 
     def _defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
-        cycle.keep(defer.task)
-        self._state.deferrals.add(defer.task, int(defer.row), self._state.now, defer.until)
+        cycle.defer(defer.task, int(defer.row), defer.until)
         self._state.waits(defer.task)
 
     def _enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
@@ -142,23 +153,14 @@ class Placement:
         self._state.waits(reserve.tasks[0])
 
     def _unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
-        task, reason = unschedulable.task, unschedulable.reason
+        task = unschedulable.task
         row = self._nominations.row_held_for_lower(task)
         if row is not None:
             cycle.remove(task)
             self._state.bind(task, row)
-        elif reason.of_class:
-            cycle.mark_unschedulable(task, reason.message)
         else:
-            cycle.remove(task)
-            self._state.back_off(task, "Unschedulable", reason.message)
+            cycle.mark_unschedulable(task, unschedulable.reason.message)
 
 
-def _eldest(active: tuple[str, list[SortedClassQueue]]) -> tuple[float, ...]:
-    return min(map(_age, active[1]))
-
-
-def _age(queue: SortedClassQueue) -> tuple[float, ...]:
-    """By which profiles are compared: the keys of different Orders cannot be."""
-    head = queue.head
-    return (inf,) if head is None else (-head.priority, head.created, queue.serial)
+def _eldest(active: tuple[str, list[PendingClass]]) -> tuple[float, ...]:
+    return min(pending.eldest() for pending in active[1])

@@ -7,7 +7,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     placed          pods on nodes: assumed, bound, or nominated by another scheduler
     pending         pods of our profiles that are not bound, as last seen; each is in exactly one of
                     class_queues, node_queues, backoff, gated, placed.assumed, or is being deleted
-    deferrals       pods in class_queues that wait for one busy node in this cycle
+    deferrals       pods in class_queues that wait for one busy node
     evicted         pods for which an eviction was sent, as long as they exist
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
@@ -75,7 +75,7 @@ class State:
             shares_by_policy=shares,
             job_work=self.job_work,
         )
-        self.class_queues = ClassQueues(self.view.classes)
+        self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self._gated: set[str] = set()
@@ -112,7 +112,7 @@ class State:
         """A pending pod of ours was seen; as it was seen before, None for the first time."""
         before = self._pending.get(task.uid)
         self._pending[task.uid] = task
-        if before is None and self.job_work is not None:
+        if self.job_work is not None and (before is None or before.job != task.job):
             self.job_work.add(task)
         return before
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from eclectus.engine.queues.class_queues import SortedClassQueue
+from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.framework import Action, Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError
@@ -18,7 +18,7 @@ from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 
 _INTEGERS = (int, np.integer)
 
-Offered = Mapping[str, tuple[Task, SortedClassQueue]]
+Offered = Mapping[str, tuple[Task, PendingClass]]
 
 
 def validate(state: State, offered: Offered, action: Action) -> None:
@@ -57,8 +57,6 @@ def _validate_unschedulable(state: State, offered: Offered, unschedulable: Unsch
     _validate_offered(offered, task)
     if not isinstance(reason, Reason):
         raise PolicyError(f"{reason!r} is no Reason for {task}")
-    if not reason.of_class and not reason.message:
-        raise PolicyError(f"a reason for {task} alone must have a message: no rule can word it")
 
 
 def _validate_reserve_many(state: State, offered: Offered, reserve: ReserveMany) -> None:

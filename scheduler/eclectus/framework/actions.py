@@ -10,10 +10,9 @@ from eclectus.model.objects import Task
 
 
 class Reason(Struct, frozen=True, gc=False):
-    """Why a task is not placed. `of_class`: holds for every task of its class until the cluster changes."""
+    """Why the tasks of a class are not placed."""
 
-    message: str = ""  # empty: the engine writes kube-scheduler's FitError; required where of_class is False
-    of_class: bool = True
+    message: str = ""  # empty: the engine writes kube-scheduler's FitError
 
 
 class Place(Struct, frozen=True, gc=False):
@@ -29,7 +28,11 @@ class Place(Struct, frozen=True, gc=False):
 
 
 class Defer(Struct, frozen=True, gc=False):
-    """The task waits for this busy node until the next scheduling cycle, which asks again."""
+    """The task waits for this busy node until the policy is asked about it again.
+
+    That is in the next scheduling cycle or, of a policy that says so (`PlacePolicy.defers_until_change`),
+    when something has changed that its answer depends on.
+    """
 
     task: Task
     row: int
@@ -61,7 +64,7 @@ class ReserveMany(Struct, frozen=True, gc=False):
 
 
 class Unschedulable(Struct, frozen=True, gc=False):
-    """The task gets no node now."""
+    """The task gets no node now, nor does any task of its class and profile until the cluster changes."""
 
     task: Task
     reason: Reason = Reason()

@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from math import inf
 
+from eclectus.cluster.changelog import ChangeLog
 from eclectus.model.objects import Task
+
+MAX_CHANGES = 8192  # of jobs, that are remembered for who ranks jobs
 
 
 class _Job:
@@ -33,6 +36,7 @@ class JobWork:
     def __init__(self) -> None:
         self._jobs: dict[str, _Job] = {}
         self._job_of: dict[str, str] = {}  # uid -> job under which the pod was added: its owner may change
+        self.changes = ChangeLog[str](MAX_CHANGES)  # jobs whose work left has changed
 
     def left(self, task: Task) -> float:
         """Work of the task's job that has not started, seconds; inf if it is unknown."""
@@ -40,10 +44,13 @@ class JobWork:
         return inf if job is None or job.left is None else max(job.left, 0.0)
 
     def add(self, task: Task) -> None:
-        """The pod has become pending."""
+        """The pod has become pending, or has another job than when it was added."""
+        if task.uid in self._job_of:
+            self.remove(task)
         name = self._job_of[task.uid] = task.job or task.uid
         job = self._jobs.setdefault(name, _Job())
         job.pending += 1
+        self.changes.record(name)
         created, figure = job.figure
         if task.job_work is None:
             if task.estimate is not None and created == -inf:
@@ -68,6 +75,8 @@ class JobWork:
             del self._jobs[name]
 
     def _subtract(self, task: Task, seconds: float) -> None:
-        job = self._jobs[self._job_of[task.uid]]
+        name = self._job_of[task.uid]
+        job = self._jobs[name]
         if job.left is not None:
             job.left -= seconds
+            self.changes.record(name)

@@ -8,9 +8,8 @@ keeps no plan of its own. docs/framework.md walks through every role.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
 from typing import ClassVar, Protocol
 
 from eclectus.feasibility.task_class import TaskClass
@@ -24,7 +23,10 @@ from eclectus.model.reservation import Reservation
 
 
 class ClassQueue(Protocol):
-    """Pending tasks of one profile, group and class, in the Order's order."""
+    """Pending tasks of one profile, class and group, in the Order's order."""
+
+    def __len__(self) -> int:
+        """How many tasks it has, those that were answered in this scheduling cycle included."""
 
     @property
     def group(self) -> str:
@@ -32,11 +34,7 @@ class ClassQueue(Protocol):
 
     @property
     def head(self) -> Task | None:
-        """The next task of the queue; None when it offers no more in this scheduling cycle."""
-
-    @property
-    def head_key(self) -> tuple[float, ...]:
-        """`Order.key` of the head; raises IndexError where there is none."""
+        """The next task of the queue; None when all have been taken in this scheduling cycle."""
 
 
 class PendingTasks(Iterator[Task], ABC):
@@ -45,18 +43,22 @@ class PendingTasks(Iterator[Task], ABC):
     __slots__ = ()
 
     @abstractmethod
-    def one_per_queue(self) -> None:
-        """From now on, offer a queue's next task only when its last offered task has been answered.
+    def queues(self) -> Iterator[ClassQueue]:
+        """Every class queue with tasks left, in the order of their heads.
 
-        The iterator ends when every queue has one unanswered task, and continues after an answer: a policy
-        that compares all pending tasks sees one of each class, however many wait.
+        For a policy that compares the heads instead of taking task after task: it takes tasks with `take`,
+        and the queues that it was given here are not offered task by task any more in this cycle.
         """
 
     @abstractmethod
-    def skip(self, task: Task, most: int) -> int:
-        """Do not offer the next `most` tasks in the queue of this pending task in this scheduling cycle.
+    def take(self, queue: ClassQueue) -> Task | None:
+        """Offer the head of a class queue; None if it has none, or if its class was refused."""
 
-        Returns how many were skipped. O(1).
+    @abstractmethod
+    def skip(self, task: Task, most: int) -> int:
+        """Do not offer the next `most` tasks of this pending task's class in this scheduling cycle.
+
+        Of the class in all groups, in the Order's order. Returns how many are skipped.
         """
 
 
@@ -106,22 +108,27 @@ class Order(Accounted, ABC):
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         """Sort key of the task within its class queue, smallest first. `serial` counts queue entries."""
 
-    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """Yield the queue whose head is next; the answer to the last head is in force by then.
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
+        """Rank of a group, smallest first; of groups of equal rank, the one whose head has the smallest key.
 
-        By default the queue with the smallest head key, O(log queues) each. Not called for a single queue.
+        `head` is the group's first task in this scheduling cycle: of its class queues that are asked about,
+        the head with the smallest key. The answer may depend on `head`, on what the group holds
+        (`view.shares(self)`) and, if groups are jobs, on `view.work_left(head)`. It is asked again when one
+        of these has changed, and after each of the group's tasks. By default all groups are equal.
         """
-        heads = [(queue.head_key, at, queue) for at, queue in enumerate(queues) if queue.head is not None]
-        heapify(heads)
-        while heads:
-            _, at, queue = heappop(heads)
-            yield queue
-            if queue.head is not None:
-                heappush(heads, (queue.head_key, at, queue))
+        del view, group, head
+        return ()
 
 
 class PlacePolicy(Accounted, ABC):
     """Which node gets the task? Kubernetes' counterpart is Score."""
+
+    defers_until_change: ClassVar[bool] = False
+    """Whether the policy answers the same for a class until something changes that it depends on: the nodes
+    on which the class is feasible (what pods hold there, background load, shape), the learned speeds of its
+    workload, the tasks of the class that wait, the time `until` of its deferrals, or what classes that are
+    feasible on the same nodes are answered. Deferred tasks of such a class are not offered before. Otherwise
+    they are offered in every scheduling cycle."""
 
     @property
     def traits(self) -> PlaceTraits:
@@ -130,7 +137,7 @@ class PlacePolicy(Accounted, ABC):
 
     @abstractmethod
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
-        """Answer pending tasks with actions: one by one, all at once, or one of each queue."""
+        """Answer pending tasks with actions: one by one, all at once, or by comparing class queues."""
 
     @property
     def learner_settings(self) -> Mapping[str, object]:

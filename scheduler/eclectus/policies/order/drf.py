@@ -17,15 +17,14 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from eclectus.framework import ClassQueue, Order, OrderTraits, View
+from eclectus.framework import Order, OrderTraits, View
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
-from eclectus.policies.shared.by_group import queues_by_group
 
 
 @dataclass(eq=False)
@@ -79,11 +78,7 @@ class DominantShare(Order):
         """Within a group: priority, then age."""
         return (-task.priority, task.created, serial)
 
-    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """A task that was placed counts in its group's share when the next queue is chosen."""
-        usage, weights = view.shares(self), self.weights
-
-        def rank(queue: ClassQueue, head: Task) -> tuple[float, ...]:
-            return (-head.priority, usage.dominant_share(queue.group, weights.get(queue.group, 1.0)))
-
-        yield from queues_by_group(queues, rank)
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
+        """By priority, then by dominant share over weight; a task that was placed counts at once."""
+        share = view.shares(self).dominant_share(group, self.weights.get(group, 1.0))
+        return (-head.priority, share)

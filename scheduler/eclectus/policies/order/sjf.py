@@ -15,13 +15,11 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
 
-from eclectus.framework import ClassQueue, Order, View
+from eclectus.framework import Order, View
 from eclectus.model.objects import Task
-from eclectus.policies.shared.by_group import queues_by_group
 
 
 @dataclass(frozen=True)
@@ -36,16 +34,12 @@ class ShortestJob(Order):
         """Within a job: priority, then the longest path, then age."""
         return (-task.priority, -path(task), task.created, serial)
 
-    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """By the path of the first head of each job, which is the longest path of the job."""
-        yield from queues_by_group(queues, _rank)
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
+        """By priority, then by the path of the job's first task, which is its longest, then by age."""
+        return (-head.priority, path(head), head.created)
 
 
 def path(task: Task) -> float:
     """Seconds from the start of the task to the end of its job; inf if unknown."""
     known = task.path if task.path is not None else task.estimate
     return inf if known is None else known
-
-
-def _rank(queue: ClassQueue, head: Task) -> tuple[float, ...]:
-    return (-head.priority, path(head), head.created)

@@ -14,12 +14,10 @@ Departures:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from eclectus.framework import ClassQueue, Order, View
+from eclectus.framework import Order, View
 from eclectus.model.objects import Task
-from eclectus.policies.shared.by_group import queues_by_group
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,6 @@ class LeastWorkLeft(Order):
         """Within a job: priority, then age."""
         return (-task.priority, task.created, serial)
 
-    def queues_in_order(self, view: View, queues: Iterable[ClassQueue]) -> Iterator[ClassQueue]:
-        """A task that was placed no longer counts as remaining work when the next queue is chosen."""
-        yield from queues_by_group(queues, lambda queue, head: (-head.priority, view.work_left(head)))
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
+        """By priority, then by the work of the job that has not started, without what was just placed."""
+        return (-head.priority, view.work_left(head))

@@ -99,13 +99,16 @@ class Tetris(PlacePolicy):
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place the best of the heads of all class queues until none fits; O(class queues) each."""
-        pending.one_per_queue()
-        heads = list(pending)
+        queues = list(pending.queues())
+        heads = [task for queue in queues if (task := pending.take(queue)) is not None]
         while offers := self._offers(view, heads):
             best = self._best(self._poorest(view, offers))
+            queue = queues.pop(best.at)
             del heads[best.at]
             yield Place(best.task, best.row)
-            heads.extend(pending)  # the next of the same class queue
+            if (task := pending.take(queue)) is not None:
+                queues.append(queue)
+                heads.append(task)
         yield from (Unschedulable(task) for task in heads)
 
     # -- candidates -----------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -61,6 +61,8 @@ PAPER = {
 @dataclass(eq=False)
 class Rosella(PlacePolicy):
     """By learned speed: all nodes compared and re-planned, or two sampled in proportion to speed."""
+
+    defers_until_change: ClassVar[bool] = True
 
     view: Annotated[
         Literal["full", "sample"],

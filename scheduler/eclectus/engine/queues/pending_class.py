@@ -1,0 +1,162 @@
+"""A pending class: the pending tasks of one profile and class, in a class queue for each group of the Order.
+
+No rule can distinguish tasks of one class. If one of them gets no node, neither does any other, whatever
+group it is in: the class is refused, held back and activated as a whole, however many queues it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+
+from eclectus.cluster.changelog import ChangeLog
+from eclectus.engine.queues.class_queue import SortedClassQueue
+from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
+from eclectus.model.objects import Spec, Task
+from eclectus.model.reservation import ClassKey
+
+PendingKey = tuple[str, Spec, str]  # profile, spec, workload
+GroupIndex = dict[str, dict["PendingClass", SortedClassQueue]]  # of a profile: group -> its class queues
+
+
+class PendingClass:
+    """All class queues of one profile and class. Changed by `ClassQueues` and by the scheduling cycle only.
+
+    Attributes of the class are values with which an instance begins: one is made for nearly every task.
+    """
+
+    unschedulable_since: float | None = None  # seconds; None while the class is not unschedulable
+    never_feasible = False  # unschedulable because no node, however empty, may run the class
+    message = ""  # the policy's own reason for it, if it gave one
+    joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
+    is_asleep = False  # deferred, and nothing has happened that could change the answers
+    count = 0  # tasks that wait
+    # In a scheduling cycle:
+    passed = 0  # tasks that were taken or skipped
+    answered = 0  # tasks that were taken and wait no more
+    to_skip = 0  # tasks that are still to be skipped
+    is_closed = False  # no more of its tasks are offered
+    _ranks: RankedHeads | None = None
+    _ages: HeadHeap | None = None
+    _heaps: tuple[HeadHeap, ...] = ()  # those of the two that have been needed
+
+    def __init__(self, key: PendingKey, groups: GroupIndex | None) -> None:
+        self.key, self.profile = key, key[0]
+        self.queues: dict[str, SortedClassQueue] = {}  # by group
+        self.deferred: dict[str, float] = {}  # uid -> until, of the tasks last answered with Defer
+        self._moved: list[SortedClassQueue] = []  # queues whose cursor has moved in this cycle
+        self._groups = groups  # None where the Order does not rank groups
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Task]:
+        return (task for queue in self.queues.values() for task in queue)
+
+    @property
+    def class_key(self) -> ClassKey:
+        """Its spec and workload."""
+        return self.key[1:]
+
+    def eldest(self) -> tuple[float, ...]:
+        """Priority and age of the eldest head; by it profiles are compared, whose Orders' keys cannot be."""
+        if len(self.queues) == 1:
+            return _age(next(iter(self.queues.values())))
+        if self._ages is None:
+            self._ages = HeadHeap(_age, self.queues.values())
+            self._heaps += (self._ages,)
+        self._ages.refresh()
+        return self._ages.first() or ()
+
+    def ranks(
+        self, value: Callable[[SortedClassQueue], Value], accounts: Sequence[ChangeLog[str]]
+    ) -> RankedHeads:
+        """The queues by the rank of their heads: a heap that is made, as given, when it is first needed."""
+        if self._ranks is None:
+            self._ranks = RankedHeads(value, self.queues, accounts)
+            self._heaps += (self._ranks,)
+        return self._ranks
+
+    # -- between two cycles ------------------------------------------------------------------------
+
+    def add(self, group: str, key: tuple[float, ...], serial: int, task: Task) -> SortedClassQueue:
+        """Insert a task; the class queue that it is in."""
+        queue = self.queues.get(group)
+        if queue is None:
+            queue = self.queues[group] = SortedClassQueue(group, serial)
+            if self._groups is not None:
+                self._groups.setdefault(group, {})[self] = queue
+        self.count += 1
+        if queue.add(key, serial, task) and self._heaps:
+            self._touch(queue)
+        return queue
+
+    def discard(self, queue: SortedClassQueue, key: tuple[float, ...], serial: int) -> None:
+        """Remove a task from one of the queues."""
+        self.count -= 1
+        was_first = queue.discard(key, serial)
+        if not len(queue):
+            self._drop(queue)
+        elif was_first:
+            self._touch(queue)
+
+    def _drop(self, queue: SortedClassQueue) -> None:
+        """The queue is empty."""
+        group = queue.group
+        del self.queues[group]
+        for heap in self._heaps:
+            heap.discard(queue)
+        if self._groups is not None:
+            del self._groups[group][self]
+            if not self._groups[group]:
+                del self._groups[group]
+
+    def _touch(self, queue: SortedClassQueue) -> None:
+        """The head of the queue has changed."""
+        for heap in self._heaps:
+            heap.touch(queue)
+
+    # -- a scheduling cycle ------------------------------------------------------------------------
+
+    def take(self, queue: SortedClassQueue) -> Task | None:
+        """The head of one of the queues, to be offered to a policy."""
+        at = queue.cursor
+        if self.is_closed or at >= len(queue.entries):
+            return None
+        if not at:
+            self._moved.append(queue)
+        queue.cursor = at + 1
+        self.passed += 1
+        return queue.entries[at][2]
+
+    def skip(self, most: int) -> int:
+        """Do not offer the next tasks of the class, up to so many; returns how many will be skipped."""
+        left = self.count + self.answered - self.passed
+        skipped = max(0, min(most, left))
+        self.passed += skipped
+        self.to_skip += skipped
+        self.is_closed = self.is_closed or skipped == left
+        return skipped
+
+    def skip_in(self, queue: SortedClassQueue) -> None:
+        """Skip tasks of this queue, the next one in the Order's order, as far as tasks are to be skipped."""
+        if not queue.cursor:
+            self._moved.append(queue)
+        self.to_skip -= queue.skip(self.to_skip)
+
+    def end_cycle(self, waiting: Container[str]) -> None:
+        """Remove tasks that no longer wait, and offer all others in the next cycle."""
+        for queue in self._moved:
+            queue.end_cycle(waiting)
+            if len(queue):
+                self._touch(queue)
+            else:
+                self._drop(queue)
+        self._moved.clear()
+        self.passed = self.answered = self.to_skip = 0
+        self.is_closed = False
+
+
+def _age(queue: SortedClassQueue) -> tuple[float, ...]:
+    """Asked between two cycles, when every queue has all its tasks."""
+    first = queue.entries[0][2]
+    return (-first.priority, first.created, queue.serial)
