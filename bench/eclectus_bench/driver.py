@@ -13,6 +13,7 @@ from eclectus.model.events import BindConfirmed, Event, NodeRecalled, NodeSeen, 
 from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.line.fifo import FifoLine
+from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.rosella import Rosella, RosellaLearn
 
 STEP_SECONDS = 1e-4  # of the engine's time, between two steps: no report, recheck or fit becomes due
@@ -25,7 +26,8 @@ class Driver:
     """An engine with the default policies but for the Order. It leads, and its nodes are empty."""
 
     def __init__(self, order: Order, nodes: Sequence[Node]) -> None:
-        self.engine = Engine([Profile("eclectus", order, Rosella(), FifoLine())], RosellaLearn())
+        profile = Profile("eclectus", order, Rosella(), FifoLine(), NoRelief())
+        self.engine = Engine([profile], RosellaLearn())
         self.now, self.milliseconds = 0.0, 0.0  # `milliseconds`: CPU time since it was last set to 0
         self.step(*map(NodeSeen, nodes), Resumed())
 
