@@ -95,7 +95,9 @@ class Model:
 
     def _add(self, spec: Any) -> None:
         self.index.add((spec, ""))
-        self.never[spec, ""] = not TaskClass(self.cluster, spec, "").feasible_count
+        # A class that another profile has added stays: its tasks there are still to be reported again.
+        was_never = self.never.get((spec, ""), False)
+        self.never[spec, ""] = was_never or not TaskClass(self.cluster, spec, "").feasible_count
 
     def _ask(self) -> None:
         expected = set()

@@ -12,6 +12,7 @@ from eclectus.model.events import (
     BudgetSeen,
     EvictRefused,
     NominateRefused,
+    TaskGone,
     TaskSeen,
 )
 from eclectus.model.objects import AntiAffinityTerm, Budget, HostPort, Node, Requirement, Taint, Task
@@ -372,3 +373,22 @@ def test_a_budget_that_opens_is_the_only_event_that_is_needed() -> None:
     world.step(budget(1))
     world.add(make_task("b", priority=6))
     assert world.victims() == ["other", "web"]
+
+
+def test_a_pod_that_joins_a_refused_class_still_gets_room_held_for_lower_priorities() -> None:
+    world = world_of(make_node("n0", 2))
+    world.add(bound("other", "n0", priority=9), make_task("foreign", profile="other", nominated="n0"))
+    world.add(make_task("equal"))
+    world.add(make_task("higher", priority=1))
+    assert world.placed() == {"other": "n0", "higher": "n0"}
+
+
+def test_a_nomination_that_replaces_a_pod_is_free_to_pods_refused_before() -> None:
+    world = world_of(make_node("n0", 1))
+    world.add(bound("other", "n0", priority=9))
+    world.add(make_task("waiting", priority=5))
+    foreign = make_task("foreign", profile="other", nominated="n0", priority=1)
+    world.tasks["foreign"] = foreign
+    world.step(TaskGone(world.tasks.pop("other").uid), TaskSeen(foreign))
+    world.settle()
+    assert world.node_of("waiting") == "n0"

@@ -108,7 +108,7 @@ class EventHandlers:
             return  # late: a bound pod never becomes unbound
         self._foreign_pending.add(task.uid)
         if task.nominated and not task.deleting:
-            self._state.placed.set(task, task.nominated, self._state.now)
+            self._nominations.observe_foreign(task)
         else:
             self._state.placed.remove(task.uid)
 

@@ -21,6 +21,7 @@ class Nominations:
     def __init__(self, state: State) -> None:
         self._state, self._placed = state, state.placed
         self._usage_cursor = self._shape_cursor = 0
+        self._has_new = False
         # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
         self._withdrawn: dict[str, str] = {}
 
@@ -36,6 +37,16 @@ class Nominations:
             self._placed.set(task, self._placed.node_of(uid), self._state.now)
         elif task.nominated and task.nominated != self._withdrawn.get(uid):
             self._placed.set(task, task.nominated, self._state.now)
+
+    def observe_foreign(self, task: Task) -> None:
+        """A pending pod of another scheduler is nominated to a node."""
+        self._placed.set(task, task.nominated, self._state.now)
+        self._has_new = True
+
+    def take_new(self) -> bool:
+        """Whether pods of other schedulers have been nominated since the last call."""
+        has_new, self._has_new = self._has_new, False
+        return has_new
 
     def bind_refused(self, task: Task, node: str) -> None:
         """A bind to this node was refused: the pod is not nominated there again, whatever its status says."""

@@ -6,8 +6,9 @@ Fault with the policy's name. It reaches no node and does not stop the schedulin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import nsmallest
+from math import inf
 from operator import attrgetter
 from typing import Any
 
@@ -58,6 +59,9 @@ class Placement:
             # The answer for the class is the answer for tasks that came later, as if each had been tried.
             state.count_attempts("unschedulable", pending.profile, joined)
             state.refused(pending.profile, pending.class_key)
+            self._activate_above_nominations((pending,))
+        if self._nominations.take_new():
+            self._activate_above_nominations(state.class_queues.unschedulable_since(inf))
         by_profile: dict[str, list[PendingClass]] = {}
         for pending in state.class_queues.active.values():
             by_profile.setdefault(pending.profile, []).append(pending)
@@ -66,6 +70,15 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if state.deferrals.rows or state.deferrals.released:
             self._deferred.end_cycle(has_failed=state.counters.faults > faults)
+
+    def _activate_above_nominations(self, classes: Iterable[PendingClass]) -> None:
+        """Room held for pods of lower priority is free to those of higher that were refused before."""
+        if not self._state.placed.has_nominated:
+            return
+        for pending in classes:
+            highest = max(pending, key=attrgetter("priority"))
+            if self._nominations.row_held_for_lower(highest) is not None:
+                self._state.class_queues.activate(pending)
 
     def recheck(self) -> None:
         """Recheck classes that have long been unschedulable; one that fits now is a defect and is counted.

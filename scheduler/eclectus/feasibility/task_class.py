@@ -64,7 +64,7 @@ class TaskClass:
     @property
     def usage_rules(self) -> tuple[Rule, ...]:
         """Those of them that depend on the pods of a node."""
-        return self._usage_rules
+        return self._fit.usage_rules
 
     @property
     def background_free(self) -> Floats:
