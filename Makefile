@@ -47,7 +47,7 @@ oracles: venv ## the simulator against closed forms and laws, with a table: 6 mi
 	@$(BIN)/python -m pytest tests/oracles -n auto --dist worksteal $(PYTEST)
 
 report: venv ## write bench/report.md, the simulator beside published figures: 20 minutes on two idle cores
-	@$(BIN)/python -m eclectus_bench.oracle_report $(REPORT)
+	@$(BIN)/python -m eclectus_bench.oracles.report $(REPORT)
 
 lint: venv ## format, rules, types, import contracts; and a hint about long files and functions
 	@$(BIN)/ruff format --check .

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eclectus_bench.oracle_page import Comparison, Facts, Section, page
-from eclectus_bench.oracle_report import COMPARED, ORACLES, VerdictCollector
+from eclectus_bench.oracles.page import Comparison, Facts, Section, page
+from eclectus_bench.oracles.report import COMPARED, ORACLES, VerdictCollector
 
 FACTS = Facts("1.0, commit abc", "CPython 3.11", "Linux", 1.4, 1.2)
 TESTS = '''

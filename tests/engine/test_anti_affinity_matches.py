@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.cluster.anti_affinity import AntiAffinityTerms
 from eclectus.cluster.selectors import selects
-from eclectus.engine import anti_affinity_matches
-from eclectus.engine.anti_affinity_matches import AntiAffinityMatches
+from eclectus.engine.queues import anti_affinity_matches
+from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import AntiAffinityTerm, Requirement, Task
 

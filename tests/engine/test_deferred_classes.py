@@ -127,11 +127,11 @@ def test_a_pool_does_not_wake_another() -> None:
     outside = make_task("b", cpu=1, tolerations=(), node_selector=(("pool", "b"),))
     world.step(NodeSeen(make_node("b", cpu=1, labels={"pool": "b"})))
     world.step()
-    woken = policy.answers
-    assert woken > asked  # by the new node
+    activated = policy.answers
+    assert activated > asked  # by the new node
     world.add(outside)
     assert world.node_of("b") == "b"
-    assert policy.answers == woken + 1
+    assert policy.answers == activated + 1
 
 
 def test_a_class_sleeps_whose_profile_shares_nodes_with_another() -> None:

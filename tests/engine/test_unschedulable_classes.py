@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.explanations import FIT_ERRORS_MOST
+from eclectus.engine.explain.explanations import FIT_ERRORS_MOST
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass

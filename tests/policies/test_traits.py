@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from builders import ExactSpeeds, make_engine, make_node, make_spec, make_task
 from eclectus.framework import (
     Action,
+    ClassQueue,
     Defer,
     Enqueue,
     Line,
@@ -79,8 +80,14 @@ class Counting(PendingTasks):
         self.classes.add((task.spec, task.workload))
         return task
 
-    def one_per_queue(self) -> None:
-        self._pending.one_per_queue()
+    def queues(self) -> Iterator[ClassQueue]:
+        return self._pending.queues()
+
+    def take(self, queue: ClassQueue) -> Task | None:
+        task = self._pending.take(queue)
+        if task is not None:
+            self.classes.add((task.spec, task.workload))
+        return task
 
     def skip(self, task: Task, most: int) -> int:
         return self._pending.skip(task, most)

@@ -2,7 +2,7 @@
 
 A policy that says so (`PlacePolicy.defers_until_change`) answers the same as long as nothing changes that its
 answer depends on. So its deferred classes fall asleep after a cycle in which no task was placed on the nodes
-on which they are feasible: their deferrals stay in force, and they cost nothing. A class is woken
+on which they are feasible: their deferrals stay in force, and they cost nothing. A class is activated
 
 - when a task joins or leaves it (`ClassQueues` activates it);
 - at the time `until` of one of its deferrals;
@@ -44,34 +44,34 @@ class DeferredClasses:
 
     def __init__(self, state: State) -> None:
         self._state, self._class_queues, self._view = state, state.class_queues, state.view
-        self._awake: list[PendingClass] = []  # their deferrals end when the next cycle begins
+        self._activated: list[PendingClass] = []  # their deferrals end when the next cycle begins
         self._asleep: dict[PendingClass, Sleep] = {}
         self._left: list[PendingClass] = []  # classes that tasks have left in this cycle
         self._shape_cursor = self._usage_cursor = 0
         self.next_until = inf  # when the first deferral ends, seconds; written here only
 
-    # -- waking ------------------------------------------------------------------------------------
+    # -- activation ------------------------------------------------------------------------------------
 
     def begin_cycle(self) -> None:
         """Activate every class that must be asked about; its deferrals end."""
         self._left.clear()
-        for pending in self._awake:
+        for pending in self._activated:
             self._release(pending)
-        self._awake.clear()
+        self._activated.clear()
         self._class_queues.activate_fitting()
         if self._asleep:
-            self._wake()
+            self._activate()
 
-    def _wake(self) -> None:
+    def _activate(self) -> None:
         queues, touched, asked = self._class_queues, self._changed_rows(), set[PendingClass]()
         while self._asleep:
             new = [pending for pending in queues.active.values() if pending not in asked]
             asked.update(new)
             touched |= self._rows_of(new)
-            woken = [pending for pending in self._asleep if self._must_wake(pending, touched)]
-            if not woken:
+            activated = [pending for pending in self._asleep if self._must_activate(pending, touched)]
+            if not activated:
                 return
-            for pending in woken:
+            for pending in activated:
                 del self._asleep[pending]
                 self._release(pending)
                 if pending.is_asleep:
@@ -86,7 +86,7 @@ class DeferredClasses:
             return EVERY_ROW
         return sum(1 << row for row in used)
 
-    def _must_wake(self, pending: PendingClass, touched: int) -> bool:
+    def _must_activate(self, pending: PendingClass, touched: int) -> bool:
         sleep = self._asleep[pending]
         return (
             not pending.is_asleep  # a task has joined or left it
@@ -106,20 +106,22 @@ class DeferredClasses:
         """The cycle of a profile over these classes is about to end."""
         for pending in asked:
             if pending.deferred:
-                self._awake.append(pending)
+                self._activated.append(pending)
             if pending.answered:
                 self._left.append(pending)
 
     def end_cycle(self, *, has_failed: bool) -> None:
         """The cycles of all profiles are over. `has_failed`: a policy; it may answer otherwise next time."""
         self._state.deferrals.end_cycle()
-        if self._awake and not has_failed:
+        if self._activated and not has_failed:
             left = self._rows_of(self._left)
-            self._awake = [pending for pending in self._awake if not self._falls_asleep(pending, left)]
+            self._activated = [
+                pending for pending in self._activated if not self._falls_asleep(pending, left)
+            ]
         self._shape_cursor, self._usage_cursor = self._view.cluster.shape.head, self._view.cluster.usage.head
-        awake = (until for pending in self._awake for until in pending.deferred.values())
+        activated = (until for pending in self._activated for until in pending.deferred.values())
         asleep = (sleep.until for sleep in self._asleep.values())
-        self.next_until = min(min(awake, default=inf), min(asleep, default=inf))
+        self.next_until = min(min(activated, default=inf), min(asleep, default=inf))
 
     def _falls_asleep(self, pending: PendingClass, left: int) -> bool:
         """`left`: rows that tasks which left in this cycle may have taken."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
-from eclectus.engine.decision import Decision, decision
 from eclectus.engine.event_handlers import EventHandlers
-from eclectus.engine.explanations import Explanations
+from eclectus.engine.explain.decision import Decision, decision
+from eclectus.engine.explain.explanations import Explanations
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations

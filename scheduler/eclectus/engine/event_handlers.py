@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
-from eclectus.engine.anti_affinity_matches import AntiAffinityMatches
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
+from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
 from eclectus.engine.state import State
 from eclectus.model.events import (
     BindConfirmed,

@@ -9,7 +9,7 @@ it counts under every resource that is short. The parts are sorted as strings ("
 is held or tentatively placed is taken, so a node that others wait for counts as full.
 
 The outcome of preemption ("preemption: 0/4 nodes …"), which kube-scheduler appends, is added by
-engine/explanations.py.
+engine/explain/explanations.py.
 """
 
 from __future__ import annotations

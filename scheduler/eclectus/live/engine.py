@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from eclectus.engine.counters import QueueCounts
-from eclectus.engine.decision import Decision
+from eclectus.engine.explain.decision import Decision
 from eclectus.framework import LearnedCell
 from eclectus.model.commands import Command
 from eclectus.model.events import Event

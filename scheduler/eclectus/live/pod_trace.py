@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
-from eclectus.engine.decision import Decision
+from eclectus.engine.explain.decision import Decision
 from eclectus.model.commands import Bind, Command
 from eclectus.model.events import BindConfirmed, BindRefused, Event, TaskGone, TaskSeen
 from eclectus.model.objects import Task

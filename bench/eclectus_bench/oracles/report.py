@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from eclectus import __version__
-from eclectus_bench.oracle_page import Comparison, Facts, Section, page
+from eclectus_bench.oracles.page import Comparison, Facts, Section, page
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_e2e.progress import Progress
 

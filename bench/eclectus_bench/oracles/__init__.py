@@ -1,0 +1,1 @@
+"""The simulator beside published figures and closed forms: bench/report.md."""

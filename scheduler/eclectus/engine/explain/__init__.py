@@ -1,0 +1,1 @@
+"""What the engine says of its decisions: why pods wait, and what a placement was chosen among."""
