@@ -135,12 +135,12 @@ def test_the_account_reads_nodes_and_pods(account):
     [
         lambda api: CoreV1Api(api).list_secret_for_all_namespaces(),
         lambda api: CoreV1Api(api).list_namespaced_config_map(NAMESPACE),
-        lambda api: CoreV1Api(api).delete_namespaced_pod("any", "default"),
+        lambda api: CoreV1Api(api).delete_collection_namespaced_pod("default"),
         lambda api: CoreV1Api(api).delete_node("any"),
         lambda api: CoordinationV1Api(api).read_namespaced_lease("other", NAMESPACE),
         lambda api: CoordinationV1Api(api).read_namespaced_lease("eclectus", "kube-system"),
     ],
-    ids=["secrets", "config maps", "delete pod", "delete node", "another lease", "a lease elsewhere"],
+    ids=["secrets", "config maps", "delete all pods", "delete node", "another lease", "a lease elsewhere"],
 )
 def test_the_account_has_no_other_permission(account, request_):
     with pytest.raises(ApiException) as error:
