@@ -1,4 +1,4 @@
-"""Deferred classes sleep until something changes that their answers depend on: no decision is another one."""
+"""Deferred classes are not asked about until an answer may have changed: no decision is another one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Action, Learn, PendingTasks, View
+from eclectus.framework import Action, Learn, PendingTasks, PlaceTraits, View
 from eclectus.model.events import LoadSeen, NodeSeen, TaskGone, TaskSeen
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.place.allocation import LeastAllocated
@@ -33,7 +33,7 @@ class Counting(Rosella):
 
 
 # The same policy under the same name, which messages contain, asked about deferred tasks in every cycle.
-AlwaysAsked: type[Rosella] = type("Rosella", (Rosella,), {"defers_until_change": False})
+AlwaysAsked: type[Rosella] = type("Rosella", (Rosella,), {"traits": PlaceTraits(defers=True)})
 
 
 def waiting_world(policy: Rosella, **roles: object) -> World:
@@ -50,7 +50,7 @@ def waiting_world(policy: Rosella, **roles: object) -> World:
     return world
 
 
-def test_a_sleeping_class_is_not_asked_about_and_its_deferrals_stay() -> None:
+def test_a_deferred_class_is_not_asked_about_and_its_deferrals_stay() -> None:
     policy = Counting(theta=6.0)
     world = waiting_world(policy)
     asked, tentative = policy.answers, world.engine._state.cluster.tentative.copy()
@@ -82,7 +82,7 @@ EVENTS: dict[str, Callable[[World], object]] = {
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_what_may_change_an_answer_wakes_the_class(event: str) -> None:
+def test_what_may_change_an_answer_activates_the_class(event: str) -> None:
     policy = Counting(theta=6.0)
     world = waiting_world(policy)
     asked = policy.answers
@@ -90,7 +90,7 @@ def test_what_may_change_an_answer_wakes_the_class(event: str) -> None:
     assert policy.answers > asked + (event == "a class that may use the same nodes")
 
 
-def test_new_speeds_wake_the_class() -> None:
+def test_new_speeds_activate_the_class() -> None:
     policy = Counting(theta=6.0)
     world = waiting_world(policy)
     learn = world.engine._state.learn
@@ -102,7 +102,7 @@ def test_new_speeds_wake_the_class() -> None:
     assert world.node_of("t1") == "slow"
 
 
-def test_the_end_of_a_deferral_wakes_the_class() -> None:
+def test_the_end_of_a_deferral_activates_the_class() -> None:
     policy = Counting(theta=6.0)
     world = waiting_world(policy)
     asked = policy.answers
@@ -112,7 +112,7 @@ def test_the_end_of_a_deferral_wakes_the_class() -> None:
     assert world.node_of("t1") == "slow"
 
 
-def test_a_changed_share_wakes_classes_whose_order_ranks_by_shares() -> None:
+def test_a_changed_share_activates_classes_whose_order_ranks_by_shares() -> None:
     policy = Counting(theta=6.0)
     world = waiting_world(policy, order=DominantShare(by="label", label="team"))
     asked = policy.answers
@@ -120,21 +120,21 @@ def test_a_changed_share_wakes_classes_whose_order_ranks_by_shares() -> None:
     assert policy.answers > asked
 
 
-def test_a_pool_does_not_wake_another() -> None:
+def test_a_pool_does_not_activate_another() -> None:
     policy = Counting(theta=6.0)
     world = waiting_world(policy)
     asked = policy.answers
     outside = make_task("b", cpu=1, tolerations=(), node_selector=(("pool", "b"),))
     world.step(NodeSeen(make_node("b", cpu=1, labels={"pool": "b"})))
     world.step()
-    activated = policy.answers
-    assert activated > asked  # by the new node
+    again = policy.answers
+    assert again > asked  # by the new node
     world.add(outside)
     assert world.node_of("b") == "b"
-    assert policy.answers == activated + 1
+    assert policy.answers == again + 1
 
 
-def test_a_class_sleeps_whose_profile_shares_nodes_with_another() -> None:
+def test_a_deferred_class_is_activated_by_a_class_of_another_profile() -> None:
     policy = Counting(theta=6.0)
     profiles = [make_profile(policy, "eclectus"), make_profile(LeastAllocated(), "packed")]
     learn = ExactSpeeds(dict(SPEEDS), otherwise=0.1)
@@ -151,7 +151,7 @@ def test_a_class_sleeps_whose_profile_shares_nodes_with_another() -> None:
 
 def test_a_policy_that_does_not_say_so_is_asked_in_every_cycle() -> None:
     class Patient(Counting):
-        defers_until_change = False
+        traits = PlaceTraits(defers=True)  # type: ignore[assignment]
 
     policy = Patient(theta=6.0)
     world = waiting_world(policy)

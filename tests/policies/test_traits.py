@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import replace as fields_changed
 from typing import Any
 
 import pytest
@@ -94,7 +96,7 @@ class Counting(PendingTasks):
 
 
 def what_it_does(policy: PlacePolicy) -> PlaceTraits:
-    """The traits that its actions show."""
+    """The traits that its actions show: all but `defers_until_change`."""
     seen: set[type[Action]] = set()
     taken_before_answer: list[int] = []
     place = policy.place
@@ -118,7 +120,20 @@ def what_it_does(policy: PlacePolicy) -> PlaceTraits:
 
 @pytest.mark.parametrize("choice", ALL["place"], ids=str)
 def test_a_place_policy_does_what_it_says(choice: Any) -> None:
-    assert what_it_does(choice.policy) == choice.policy.traits
+    assert what_it_does(choice.policy) == fields_changed(choice.policy.traits, defers_until_change=False)
+
+
+@pytest.mark.parametrize(
+    "choice", [choice for choice in ALL["place"] if choice.policy.traits.defers_until_change], ids=str
+)
+def test_a_place_policy_answers_the_same_until_something_changes(choice: Any) -> None:
+    patient = choice.policy
+    always_asked = copy(patient)
+    traits = fields_changed(patient.traits, defers_until_change=False)
+    always_asked.__class__ = type(type(patient).__name__, (type(patient),), {"traits": traits})
+    found = [run(place=policy) for policy in (patient, always_asked)]
+    assert found[0].binds == found[1].binds
+    assert found[0].reports == found[1].reports
 
 
 def test_a_place_policy_that_says_too_little_is_found() -> None:

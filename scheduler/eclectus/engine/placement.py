@@ -12,9 +12,9 @@ from math import inf
 from operator import attrgetter
 from typing import Any
 
-from eclectus.engine.deferred_classes import DeferredClasses
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
+from eclectus.engine.queues.deferred_classes import DeferredClasses
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
@@ -35,7 +35,9 @@ class Placement:
 
     def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
         self._state, self._node_dispatch, self._nominations = state, node_dispatch, nominations
-        self._deferred = DeferredClasses(state)
+        self._deferred = DeferredClasses(
+            state.view, state.class_queues, state.deferrals, state.profiles, state.job_work
+        )
         self._handlers: Mapping[type, Callable[[SchedulingCycle, Any], None]] = {
             Place: self._place,
             Defer: self._defer,

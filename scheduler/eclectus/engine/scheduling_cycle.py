@@ -90,7 +90,7 @@ class SchedulingCycle(PendingTasks):
         state, pending = self._state, self.offered.pop(task.uid)[1]
         state.class_queues.activate(pending)
         state.deferrals.add(task, row, state.now)
-        pending.deferred[task.uid] = until
+        pending.until[task.uid] = until
 
     def fail(self, task: Task, message: str) -> None:
         """A policy failed on the task: it backs off."""

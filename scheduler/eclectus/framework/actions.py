@@ -30,7 +30,7 @@ class Place(Struct, frozen=True, gc=False):
 class Defer(Struct, frozen=True, gc=False):
     """The task waits for this busy node until the policy is asked about it again.
 
-    That is in the next scheduling cycle or, of a policy that says so (`PlacePolicy.defers_until_change`),
+    That is in the next scheduling cycle or, of a policy that says so (`PlaceTraits.defers_until_change`),
     when something has changed that its answer depends on.
     """
 

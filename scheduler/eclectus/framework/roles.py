@@ -123,13 +123,6 @@ class Order(Accounted, ABC):
 class PlacePolicy(Accounted, ABC):
     """Which node gets the task? Kubernetes' counterpart is Score."""
 
-    defers_until_change: ClassVar[bool] = False
-    """Whether the policy answers the same for a class until something changes that it depends on: the nodes
-    on which the class is feasible (what pods hold there, background load, shape), the learned speeds of its
-    workload, the tasks of the class that wait, the time `until` of its deferrals, or what classes that are
-    feasible on the same nodes are answered. Deferred tasks of such a class are not offered before. Otherwise
-    they are offered in every scheduling cycle."""
-
     @property
     def traits(self) -> PlaceTraits:
         """What it says of itself, with its settings."""

@@ -26,6 +26,12 @@ class PlaceTraits:
     """It may answer Enqueue or ReserveMany: tasks get a node on arrival, and the Line decides who is next."""
     defers: bool = False
     """It may answer Defer."""
+    defers_until_change: bool = False
+    """For a class that it defers it answers the same until something changes that its answer depends on: the
+    nodes on which the class is feasible (what pods hold there, background load, shape), the learned speeds of
+    its workload, the tasks of the class that wait and their order, the time `until` of a deferral, or what
+    classes that are feasible on the same nodes are answered. The engine does not ask before. Without it,
+    deferred tasks are offered in every scheduling cycle."""
     takes_all_pending: bool = False
     """It takes tasks of every class queue before its first answer, so no answer can change the order."""
 

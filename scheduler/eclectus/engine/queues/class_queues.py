@@ -1,7 +1,7 @@
 """All pending tasks that are neither in a node queue nor backing off, by profile and class.
 
-A class is active, asleep or unschedulable. Only an active one costs anything: an unschedulable one is
-activated when a row changes on which it may fit (unschedulable.py), and one that is asleep when something
+A class is active, deferred or unschedulable. Only an active one costs anything: an unschedulable one is
+activated when a row changes on which it may fit (unschedulable.py), and a deferred one when something
 happens that could change the answers to its tasks (deferred_classes.py).
 """
 
@@ -29,8 +29,6 @@ class ClassQueues:
         self._classes: dict[PendingKey, PendingClass] = {}
         self._active: dict[PendingKey, PendingClass] = {}
         self.active: Mapping[PendingKey, PendingClass] = self._active  # to be asked about in the next cycle
-        self._asleep: dict[PendingKey, PendingClass] = {}
-        self.asleep: Mapping[PendingKey, PendingClass] = self._asleep
         self._unschedulable: dict[ClassKey, dict[PendingKey, PendingClass]] = {}
         self._joined: dict[PendingKey, PendingClass] = {}  # unschedulable, with tasks that came later
         self._unschedulable_classes = UnschedulableClasses(classes)
@@ -74,7 +72,7 @@ class ClassQueues:
         if pending.unschedulable_since is not None:
             pending.joined += 1
             self._joined[pending_key] = pending
-        elif pending.is_asleep:
+        elif pending.is_deferred:
             self.activate(pending)
         self._waiting[task.uid] = (pending, queue, key, self._serial)
         return pending
@@ -86,7 +84,7 @@ class ClassQueues:
             return
         pending, queue, key, serial = found
         pending.discard(queue, key, serial)
-        if pending.is_asleep or not pending.queues:
+        if pending.is_deferred or not pending.queues:
             self.activate(pending)
         if not pending.queues:
             self._drop(pending)
@@ -115,7 +113,7 @@ class ClassQueues:
         """The class is active and empty."""
         del self._classes[pending.key], self._active[pending.key]
 
-    # -- active, asleep and unschedulable classes --------------------------------------------------
+    # -- active, deferred and unschedulable classes ------------------------------------------------
 
     def activate_fitting(self) -> None:
         """Activate the unschedulable classes that have got room by what has changed in the cluster."""
@@ -128,9 +126,8 @@ class ClassQueues:
         if pending.key in self._active:
             return
         self._active[pending.key] = pending
-        if pending.is_asleep:
-            pending.is_asleep = False
-            del self._asleep[pending.key]
+        if pending.is_deferred:
+            pending.is_deferred = False
             return
         pending.unschedulable_since, pending.never_feasible, pending.message = None, False, ""
         pending.joined = 0
@@ -140,10 +137,9 @@ class ClassQueues:
             del self._unschedulable[pending.class_key]
             self._unschedulable_classes.discard(pending.class_key)
 
-    def let_sleep(self, pending: PendingClass) -> None:
+    def mark_deferred(self, pending: PendingClass) -> None:
         """An active class is not to be asked about until it is activated."""
-        pending.is_asleep = True
-        self._asleep[pending.key] = pending
+        pending.is_deferred = True
         del self._active[pending.key]
 
     def mark_unschedulable(self, pending: PendingClass, now: float, *, never: bool, message: str) -> None:

@@ -28,7 +28,7 @@ class PendingClass:
     never_feasible = False  # unschedulable because no node, however empty, may run the class
     message = ""  # the policy's own reason for it, if it gave one
     joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
-    is_asleep = False  # deferred, and nothing has happened that could change the answers
+    is_deferred = False  # tasks of it are deferred, and no answer can have changed
     count = 0  # tasks that wait
     # In a scheduling cycle:
     passed = 0  # tasks that were taken or skipped
@@ -42,7 +42,7 @@ class PendingClass:
     def __init__(self, key: PendingKey, groups: GroupIndex | None) -> None:
         self.key, self.profile = key, key[0]
         self.queues: dict[str, SortedClassQueue] = {}  # by group
-        self.deferred: dict[str, float] = {}  # uid -> until, of the tasks last answered with Defer
+        self.until: dict[str, float] = {}  # uid -> `until`, of the tasks last answered with Defer
         self._moved: list[SortedClassQueue] = []  # queues whose cursor has moved in this cycle
         self._groups = groups  # None where the Order does not rank groups
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -61,8 +61,6 @@ PAPER = {
 @dataclass(eq=False)
 class Rosella(PlacePolicy):
     """By learned speed: all nodes compared and re-planned, or two sampled in proportion to speed."""
-
-    defers_until_change: ClassVar[bool] = True
 
     view: Annotated[
         Literal["full", "sample"],
@@ -161,7 +159,9 @@ class Rosella(PlacePolicy):
     @property
     def traits(self) -> PlaceTraits:
         """Re-planning defers tasks; otherwise they join node queues."""
-        return PlaceTraits(joins_node_queues=not self._replans, defers=self._replans)
+        if not self._replans:
+            return PlaceTraits(joins_node_queues=True)
+        return PlaceTraits(defers=True, defers_until_change=True)
 
     @property
     def learner_settings(self) -> Mapping[str, object]:

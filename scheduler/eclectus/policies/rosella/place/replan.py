@@ -8,7 +8,8 @@ the node with the least
     theta * wait + service,    wait = max(0, q - k + 1) / (k rate),    service = 1 / rate
 
 where q counts the tasks that run there and those that earlier tasks of this cycle were given. If the node has
-room, the task is bound. Otherwise the task is deferred to that node until the next cycle.
+room, the task is bound. Otherwise the task is deferred to that node until its class is asked about again:
+at once in every cycle in which an answer could be another one (PlaceTraits.defers_until_change).
 
 With theta = 1 each task takes its own shortest delay, and slow nodes are given tasks that fast nodes would
 serve sooner for all. With theta to infinity each task takes the fastest node with room. In between, a slow
@@ -22,8 +23,8 @@ task of the class is deferred for the rest of the cycle.
 
 A cycle costs what it places and a few deferrals, not what waits. After `DEFERRED_PER_CLASS` deferrals of a
 class, the number of its tasks for which waiting is better is computed in closed form (maths/deferring.py),
-that many are skipped, and the task behind them takes the node with room. With one class this decides as if
-each task were compared; other classes see only the few deferred tasks.
+that many are skipped, whatever jobs they belong to, and the task behind them takes the node with room. With
+one class this decides as if each task were compared; other classes see only the few deferred tasks.
 
 Long-running pods (services) do not end, so they neither wait nor are waited for: they are shared among the
 nodes with room in proportion to speed. Rates within a factor of `SPEED_STEP` count as equal, because the

@@ -3,7 +3,8 @@
 The load is the share of the nodes' service capacity in use (maths/deferring.py), averaged over about five
 mean task times. So arrivals need not be measured, and each class has the load of the nodes that it may use.
 All nodes are read again only after a fixed share of them has changed, so a decision costs no more on a
-large cluster.
+large cluster; and only when the class is asked about, which it is not while all its tasks wait and nothing
+happens.
 """
 
 from __future__ import annotations

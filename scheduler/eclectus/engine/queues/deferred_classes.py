@@ -1,0 +1,171 @@
+"""Deferred classes: when they must be asked about again.
+
+A policy that says so (`PlaceTraits.defers_until_change`) answers the same as long as nothing changes that its
+answer depends on. So a class with deferred tasks is marked as deferred after a cycle in which no task was
+placed on the nodes on which it is feasible: its deferrals stay in force, and it costs nothing. It becomes
+active
+
+- when a task joins or leaves it (by `ClassQueues`);
+- at the time `until` of one of its deferrals;
+- when a node on which it is feasible has changed, in what pods hold there, in background load or in shape;
+- when the speeds of its workload have a new epoch;
+- when an account has changed by which its profile's Order ranks groups;
+- when a class is asked about that is feasible on one of the same nodes: its tasks may come first, and must
+  not see as taken what deferred tasks count on.
+
+So every cycle decides as if all deferred classes were asked about in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from eclectus.engine.queues.class_queues import ClassQueues
+from eclectus.engine.queues.cycle_order import accounts_of
+from eclectus.engine.queues.deferrals import Deferrals
+from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.framework import Profile, View
+from eclectus.framework.job_work import JobWork
+
+EVERY_ROW = -1  # as a set of rows
+
+
+class Conditions(NamedTuple):
+    """What the answers to a deferred class depended on, beside its tasks.
+
+    A set of rows is an integer with a bit for each row: two are compared in less than a microsecond.
+    """
+
+    until: float  # the first end of a deferral, seconds
+    epoch: int  # of the speeds of its workload
+    accounts: tuple[int, ...]  # of its profile's Order: how far their logs were
+    rows: int  # on which the class is feasible
+
+
+class DeferredClasses:
+    """The classes with deferred tasks, before and after a scheduling cycle."""
+
+    def __init__(
+        self,
+        view: View,
+        class_queues: ClassQueues,
+        deferrals: Deferrals,
+        profiles: Mapping[str, Profile],
+        job_work: JobWork | None,
+    ) -> None:
+        self._view, self._class_queues, self._deferrals = view, class_queues, deferrals
+        self._profiles, self._job_work = profiles, job_work
+        self._to_ask: list[PendingClass] = []  # active: their deferrals end when the next cycle begins
+        self._deferred: dict[PendingClass, Conditions] = {}
+        self._left: list[PendingClass] = []  # classes that tasks have left in this cycle
+        self._shape_cursor = self._usage_cursor = 0
+        self.next_until = inf  # when the first deferral ends, seconds; written here only
+
+    # -- before a cycle ----------------------------------------------------------------------------
+
+    def begin_cycle(self) -> None:
+        """Activate every class that must be asked about; its deferrals end."""
+        self._left.clear()
+        for pending in self._to_ask:
+            self._release(pending)
+        self._to_ask.clear()
+        self._class_queues.activate_fitting()
+        if self._deferred:
+            self._activate()
+
+    def _activate(self) -> None:
+        """Activate deferred classes until none is left to which an answer could be another one."""
+        queues, touched, asked = self._class_queues, self._changed_rows(), set[PendingClass]()
+        while self._deferred:
+            new = [pending for pending in queues.active.values() if pending not in asked]
+            asked.update(new)
+            touched |= self._rows_of(new)
+            due = [pending for pending in self._deferred if self._is_due(pending, touched)]
+            if not due:
+                return
+            for pending in due:
+                del self._deferred[pending]
+                self._release(pending)
+                if pending.is_deferred:
+                    queues.activate(pending)
+            queues.activate_fitting()  # the room that the deferred tasks counted on
+
+    def _changed_rows(self) -> int:
+        """The rows that have changed since the last cycle."""
+        cluster = self._view.cluster
+        used = cluster.usage.since(self._usage_cursor)
+        if used is None or cluster.shape.head != self._shape_cursor:
+            return EVERY_ROW
+        return sum(1 << row for row in used)
+
+    def _is_due(self, pending: PendingClass, touched: int) -> bool:
+        before = self._deferred[pending]
+        return (
+            not pending.is_deferred  # a task has joined or left it
+            or before.until <= self._view.now
+            or bool(before.rows & touched)
+            or before.epoch != self._epoch_of(pending)
+            or before.accounts != self._accounts_of(pending)
+        )
+
+    def _release(self, pending: PendingClass) -> None:
+        self._deferrals.release(pending.until)
+        pending.until.clear()
+
+    # -- after a cycle -----------------------------------------------------------------------------
+
+    def observe(self, asked: Iterable[PendingClass]) -> None:
+        """The cycle of a profile over these classes is about to end."""
+        for pending in asked:
+            if pending.until:
+                self._to_ask.append(pending)
+            if pending.answered:
+                self._left.append(pending)
+
+    def end_cycle(self, *, has_failed: bool) -> None:
+        """The cycles of all profiles are over. `has_failed`: a policy; it may answer otherwise next time."""
+        self._deferrals.end_cycle()
+        if self._to_ask and not has_failed:
+            left = self._rows_of(self._left)
+            self._to_ask = [pending for pending in self._to_ask if not self._defer(pending, left)]
+        self._shape_cursor, self._usage_cursor = self._view.cluster.shape.head, self._view.cluster.usage.head
+        active = (until for pending in self._to_ask for until in pending.until.values())
+        deferred = (conditions.until for conditions in self._deferred.values())
+        self.next_until = min(min(active, default=inf), min(deferred, default=inf))
+
+    def _defer(self, pending: PendingClass, left: int) -> bool:
+        """Mark the class as deferred if its answers can only stay the same; whether it is.
+
+        `left`: rows that tasks which left in this cycle may have taken.
+        """
+        place = self._profiles[pending.profile].place
+        if not place.traits.defers_until_change or pending.unschedulable_since is not None:
+            return False
+        rows = self._rows_of([pending])
+        if rows & left:
+            return False
+        until, epoch = min(pending.until.values()), self._epoch_of(pending)
+        self._deferred[pending] = Conditions(until, epoch, self._accounts_of(pending), rows)
+        self._class_queues.mark_deferred(pending)
+        return True
+
+    # -- what answers depend on --------------------------------------------------------------------
+
+    def _epoch_of(self, pending: PendingClass) -> int:
+        return self._view.learn.speeds(pending.class_key[1]).epoch
+
+    def _accounts_of(self, pending: PendingClass) -> tuple[int, ...]:
+        order = self._profiles[pending.profile].order
+        return tuple(account.head for account in accounts_of(order, self._view, self._job_work))
+
+    def _rows_of(self, classes: Iterable[PendingClass]) -> int:
+        """The rows on which any of the classes is feasible."""
+        rows = 0
+        for pending in classes:
+            feasible = self._view.classes.current(*pending.class_key).feasible
+            rows |= int.from_bytes(np.packbits(feasible, bitorder="little").tobytes(), "little")
+        return rows
