@@ -40,7 +40,7 @@ class CycleOrder:
         self._classes = dict.fromkeys(classes)
         # Rank, key of the head, serial of the queue; then False and a class and its queue, for a queue of a
         # group not met yet; or True and a group that was met.
-        self._heap: list[tuple[*tuple[Any, ...]]] = []
+        self._heap: list[tuple[Any, ...]] = []
         self._met: dict[str, _Heap] = {}
         self._last: tuple[str, PendingClass, SortedClassQueue, bool] | None = None
         if groups is None:
