@@ -191,11 +191,14 @@ class ModelServer:
         assert report.message
         task = self.tasks.get(report.uid)
         if task is not None:
-            assert task.reported != report.message, f"{task} gets the same report twice"
+            seen = self.delivered.tasks.get(report.uid, task)
+            assert seen.reported != report.message, f"{task} gets a report that it has been seen to have"
             self.put_task(replace(task, reported=report.message))
 
     def _nominate(self, nominate: Nominate) -> None:
         known, uid = self.delivered, nominate.uid
+        if uid not in known.tasks:
+            return  # it has gone by a later event of the same step
         if nominate.node:
             assert not known.node_of(known.tasks[uid]), f"{nominate.name} is nominated though it is bound"
             known.nominated[uid] = nominate.node
