@@ -10,7 +10,7 @@ import pytest
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
-from eclectus_bench import decisions, engine, match, startup
+from eclectus_bench import decisions, engine, match, preemption, startup
 from eclectus_e2e.testbed import clusters
 
 
@@ -79,3 +79,15 @@ def test_on_a_control_plane_the_time_to_the_first_bind_is_measured(
     printed = capsys.readouterr().out
     assert "eclectus: " in printed
     assert all(stage in printed for stage in startup.STAGES)
+
+
+@pytest.mark.live
+def test_on_a_control_plane_preemptors_of_both_schedulers_get_their_nodes(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    quick(output, "--only", "preemption")
+    printed = capsys.readouterr().out
+    victims = preemption.VICTIMS_OF_ONE * bench.QUICK.preemption.preemptors
+    assert printed.count(f"{victims} pods evicted") == 2  # as few as needed, by each scheduler

@@ -53,6 +53,7 @@ NOT_RUN = {
     "helm *": "needs images that nodes can pull; tests/realnodes/test_chart.py does it with helm's SDK",
     "make bench BENCH='--only decisions'": "a part of `make bench`",
     "make bench BENCH='--only engine'": "a part of `make bench`",
+    "make bench BENCH='--only preemption'": "a part of `make bench`",
     "make bench BENCH='--only simulator'": "a part of `make bench`",
     "make bench BENCH='--pairs 7 --nodes 15000 --pods 3000'": "`make bench`, longer",
     "make bench BENCH=--profile": "no measurement, for a reader",
