@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -90,4 +91,8 @@ def test_on_a_control_plane_preemptors_of_both_schedulers_get_their_nodes(
     quick(output, "--only", "preemption")
     printed = capsys.readouterr().out
     victims = preemption.VICTIMS_OF_ONE * bench.QUICK.preemption.preemptors
-    assert printed.count(f"{victims} pods evicted") == 2  # as few as needed, by each scheduler
+    evicted = dict(re.findall(r"^([a-z-]+): .*?(\d+) pods evicted", printed, re.MULTILINE))
+    assert int(evicted["eclectus"]) == victims  # as few as needed
+    assert (
+        int(evicted["kube-scheduler"]) >= victims
+    )  # its evictions are asynchronous: some runs have one more

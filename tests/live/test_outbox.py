@@ -11,9 +11,11 @@ from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
+from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
-from eclectus.model.commands import Bind, Fault, Report
-from eclectus.model.events import BindConfirmed
+from eclectus.live.write.step_binder import StepBinder
+from eclectus.model.commands import Bind, Fault, Renominate, Report
+from eclectus.model.events import BindConfirmed, BindRefused
 
 PATH = "/api/v1/namespaces/d/pods/p"
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/d/events"
@@ -32,13 +34,16 @@ async def working(server, states=None, connection=CONNECTION, ignored=None):
     async with server.context() as context:
         inbox = Inbox()
         recorder, counter = EventRecorder(context, "host", connection), context.metrics.ignored_preferences
+        binder = Binder(context, lambda: True, 0.2)
+        nominator = Nominator(context, known.get, lambda: True)
         outbox = Outbox(
-            Binder(context, lambda: True, 0.2),
+            binder,
             Conditions(context, known.get, lambda: True, connection),
             recorder,
             IgnoredPreferences((ignored or {}).get, recorder, counter),
             inbox,
-            evictor=Evictor(context, known.get, lambda: True, recorder, inbox, in_flight=2),
+            evictor=Evictor(context, nominator, lambda: True, recorder, inbox, in_flight=2),
+            step_binder=StepBinder(binder, nominator),
             in_flight=4,
             metrics=context.metrics,
         )
@@ -192,3 +197,55 @@ def test_an_ignored_preference_is_noted_once_for_each_class_and_counted_for_each
     assert (note["type"], note["regarding"]["name"]) == ("Warning", "a")
     assert note["note"].startswith("Eclectus does not read preferred pod affinity yet: pods of class web")
     assert 'eclectus_ignored_preferences_total{feature="preferred pod affinity"} 2.0' in page
+
+
+# -- binds with steps ------------------------------------------------------------------------------
+
+STEPPED = Bind("u", "d", "p", "n1", "eclectus", before=(Renominate("n1", from_node="n9"),))
+
+
+def nominations(server):
+    return [body["status"]["nominatedNodeName"] for body in bodies(server, f"PATCH {PATH}/status")]
+
+
+def test_a_step_is_done_before_the_bind(server, answers):
+    server.on(f"PATCH {PATH}/status", answers.says({}))
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on(EVENTS, answers.says({}, 201))
+    assert send(server, STEPPED) == [BindConfirmed("u", "n1")]
+    assert nominations(server) == ["n1"]
+    assert [request for request, *_ in server.requests][:2] == [
+        f"PATCH {PATH}/status",
+        f"POST {PATH}/binding",
+    ]
+
+
+def test_a_step_is_undone_before_a_refused_bind_is_answered(server, answers):
+    server.on(f"PATCH {PATH}/status", answers.says({}))
+    server.on(f"POST {PATH}/binding", answers.says({"message": "no such node"}, 403))
+    server.on(f"GET {PATH}", answers.says({"metadata": {"name": "p", "uid": "u"}, "spec": {}}))
+    (answer,) = send(server, STEPPED)
+    assert isinstance(answer, BindRefused)
+    assert nominations(server) == ["n1", "n9"]
+
+
+def test_a_step_that_fails_refuses_the_bind_unsent(server, answers):
+    server.on(f"PATCH {PATH}/status", answers.says({"message": "forbidden"}, 403))
+    (answer,) = send(server, STEPPED)
+    assert answer == BindRefused("u", "n1", "not nominated before the bind: forbidden")
+    assert server.count(f"POST {PATH}/binding") == 0
+    assert nominations(server) == ["n1"]
+
+
+def test_a_step_that_hangs_does_not_hold_up_other_binds(server, answers, until):
+    server.on(f"PATCH {PATH}/status", answers.hangs)
+    server.on("POST /api/v1/namespaces/d/pods/q/binding", answers.says({}, 201))
+    server.on(EVENTS, answers.says({}, 201))
+    others = [Bind(f"u{number}", "d", "q", "n1", "eclectus") for number in range(20)]
+
+    async def work():
+        async with working(server) as (outbox, _, _):
+            outbox.accept([STEPPED, *others])
+            await until(lambda: server.count("POST /api/v1/namespaces/d/pods/q/binding") == len(others))
+
+    asyncio.run(work())

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.framework import PlacePolicy
+from eclectus.framework import Order, PlacePolicy
+from eclectus.model.commands import Renominate
 from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
@@ -16,6 +17,8 @@ from eclectus.model.events import (
     TaskSeen,
 )
 from eclectus.model.objects import AntiAffinityTerm, Budget, HostPort, Node, Requirement, Taint, Task
+from eclectus.policies.order.drf import DominantShare
+from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.clwl import CentralLeastWait
 from eclectus.policies.place.fit import BestFit
@@ -392,3 +395,55 @@ def test_a_nomination_that_replaces_a_pod_is_free_to_pods_refused_before() -> No
     world.step(TaskGone(world.tasks.pop("other").uid), TaskSeen(foreign))
     world.settle()
     assert world.node_of("waiting") == "n0"
+
+
+@pytest.mark.parametrize("order", [FifoOrder, DominantShare])
+def test_room_held_for_lower_priorities_that_comes_later_goes_to_a_pod_refused_before(
+    order: type[Order],
+) -> None:
+    """Pods of its class that cannot use the room come first in the Order, and nothing else changes."""
+    engine = make_engine(LeastAllocated(), relieve=Preemption(), order=order())
+    world = World(engine, make_node("n0", 1))
+    world.add(bound("other", "n0", priority=9), make_task("foreign", profile="other", nominated="n0"))
+    world.add(make_task("equal", created=-1.0, job="a"), make_task("higher", priority=1, job="b"))
+    world.delete("other")
+    assert world.placed() == {"higher": "n0"}
+
+
+def test_a_nomination_to_a_node_that_does_not_exist_is_withdrawn() -> None:
+    world = world_of(make_node("n0", 1))
+    world.add(bound("low", "n0"), make_task("high", priority=5, nominated="gone"))
+    world.sleep(60)
+    assert world.victims() == ["low"]
+    assert world.node_of("high") == "n0"
+
+
+def test_a_pod_whose_bind_elsewhere_is_refused_is_nominated_again_at_once() -> None:
+    world = world_of(make_node("n0", 1), make_node("n1", 1))
+    world.terminates_at_once = False
+    world.add(bound("low0", "n0"), bound("low1", "n1", priority=1))
+    world.add(make_task("high", priority=9))
+    world.refuse = lambda bind: "no" if bind.node == "n1" else ""
+    world.delete("low1")
+    (bind,) = world.binds
+    assert bind.before == (Renominate("n1", from_node="n0"),)
+    world.refuse = lambda bind: ""
+    world.delete("low0")
+    world.add(make_task("next", created=-1.0, priority=1))
+    assert world.placed() == {"high": "n0", "next": "n1"}
+
+
+def test_a_bind_to_the_nominated_node_has_no_step_before_it() -> None:
+    world = preempting()
+    world.delete("low0")
+    assert [bind.before for bind in world.binds] == [()]
+
+
+def test_where_no_pod_has_a_lower_priority_the_policy_is_not_asked() -> None:
+    world = world_of(make_node("n0", 1))
+    world.add(bound("other", "n0", priority=5), make_task("mine", priority=5))
+    world.sleep(100)
+    assert world.engine.queue_counts().counters.preemption_attempts == 0
+    world.put(replace(world.tasks["other"], priority=4))
+    world.sleep(60)
+    assert world.victims() == ["other"]

@@ -11,6 +11,7 @@ import numpy as np
 
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
+from eclectus.engine.effects.table import Effects
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explain.decision import Decision, decision
 from eclectus.engine.explain.explanations import Explanations
@@ -37,8 +38,9 @@ class Engine:
         self._nominations = Nominations(self._state)
         self._event_handlers = EventHandlers(self._state, self._learner_feed, self._nominations)
         self._node_dispatch = NodeDispatch(self._state)
-        self._placement = Placement(self._state, self._node_dispatch, self._nominations)
-        self._relief = Relief(self._state, self._nominations)
+        effects = Effects(self._state, self._node_dispatch, self._nominations)
+        self._placement = Placement(self._state, effects, self._nominations)
+        self._relief = Relief(self._state, effects)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
             **self._event_handlers.handlers,

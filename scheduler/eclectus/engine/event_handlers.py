@@ -186,14 +186,15 @@ class EventHandlers:
 
     def _bind_refused(self, event: BindRefused) -> None:
         state = self._state
-        if not state.placed.forget(event.uid, event.node):
+        nominated = state.placed.forget(event.uid, event.node)
+        if nominated is None:
             return
         task = state.pending.get(event.uid)
         if task is not None and state.job_work is not None:
             state.job_work.undo_start(task)
         if task is None or task.deleting:
             return
-        self._nominations.bind_refused(task, event.node)
+        self._nominations.bind_refused(task, event.node, nominated)
         if task.gates:
             state.gate(task.uid)
         else:

@@ -10,6 +10,10 @@ is free to a pod of higher priority; a nominated pod whose room cannot come any 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from math import inf
+
+from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.model.objects import Task
@@ -21,7 +25,9 @@ class Nominations:
     def __init__(self, state: State) -> None:
         self._state, self._placed = state, state.placed
         self._usage_cursor = self._shape_cursor = 0
-        self._has_new = False
+        self._changed: set[str] = (
+            set()
+        )  # nodes with nominated pods that have changed since the last placement
         # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
         self._withdrawn: dict[str, str] = {}
 
@@ -41,17 +47,18 @@ class Nominations:
     def observe_foreign(self, task: Task) -> None:
         """A pending pod of another scheduler is nominated to a node."""
         self._placed.set(task, task.nominated, self._state.now)
-        self._has_new = True
 
-    def take_new(self) -> bool:
-        """Whether pods of other schedulers have been nominated since the last call."""
-        has_new, self._has_new = self._has_new, False
-        return has_new
+    def bind_refused(self, task: Task, node: str, nominated: str) -> None:
+        """A bind to this node was refused: the pod is not nominated there again, whatever its status says.
 
-    def bind_refused(self, task: Task, node: str) -> None:
-        """A bind to this node was refused: the pod is not nominated there again, whatever its status says."""
+        `nominated`: another node, to which it was nominated before the bind, and is again; or empty.
+        """
         if task.nominated == node:
             self._withdrawn[task.uid] = node
+        if nominated in self._state.cluster.rows and not task.gates:
+            self._placed.set(task, nominated, self._state.now)
+        else:
+            self.observe(task)
 
     def forget(self, uid: str) -> None:
         """The pod is bound or gone."""
@@ -83,17 +90,6 @@ class Nominations:
         if state.profiles[task.profile].relieve.evicts:
             state.relief.ask_again((task.profile, (task.spec, task.workload)), state.now)
 
-    def row_held_for_lower(self, task: Task) -> int | None:
-        """A row on which the pod fits because room is held there only for pods of lower priority."""
-        if not self._placed.has_nominated:
-            return None
-        rows = self._state.cluster.rows
-        for node in self._placed.nominated_nodes:
-            row = rows.get(node)
-            if row is not None and self._lower_on(node, task) and self._fits(task, row):
-                return row
-        return None
-
     # -- binding -------------------------------------------------------------------------------
 
     def dispatch_changed(self) -> None:
@@ -106,9 +102,10 @@ class Nominations:
         nodes = list(self._placed.nominated_nodes)
         if used is not None and reshaped is not None:
             changed = {cluster.names[row] for row in (*used, *reshaped)}
-            nodes = [node for node in nodes if node in changed]
+            nodes = [node for node in nodes if node in changed or node not in cluster.rows]
         for node in nodes:
             self._dispatch(node)
+        self._changed.update(nodes)
 
     def _dispatch(self, node: str) -> None:
         state, row = self._state, self._state.cluster.rows.get(node)
@@ -118,6 +115,40 @@ class Nominations:
                 state.bind(task, row)
             elif row is None or not self._may_get_room(task, row):
                 self.withdraw(task)
+
+    def bind_above_lower(self, refused: Mapping[PendingClass, None]) -> None:
+        """Bind refused pods where room is held only for pods of lower priority.
+
+        `refused`: the classes that were refused just now, or that pods have joined. All others can fit only
+        on nodes that have changed since the last call.
+        """
+        nominated = list(self._placed.nominated_nodes)
+        changed = [node for node in nominated if node in self._changed]
+        self._changed.clear()
+        for pending in self._state.class_queues.unschedulable_since(inf) if changed else refused:
+            self._bind_above_lower(pending, nominated if pending in refused else changed)
+
+    def _bind_above_lower(self, pending: PendingClass, nodes: Sequence[str]) -> None:
+        state, placed = self._state, self._placed
+        lowest = min(
+            (other.priority for node in nodes for other in placed.nominated_on(node)),
+            default=inf,
+        )
+        while pending.highest_priority > lowest and len(pending):
+            task = pending.highest()
+            row = self._row_held_for_lower(task, nodes)
+            if row is None:
+                return
+            state.dequeue(task.uid)
+            state.bind(task, row)
+
+    def _row_held_for_lower(self, task: Task, nodes: Sequence[str]) -> int | None:
+        rows = self._state.cluster.rows
+        for node in nodes:
+            row = rows.get(node)
+            if row is not None and self._lower_on(node, task) and self._fits(task, row):
+                return row
+        return None
 
     def _fits(self, task: Task, row: int) -> bool:
         """Whether the pod fits beside what is held for others of its priority or higher."""

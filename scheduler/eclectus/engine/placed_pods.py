@@ -31,6 +31,9 @@ class PlacedPods:
         self._priorities: Counter[int] = Counter()
         self._assumed: dict[str, str] = {}
         self.assumed: Mapping[str, str] = self._assumed  # uid -> node of every bind not answered yet
+        self._nominated_before: dict[
+            str, str
+        ] = {}  # uid -> another node, to which it was nominated until then
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._placed
@@ -136,23 +139,32 @@ class PlacedPods:
         if row is not None:
             self._cluster.release(row, task)
 
-    def assume(self, task: Task, node: str, now: float) -> None:
-        """Count a bind before it is answered."""
+    def assume(self, task: Task, node: str, now: float) -> str:
+        """Count a bind before it is answered. Returns another node to which the pod was nominated, or ""."""
+        nominated = self.node_of(task.uid) if self.is_nominated(task.uid) else ""
         self._assumed[task.uid] = node
         self.set(task, node, now)
         _discard(self._nominated, node, task.uid)
+        if nominated in ("", node):
+            return ""
+        self._nominated_before[task.uid] = nominated
+        return nominated
 
     def confirm(self, uid: str) -> bool:
         """The pod is bound; whether its bind was assumed until now."""
+        self._nominated_before.pop(uid, None)
         return self._assumed.pop(uid, None) is not None
 
-    def forget(self, uid: str, node: str) -> bool:
-        """The bind of this pod to this node was refused; False if that bind is not assumed any more."""
+    def forget(self, uid: str, node: str) -> str | None:
+        """The bind of this pod to this node was refused; None if that bind is not assumed any more.
+
+        Returns what `assume` returned.
+        """
         if self._assumed.get(uid) != node:
-            return False
+            return None
         del self._assumed[uid]
         self.remove(uid)
-        return True
+        return self._nominated_before.pop(uid, "")
 
     def add_node(self, node: str) -> None:
         """The node has got a row: count the pods already known to be there."""

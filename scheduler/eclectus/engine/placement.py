@@ -6,20 +6,18 @@ Fault with the policy's name. It reaches no node and does not stop the schedulin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from heapq import nsmallest
-from math import inf
 from operator import attrgetter
 from typing import Any
 
-from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.effects.table import Effects
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.deferred_classes import DeferredClasses
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
-from eclectus.engine.validation import validate
-from eclectus.framework import Action, Defer, Enqueue, Place, PlacePolicy, Profile, ReserveMany, Unschedulable
+from eclectus.framework import Action, PlacePolicy, Profile
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
@@ -31,20 +29,13 @@ _NO_MORE: Any = object()
 
 
 class Placement:
-    """The scheduling cycles of all profiles. `_handlers`: type of action -> what puts it in force."""
+    """The scheduling cycles of all profiles."""
 
-    def __init__(self, state: State, node_dispatch: NodeDispatch, nominations: Nominations) -> None:
-        self._state, self._node_dispatch, self._nominations = state, node_dispatch, nominations
+    def __init__(self, state: State, effects: Effects, nominations: Nominations) -> None:
+        self._state, self._effects, self._nominations = state, effects, nominations
         self._deferred = DeferredClasses(
             state.view, state.class_queues, state.deferrals, state.profiles, state.job_work
         )
-        self._handlers: Mapping[type, Callable[[SchedulingCycle, Any], None]] = {
-            Place: self._place,
-            Defer: self._defer,
-            Enqueue: self._enqueue,
-            ReserveMany: self._reserve_many,
-            Unschedulable: self._unschedulable,
-        }
 
     @property
     def next_until(self) -> float:
@@ -57,13 +48,7 @@ class Placement:
         """Run one cycle of every profile, beginning with the profile whose first task is the eldest."""
         state = self._state
         self._deferred.begin_cycle()
-        for pending, joined in state.class_queues.take_joined():
-            # The answer for the class is the answer for tasks that came later, as if each had been tried.
-            state.count_attempts("unschedulable", pending.profile, joined)
-            state.refused(pending.profile, pending.class_key)
-            self._activate_above_nominations((pending,))
-        if self._nominations.take_new():
-            self._activate_above_nominations(state.class_queues.unschedulable_since(inf))
+        refused = self._count_joined()
         by_profile: dict[str, list[PendingClass]] = {}
         for pending in state.class_queues.active.values():
             by_profile.setdefault(pending.profile, []).append(pending)
@@ -72,15 +57,22 @@ class Placement:
             self._run_cycle(state.profiles[name], classes)
         if state.deferrals.rows or state.deferrals.released:
             self._deferred.end_cycle(has_failed=state.counters.faults > faults)
+        if state.placed.has_nominated:
+            asked = (pending for classes in by_profile.values() for pending in classes)
+            refused += [pending for pending in asked if pending.unschedulable_since is not None]
+            self._nominations.bind_above_lower(dict.fromkeys(refused))
 
-    def _activate_above_nominations(self, classes: Iterable[PendingClass]) -> None:
-        """Room held for pods of lower priority is free to those of higher that were refused before."""
-        if not self._state.placed.has_nominated:
-            return
-        for pending in classes:
-            highest = max(pending, key=attrgetter("priority"))
-            if self._nominations.row_held_for_lower(highest) is not None:
-                self._state.class_queues.activate(pending)
+    def _count_joined(self) -> list[PendingClass]:
+        """The unschedulable classes that tasks have joined: their answer is that of the class.
+
+        The tasks count as attempts, as if each had been tried.
+        """
+        state, classes = self._state, list[PendingClass]()
+        for pending, joined in state.class_queues.take_joined():
+            state.count_attempts("unschedulable", pending.profile, joined)
+            state.refused(pending.profile, pending.class_key)
+            classes.append(pending)
+        return classes
 
     def recheck(self) -> None:
         """Recheck classes that have long been unschedulable; one that fits now is a defect and is counted.
@@ -114,8 +106,7 @@ class Placement:
             if action is _NO_MORE:
                 break
             try:
-                validate(self._state, cycle.offered, action)
-                self._handlers[type(action)](cycle, action)
+                self._effects.put_in_force(PlacePolicy, cycle, action)
             except PolicyError as error:
                 faults += 1
                 self._reject(cycle, policy, action, error)
@@ -142,39 +133,6 @@ class Placement:
         task, _ = cycle.offered[next(reversed(cycle.offered))]
         cycle.fail(task, f"policy {type(policy).__name__} failed: {message}")
         return True
-
-    # -- action handlers: each action has been validated ---------------------------------------
-
-    def _place(self, cycle: SchedulingCycle, place: Place) -> None:
-        cycle.remove(place.task)
-        self._state.bind(place.task, int(place.row), place.devices)
-
-    def _defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
-        cycle.defer(defer.task, int(defer.row), defer.until)
-        self._state.waits(defer.task)
-
-    def _enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
-        cycle.remove(enqueue.task)
-        self._node_dispatch.enqueue(enqueue.task, int(enqueue.row))
-        self._state.waits(enqueue.task)
-
-    def _reserve_many(self, cycle: SchedulingCycle, reserve: ReserveMany) -> None:
-        for task in reserve.tasks:
-            cycle.remove(task)
-        rows = [int(row) for row in reserve.rows]
-        self._state.node_queues.reserve(reserve.tasks, rows, reserve.sticky, self._state.now)
-        for row in rows:
-            self._node_dispatch.dispatch(row)
-        self._state.waits(reserve.tasks[0])
-
-    def _unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
-        task = unschedulable.task
-        row = self._nominations.row_held_for_lower(task)
-        if row is not None:
-            cycle.remove(task)
-            self._state.bind(task, row)
-        else:
-            cycle.mark_unschedulable(task, unschedulable.reason.message)
 
 
 def _eldest(active: tuple[str, list[PendingClass]]) -> tuple[float, ...]:

@@ -6,14 +6,12 @@ asked about again later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from math import inf
 
-from eclectus.engine.nominations import Nominations
+from eclectus.engine.effects.table import Effects
 from eclectus.engine.schedules.relief import RefusedKey
 from eclectus.engine.state import State
-from eclectus.engine.validation import validate_row, validate_task
-from eclectus.framework import Evict, Refused, ReliefAction, Relieve, Reserve
+from eclectus.framework import Refused, Relieve
 from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
@@ -22,14 +20,10 @@ CLASSES_MOST = 16  # classes in one step, likewise
 
 
 class Relief:
-    """`_effects`: type of action -> what checks it, which changes nothing, and what puts it in force."""
+    """Asks about the classes that are due."""
 
-    def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state, self._nominations = state, nominations
-        self._effects: Mapping[type, tuple[Callable[[Any], None], Callable[[Any], None]]] = {
-            Reserve: (self._validate_reserve, self._reserve),
-            Evict: (self._validate_evict, self._evict),
-        }
+    def __init__(self, state: State, effects: Effects) -> None:
+        self._state, self._effects = state, effects
 
     def relieve(self) -> None:
         """Ask about every class that is due."""
@@ -42,6 +36,9 @@ class Relief:
 
     def _relieve_class(self, key: RefusedKey) -> None:
         state, (profile, class_key) = self._state, key
+        if self._has_nobody_to_evict(key):
+            state.relief.ask_again(key, state.now)
+            return
         task_class = state.view.classes.current(*class_key)
         waiting = [] if task_class.fits_now_count else self._waiting(key)
         if not waiting:
@@ -56,6 +53,12 @@ class Relief:
         else:
             state.relief.helped(key)
 
+    def _has_nobody_to_evict(self, key: RefusedKey) -> bool:
+        """Whether no pod has a lower priority than any task of the class; O(1), unlike listing the tasks."""
+        state = self._state
+        highest = state.class_queues.highest_priority(*key)
+        return not state.node_queues and -inf < highest <= state.placed.lowest_priority
+
     def _waiting(self, key: RefusedKey) -> list[Task]:
         """The tasks for which pods may be evicted and no room is held yet, highest priority first."""
         state = self._state
@@ -68,45 +71,7 @@ class Relief:
         self._state.counters.preemption_attempts += 1
         try:
             for action in policy.relieve(self._state.view, refused):
-                self._put_in_force(action)
+                self._effects.put_in_force(Relieve, refused, action)
         except Exception as error:  # a plug-in's defect must not stop the others
             message = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
             self._state.fault(policy, message)
-
-    def _put_in_force(self, action: ReliefAction) -> None:
-        if type(action) not in self._effects:
-            raise PolicyError(f"{action!r} is not an action a Relieve policy may answer with")
-        validate, apply = self._effects[type(action)]
-        validate(action)
-        apply(action)
-
-    # -- effects -------------------------------------------------------------------------------
-
-    def _validate_reserve(self, reserve: Reserve) -> None:
-        state, task = self._state, validate_task(reserve.task)
-        row = validate_row(state, task, reserve.row)
-        if task.uid not in state.class_queues and task.uid not in state.node_queues:
-            raise PolicyError(f"{task} does not wait for a node")
-        if state.placed.is_nominated(task.uid):
-            raise PolicyError(f"{task} is nominated to node {state.placed.node_of(task.uid)} already")
-        if not state.view.task_class(task).scalars.feasible[row]:
-            raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
-
-    def _reserve(self, reserve: Reserve) -> None:
-        self._nominations.nominate(reserve.task, int(reserve.row))
-
-    def _validate_evict(self, evict: Evict) -> None:
-        state = self._state
-        victim, task = validate_task(evict.victim), validate_task(evict.task)
-        node = state.placed.node_of(task.uid)
-        if not state.placed.is_nominated(task.uid):
-            raise PolicyError(f"{victim} cannot be evicted for {task}, which is not nominated to a node")
-        if not state.placed.is_bound(victim.uid) or state.placed.node_of(victim.uid) != node:
-            raise PolicyError(f"{victim} is not bound to node {node}, to which {task} is nominated")
-        if victim.priority >= task.priority:
-            raise PolicyError(f"{victim} has not a lower priority than {task}")
-        if victim.uid in state.evicted:
-            raise PolicyError(f"{victim} is evicted already")
-
-    def _evict(self, evict: Evict) -> None:
-        self._state.evict(evict.victim, evict.task)

@@ -35,7 +35,7 @@ from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Renominate, Report
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
@@ -171,10 +171,13 @@ class State:
         if self.cluster.devices is not None:
             task = self.cluster.devices.with_devices(row, task, devices)
         self.reports.forget(task.uid)
-        self.placed.assume(task, node, self.now)
+        nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)
-        self._commands.append(Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices))
+        steps = (Renominate(node, nominated),) if nominated else ()
+        self._commands.append(
+            Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices, steps)
+        )
 
     def nominate(self, task: Task, node: str) -> None:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""

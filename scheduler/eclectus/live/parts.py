@@ -41,7 +41,9 @@ from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
+from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
+from eclectus.live.write.step_binder import StepBinder
 
 
 @dataclass(frozen=True)
@@ -141,20 +143,18 @@ def _outbox(
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
     recorder = EventRecorder(context, reporting_instance, connection)
     counter = context.metrics.ignored_preferences
+    binder = Binder(context, holds_lease, connection.request_timeout)
+    nominator = Nominator(context, pods.condition_states.get, holds_lease)
     return Outbox(
-        Binder(context, holds_lease, connection.request_timeout),
+        binder,
         Conditions(context, pods.condition_states.get, holds_lease, connection),
         recorder,
         IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
         inbox,
         evictor=Evictor(
-            context,
-            pods.condition_states.get,
-            holds_lease,
-            recorder,
-            inbox,
-            in_flight=connection.evictions_in_flight,
+            context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
         ),
+        step_binder=StepBinder(binder, nominator),
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,
     )

@@ -7,8 +7,22 @@ from typing import Literal
 from msgspec import Struct
 
 
+class Renominate(Struct, frozen=True, gc=False, tag=True):
+    """A step before a bind: the pod's status names this node as nominated; undone by naming `from_node`."""
+
+    node: str
+    from_node: str
+
+
+BindStep = Renominate
+
+
 class Bind(Struct, frozen=True, gc=False, tag=True):
-    """Bind this pod to this node; answered by one BindConfirmed or one BindRefused."""
+    """Bind this pod to this node; answered by one BindConfirmed or one BindRefused.
+
+    The steps in `before` are done first, in order. If one fails or the bind is refused, those that were done
+    are undone, the last one first, and then the answer is given.
+    """
 
     uid: str
     namespace: str
@@ -16,6 +30,7 @@ class Bind(Struct, frozen=True, gc=False, tag=True):
     node: str
     profile: str
     devices: tuple[int, ...] = ()  # those it gets of the node: whole ones first, then the one it shares
+    before: tuple[BindStep, ...] = ()
 
 
 class Report(Struct, frozen=True, gc=False, tag=True):

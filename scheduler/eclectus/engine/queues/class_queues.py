@@ -8,7 +8,7 @@ happens that could change the answers to its tasks (deferred_classes.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import isnan
+from math import inf, isnan
 
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.pending_class import GroupIndex, PendingClass, PendingKey
@@ -156,6 +156,11 @@ class ClassQueues:
     def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
         """The tasks of a profile and class, each class queue in its order; O(tasks of the class)."""
         return iter(self._classes.get((profile, *class_key), ()))
+
+    def highest_priority(self, profile: str, class_key: ClassKey) -> float:
+        """No pending task of this profile and class has a higher priority; -inf if there is none."""
+        pending = self._classes.get((profile, *class_key))
+        return -inf if pending is None else pending.highest_priority
 
     def take_joined(self) -> list[tuple[PendingClass, int]]:
         """The unschedulable classes that tasks have joined since the last call, and how many of them wait."""

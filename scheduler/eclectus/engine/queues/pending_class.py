@@ -7,6 +7,8 @@ group it is in: the class is refused, held back and activated as a whole, howeve
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from math import inf
+from operator import attrgetter
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
@@ -30,6 +32,7 @@ class PendingClass:
     joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
     is_deferred = False  # tasks of it are deferred, and no answer can have changed
     count = 0  # tasks that wait
+    highest_priority: float = -inf  # no task that waits has a higher one
     # In a scheduling cycle:
     passed = 0  # tasks that were taken or skipped
     answered = 0  # tasks that were taken and wait no more
@@ -56,6 +59,12 @@ class PendingClass:
     def class_key(self) -> ClassKey:
         """Its spec and workload."""
         return self.key[1:]
+
+    def highest(self) -> Task:
+        """A task of the highest priority; there must be one. O(tasks)."""
+        task = max(self, key=attrgetter("priority"))
+        self.highest_priority = task.priority
+        return task
 
     def eldest(self) -> tuple[float, ...]:
         """Priority and age of the eldest head; by it profiles are compared, whose Orders' keys cannot be."""
@@ -86,6 +95,8 @@ class PendingClass:
             if self._groups is not None:
                 self._groups.setdefault(group, {})[self] = queue
         self.count += 1
+        if task.priority > self.highest_priority:
+            self.highest_priority = task.priority
         if queue.add(key, serial, task) and self._heaps:
             self._touch(queue)
         return queue

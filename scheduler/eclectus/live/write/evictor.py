@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from eclectus.kubeclient.backoff import Backoff
 from eclectus.kubeclient.client import STRATEGIC_MERGE
-from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError, NotDoneError, UnsureError
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
-from eclectus.live.watch.watched import ConditionState
 from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.nominator import Nominator
+from eclectus.live.write.persistence import Persistence
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
@@ -40,22 +39,20 @@ class Relief:
 
 
 class Evictor:
-    """Writes nominations and evictions; `workers.run()` must run.
-
-    `state_of` returns the state of a pending pod of ours by uid, None once it is bound or gone.
-    """
+    """Writes nominations and evictions; `workers.run()` must run."""
 
     def __init__(
         self,
         context: Context,
-        state_of: Callable[[str], ConditionState | None],
+        nominator: Nominator,
         holds_lease: Callable[[], bool],
         recorder: EventRecorder,
         inbox: Inbox,
         *,
         in_flight: int,
     ) -> None:
-        self._context, self._state_of, self._holds_lease = context, state_of, holds_lease
+        self._context, self._nominator = context, nominator
+        self._persistence = Persistence(context, holds_lease)
         self._recorder, self._inbox = recorder, inbox
         self.workers: WorkerPool[Relief] = WorkerPool("evictions", in_flight, self._relieve)
 
@@ -82,25 +79,11 @@ class Evictor:
 
     async def _nominate(self, nominate: Nominate) -> str:
         """Write the nomination; returns why that was not possible, or nothing."""
-        problem = await self._write_nomination(nominate)
+        problem = await self._nominator.write(nominate, nominate.node, PATIENCE_SECONDS)
         if problem and nominate.node:  # a nomination that is withdrawn also ends with the bind
             _log.warning("not nominated: %s", problem, extra=_log_fields(nominate))
             self._inbox.put(NominateRefused(nominate.uid, nominate.node, problem))
         return problem
-
-    async def _write_nomination(self, nominate: Nominate) -> str:
-
-        async def patch() -> None:
-            state = self._state_of(nominate.uid)
-            if state is None:
-                raise MissingError("PATCH", message="the pod is bound or gone")
-            body = nomination_patch(nominate, state)
-            await self._send("PATCH", _path(nominate) + "/status", body, content_type=STRATEGIC_MERGE)
-
-        try:
-            return await self._try(patch, (ConflictError, NotDoneError, UnsureError))
-        except ApiError as error:
-            return error.message or str(error)
 
     async def _evict(self, evict: Evict) -> None:
         async def delete() -> None:
@@ -110,7 +93,7 @@ class Evictor:
             await self._send("DELETE", _path(evict), options)
 
         try:
-            problem = await self._try(delete, (NotDoneError, UnsureError))
+            problem = await self._persistence.attempt(delete, (NotDoneError, UnsureError), PATIENCE_SECONDS)
         except (MissingError, ConflictError):
             return  # it is gone, and so is the need: the watch says so
         except ApiError as error:
@@ -122,31 +105,8 @@ class Evictor:
         self._recorder.preempted(evict)
         _log.info("evicted for pod %s", evict.preemptor, extra=_log_fields(evict))
 
-    async def _try(self, write: Callable[[], Awaitable[None]], again: tuple[type[ApiError], ...]) -> str:
-        """Write, again after these errors; returns why it was given up, or nothing. Raises ApiError."""
-        backoff = Backoff(0.1, 5.0, self._context.rng)
-        give_up_at = elapsed() + PATIENCE_SECONDS
-        problem = "this process no longer holds the Lease for certain"
-        while self._holds_lease() and elapsed() < give_up_at:
-            try:
-                await write()
-            except again as error:
-                problem = error.message or str(error)
-                await asyncio.sleep(getattr(error, "retry_after", None) or backoff.wait())
-            else:
-                return ""
-        return problem
-
     async def _send(self, method: str, path: str, body: dict[str, Any], **options: Any) -> None:
         await self._context.client.send(method, path, body, **options)
-
-
-def nomination_patch(nominate: Nominate, state: ConditionState) -> dict[str, Any]:
-    """A patch of the nomination alone. It applies to this version of the pod, so never after its bind."""
-    return {
-        "metadata": {"uid": nominate.uid, "resourceVersion": state.resource_version},
-        "status": {"nominatedNodeName": nominate.node or None},
-    }
 
 
 def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
@@ -161,7 +121,7 @@ def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:
     return {"metadata": {"uid": evict.uid}, "status": {"conditions": [condition]}}
 
 
-def _path(about: Nominate | Evict) -> str:
+def _path(about: Evict) -> str:
     return f"/api/v1/namespaces/{about.namespace}/pods/{about.name}"
 
 

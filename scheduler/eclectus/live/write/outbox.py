@@ -1,30 +1,36 @@
 """The engine's commands on their way to the API server; the answers go to the inbox.
 
-Most requests in flight are reserved for binds. Conditions, evictions and events have a few of their own, so
-that none of them can delay a bind. A pod costs at most two writes, a condition and a bind, and its events;
-one for which others are evicted also its nomination, and two for each victim.
+Most requests in flight are reserved for binds. Binds with steps before them, conditions, evictions and events
+have a few of their own, so that none of them can delay another bind. A pod costs at most two writes, a
+condition and a bind, and its events; one for which others are evicted also its nomination, and two for each
+victim.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from eclectus.kubeclient.clock import elapsed
 from eclectus.live.inbox import Inbox
 from eclectus.live.metrics import Metrics
-from eclectus.live.write.binder import Binder
+from eclectus.live.write.binder import Answer, Binder
 from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
+from eclectus.live.write.step_binder import IN_FLIGHT, StepBinder
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, Report
 from eclectus.model.events import BindConfirmed
 
 _log = logging.getLogger(__name__)
+
+Sent = tuple[Bind, float]
+"""A bind, and when it was accepted, seconds."""
 
 
 class Outbox:
@@ -39,16 +45,20 @@ class Outbox:
         inbox: Inbox,
         *,
         evictor: Evictor,
+        step_binder: StepBinder,
         in_flight: int,
         metrics: Metrics,
     ) -> None:
-        self._binder, self._conditions, self._recorder = binder, conditions, recorder
+        self._conditions, self._recorder = conditions, recorder
         self._evictor = evictor
         self._ignored = ignored
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
-        self._binds: WorkerPool[tuple[Bind, float]] = WorkerPool("binds", in_flight, self._bind)
+        self._binds: WorkerPool[Sent] = WorkerPool("binds", in_flight, partial(self._bind, binder.bind))
+        self._stepped: WorkerPool[Sent] = WorkerPool(
+            "binds with steps", IN_FLIGHT, partial(self._bind, step_binder.bind)
+        )
         depths: dict[str, Callable[[], int]] = {
-            "binds": lambda: len(self._binds),
+            "binds": lambda: len(self._binds) + len(self._stepped),
             "conditions": lambda: len(conditions.workers),
             "evictions": lambda: len(evictor.workers),
             "events": lambda: len(recorder.workers),
@@ -68,7 +78,7 @@ class Outbox:
             match command:
                 case Bind():
                     self._conditions.cancel(command.uid)
-                    self._binds.put((command, elapsed()))
+                    (self._stepped if command.before else self._binds).put((command, elapsed()))
                     self._ignored.placed(command)
                 case Report():
                     self._report(command)
@@ -88,13 +98,19 @@ class Outbox:
 
     def _workers(self) -> Sequence[WorkerPool[Any]]:
         """Events last: others write some when they are done."""
-        return (self._binds, self._conditions.workers, self._evictor.workers, self._recorder.workers)
+        return (
+            self._binds,
+            self._stepped,
+            self._conditions.workers,
+            self._evictor.workers,
+            self._recorder.workers,
+        )
 
-    async def _bind(self, item: tuple[Bind, float]) -> None:
-        bind, since = item
+    async def _bind(self, attempt: Callable[[Bind], Awaitable[Answer]], sent: Sent) -> None:
+        bind, since = sent
         if _log.isEnabledFor(logging.DEBUG):
             _log.debug("bind sent", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
-        answer = await self._binder.bind(bind)
+        answer = await attempt(bind)
         is_bound = isinstance(answer, BindConfirmed)
         result = "scheduled" if is_bound else "error"
         self._metrics.attempt_seconds.labels(result, bind.profile).observe(elapsed() - since)

@@ -1,0 +1,124 @@
+"""The effects of what Place policies answer with. Every task named must have been offered in this cycle."""
+
+from __future__ import annotations
+
+from eclectus.engine.effects.checks import validate_row, validate_task
+from eclectus.engine.node_dispatch import NodeDispatch
+from eclectus.engine.scheduling_cycle import SchedulingCycle
+from eclectus.engine.state import State
+from eclectus.framework import Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
+from eclectus.model.errors import PolicyError
+from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
+
+
+class Placing:
+    """Two methods for each action: `validate_…`, which changes nothing, and the one that applies it."""
+
+    def __init__(self, state: State, node_dispatch: NodeDispatch) -> None:
+        self._state, self._node_dispatch = state, node_dispatch
+
+    # -- Place -------------------------------------------------------------------------------------
+
+    def validate_place(self, cycle: SchedulingCycle, place: Place) -> None:
+        """The task must fit on the node now, and on its devices if the policy names some."""
+        state, task, row, devices = self._state, place.task, place.row, place.devices
+        _validate_offered(cycle, task)
+        if not state.view.task_class(task).scalars.fits_now[validate_row(state, task, row)]:
+            raise PolicyError(f"{task} does not fit on node {state.cluster.names[row]} now")
+        if not isinstance(devices, tuple) or devices:
+            self._validate_devices(task, row, devices)
+
+    def _validate_devices(self, task: Task, row: int, devices: tuple[int, ...]) -> None:
+        if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
+            raise PolicyError(f"{devices!r} are no devices for {task}")
+        cluster, milli = self._state.cluster, amount_of(task.spec.requests, DEVICE_MILLI)
+        if cluster.devices is None or not cluster.devices.admits(row, milli, devices):
+            name = cluster.names[row]
+            raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
+
+    def place(self, cycle: SchedulingCycle, place: Place) -> None:
+        """The task is bound."""
+        cycle.remove(place.task)
+        self._state.bind(place.task, int(place.row), place.devices)
+
+    # -- Defer -------------------------------------------------------------------------------------
+
+    def validate_defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
+        """The node must be feasible, and the end of the wait lie in the future."""
+        state, task, row, until = self._state, defer.task, defer.row, defer.until
+        _validate_offered(cycle, task)
+        if not state.view.task_class(task).scalars.feasible[validate_row(state, task, row)]:
+            raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
+        if not until > state.now:  # nan too; a time in the past would be a busy loop
+            raise PolicyError(f"{task} cannot be deferred until {until}: it is {state.now} now")
+
+    def defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
+        """The task waits for the node in its class queue."""
+        cycle.defer(defer.task, int(defer.row), defer.until)
+        self._state.waits(defer.task)
+
+    # -- Enqueue -----------------------------------------------------------------------------------
+
+    def validate_enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
+        """The task may wait in the queue of this node."""
+        _validate_offered(cycle, enqueue.task)
+        self._validate_wait(enqueue.task, enqueue.row)
+
+    def enqueue(self, cycle: SchedulingCycle, enqueue: Enqueue) -> None:
+        """The task joins the node queue, and starts at once if it is first and fits."""
+        cycle.remove(enqueue.task)
+        self._node_dispatch.enqueue(enqueue.task, int(enqueue.row))
+        self._state.waits(enqueue.task)
+
+    # -- ReserveMany -------------------------------------------------------------------------------
+
+    def validate_reserve_many(self, cycle: SchedulingCycle, reserve: ReserveMany) -> None:
+        """The tasks are different ones of one class and profile and may wait in each of the node queues."""
+        if not reserve.tasks or not reserve.rows:
+            raise PolicyError(f"reservations need tasks and rows, not {reserve!r}")
+        first = reserve.tasks[0]
+        for task in reserve.tasks:
+            _validate_offered(cycle, task)
+            if (task.spec, task.workload, task.profile) != (first.spec, first.workload, first.profile):
+                raise PolicyError(
+                    f"{first} and {task} behind one reservation are not of one class and profile"
+                )
+        if len({task.uid for task in reserve.tasks}) < len(reserve.tasks):
+            raise PolicyError(f"a task is named twice behind the reservation of {first}")
+        for row in set(reserve.rows):
+            self._validate_wait(first, row)
+
+    def reserve_many(self, cycle: SchedulingCycle, reserve: ReserveMany) -> None:
+        """The tasks wait behind reservations; those that are first and fit start at once."""
+        for task in reserve.tasks:
+            cycle.remove(task)
+        rows = [int(row) for row in reserve.rows]
+        self._state.node_queues.reserve(reserve.tasks, rows, reserve.sticky, self._state.now)
+        for row in rows:
+            self._node_dispatch.dispatch(row)
+        self._state.waits(reserve.tasks[0])
+
+    def _validate_wait(self, task: Task, row: int) -> None:
+        state = self._state
+        if not state.view.classes.cached((task.spec, task.workload)).may_wait(validate_row(state, task, row)):
+            raise PolicyError(f"node {state.cluster.names[row]} may never run {task}, or services fill it")
+
+    # -- Unschedulable -----------------------------------------------------------------------------
+
+    def validate_unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
+        """There must be a reason."""
+        task, reason = unschedulable.task, unschedulable.reason
+        _validate_offered(cycle, task)
+        if not isinstance(reason, Reason):
+            raise PolicyError(f"{reason!r} is no Reason for {task}")
+
+    def unschedulable(self, cycle: SchedulingCycle, unschedulable: Unschedulable) -> None:
+        """The task's class waits for the cluster to change."""
+        cycle.mark_unschedulable(unschedulable.task, unschedulable.reason.message)
+
+
+def _validate_offered(cycle: SchedulingCycle, task: object) -> None:
+    task = validate_task(task)
+    at_hand = cycle.offered.get(task.uid)
+    if at_hand is None or (at_hand[0] is not task and at_hand[0] != task):
+        raise PolicyError(f"{task} was not offered in this scheduling cycle, or is answered already")
