@@ -76,7 +76,8 @@ class Engine:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
         # 3. Nodes that have changed start the tasks that are nominated to them, then those of their queues.
-        self._nominations.dispatch_changed()
+        if state.placed.has_nominated:
+            self._nominations.dispatch_changed()
         self._node_dispatch.dispatch_changed()
         # 4. Pending tasks are placed.
         if state.class_queues.waiting:

@@ -93,12 +93,13 @@ class Nominations:
     # -- binding -------------------------------------------------------------------------------
 
     def dispatch_changed(self) -> None:
-        """Bind nominated pods whose room is free now, on the nodes that have changed."""
+        """Bind nominated pods whose room is free now, on the nodes that have changed.
+
+        Where no pod is nominated it need not be called.
+        """
         cluster = self._state.cluster
         used, reshaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
         self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
-        if not self._placed.has_nominated:
-            return
         nodes = list(self._placed.nominated_nodes)
         if used is not None and reshaped is not None:
             changed = {cluster.names[row] for row in (*used, *reshaped)}

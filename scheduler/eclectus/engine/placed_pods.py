@@ -134,20 +134,23 @@ class PlacedPods:
         for shares in self._shares:
             shares.release(uid)
         _discard(self._on, node, uid)
-        _discard(self._nominated, node, uid)
+        if self._nominated:
+            _discard(self._nominated, node, uid)
         row = self._cluster.rows.get(node)
         if row is not None:
             self._cluster.release(row, task)
 
     def assume(self, task: Task, node: str, now: float) -> str:
         """Count a bind before it is answered. Returns another node to which the pod was nominated, or ""."""
-        nominated = self.node_of(task.uid) if self.is_nominated(task.uid) else ""
-        self._assumed[task.uid] = node
+        uid = task.uid
+        nominated = self.node_of(uid) if self._nominated and self.is_nominated(uid) else ""
+        self._assumed[uid] = node
         self.set(task, node, now)
-        _discard(self._nominated, node, task.uid)
-        if nominated in ("", node):
+        if nominated == node:
+            _discard(self._nominated, node, uid)
             return ""
-        self._nominated_before[task.uid] = nominated
+        if nominated:
+            self._nominated_before[uid] = nominated
         return nominated
 
     def confirm(self, uid: str) -> bool:
