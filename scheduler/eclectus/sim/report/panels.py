@@ -83,7 +83,7 @@ class Panel:
     bars: tuple[Bar, ...] = ()
     shades: tuple[tuple[float, float], ...] = ()  # ranges of x that are not measured
     reference: float | None = None  # x of a reference line
-    note: str = ""  # what the panel cuts off or leaves out
+    note: str = ""  # how to read the panel, and what it cuts off or leaves out
 
 
 def style(profile: int) -> tuple[int, tuple[int, ...]]:

@@ -132,16 +132,13 @@ def _by_machines(report: ComparisonReport) -> Panel:
         if group in shown
     ]
     far = max(2.0, *(max(bar.high, 1 / bar.low) for bar in bars)) * 1.1
-    x = Axis(
-        "1 is correct; dot: median, bar: 10th to 90th percentile; scaled to a common mean",
-        1 / far,
-        far,
-        log=True,
-    )
-    rest = f"{len(groups) - len(shown)} more groups are left out" if len(groups) > len(shown) else ""
+    x = Axis("learned / true speed: 1 is correct", 1 / far, far, log=True)
+    note = "dot: median, bar: 10th to 90th percentile; speeds are scaled to a common mean"
+    if len(groups) > len(shown):
+        note += f"; {len(groups) - len(shown)} more groups are left out"
     y = Axis("", len(shown) - 0.5, -0.5, names=tuple(shown))
     title = "Learned over true speeds, at the end"
-    return Panel(title, x, y, bars=tuple(bars), reference=1.0, note=rest)
+    return Panel(title, x, y, bars=tuple(bars), reference=1.0, note=note)
 
 
 def _range(some: list[float]) -> tuple[float, float, float]:
