@@ -27,12 +27,12 @@ def world_of(order: Order, *nodes: Any) -> World:
 
 
 def held(world: World, group: str) -> dict[str, int]:
-    (usage,) = world.engine._state.view._shares.values()
+    (usage,) = world.engine._state.view.shares_by_policy.values()
     return dict(usage.held(group))
 
 
 def share(world: World, group: str) -> float:
-    (usage,) = world.engine._state.view._shares.values()
+    (usage,) = world.engine._state.view.shares_by_policy.values()
     return usage.dominant_share(group)
 
 
@@ -41,7 +41,7 @@ def share(world: World, group: str) -> float:
 
 def test_nothing_is_counted_without_a_policy_that_needs_it() -> None:
     state = make_engine(LeastAllocated())._state
-    assert (state.view._shares, state.job_work) == ({}, None)
+    assert (state.view.shares_by_policy, state.job_work) == ({}, None)
 
 
 def test_pods_of_every_scheduler_count_for_their_group() -> None:

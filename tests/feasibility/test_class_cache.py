@@ -34,7 +34,7 @@ def cache_of(rows: int = 64, share_of_memory: float = 1.0) -> ClassCache:
 
 def asked(cache: ClassCache, specs: list[Spec]) -> list[TaskClass]:
     """The classes, asked for in a cycle of their own."""
-    cache.cycle += 1
+    cache.begin_cycle()
     return [cache.current(spec, "") for spec in specs]
 
 

@@ -50,7 +50,8 @@ def test_what_others_read_cannot_be_written() -> None:
     cluster.set_node(Node("n", (("cpu", 4), ("pods", 100))))
     task_class = TaskClass(cluster, Spec(), "w")
     arrays = (cluster.layers, cluster.used, cluster.tentative, cluster.scored, cluster.present)
-    for array in (*arrays, task_class.feasible, task_class.overflow, task_class.preference_score):
+    own = (task_class.feasible, task_class.overflow, task_class.preference_score, task_class.waitable_rows)
+    for array in (*arrays, *own):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(TypeError, match="read-only"):

@@ -23,6 +23,7 @@ def test_rates_are_finite_within_their_bound_and_not_all_0(name: str) -> None:
             assert np.all(speeds.rate >= 0)
             assert np.all(np.isfinite(speeds.rate))
             assert 0 < speeds.rate.max() <= speeds.most
+            assert not speeds.rate.flags.writeable
 
 
 @LEARNERS

@@ -46,7 +46,7 @@ def demands(group: str, count: int, cpu: float, memory: float = 0, **fields: Any
 
 
 def share(world: World, group: str) -> float:
-    (usage,) = world.engine._state.view._shares.values()
+    (usage,) = world.engine._state.view.shares_by_policy.values()
     return usage.dominant_share(group)
 
 

@@ -47,7 +47,7 @@ class Placement:
     def place_pending(self) -> None:
         """Run one cycle of every profile, beginning with the profile whose first task is the eldest."""
         state = self._state
-        self._deferred.begin_cycle()
+        self._deferred.begin_cycle(state.view)
         refused = self._count_joined()
         by_profile: dict[str, list[PendingClass]] = {}
         for pending in state.class_queues.active.values():

@@ -22,6 +22,8 @@ from functools import partial
 from random import Random
 from typing import Literal
 
+from msgspec.structs import replace
+
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
@@ -33,6 +35,7 @@ from eclectus.engine.queues.deferrals import Deferrals
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
+from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
 from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Renominate, Report
@@ -64,9 +67,11 @@ class State:
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
         self.view = View(
-            self.cluster,
-            learn,
-            Random(seed),
+            now=self.now,
+            cluster=self.cluster,
+            classes=ClassCache(self.cluster),
+            learn=learn,
+            rng=Random(seed),
             node_queues=self.node_queues.by_row,
             deferred_since=self.deferrals.since,
             placed=self.placed,
@@ -98,8 +103,8 @@ class State:
 
     def begin_step(self, now: float) -> None:
         """A step begins at this time, seconds."""
-        self.now = self.view.now = now
-        self.view.classes.cycle += 1
+        self.now, self.view = now, replace(self.view, now=now)
+        self.view.classes.begin_cycle()
 
     def end_step(self) -> list[Command]:
         """The step is over; its commands."""

@@ -28,11 +28,15 @@ class ClassCache:
 
     def __init__(self, cluster: Cluster, max_bytes: int = MAX_BYTES) -> None:
         self.cluster = cluster
-        self.cycle = 0  # number of the scheduling cycle; written by the engine
+        self._cycle = 0  # number of the scheduling cycle
         self._max_bytes, self._free_bytes = max_bytes, min(FREE_BYTES, max_bytes // 4)
         self._limit = self._free_bytes
         self._parts = Parts(cluster)
         self._classes: dict[ClassKey, TaskClass] = {}
+
+    def begin_cycle(self) -> None:
+        """A scheduling cycle begins: what it asks for is newer than what the one before has asked for."""
+        self._cycle += 1
 
     def current(self, spec: Spec, workload: str) -> TaskClass:
         """The class of these tasks, up to date."""
@@ -44,7 +48,7 @@ class ClassCache:
             found = self._classes[key] = TaskClass(self.cluster, spec, workload, self._parts)
         else:
             found.refresh()
-        found.last_used = self.cycle
+        found.last_used = self._cycle
         return found
 
     def cached(self, key: ClassKey) -> TaskClass:
@@ -71,7 +75,7 @@ class ClassCache:
         return self.cluster.capacity * (len(self._classes) * CLASS_BYTES + self._parts.bytes_per_node)
 
     def _make_room(self) -> None:
-        in_use = sum(each.last_used >= self.cycle - 1 for each in self._classes.values())
+        in_use = sum(each.last_used >= self._cycle - 1 for each in self._classes.values())
         self._keep_newest(max(in_use, len(self) * self._free_bytes // (2 * self._bytes())))
         if self._bytes() >= self._max_bytes:
             self._keep_newest(len(self) // 2)

@@ -45,7 +45,7 @@ class Fit:
     def waitable_rows(self) -> Rows:
         """Rows that can run such a pod, now or after others have ended, ascending."""
         if self._waitable_rows is None or self._waitable_changes != self.room.waitable_changes:
-            self._waitable_rows = np.flatnonzero(self.feasible & (self.room.service_slots >= 1))
+            self._waitable_rows = read_only(np.flatnonzero(self.feasible & (self.room.service_slots >= 1)))
             self._waitable_changes = self.room.waitable_changes
         return self._waitable_rows
 

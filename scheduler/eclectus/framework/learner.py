@@ -26,9 +26,9 @@ class Completion(Struct, frozen=True, gc=False):
 class Speeds:
     """The learned speed of every node for one kind of work.
 
-    `rate`: tasks a second in one slot, shape [capacity]. `most`: an upper bound of all rates. `epoch`
-    changes whenever all rows may have changed at once; a single row changes only together with an entry in
-    the cluster's usage change log.
+    `rate`: tasks a second in one slot, shape [capacity], read-only. `most`: an upper bound of all rates.
+    `epoch` changes whenever all rows may have changed at once; a single row changes only together with an
+    entry in the cluster's usage change log.
     """
 
     rate: NDArray[np.float64]

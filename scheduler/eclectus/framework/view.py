@@ -8,6 +8,7 @@ from random import Random
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
@@ -35,73 +36,44 @@ class PlacedPods(Protocol):
         """The lowest priority of any pod that holds room; inf if none does."""
 
 
-class _NoPods:
-    lowest_priority = inf
+class View(Struct, frozen=True, eq=False):
+    """What a policy may read in one step. No field can be set, and the next step has another view.
 
-    def on_row(self, row: int) -> Iterable[tuple[Task, float]]:
-        del row
-        return ()
-
-    def is_nominated(self, uid: str) -> bool:
-        del uid
-        return False
-
-
-class View:
-    """Everything that a policy may read. The engine updates it; a policy writes nothing.
+    Only `now` differs between two steps: the rest is live. What an action changes is seen as soon as it is in
+    force, by whoever holds the view.
 
     `now`: the time of the step, seconds.
     `node_queues`: row -> the reservations in its node queue, in order of arrival.
     `deferred_since`: uid -> since when the task has been deferred in every cycle, seconds.
-    `placed_pods(row)`: the pods that hold room there, bound, assumed or nominated, and since when, seconds;
-    `is_nominated(uid)`, `lowest_priority`: of such pods.
     `evicted`: pods of which the eviction was sent, as long as they exist. `budgets`: PodDisruptionBudgets.
+    `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        learn: Learn,
-        rng: Random,
-        *,
-        node_queues: Mapping[int, Sequence[Reservation]] | None = None,
-        deferred_since: Mapping[str, float] | None = None,
-        placed: PlacedPods | None = None,
-        evicted: Container[str] = (),
-        budgets: Budgets | None = None,
-        shares_by_policy: Mapping[int, GroupShares] | None = None,
-        job_work: JobWork | None = None,
-    ) -> None:
-        self.cluster, self.learn, self.rng = cluster, learn, rng
-        self.classes = ClassCache(cluster)
-        self.now = 0.0
-        self.node_queues: Mapping[int, Sequence[Reservation]] = {} if node_queues is None else node_queues
-        self.deferred_since: Mapping[str, float] = {} if deferred_since is None else deferred_since
-        self._placed: PlacedPods = _NoPods() if placed is None else placed
-        self.placed_pods, self.is_nominated = self._placed.on_row, self._placed.is_nominated
-        self.evicted, self.budgets = evicted, Budgets() if budgets is None else budgets
-        self._shares: Mapping[int, GroupShares] = {} if shares_by_policy is None else shares_by_policy
-        self._job_work = job_work
+    now: float
+    cluster: Cluster
+    classes: ClassCache
+    learn: Learn
+    rng: Random
+    node_queues: Mapping[int, Sequence[Reservation]]
+    deferred_since: Mapping[str, float]
+    placed: PlacedPods
+    evicted: Container[str]
+    budgets: Budgets
+    shares_by_policy: Mapping[int, GroupShares]
+    job_work: JobWork | None
 
-    def with_cluster(self, cluster: Cluster, shares_by_policy: Mapping[int, GroupShares]) -> View:
-        """The same view of another state of the cluster: for policies that see changes with a delay."""
-        return View(
-            cluster,
-            self.learn,
-            self.rng,
-            node_queues=self.node_queues,
-            deferred_since=self.deferred_since,
-            placed=self._placed,
-            evicted=self.evicted,
-            budgets=self.budgets,
-            shares_by_policy=shares_by_policy,
-            job_work=self._job_work,
-        )
+    def placed_pods(self, row: int) -> Iterable[tuple[Task, float]]:
+        """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
+        return self.placed.on_row(row)
+
+    def is_nominated(self, uid: str) -> bool:
+        """Whether room is held for a pod that is neither bound nor assumed."""
+        return self.placed.is_nominated(uid)
 
     @property
     def lowest_priority(self) -> float:
         """The lowest priority of any pod that holds room on a node; inf if none does."""
-        return self._placed.lowest_priority
+        return self.placed.lowest_priority
 
     def task_class(self, task: Task) -> TaskClass:
         """The class of the task, up to date."""
@@ -117,11 +89,11 @@ class View:
 
     def shares(self, policy: object) -> GroupShares:
         """What the groups of this policy's `counted_by` hold. Raises KeyError where it has no account."""
-        return self._shares[id(policy)]
+        return self.shares_by_policy[id(policy)]
 
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""
-        return inf if self._job_work is None else self._job_work.left(task)
+        return inf if self.job_work is None else self.job_work.left(task)
 
     def ranking(self, task_class: TaskClass, cost: Cost, owner: object, epoch: float = 0.0) -> Ranking:
         """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.

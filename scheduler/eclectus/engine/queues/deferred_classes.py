@@ -67,8 +67,9 @@ class DeferredClasses:
 
     # -- before a cycle ----------------------------------------------------------------------------
 
-    def begin_cycle(self) -> None:
-        """Activate every class that must be asked about; its deferrals end."""
+    def begin_cycle(self, view: View) -> None:
+        """Activate every class that must be asked about in this step; its deferrals end."""
+        self._view = view
         self._left.clear()
         for pending in self._to_ask:
             self._release(pending)

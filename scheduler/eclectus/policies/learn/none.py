@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from eclectus.cluster.scalars import read_only
 from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 
 
@@ -18,12 +19,12 @@ class Unlearned(Learn):
     """Every node is equally fast."""
 
     def __post_init__(self) -> None:
-        self._speeds = Speeds(np.ones(0), 1.0, 0)
+        self._speeds = Speeds(read_only(np.ones(0)), 1.0, 0)
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """Extend the array to the cluster's length."""
         if len(self._speeds.rate) < capacity:
-            self._speeds = Speeds(np.ones(capacity), 1.0, self._speeds.epoch + 1)
+            self._speeds = Speeds(read_only(np.ones(capacity)), 1.0, self._speeds.epoch + 1)
 
     def remove_node(self, row: int) -> None:
         """Nothing to do: nothing is known of any node."""

@@ -14,7 +14,10 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import Annotated
 
+from msgspec.structs import replace as with_fields
+
 from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Action, Enqueue, PendingTasks, Place, PlacePolicy, Profile, Unschedulable, View
 from eclectus.model.objects import Node, Task
 from eclectus.model.settings import Setting
@@ -51,9 +54,10 @@ class StaleView(PlacePolicy):
 
     def __init__(self, policy: PlacePolicy, age_seconds: float, corrects: bool) -> None:
         self._policy, self._age, self._corrects = policy, age_seconds, corrects
-        self._stale: View | None = None
+        self._cluster = Cluster()
+        self._classes = ClassCache(self._cluster)
         self._renew_at = 0.0
-        self._shape = -1
+        self._shape = -1  # of the truth: how far its change log was when the nodes were copied
 
     @property
     def wants_work(self) -> bool:
@@ -67,11 +71,10 @@ class StaleView(PlacePolicy):
 
     def place(self, view: View, tasks: PendingTasks) -> Iterator[Action]:
         """The actions of the policy, changed where they are no longer possible."""
-        stale = self._stale_view(view)
-        for chosen in self._policy.place(stale, tasks):
+        for chosen in self._policy.place(self._stale_view(view), tasks):
             action = self._possible(view, chosen)
             if self._corrects:
-                _add_placement(stale, action)
+                self._add_placement(action)
             yield action
 
     def _possible(self, view: View, action: Action) -> Action:
@@ -84,16 +87,21 @@ class StaleView(PlacePolicy):
         return Enqueue(action.task, action.row) if may_wait else Unschedulable(action.task)
 
     def _stale_view(self, truth: View) -> View:
-        if self._stale is None or self._shape != truth.cluster.shape.head:
-            shares = {} if self._policy.counted_by is None else {id(self._policy): truth.shares(self)}
-            self._stale = truth.with_cluster(_same_nodes(truth.cluster), shares)
+        """The view of this step, with nodes, classes and amounts as they were when they were last renewed."""
+        if self._shape != truth.cluster.shape.head:
+            self._cluster = _same_nodes(truth.cluster)
+            self._classes = ClassCache(self._cluster)
             self._shape, self._renew_at = truth.cluster.shape.head, truth.now
         if truth.now >= self._renew_at:
-            self._stale.cluster.copy_amounts(truth.cluster)
+            self._cluster.copy_amounts(truth.cluster)
             self._renew_at = (floor(truth.now / self._age) + 1) * self._age
-        self._stale.now = truth.now
-        self._stale.classes.cycle = truth.classes.cycle
-        return self._stale
+        self._classes.begin_cycle()
+        shares = {} if self._policy.counted_by is None else {id(self._policy): truth.shares(self)}
+        return with_fields(truth, cluster=self._cluster, classes=self._classes, shares_by_policy=shares)
+
+    def _add_placement(self, action: Action) -> None:
+        if isinstance(action, Place | Enqueue):
+            self._cluster.add_tentative(action.row, action.task.spec.requests)
 
 
 def _same_nodes(truth: Cluster) -> Cluster:
@@ -106,8 +114,3 @@ def _same_nodes(truth: Cluster) -> Cluster:
     for hole in holes:
         same.drop_node(hole)
     return same
-
-
-def _add_placement(stale: View, action: Action) -> None:
-    if isinstance(action, Place | Enqueue):
-        stale.cluster.add_tentative(action.row, action.task.spec.requests)

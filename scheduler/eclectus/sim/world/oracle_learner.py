@@ -13,6 +13,7 @@ from typing import Annotated
 
 import numpy as np
 
+from eclectus.cluster.scalars import read_only
 from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
@@ -65,7 +66,7 @@ class OracleLearner(Learn):
             rate = np.full(self._capacity, 1e-9)  # for rows without a node; rates must be positive
             for row, name in self._rows.items():
                 rate[row] = self._rate(self._machines[name], workload)
-            speeds = self._speeds[workload] = Speeds(rate, float(rate.max()), self._epoch)
+            speeds = self._speeds[workload] = Speeds(read_only(rate), float(rate.max()), self._epoch)
         return speeds
 
     def learned_cells(self) -> Iterator[LearnedCell]:

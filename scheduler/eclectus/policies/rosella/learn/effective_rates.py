@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
 from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix
 from eclectus.policies.rosella.learn.liveness import Liveness
@@ -35,7 +36,7 @@ class EffectiveRates:
         found = self._speeds.get(workload)
         if found is None:
             rate = self._rate[0 if index is None else index + 1]
-            found = self._speeds[workload] = Speeds(rate, self._most, self._epoch)
+            found = self._speeds[workload] = Speeds(read_only(rate), self._most, self._epoch)
         return found
 
     def rebuild(self) -> None:
