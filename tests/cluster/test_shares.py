@@ -120,7 +120,7 @@ def test_shares_are_always_the_sum_over_the_pods_on_nodes(seed: int) -> None:
     Story(engine, seed).run(120)
     state = engine._state
     expected: dict[str, dict[str, int]] = {}
-    for task, _, _ in state.placed._placed.values():
+    for task in (placed.task for placed in state.placed._placed.values()):
         group = expected.setdefault(order.group(task), {})
         for name, amount in (*task.holding, ("pods", 1)):
             group[name] = group.get(name, 0) + amount

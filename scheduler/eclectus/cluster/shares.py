@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
+from msgspec import Struct
+
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
@@ -19,14 +21,20 @@ Fault = Callable[[str], None]
 MAX_CHANGES = 8192  # of groups, that are remembered for who ranks groups
 
 
+class _Counted(Struct, frozen=True, gc=False):
+    """A task as it was counted: its labels, and so its group, may change later."""
+
+    group: str
+    amounts: Amounts
+
+
 class GroupShares:
     """Amounts held, by group and resource; `pods` is a resource like any other."""
 
     def __init__(self, cluster: Cluster, group: Callable[[Task], str], fault: Fault) -> None:
         self._cluster, self._group, self._fault = cluster, group, fault
         self._held: dict[str, Counter[str]] = {}
-        # uid -> group and amounts as counted, since a pod's labels, and so its group, may change later
-        self._as_counted: dict[str, tuple[str, Amounts]] = {}
+        self._counted: dict[str, _Counted] = {}  # by uid
         self._totals: dict[str, float] = {}  # resource -> allocatable amount of all nodes
         self._shape_cursor = -1
         self._changes = ChangeLog[str](MAX_CHANGES)
@@ -61,7 +69,7 @@ class GroupShares:
     def hold(self, task: Task) -> None:
         """Count a task, which must not be counted already."""
         group, amounts = self._group_of(task), (*task.holding, (PODS, 1))
-        self._as_counted[task.uid] = group, amounts
+        self._counted[task.uid] = _Counted(group, amounts)
         held = self._held.setdefault(group, Counter())
         for name, amount in amounts:
             held[name] += amount
@@ -69,17 +77,17 @@ class GroupShares:
 
     def release(self, uid: str) -> None:
         """Count a task no longer; KeyError if it is not counted."""
-        group, amounts = self._as_counted.pop(uid)
-        held = self._held[group]
-        for name, amount in amounts:
+        counted = self._counted.pop(uid)
+        held = self._held[counted.group]
+        for name, amount in counted.amounts:
             held[name] -= amount
         if not held[PODS]:
-            del self._held[group]
-        self._changes.record(group)
+            del self._held[counted.group]
+        self._changes.record(counted.group)
 
     def regroup(self, task: Task) -> None:
         """A counted task may belong to another group now, because its labels or its owner have changed."""
-        if self._as_counted[task.uid][0] != self._group_of(task):
+        if self._counted[task.uid].group != self._group_of(task):
             self.release(task.uid)
             self.hold(task)
 

@@ -10,14 +10,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.model.objects import Task
 
-Placed = tuple[Task, str, float]
-"""The pod as it was counted, its node's name, and since when it holds room there, seconds."""
+
+class _Placed(Struct, frozen=True, gc=False):
+    """A pod that holds room on a node."""
+
+    task: Task  # as it was counted
+    node: str  # name; it need not have a row
+    since: float  # seconds
 
 
 class PlacedPods:
@@ -25,7 +31,7 @@ class PlacedPods:
 
     def __init__(self, cluster: Cluster, shares: Iterable[GroupShares] = ()) -> None:
         self._cluster, self._shares = cluster, tuple(shares)
-        self._placed: dict[str, Placed] = {}
+        self._placed: dict[str, _Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
         self._nominated: dict[str, dict[str, None]] = defaultdict(dict)  # likewise, nominated ones alone
         self._priorities: Counter[int] = Counter()
@@ -41,12 +47,12 @@ class PlacedPods:
     def node_of(self, uid: str) -> str:
         """The node on which a pod holds room; empty if none."""
         placed = self._placed.get(uid)
-        return placed[1] if placed else ""
+        return placed.node if placed else ""
 
     def is_bound(self, uid: str) -> bool:
         """Whether the API server has shown the pod on a node: neither assumed nor nominated."""
         placed = self._placed.get(uid)
-        return placed is not None and bool(placed[0].node)
+        return placed is not None and bool(placed.task.node)
 
     @property
     def lowest_priority(self) -> float:
@@ -56,8 +62,9 @@ class PlacedPods:
     def on_row(self, row: int) -> Iterator[tuple[Task, float]]:
         """The pods that hold room on a row, and since when, seconds: since their start where it is known."""
         for uid in self._on.get(self._cluster.names[row], ()):
-            task, _, since = self._placed[uid]
-            yield task, since if task.started is None else task.started
+            placed = self._placed[uid]
+            started = placed.task.started
+            yield placed.task, placed.since if started is None else started
 
     def bound_on(self, row: int) -> Iterator[tuple[Task, float]]:
         """Those of them that the API server has shown on the node."""
@@ -75,7 +82,7 @@ class PlacedPods:
 
     def nominated_on(self, node: str) -> list[Task]:
         """The pods for which the node holds room, in order of arrival."""
-        return [self._placed[uid][0] for uid in self._nominated.get(node, ())]
+        return [self._placed[uid].task for uid in self._nominated.get(node, ())]
 
     def is_nominated(self, uid: str) -> bool:
         """Whether room is held for this pod, which is neither bound nor assumed."""
@@ -88,14 +95,13 @@ class PlacedPods:
         uid, since = task.uid, now
         placed = self._placed.get(uid)
         if placed is not None:
-            before, where, at = placed
-            if where == node:
-                if _holds_the_same(before, task):
+            if placed.node == node:
+                if _holds_the_same(placed.task, task):
                     self._update(task, placed)
                     return
-                since = at
+                since = placed.since
             self.remove(uid)
-        self._placed[uid] = (task, node, since)
+        self._placed[uid] = _Placed(task, node, since)
         self._on[node][uid] = None
         if not task.node and uid not in self._assumed:
             self._nominated[node][uid] = None
@@ -106,15 +112,15 @@ class PlacedPods:
         if row is not None:
             self._cluster.hold(row, task)
 
-    def _update(self, task: Task, placed: Placed) -> None:
+    def _update(self, task: Task, placed: _Placed) -> None:
         """The pod holds what it held; its labels, its owner or its status may have changed."""
-        before, node, since = placed
+        before, node = placed.task, placed.node
         if task.node:
             _discard(self._nominated, node, task.uid)
         if task.devices != before.devices:  # which ones it has is not written on the pod
             task = replace(task, devices=before.devices)
         if task != before:
-            self._placed[task.uid] = (task, node, since)
+            self._placed[task.uid] = _Placed(task, node, placed.since)
         self._priorities[before.priority] -= 1
         self._priorities[task.priority] += 1
         row = self._cluster.rows.get(node)
@@ -129,7 +135,7 @@ class PlacedPods:
         placed = self._placed.pop(uid, None)
         if placed is None:
             return
-        task, node, _ = placed
+        task, node = placed.task, placed.node
         self._priorities[task.priority] -= 1
         for shares in self._shares:
             shares.release(uid)
@@ -173,13 +179,13 @@ class PlacedPods:
         """The node has got a row: count the pods already known to be there."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.hold(row, self._placed[uid][0])
+            self._cluster.hold(row, self._placed[uid].task)
 
     def remove_node(self, node: str) -> None:
         """The node is about to lose its row: release what is held there. Its pods stay known."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.release(row, self._placed[uid][0])
+            self._cluster.release(row, self._placed[uid].task)
 
 
 def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:
