@@ -9,6 +9,7 @@ before that are read.
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final, Literal, Self, cast
@@ -21,8 +22,10 @@ from eclectus.model.commands import Command
 from eclectus.model.errors import EclectusError
 from eclectus.model.events import Event
 
-FORMAT: Final = 2  # 2: standard field names of tasks (long_running, matched_terms, …)
+FORMAT: Final = 3  # 2: standard field names of tasks (long_running, matched_terms, …); 3: grants
 BUFFER_BYTES = 1 << 18  # size of a write, and the most that a crash can lose
+
+_DEVICES = re.compile(rb'"devices":(\[[\d,]*\])')  # always a field: within a text its quotes are escaped
 
 
 class TapeError(EclectusError):
@@ -35,7 +38,7 @@ class Header(Struct, frozen=True):
     eclectus: str  # version of the recorder
     configuration: str  # text of the SchedulerConfiguration
     seed: int
-    format: Literal[2] = FORMAT
+    format: Literal[2, 3] = FORMAT
 
 
 class Step(Struct, frozen=True, gc=False):
@@ -81,8 +84,13 @@ def read(path: Path) -> tuple[Header, Iterator[Step]]:
     try:
         header = msgspec.json.decode(next(lines, b""), type=Header)
     except msgspec.DecodeError as error:
-        raise TapeError(f"{path} is not a tape of format {FORMAT}: {error}") from error
-    return header, _steps(path, lines)
+        raise TapeError(f"{path} is not a tape of format 2 or {FORMAT}: {error}") from error
+    return header, _steps(path, lines if header.format == FORMAT else map(_with_grants, lines))
+
+
+def _with_grants(line: bytes) -> bytes:
+    """A step of format 2, in which tasks and binds had their devices beside the other fields."""
+    return _DEVICES.sub(rb'"grant":{"devices":\1}', line)
 
 
 def _steps(path: Path, lines: Iterator[bytes]) -> Iterator[Step]:

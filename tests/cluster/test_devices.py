@@ -17,6 +17,7 @@ from builders import make_cluster, make_engine, make_node, make_task
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.nodes import Cluster
 from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.model.grant import Grant
 from eclectus.model.objects import Node, Spec, Task
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
@@ -27,9 +28,9 @@ FREE = st.lists(st.integers(0, 10).map(lambda tenth: 100 * tenth), max_size=4)
 MILLI = st.integers(1, 35).map(lambda tenths: 100 * tenths)
 
 
-def sharing(name: str, milli: int, **fields: object) -> Task:
-    """A pod that requests `milli` thousandths of devices and nothing else."""
-    return make_task(name, spec=Spec(requests=(("gpu-milli", milli),)), **fields)  # type: ignore[arg-type]
+def sharing(name: str, milli: int, devices: tuple[int, ...] = (), **fields: Any) -> Task:
+    """A pod that requests `milli` thousandths of devices and nothing else, and has these."""
+    return make_task(name, spec=Spec(requests=(("gpu-milli", milli),)), grant=Grant(devices), **fields)
 
 
 def node_with(name: str, milli: int) -> Node:
@@ -64,24 +65,24 @@ def test_there_is_room_if_and_only_if_some_devices_admit_the_task(free: list[int
 
 def test_a_share_takes_the_fullest_device_with_room_and_whole_devices_are_unused_ones() -> None:
     devices = filled([1000, 200, 600, 1000])
-    assert devices.choose(0, 300) == (2,)
-    assert devices.choose(0, 200) == (1,)
-    assert devices.choose(0, 700) == (0,)
-    assert devices.choose(0, 2000) == (0, 3)
-    assert devices.choose(0, 1500) == (0, 2)
+    assert devices.choose(0, 300).devices == (2,)
+    assert devices.choose(0, 200).devices == (1,)
+    assert devices.choose(0, 700).devices == (0,)
+    assert devices.choose(0, 2000).devices == (0, 3)
+    assert devices.choose(0, 1500).devices == (0, 2)
 
 
 def test_a_random_choice_takes_any_device_with_room() -> None:
     devices, rng = filled([1000, 200, 600, 1000]), Random(1)
-    assert {devices.choose(0, 300, rng) for _ in range(50)} == {(0,), (2,), (3,)}
-    assert {devices.choose(0, 1000, rng) for _ in range(50)} == {(0,), (3,)}
+    assert {devices.choose(0, 300, rng).devices for _ in range(50)} == {(0,), (2,), (3,)}
+    assert {devices.choose(0, 1000, rng).devices for _ in range(50)} == {(0,), (3,)}
 
 
 @pytest.mark.parametrize("devices", [(), (1,), (0, 0), (0, 1), (0, 4), (-1, 2), (0, 2, 3)])
 def test_devices_that_do_not_fit_are_not_admitted(devices: tuple[int, ...]) -> None:
     free_devices = filled([1000, 200, 600, 1000])
-    assert free_devices.admits(0, 1500, (0, 2))
-    assert not free_devices.admits(0, 1500, devices)
+    assert free_devices.admits(0, 1500, Grant((0, 2)))
+    assert not free_devices.admits(0, 1500, Grant(devices))
 
 
 def test_a_task_gives_back_the_devices_it_took() -> None:
@@ -146,27 +147,27 @@ def free(cluster: Cluster) -> list[float]:
 
 
 class Named(PlacePolicy):
-    """Places every task on row 0, with the devices given."""
+    """Places every task on row 0, with the grant of the devices given."""
 
     def __init__(self, *devices: int) -> None:
-        self._devices = devices
+        self.grant: Any = Grant(devices)
 
     def place(self, view: View, turns: Iterator[Task]) -> Iterator[Action]:
         for task in turns:
             fits = view.task_class(task).fits_now_count
-            yield Place(task, 0, self._devices) if fits else Unschedulable(task)
+            yield Place(task, 0, self.grant) if fits else Unschedulable(task)
 
 
 def test_shares_fill_a_device_before_they_use_another() -> None:
     world = World(make_engine(Uniform(devices="fullest")), node_with("n", 3000))
     world.add(*(sharing(f"t{at}", 400) for at in range(3)), sharing("w", 1000))
-    assert [bind.devices for bind in world.binds] == [(0,), (0,), (1,), (2,)]
+    assert [bind.grant.devices for bind in world.binds] == [(0,), (0,), (1,), (2,)]
 
 
 def test_random_placement_draws_devices() -> None:
     world = World(make_engine(Uniform()), node_with("n", 4000))
     world.add(*(sharing(f"t{at}", 100) for at in range(12)))
-    drawn = [bind.devices for bind in world.binds]
+    drawn = [bind.grant.devices for bind in world.binds]
     assert set(drawn) == {(0,), (1,), (2,), (3,)}
     assert free(world.engine._state.cluster) == [1000 - 100 * drawn.count((at,)) for at in range(4)]
 
@@ -180,13 +181,13 @@ def test_a_share_waits_although_the_total_is_enough_and_its_message_says_so() ->
     assert world.messages("c")[-1] == ("Unschedulable", f"0/1 nodes are available: {reason}.")
     world.end("b")
     assert world.node_of("c") == "n"
-    assert world.binds[-1].devices == (1,)
+    assert world.binds[-1].grant.devices == (1,)
 
 
 def test_the_device_that_the_policy_chose_is_given_back() -> None:
     world = World(make_engine(Named(2)), node_with("n", 3000))
     world.add(sharing("a", 600), sharing("b", 300))
-    assert [bind.devices for bind in world.binds] == [(2,), (2,)]
+    assert [bind.grant.devices for bind in world.binds] == [(2,), (2,)]
     assert free(world.engine._state.cluster) == [1000, 1000, 100]
     world.end("a")
     assert free(world.engine._state.cluster) == [1000, 1000, 700]
@@ -208,13 +209,22 @@ def test_a_policy_that_chooses_devices_without_room_is_a_fault(devices: tuple[in
     assert "have no room for the 600 of default/a" in world.faults[0].message
 
 
-@pytest.mark.parametrize("devices", [None, [0], ("0",), 0])
-def test_a_value_that_is_no_tuple_of_devices_is_a_fault(devices: Any) -> None:
+NO_DEVICES = [None, [0], ("0",), 0, np.array([0, 1])]
+
+
+@pytest.mark.parametrize(
+    ("grant", "words"),
+    [
+        *((Grant(devices), f"{devices!r} are no devices for default/a") for devices in NO_DEVICES),
+        *((grant, f"{grant!r} is no grant for default/a") for grant in (None, (0,))),
+    ],
+)
+def test_a_value_that_is_no_grant_of_devices_is_a_fault(grant: Any, words: str) -> None:
     policy = Named()
-    policy._devices = devices
+    policy.grant = grant
     world = World(make_engine(policy), node_with("n", 2000))
     world.add(sharing("a", 600))
-    assert world.faults[0].message == f"{devices!r} are no devices for default/a"
+    assert world.faults[0].message == words
 
 
 def test_a_policy_must_not_give_devices_to_a_task_that_requests_none() -> None:
@@ -247,5 +257,5 @@ def test_a_nominated_pod_gets_the_device_of_its_victim() -> None:
     world.put(replace(sharing("low", 600, devices=(0,)), node="n"))
     world.put(replace(sharing("other", 600, devices=(1,), priority=9), node="n"))
     world.add(sharing("high", 1000, priority=5))
-    assert (world.victims(), world.binds[-1].devices) == (["low"], (0,))
+    assert (world.victims(), world.binds[-1].grant.devices) == (["low"], (0,))
     assert free(world.engine._state.cluster) == [0, 400]

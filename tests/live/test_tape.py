@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from eclectus import tape
 from eclectus.cli.main import program
@@ -18,6 +19,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
+from eclectus.model.grant import Grant
 from eclectus.model.objects import (
     HostPort,
     Node,
@@ -88,6 +90,20 @@ def test_the_tape_of_a_killed_scheduler_is_readable_up_to_the_kill(tmp_path, nam
     steps = list(tape.read(path)[1])
     assert 0 < len(steps) < 4000
     assert steps == (STEPS * 2000)[: len(steps)]
+
+
+def test_devices_on_a_tape_of_format_2_are_read_as_grants(tmp_path):
+    grant = Grant((0, 2))
+    text = Report("u", "d", "p", "e", "Unschedulable", 'not a field: "devices":[0]')
+    bind = Bind("u", "d", "p", "n", "e", grant)
+    steps = [*STEPS, tape.Step(2e9, (TaskSeen(replace(TASK, grant=grant)),), (bind, text))]
+    write(tmp_path / "t", steps)
+    new = (tmp_path / "t").read_text()
+    old = new.replace('"grant":{"devices":[0,2]}', '"devices":[0,2]').replace('"grant":{}', '"devices":[]')
+    (tmp_path / "t").write_text(old.replace('"format":3', '"format":2'))
+    assert (old.count('"devices":[0,2]'), old.count('"devices":[]')) == (2, 2)
+    header, found = tape.read(tmp_path / "t")
+    assert (header.format, list(found)) == (2, steps)
 
 
 @pytest.mark.parametrize("content", [b"", b"apiVersion: v1\n", b'{"format":2}\n'])

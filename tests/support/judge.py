@@ -64,7 +64,7 @@ def devices_left(node: Node, placed: Iterable[Task]) -> dict[int, int]:
     """Free thousandths of each device beside the placed pods; below 0 if they hold more than it has."""
     left = dict(enumerate(_parts(node.allocatable)))
     for pod in placed:
-        for device, part in zip(pod.devices, _parts(pod.holding), strict=True):
+        for device, part in zip(pod.grant.devices, _parts(pod.holding), strict=True):
             left[device] = left.get(device, 0) - part
     return left
 

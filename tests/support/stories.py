@@ -29,6 +29,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
+from eclectus.model.grant import NO_GRANT
 from eclectus.model.objects import HostPort, Node, Preference, Requirement, Taint, Task, Term, Toleration
 from judge import devices_left, refusal
 
@@ -199,9 +200,9 @@ class Story:
         problem = refusal(task, self.nodes.get(bind.node), self._on(bind.node))
         assert not problem, f"{task} is bound to {bind.node}: {problem}"
         self._binds_in_flight.append(bind)
-        task = self.tasks[bind.uid] = replace(task, devices=bind.devices)
+        task = self.tasks[bind.uid] = replace(task, grant=bind.grant)
         left = devices_left(self.nodes[bind.node], self._on(bind.node))
-        assert all(left[device] >= 0 for device in task.devices), f"{task} overcommits a device"
+        assert all(left[device] >= 0 for device in task.grant.devices), f"{task} overcommits a device"
 
     def _check_evict(self, evict: Evict) -> None:
         victim, preemptor = self.tasks[evict.uid], self.tasks[evict.preemptor]
@@ -233,7 +234,7 @@ class Story:
         task = self.tasks.get(bind.uid)
         if task is None or task.gates or bind.node not in self.nodes or self._random.random() < 0.1:
             if task is not None:
-                self.tasks[bind.uid] = replace(task, devices=())
+                self.tasks[bind.uid] = replace(task, grant=NO_GRANT)
             return [BindRefused(bind.uid, bind.node, "conflict")]
         self.tasks[bind.uid] = replace(task, node=bind.node)
         events: list[Event] = [BindConfirmed(bind.uid, bind.node), TaskSeen(self.tasks[bind.uid])]

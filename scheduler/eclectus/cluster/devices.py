@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.scalars import read_only
+from eclectus.model.grant import Grant
 from eclectus.model.objects import DEVICE_MILLI, Amounts, Task, amount_of
 
 WHOLE = 1000  # thousandths of a device
@@ -70,16 +71,16 @@ class Devices:
                 free[0, device] += part
         return bool(_has_room(free, milli)[0])
 
-    def admits(self, row: int, milli: int, devices: tuple[int, ...]) -> bool:
-        """Whether `milli` thousandths need exactly these devices and all of them have room."""
-        parts, free = _parts(milli), self._free[row].tolist()
+    def admits(self, row: int, milli: int, grant: Grant) -> bool:
+        """Whether `milli` thousandths need exactly the devices of this grant and all of them have room."""
+        parts, free, devices = _parts(milli), self._free[row].tolist(), grant.devices
         return (
             len(devices) == len(parts) == len(set(devices))
             and all(0 <= device < len(free) for device in devices)
             and all(free[device] >= part for device, part in zip(devices, parts, strict=True))
         )
 
-    def choose(self, row: int, milli: int, rng: Random | None = None) -> tuple[int, ...]:
+    def choose(self, row: int, milli: int, rng: Random | None = None) -> Grant:
         """Devices for `milli` thousandths: the fullest that have room; with `rng`, a random one that has.
 
         The fullest device is chosen so that whole devices stay unused. If none has room, because somebody
@@ -93,30 +94,30 @@ class Devices:
                 chosen.append(rng.choice(fitting) if rng else min(fitting, key=free.__getitem__))
             elif left:
                 chosen.append(max(left, key=free.__getitem__))
-        return tuple(chosen)
+        return Grant(tuple(chosen))
 
     # -- what tasks hold -----------------------------------------------------------------------
 
-    def with_devices(self, row: int, task: Task, devices: tuple[int, ...] = ()) -> Task:
-        """The task with its devices on this row: those given, else the fullest that have room.
+    def with_grant(self, row: int, task: Task, grant: Grant) -> Task:
+        """The task with its grant on this row: the one given, else of the fullest devices that have room.
 
         What the task holds already, because it is nominated, counts as free: its devices were chosen before
         any had room.
         """
         milli = _milli(task.holding)
-        if not milli or devices:
-            return replace(task, devices=devices) if milli else task
+        if not milli or grant.devices:
+            return replace(task, grant=grant) if milli else task
         self._add_to_free(task.uid, 1)
         chosen = self.choose(row, milli)
         self._add_to_free(task.uid, -1)
-        return replace(task, devices=chosen)
+        return replace(task, grant=chosen)
 
     def hold(self, row: int, task: Task) -> None:
-        """A task takes the devices it names, or the fullest that have room if it names none."""
+        """A task takes the devices of its grant, or the fullest that have room if it has none."""
         milli = _milli(task.holding)
         if not milli:
             return
-        devices = task.devices or self.choose(row, milli)
+        devices = task.grant.devices or self.choose(row, milli).devices
         self._grow_columns(max(devices, default=-1) + 1)
         self._held[task.uid] = tuple((row, *each) for each in zip(devices, _parts(milli), strict=False))
         self._add_to_free(task.uid, -1)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
+from eclectus.model.grant import NO_GRANT
 from eclectus.model.objects import Task
 
 
@@ -117,8 +118,8 @@ class PlacedPods:
         before, node = placed.task, placed.node
         if task.node:
             _discard(self._nominated, node, task.uid)
-        if task.devices != before.devices:  # which ones it has is not written on the pod
-            task = replace(task, devices=before.devices)
+        if task.grant != before.grant:  # it is not written on the pod
+            task = replace(task, grant=before.grant)
         if task != before:
             self._placed[task.uid] = _Placed(task, node, placed.since)
         self._priorities[before.priority] -= 1
@@ -201,5 +202,5 @@ def _holds_the_same(before: Task, after: Task) -> bool:
         before.holding == after.holding
         and before.spec == after.spec
         and before.anti_affinity_terms == after.anti_affinity_terms
-        and after.devices in ((), before.devices)
+        and after.grant in (NO_GRANT, before.grant)
     )

@@ -39,6 +39,7 @@ from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
 from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Renominate, Report
+from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
@@ -170,18 +171,18 @@ class State:
 
     # -- commands --------------------------------------------------------------------------------
 
-    def bind(self, task: Task, row: int, devices: tuple[int, ...] = ()) -> None:
-        """Assume the pod on the node, with these of its devices if it requests some, and bind it."""
+    def bind(self, task: Task, row: int, grant: Grant = NO_GRANT) -> None:
+        """Assume the pod on the node, with this grant if it requests devices, and bind it."""
         node = self.cluster.names[row]
         if self.cluster.devices is not None:
-            task = self.cluster.devices.with_devices(row, task, devices)
+            task = self.cluster.devices.with_grant(row, task, grant)
         self.reports.forget(task.uid)
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)
         steps = (Renominate(node, nominated),) if nominated else ()
         self._commands.append(
-            Bind(task.uid, task.namespace, task.name, node, task.profile, task.devices, steps)
+            Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, steps)
         )
 
     def nominate(self, task: Task, node: str) -> None:

@@ -6,6 +6,7 @@ from math import inf
 
 from msgspec import Struct
 
+from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
 
 
@@ -18,13 +19,12 @@ class Reason(Struct, frozen=True, gc=False):
 class Place(Struct, frozen=True, gc=False):
     """Bind the task to this node now. The task must fit there now.
 
-    `devices`: the node's devices that a task gets which requests some, whole ones first and the shared one
-    last. Without any the engine chooses the fullest devices that have room.
+    `grant`: without devices the engine chooses the fullest that have room, for a task that requests some.
     """
 
     task: Task
     row: int
-    devices: tuple[int, ...] = ()
+    grant: Grant = NO_GRANT
 
 
 class Defer(Struct, frozen=True, gc=False):

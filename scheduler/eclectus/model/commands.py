@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from eclectus.model.grant import NO_GRANT, Grant
+
 
 class Renominate(Struct, frozen=True, gc=False, tag=True):
     """A step before a bind: the pod's status names this node as nominated; undone by naming `from_node`."""
@@ -29,7 +31,7 @@ class Bind(Struct, frozen=True, gc=False, tag=True):
     name: str
     node: str
     profile: str
-    devices: tuple[int, ...] = ()  # those it gets of the node: whole ones first, then the one it shares
+    grant: Grant = NO_GRANT
     before: tuple[BindStep, ...] = ()
 
 

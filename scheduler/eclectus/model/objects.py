@@ -11,6 +11,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from eclectus.model.grant import NO_GRANT, Grant
+
 Amounts = tuple[tuple[str, int], ...]
 """(resource name, amount), sorted by name, no zero amounts."""
 
@@ -132,7 +134,7 @@ class Task(Struct, frozen=True, gc=False):
         None  # work of its job not started when it was submitted, itself included, seconds
     )
     notional_requests: Amounts = ()  # of a probe with zero requests: must stay free beside it
-    devices: tuple[int, ...] = ()  # its devices on its node: whole ones first, then the one it shares
+    grant: Grant = NO_GRANT  # of its node
 
     @property
     def ended(self) -> bool:

@@ -197,7 +197,7 @@ def test_a_missing_tape_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_a_tape_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.tape").write_text("apiVersion: v1\n")
-    with pytest.raises(SettingsError, match=r"t\.tape is not a tape of format 2"):
+    with pytest.raises(SettingsError, match=r"t\.tape is not a tape of format 2 or 3"):
         asked(tmp_path, file="t.tape")
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from builders import make_engine, make_node
 from eclectus.model.commands import Bind
+from eclectus.model.grant import Grant
 from eclectus.model.objects import Spec, Task
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.sim.base.errors import InvariantError
@@ -77,7 +78,7 @@ def halves() -> Machine:
 
 def half(uid: str, *devices: int) -> TaskRun:
     run = TaskRun(Task(uid, "default", uid, spec=HALF.spec), HALF, 0, 1.0, 0.0)
-    run.devices = devices
+    run.grant = Grant(devices)
     return run
 
 

@@ -8,6 +8,7 @@ from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.framework import Defer, Enqueue, Place, Reason, ReserveMany, Unschedulable
 from eclectus.model.errors import PolicyError
+from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 
 
@@ -20,26 +21,29 @@ class Placing:
     # -- Place -------------------------------------------------------------------------------------
 
     def validate_place(self, cycle: SchedulingCycle, place: Place) -> None:
-        """The task must fit on the node now, and on its devices if the policy names some."""
-        state, task, row, devices = self._state, place.task, place.row, place.devices
+        """The task must fit on the node now, and on the devices of its grant if the policy names some."""
+        state, task, row, grant = self._state, place.task, place.row, place.grant
         _validate_offered(cycle, task)
         if not state.view.task_class(task).scalars.fits_now[validate_row(state, task, row)]:
             raise PolicyError(f"{task} does not fit on node {state.cluster.names[row]} now")
-        if not isinstance(devices, tuple) or devices:
-            self._validate_devices(task, row, devices)
+        if grant is not NO_GRANT:
+            self._validate_grant(task, row, grant)
 
-    def _validate_devices(self, task: Task, row: int, devices: tuple[int, ...]) -> None:
+    def _validate_grant(self, task: Task, row: int, grant: object) -> None:
+        if not isinstance(grant, Grant):
+            raise PolicyError(f"{grant!r} is no grant for {task}")
+        devices = grant.devices
         if not isinstance(devices, tuple) or not all(isinstance(device, int) for device in devices):
             raise PolicyError(f"{devices!r} are no devices for {task}")
         cluster, milli = self._state.cluster, amount_of(task.spec.requests, DEVICE_MILLI)
-        if cluster.devices is None or not cluster.devices.admits(row, milli, devices):
+        if devices and (cluster.devices is None or not cluster.devices.admits(row, milli, grant)):
             name = cluster.names[row]
             raise PolicyError(f"devices {devices!r} of node {name} have no room for the {milli} of {task}")
 
     def place(self, cycle: SchedulingCycle, place: Place) -> None:
         """The task is bound."""
         cycle.remove(place.task)
-        self._state.bind(place.task, int(place.row), place.devices)
+        self._state.bind(place.task, int(place.row), place.grant)
 
     # -- Defer -------------------------------------------------------------------------------------
 

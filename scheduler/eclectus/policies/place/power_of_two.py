@@ -20,6 +20,7 @@ from typing import Annotated, Literal
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Enqueue, Place, PlacePolicy, PlaceTraits, Unschedulable, View
 from eclectus.maths.sampling import draw_marked
+from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Task, amount_of
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.settings import TRAITS_BY_QUEUE, Queue
@@ -57,16 +58,14 @@ class Uniform(PlacePolicy):
         if not rows:
             return Unschedulable(task)
         row = min(rows, key=lambda row: self._load(task_class, row))
-        return (
-            Place(task, row, self._devices(view, task, row))
-            if self.queue == "central"
-            else Enqueue(task, row)
-        )
+        if self.queue != "central":
+            return Enqueue(task, row)
+        return Place(task, row, self._grant(view, task, row))
 
-    def _devices(self, view: View, task: Task, row: int) -> tuple[int, ...]:
+    def _grant(self, view: View, task: Task, row: int) -> Grant:
         table = view.cluster.devices
         if table is None or self.devices == "fullest":
-            return ()
+            return NO_GRANT
         return table.choose(row, amount_of(task.spec.requests, DEVICE_MILLI), view.rng)
 
     def _load(self, task_class: TaskClass, row: int) -> float:

@@ -9,6 +9,7 @@ from math import inf
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Task
 from eclectus.sim.base.errors import InvariantError
 from eclectus.sim.base.work import ONE_POD, WorkClass
@@ -29,16 +30,16 @@ class TaskRun(Struct, eq=False):
     due: float = 0.0
     remaining: float = 0.0  # seconds at speed 1 that were left when the machine's speed last changed
     restarts: int = 0  # how often it was lost in a machine failure
-    devices: tuple[int, ...] = ()  # indices of the machine's devices that the bind assigned
+    grant: Grant = NO_GRANT  # what the bind assigned of the machine
 
     def device_shares(self) -> list[tuple[int, int]]:
         """Device index and thousandths taken of it; the request fills the devices in order."""
         left, shares = dict(self.task.spec.requests).get(DEVICE_MILLI, 0), []
-        for device in self.devices:
+        for device in self.grant.devices:
             shares.append((device, min(left, WHOLE)))
             left -= min(left, WHOLE)
         if left:
-            raise InvariantError(f"{self.task} was given devices {self.devices} and requests more")
+            raise InvariantError(f"{self.task} was given devices {self.grant.devices} and requests more")
         return shares
 
 

@@ -88,7 +88,7 @@ class Jobs:
 
 def as_running(run: TaskRun, node: str, now: float) -> Task:
     """The pod as a watch shows it when its container has started."""
-    return replace(run.task, node=node, phase="Running", started=now, devices=run.devices)
+    return replace(run.task, node=node, phase="Running", started=now, grant=run.grant)
 
 
 def as_finished(run: TaskRun, node: str, phase: Phase, now: float) -> Task:

@@ -175,7 +175,7 @@ class World:
         if run is None:
             self._notify(BindRefused(bind.uid, bind.node, "the pod is gone"))
             return
-        run.devices = bind.devices
+        run.grant = bind.grant
         self._judge.check_start(run, machine)
         machine.start(run, self.now)
         self.record.start(run, self.now)
