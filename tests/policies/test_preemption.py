@@ -447,3 +447,11 @@ def test_where_no_pod_has_a_lower_priority_the_policy_is_not_asked() -> None:
     world.put(replace(world.tasks["other"], priority=4))
     world.sleep(60)
     assert world.victims() == ["other"]
+
+
+def test_a_pod_gets_the_devices_that_are_held_for_a_lower_priority() -> None:
+    world = world_of(make_node("n0", devices=2))
+    world.add(bound("other", "n0", priority=9, device_milli=1000))
+    world.add(make_task("foreign", profile="other", nominated="n0", device_milli=1000))
+    world.add(make_task("higher", priority=1, device_milli=1000))
+    assert [bind.grant.devices for bind in world.binds] == [(1,)]

@@ -98,18 +98,21 @@ class Devices:
 
     # -- what tasks hold -----------------------------------------------------------------------
 
-    def with_grant(self, row: int, task: Task, grant: Grant) -> Task:
+    def with_grant(self, row: int, task: Task, grant: Grant, instead_of: Iterable[Task] = ()) -> Task:
         """The task with its grant on this row: the one given, else of the fullest devices that have room.
 
         What the task holds already, because it is nominated, counts as free: its devices were chosen before
-        any had room.
+        any had room. So does what the tasks `instead_of` hold, whose room it takes.
         """
         milli = _milli(task.holding)
         if not milli or grant.devices:
             return replace(task, grant=grant) if milli else task
-        self._add_to_free(task.uid, 1)
+        free = [task.uid, *(each.uid for each in instead_of)]
+        for uid in free:
+            self._add_to_free(uid, 1)
         chosen = self.choose(row, milli)
-        self._add_to_free(task.uid, -1)
+        for uid in free:
+            self._add_to_free(uid, -1)
         return replace(task, grant=chosen)
 
     def hold(self, row: int, task: Task) -> None:

@@ -113,7 +113,7 @@ class Nominations:
         for task in sorted(self._ours_on(node), key=_importance):
             if row is not None and self._fits(task, row):
                 state.dequeue(task.uid)
-                state.bind(task, row)
+                state.bind(task, row, instead_of=self._lower_on(node, task))
             elif row is None or not self._may_get_room(task, row):
                 self.withdraw(task)
 
@@ -141,7 +141,7 @@ class Nominations:
             if row is None:
                 return
             state.dequeue(task.uid)
-            state.bind(task, row)
+            state.bind(task, row, instead_of=self._lower_on(state.cluster.names[row], task))
 
     def _row_held_for_lower(self, task: Task, nodes: Sequence[str]) -> int | None:
         rows = self._state.cluster.rows

@@ -17,7 +17,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from random import Random
 from typing import Literal
@@ -171,11 +171,14 @@ class State:
 
     # -- commands --------------------------------------------------------------------------------
 
-    def bind(self, task: Task, row: int, grant: Grant = NO_GRANT) -> None:
-        """Assume the pod on the node, with this grant if it requests devices, and bind it."""
+    def bind(self, task: Task, row: int, grant: Grant = NO_GRANT, instead_of: Iterable[Task] = ()) -> None:
+        """Assume the pod on the node, with this grant if it requests devices, and bind it.
+
+        `instead_of`: nominated pods of lower priority, whose room it may take.
+        """
         node = self.cluster.names[row]
         if self.cluster.devices is not None:
-            task = self.cluster.devices.with_grant(row, task, grant)
+            task = self.cluster.devices.with_grant(row, task, grant, instead_of)
         self.reports.forget(task.uid)
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
