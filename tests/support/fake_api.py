@@ -75,7 +75,7 @@ class FakeApi:
             case "GET" if path in self.objects:
                 return self.objects[path]
             case "GET" if path.rpartition("/")[2] in ("nodes", "pods", "nodeprobes", "events"):
-                return {"items": self._listed(path, query)}
+                return _page(self._listed(path, query), query)
             case "POST":
                 return self._post(path, body or {})
             case "PUT":
@@ -184,6 +184,14 @@ def fails_once(method: str, part: str, error: Exception) -> Callable[[str, str],
             raise left.pop()
 
     return before
+
+
+def _page(found: list[Object], query: dict[str, str]) -> Object:
+    """A page of a list; the token of the next one is where it begins."""
+    start, limit = int(query.get("continue", 0)), int(query.get("limit", len(found) + 1))
+    end = start + limit
+    more = {"metadata": {"continue": str(end)}} if end < len(found) else {}
+    return {"items": found[start:end], **more}
 
 
 def _in(where: str, path: str) -> bool:

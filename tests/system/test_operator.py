@@ -169,12 +169,14 @@ def test_no_probe_on_a_cordoned_node_nor_while_another_pod_waits_for_room(admin,
     cordon = {"spec": {"unschedulable": True}}
     for name in ("n0", "n1", "n2"):
         admin.patch(f"/api/v1/nodes/{name}", cordon)
-    admin.create([pod("too-big", cpu="1000")])
-    wait("it waits", lambda: "Insufficient cpu" in admin.condition("too-big").get("message", ""))
+    large = [pod(name, cpu="3", work=600) for name in ("one", "two")]  # n3 has room for one of them
+    admin.create(large)
+    wait("the other waits", lambda: any("Insufficient cpu" in str(each) for each in admin.pods().values()))
     admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
     wait("its condition says so", lambda: "RealPodsWait" in str(status(admin).get("conditions")))
     assert status(admin)["nextNumber"] == 0
-    admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/too-big")
+    for name in ("one", "two"):
+        admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/{name}")
     wait("it continues", lambda: status(admin)["succeeded"] >= 3)
     suspended(admin)
     assert running.count_in_log("on node n3")

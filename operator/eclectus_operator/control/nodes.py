@@ -1,4 +1,4 @@
-"""Nodes: the names that a NodeProbe's selector matches, and one node with the pods on it."""
+"""Nodes: the names that a NodeProbe's selector matches, the largest of all, one node with the pods on it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,20 @@ from eclectus.api.common import ObjectMeta
 from eclectus.api.names import NO_PROBES_LABEL, NODE_PROFILES_PATH
 from eclectus.api.node_profile import NodeProfile
 from eclectus.kube import objects as kube
-from eclectus.kubeclient.client import ObjectApi, list_objects
+from eclectus.kubeclient.client import ObjectApi, list_objects, list_pages
 from eclectus.kubeclient.errors import MissingError
+from eclectus_operator.decide import room
+from eclectus_operator.decide.room import Room
 from eclectus_operator.objects import convert
 from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
 
+NODES_PATH = "/api/v1/nodes"
 FRESH_SECONDS = 60.0
+CAPACITY_SECONDS = 600.0  # how long the largest nodes stay cached: whole nodes are listed for them
 
 
 class NodePool:
-    """Names of nodes by selector, cached for a minute. `now`: seconds since the epoch.
+    """Names of nodes by selector and the largest capacities, cached. `now`: seconds since the epoch.
 
     Nodes are listed instead of watched: in a large cluster each is written every few minutes, mostly for
     reasons that do not matter here. The cached list may be stale, because a node that was drawn is read
@@ -29,6 +33,7 @@ class NodePool:
     def __init__(self, api: ObjectApi, now: Callable[[], float]) -> None:
         self._api, self._now = api, now
         self._cache: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._capacities: tuple[float, list[Room]] = (float("-inf"), [])
 
     async def names(self, selector: Mapping[str, str]) -> tuple[str, ...]:
         """Nodes with these labels that are neither excluded nor cordoned. Raises ApiError."""
@@ -42,11 +47,22 @@ class NodePool:
                 "fieldSelector": "spec.unschedulable=false",
                 "resourceVersion": "0",
             }
-            found = await self._api.send("GET", "/api/v1/nodes", query=query, metadata_only=True)
+            found = await self._api.send("GET", NODES_PATH, query=query, metadata_only=True)
             items = found.get("items") or []
             names = tuple(convert.read(each["metadata"], ObjectMeta).name for each in items)
             self._cache[labels] = self._now(), names
         return names
+
+    async def capacities(self) -> list[Room]:
+        """What the largest nodes of the cluster could give. Raises ApiError."""
+        listed_at, largest = self._capacities
+        if self._now() - listed_at >= CAPACITY_SECONDS:
+            largest = []
+            # Page by page: with version 0 the API server would send all nodes at once.
+            async for page in list_pages(self._api, NODES_PATH):
+                largest = room.capacities([convert.read(each, kube.Node) for each in page], largest)
+            self._capacities = self._now(), largest
+        return largest
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,7 @@ class NodeWithPods:
 
 async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
     """A node and its pods. Raises ApiError; MissingError when there is no such node."""
-    node = convert.read(await api.send("GET", f"/api/v1/nodes/{name}"), kube.Node)
+    node = convert.read(await api.send("GET", f"{NODES_PATH}/{name}"), kube.Node)
     found = await list_objects(api, ALL_PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"})
     return NodeWithPods(node, found)
 

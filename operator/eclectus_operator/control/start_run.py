@@ -10,16 +10,17 @@ from __future__ import annotations
 
 from eclectus.api.node_probe import NodeProbe
 from eclectus.api.node_profile import DEAD
+from eclectus.kube import objects as kube
 from eclectus.kube.requests import FieldError
-from eclectus.kubeclient.client import list_objects
+from eclectus.kubeclient.client import list_pages
 from eclectus.kubeclient.errors import MissingError
 from eclectus_operator.control.context import OperatorContext, Snapshot, write_status
 from eclectus_operator.control.nodes import read_node, read_profile
 from eclectus_operator.control.step_handlers import create_pod
-from eclectus_operator.decide import dispatch, probe_status, room
+from eclectus_operator.decide import dispatch, probe_status, room, waiting
 from eclectus_operator.decide.dispatch import Blocked, Target
 from eclectus_operator.objects import convert
-from eclectus_operator.objects.observed import ALL_PODS_PATH, Node, Pod
+from eclectus_operator.objects.observed import ALL_PODS_PATH, Node
 from eclectus_operator.objects.pods import notional_requests
 
 MAX_DRAWS = 20  # nodes read for one run: if none of so many may be probed, hardly any may
@@ -57,9 +58,9 @@ def _find_limit(context: OperatorContext, snapshot: Snapshot, probe: NodeProbe) 
 
 
 async def _draw(
-    context: OperatorContext, snapshot: Snapshot, probe: NodeProbe, waiting: Blocked | None
+    context: OperatorContext, snapshot: Snapshot, probe: NodeProbe, pods_wait: Blocked | None
 ) -> Target | Blocked:
-    """A node that may be probed now, and with which class; while real pods wait (`waiting`), a dead one.
+    """A node that may be probed now, and with which class; while real pods wait (`pods_wait`), a dead one.
 
     No scheduler sends them to a dead node, and they need it back most when they wait.
     """
@@ -72,12 +73,12 @@ async def _draw(
         target = dispatch.draw(probe, candidates, context.now(), context.rng)
         if target is None:
             break
-        reason = await _why_unfit(context, probe, target.node, only_dead=waiting is not None)
+        reason = await _why_unfit(context, probe, target.node, only_dead=pods_wait is not None)
         if not reason:
             return target
         last_reason = f"; {target.node}: {reason}"
         candidates.remove(target.node)
-    return waiting or Blocked("NoNodeNow", f"no node that matches may be probed now{last_reason}")
+    return pods_wait or Blocked("NoNodeNow", f"no node that matches may be probed now{last_reason}")
 
 
 async def _why_unfit(context: OperatorContext, probe: NodeProbe, name: str, *, only_dead: bool) -> str:
@@ -97,9 +98,15 @@ async def _why_unfit(context: OperatorContext, probe: NodeProbe, name: str, *, o
 
 
 async def _find_waiting(context: OperatorContext) -> Blocked | None:
-    found = await list_objects(context.api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS)
-    pod = room.first_waiting(convert.read(each, Pod) for each in found)
-    return Blocked("RealPodsWait", f"real pods wait for room, such as {pod.full_name}") if pod else None
+    """That a real pod waits for room that a node could give. Lists no further than to the first one."""
+    async for page in list_pages(context.api, ALL_PODS_PATH, waiting.UNBOUND_REAL_PODS):
+        for pod in (convert.read(each, kube.Pod) for each in page):
+            if not waiting.blocks_probes(pod, context.now()):
+                continue
+            if room.could_ever_fit(pod, await context.pool.capacities()):
+                name = kube.full_name(pod.metadata.namespace, pod.metadata.name)
+                return Blocked("RealPodsWait", f"real pods wait for room, such as {name}")
+    return None
 
 
 async def _find_shortage(context: OperatorContext, probe: NodeProbe, target: Target) -> Blocked | None:

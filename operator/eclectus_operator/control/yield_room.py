@@ -21,7 +21,7 @@ from eclectus.kubeclient.client import list_objects
 from eclectus.kubeclient.errors import MissingError
 from eclectus_operator.control.context import OperatorContext, Snapshot
 from eclectus_operator.control.nodes import read_node, read_profile
-from eclectus_operator.decide import room
+from eclectus_operator.decide import room, waiting
 from eclectus_operator.objects import convert
 from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
 
@@ -35,16 +35,15 @@ async def find_yielding(context: OperatorContext, snapshot: Snapshot) -> set[str
     if not running:
         return set()
     snapshot.wake_by(context.now() + RECHECK_SECONDS)
-    unbound = await list_objects(context.api, ALL_PODS_PATH, room.UNBOUND_REAL_PODS)
-    waiting = [
-        convert.read(each, kube.Pod) for each in unbound if room.is_short_of_room(convert.read(each, Pod))
-    ]
-    return {pod.metadata.name for pod in running if await _must_yield(context, pod, waiting)}
+    found = await list_objects(context.api, ALL_PODS_PATH, waiting.UNBOUND_REAL_PODS)
+    unbound = [convert.read(each, kube.Pod) for each in found]
+    short = [pod for pod in unbound if waiting.is_short_of_room(pod)]
+    return {pod.metadata.name for pod in running if await _must_yield(context, pod, short)}
 
 
-async def _must_yield(context: OperatorContext, probe: Pod, waiting: Sequence[kube.Pod]) -> bool:
+async def _must_yield(context: OperatorContext, probe: Pod, short: Sequence[kube.Pod]) -> bool:
     name, annotations = probe.spec.node_name, probe.metadata.annotations or {}
-    if not waiting and ROOM_ANNOTATION not in annotations:
+    if not short and ROOM_ANNOTATION not in annotations:
         return False
     try:
         there = await read_node(context.api, name)
@@ -56,7 +55,7 @@ async def _must_yield(context: OperatorContext, probe: Pod, waiting: Sequence[ku
         pods = there.pods
         if room.lacking(probe_room.from_annotations(annotations), room.left(there.node, pods)):
             return True
-        return bool(waiting) and room.blocks_any(probe.metadata.uid, there.node, pods, waiting)
+        return bool(short) and room.blocks_any(probe.metadata.uid, there.node, pods, short)
     except FieldError as error:
         _log.warning("the room of node %s is not known, so no probe yields there: %s", name, error)
         return False

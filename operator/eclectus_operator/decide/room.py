@@ -1,42 +1,39 @@
-"""Room on a node, as Kubernetes counts it, and the real pods that wait for it. Pure.
-
-No run starts while any real pod waits for room, on whatever node: where work queues up, it measures the nodes
-by itself. A pod that no node could ever hold waits for something else and blocks nothing. The message of its
-PodScheduled condition, in kube-scheduler's wording, tells the two apart.
-"""
+"""Room on a node, as Kubernetes counts it, and the pods that would fit there. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from eclectus.api.names import RUN_ID_LABEL
 from eclectus.kube import objects as kube
 from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
-from eclectus.model.objects import UNSUPPORTED, Amounts
-from eclectus_operator.objects.observed import Pod
+from eclectus.model.objects import Amounts
 
 Room = Mapping[str, int]
 """Resource name -> thousandths of a core, bytes, or units."""
 
-UNBOUND_REAL_PODS: Mapping[str, str] = {
-    "fieldSelector": "spec.nodeName=,status.phase=Pending",
-    "labelSelector": f"!{RUN_ID_LABEL}",
-}
-"""The query for real pods that are not bound."""
-# How schedulers describe a node that would be feasible but for what runs there now.
-SHORTAGES = ("Insufficient ", "Too many pods", "didn't have free ports")
 _FIELD = "status.allocatable"
 
 
-def first_waiting(pods: Iterable[Pod]) -> Pod | None:
-    """Of unbound pods, a real one that waits for room; None if none does."""
-    return next((pod for pod in pods if _waits_for_room(pod)), None)
+def capacities(nodes: Iterable[kube.Node], largest: list[Room]) -> list[Room]:
+    """What the largest nodes could give if nothing ran there; `largest`: the same of other nodes.
+
+    A node is left out if another one has as much of everything, or if its allocatable cannot be read.
+    """
+    for node in nodes:
+        try:
+            room = dict(_allocatable(node))
+        except FieldError:
+            continue
+        if not any(_fits(room, each) for each in largest):
+            largest = [each for each in largest if not _fits(each, room)] + [room]
+    return largest
 
 
-def is_short_of_room(pod: Pod) -> bool:
-    """Whether a scheduler has already said that the pod waits for room: a new pod may still find some."""
-    return pod.condition("PodScheduled") is not None and _waits_for_room(pod)
+def could_ever_fit(pod: kube.Pod, largest: Iterable[Room]) -> bool:
+    """Whether one of these capacities is enough for the pod; never, if its requests cannot be read."""
+    wanted = _wanted(pod)
+    return bool(wanted) and any(_fits(wanted, each) for each in largest)
 
 
 def blocks_any(
@@ -59,7 +56,7 @@ def blocks_any(
 
 def left(node: kube.Node, on_it: Iterable[kube.Pod]) -> Room:
     """What the pods leave of a node's allocatable; negative where it is overcommitted. Raises FieldError."""
-    room: Room = dict(amounts(parsed(node.status.allocatable, _FIELD), MOST))
+    room: Room = dict(_allocatable(node))
     for pod in on_it:
         if not _has_ended(pod):
             room = _add(room, _with_pod_slot(held(pod)), -1)
@@ -71,17 +68,8 @@ def lacking(wanted: Amounts, room: Room) -> list[str]:
     return [name for name, amount in wanted if amount > room.get(name, 0)]
 
 
-def _waits_for_room(pod: Pod) -> bool:
-    if not pod.is_real or pod.spec.scheduling_gates:
-        return False
-    scheduled = pod.condition("PodScheduled")
-    if scheduled is None:
-        return True  # new
-    if scheduled.reason == "SchedulerError":  # such a pod is tried again, unless it waits for a feature
-        return UNSUPPORTED not in scheduled.message
-    if scheduled.reason != "Unschedulable":
-        return True  # deferred until a node is expected to be free
-    return any(shortage in scheduled.message for shortage in SHORTAGES)
+def _allocatable(node: kube.Node) -> Amounts:
+    return amounts(parsed(node.status.allocatable, _FIELD), MOST)
 
 
 def _has_ended(pod: kube.Pod) -> bool:

@@ -204,14 +204,21 @@ async def list_objects(
     api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
 ) -> list[Object]:
     """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
-    items: list[Object] = []
+    pages = list_pages(api, path, query, metadata_only=metadata_only)
+    return [each async for page in pages for each in page]
+
+
+async def list_pages(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> AsyncIterator[list[Object]]:
+    """The same, one page at a time, for lists that are too long to be held. Raises ApiError."""
     page_query = {**(query or {}), "limit": str(PAGE_ITEMS)}
     while True:
         page = await api.send("GET", path, query=page_query, metadata_only=metadata_only)
-        items += page.get("items") or []
+        yield page.get("items") or []
         token = page.get("metadata", {}).get("continue")
         if not token:
-            return items
+            return
         page_query["continue"] = token
 
 

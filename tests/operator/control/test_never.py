@@ -4,6 +4,7 @@ import pytest
 
 from eclectus.api.names import CLASS_LABEL, PROBE_LABEL
 from eclectus.model.objects import UNSUPPORTED
+from eclectus_operator.decide.waiting import UNREPORTED_SECONDS, WAITING_SECONDS
 from eclectus_operator.settings import Settings
 from fake_api import NODES, PROBES, PROFILES
 from probe_world import SETTINGS, ProbeWorld, created, driven, node, node_probe, world_with
@@ -105,6 +106,47 @@ def test_never_while_a_real_pod_waits_for_room_or_starts_there(waiting, reason):
         world.api.remove(f"{REAL}/real")
         world.play(20)
         assert len(created(world)) == 1, "and it continues when no pod waits"
+
+
+NO_ROOM = unschedulable("Unschedulable", "0/3 nodes are available: 3 Insufficient cpu.")
+
+
+@pytest.mark.parametrize(
+    ("waiting", "seconds"),
+    [
+        (real(spec={"schedulerName": "no-such-scheduler"}), UNREPORTED_SECONDS),
+        (real(conditions=NO_ROOM), WAITING_SECONDS),
+        (real(conditions=unschedulable("WaitingForNode")), WAITING_SECONDS),
+        (real(conditions=unschedulable("SchedulerError", "a webhook does not answer")), WAITING_SECONDS),
+    ],
+    ids=["of an unknown scheduler", "no room", "for a faster node", "tried again"],
+)
+def test_a_pod_that_waits_for_ever_does_not_stop_probes_for_ever(waiting, seconds):
+    world = world_with(nodes=1)
+    world.api.put(REAL, waiting)
+    world.play(seconds - 60, step=30)
+    assert created(world) == []
+    world.play(180, step=30)
+    assert created(world)
+
+
+@pytest.mark.parametrize(("cpu", "blocks"), [("4", True), ("4001m", False), ("1000", False)])
+def test_a_pod_that_no_node_could_ever_hold_stops_no_probe(cpu, blocks):
+    """The nodes have four cores. The message of the scheduler is the same for both pods."""
+    world = world_with(nodes=3)
+    world.api.put(REAL, placed_pod("waiting", cpu))
+    world.play(20)
+    assert bool(created(world)) is not blocks
+
+
+def test_a_pod_that_a_larger_node_could_hold_stops_probes_once_it_is_there():
+    world = world_with(nodes=1)
+    world.api.put(REAL, placed_pod("waiting", "8"))
+    large = node("large")
+    large["status"]["allocatable"]["cpu"] = "64"
+    world.api.put(NODES, large)
+    world.play(20)
+    assert created(world) == []
 
 
 @pytest.mark.parametrize(
