@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eclectus.api.class_names import MAX_NAME
 from eclectus.api.names import (
     CLASS_LABEL,
     ESTIMATED_SECONDS,
@@ -146,6 +147,15 @@ def test_the_workload_is_the_image_without_its_version(image: str, workload: str
 def test_the_order_of_containers_does_not_matter_to_the_workload() -> None:
     images = [{"name": "b", "image": "b:1"}, {"name": "a", "image": "a:2"}]
     assert task({"containers": images}).workload == task({"containers": images[::-1]}).workload == "shop/a,b"
+
+
+def test_a_pod_of_many_long_images_has_a_workload_that_a_status_can_hold() -> None:
+    """One longer name made the API server refuse its node's NodeProfile and the load of every NodeProbe."""
+    images = [{"name": f"c{number}", "image": f"registry/{'x' * 200}{number}:1"} for number in range(6)]
+    workload = task({"containers": images}).workload
+    assert workload.startswith("shop/registry/xxx")
+    assert len(workload) == MAX_NAME
+    assert task({"containers": images[:-1]}).workload != workload
 
 
 def test_the_class_label_names_the_workload() -> None:

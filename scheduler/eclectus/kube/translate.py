@@ -11,6 +11,7 @@ import re
 from datetime import datetime
 from typing import Any, cast
 
+from eclectus.api.class_names import bounded
 from eclectus.api.names import CLASS_LABEL, ESTIMATED_SECONDS, JOB_WORK_SECONDS, PATH_SECONDS, RUN_ID_LABEL
 from eclectus.kube import constraints, hints, objects
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
@@ -126,7 +127,7 @@ def _workload(pod: Pod) -> str:
     if label and _LABEL_VALUE.fullmatch(label):  # the API server allows no other
         return label
     images = sorted({_repository(container.image) for container in pod.spec.containers})
-    return f"{pod.metadata.namespace}/{','.join(images)}"
+    return bounded(f"{pod.metadata.namespace}/{','.join(images)}")
 
 
 def _repository(image: str) -> str:
