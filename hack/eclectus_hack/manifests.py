@@ -5,6 +5,7 @@ manifests/operator.yaml        the objects that `operator.enabled` adds
 charts/eclectus/README.md      its table of values, between the two marker comments
 charts/eclectus/values.schema.json, files/duration-bounds.yaml   what the scheduler's settings allow
 charts/eclectus/files/clashes.yaml                  which combinations of policies it refuses
+charts/eclectus/files/template-fields.yaml          what the operator allows in a pod template
 scheduler/, operator/          their Dockerfiles, from e2e/images.yaml
 docs/reference/                settings, metrics, custom resources, permissions and commands
 """
@@ -81,12 +82,13 @@ def derived_files() -> Mapping[Path, str]:
 
 
 def parts_of_chart() -> Mapping[Path, str]:
-    """Files of the chart that follow the scheduler's settings."""
+    """Files of the chart that follow the scheduler's settings and the operator's rules."""
     schema = CHART / "values.schema.json"
     return {
         schema: values_schema.with_configuration(schema.read_text()),
         CHART / "files" / "duration-bounds.yaml": values_schema.duration_bounds_yaml(),
         CHART / "files" / "clashes.yaml": values_schema.clashes_yaml(),
+        CHART / "files" / "template-fields.yaml": values_schema.template_fields_yaml(),
     }
 
 

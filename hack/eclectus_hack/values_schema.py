@@ -1,7 +1,7 @@
 """The chart's values.schema.json: kept by hand, except `config` and `definitions`, which follow the settings.
 
 And what a template checks, because a JSON schema cannot, or cannot say why: bounds of durations, which may be
-written as text (250ms), and combinations of policies that are refused.
+written as text (250ms), combinations of policies that are refused, and what a pod template may have.
 """
 
 import json
@@ -16,6 +16,7 @@ from eclectus_hack.config_schema import (
     duration_bounds,
     policy_definitions,
 )
+from eclectus_operator.objects import template_rules
 
 _WIDTH = 118
 _OBJECT_NAME = {"pattern": "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "maxLength": 253}
@@ -69,6 +70,14 @@ def clashes_yaml() -> str:
     )
     return header + yaml.safe_dump(
         clashes.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
+    )
+
+
+def template_fields_yaml() -> str:
+    """The file of what a NodeProbe's pod template may have, which templates/operator/admission.yaml reads."""
+    header = "# What a NodeProbe's pods may have. `make manifests` writes this file from the operator.\n"
+    return header + yaml.safe_dump(
+        template_rules.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
     )
 
 

@@ -204,6 +204,11 @@ def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, i
         "spec": pod("p")["spec"],
     }
     assert "only the operator makes pods with this label" in refusal(PODS, fake)
+    admin.send("POST", PODS, {"metadata": {"name": "p"}, "spec": pod("p", scheduler="nobody")["spec"]})
+    with pytest.raises(ApiError, match="only the operator makes pods with this label"):
+        admin.patch(f"{PODS}/p", {"metadata": {"labels": {INSTANCE_LABEL: instance}}})
+    admin.patch(f"{PODS}/p", {"metadata": {"labels": {"team": "a"}}})
+    admin.send("DELETE", f"{PODS}/p")
     operator().wait_leading()
     bad = [{"name": "w", "run": {"image": "Not An Image"}}]
     admin.send("POST", PROBES, node_probe("bad", {"pool": "batch"}, classes=bad))

@@ -40,7 +40,11 @@ UNIT_REQUESTS: Mapping[str, Mapping[str, str]] = {
 }
 SCRATCH = "/scratch"  # the disk benchmark's folder, and an emptyDir of half the storage it asks for
 GRACE_SECONDS = 1  # a benchmark has nothing to save, and has to yield quickly
+# What the `restricted` standard asks for. On each container too, because its word goes before the pod's.
+NON_ROOT: Object = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
 UNPRIVILEGED: Object = {
+    **NON_ROOT,
+    "privileged": False,
     "allowPrivilegeEscalation": False,
     "capabilities": {"drop": ["ALL"]},
 }
@@ -113,7 +117,7 @@ def _spec(spec: Object, probe: NodeProbe, node: str, settings: Settings) -> Obje
         body["initContainers"] = [_restricted(each) for each in spec["initContainers"]]
     if settings.priority_class:
         body["priorityClassName"] = settings.priority_class
-    if settings.pull_secrets and "imagePullSecrets" not in spec:
+    if settings.pull_secrets:
         body["imagePullSecrets"] = [{"name": name} for name in settings.pull_secrets.split(",")]
     return body
 
@@ -179,8 +183,7 @@ def _restricted(one: Object) -> Object:
 
 def _pod_security(spec: Object) -> Object:
     numbers = {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532}
-    profile = {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
-    return {**numbers, **spec.get("securityContext", {}), **profile}
+    return {**numbers, **spec.get("securityContext", {}), **NON_ROOT}
 
 
 def _pinned(node: str) -> Object:

@@ -1,8 +1,7 @@
 """The shape of a pod template, as far as the operator reads or extends it.
 
-The definition of NodeProbe does not restrict templates, so that they may hold any field of a pod. A template
-of another shape than a pod's is rejected before anything else is checked; the API server validates the rest
-when the pod is created.
+The definition of NodeProbe does not know the fields of a pod. A template of another shape than a pod's is
+rejected before anything else is checked; the API server validates the rest when the pod is created.
 """
 
 from __future__ import annotations
@@ -30,6 +29,9 @@ class _Security(Struct, frozen=True, rename="camel"):
     privileged: bool = False
     allow_privilege_escalation: bool = False
     capabilities: _Capabilities = _Capabilities()
+    run_as_user: int | None = None
+    run_as_non_root: bool | None = None
+    seccomp_profile: Open | None = None
 
 
 class _Variable(Struct, frozen=True, rename="camel"):
@@ -50,7 +52,7 @@ class _Spec(Struct, frozen=True, rename="camel"):
     init_containers: list[_Container] = []
     volumes: list[Open] = []
     tolerations: list[Open] = []
-    security_context: Open = {}
+    security_context: _Security = _Security()
     resources: _Resources = _Resources()
 
 

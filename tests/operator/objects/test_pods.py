@@ -5,7 +5,7 @@ from dataclasses import replace
 import kubernetes_validate
 import pytest
 
-from eclectus.api.node_probe import NodeProbe, ProbeClass, Run
+from eclectus.api.node_probe import NodeProbe, Run
 from eclectus.api.probe_names import recognised
 from eclectus_operator.objects.convert import read
 from eclectus_operator.objects.pods import identity, pod, run_id
@@ -56,6 +56,9 @@ def test_it_is_valid_kubernetes_pinned_unprivileged_and_bounded(work):
     for container in [*spec["containers"], *spec.get("initContainers", [])]:
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
         assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container["securityContext"]["privileged"] is False
+        assert container["securityContext"]["runAsNonRoot"] is True
+        assert container["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
         assert not any("hostPort" in port for port in container.get("ports", []))
 
@@ -99,11 +102,10 @@ def test_the_benchmark_gets_its_arguments_and_scratch_space():
     assert "cpu" not in container["resources"]["limits"], "a throttled benchmark measures its throttle"
 
 
-def test_pull_secrets_are_the_operators_unless_a_template_has_its_own():
-    probe, _ = probe_and_pod("cpu")
+@pytest.mark.parametrize("work", WORKS)
+def test_pull_secrets_are_the_operators(work):
+    probe, body = probe_and_pod(work)
+    assert "imagePullSecrets" not in body["spec"]
     settings = replace(SETTINGS, pull_secrets="one,two")
     body = pod(probe, RUN, probe.spec.classes[0], settings)
     assert body["spec"]["imagePullSecrets"] == [{"name": "one"}, {"name": "two"}]
-    own = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}], "imagePullSecrets": []}}}
-    work = read({"name": "w", **own}, ProbeClass)
-    assert pod(probe, RUN, work, settings)["spec"]["imagePullSecrets"] == []
