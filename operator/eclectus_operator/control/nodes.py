@@ -19,6 +19,7 @@ from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
 
 NODES_PATH = "/api/v1/nodes"
 FRESH_SECONDS = 60.0
+PAGE_NODES = 100  # of whole nodes, which are several times as large as pods
 CAPACITY_SECONDS = 600.0  # how long the largest nodes stay cached: whole nodes are listed for them
 
 
@@ -59,7 +60,7 @@ class NodePool:
         if self._now() - listed_at >= CAPACITY_SECONDS:
             largest = []
             # Page by page: with version 0 the API server would send all nodes at once.
-            async for page in list_pages(self._api, NODES_PATH):
+            async for page in list_pages(self._api, NODES_PATH, {"limit": str(PAGE_NODES)}):
                 largest = room.capacities([convert.read(each, kube.Node) for each in page], largest)
             self._capacities = self._now(), largest
         return largest

@@ -10,18 +10,18 @@ the node gets no real work, and only a probe can find out that it works again.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from eclectus.api.names import ROOM_ANNOTATION
 from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
-from eclectus.kube import probe_room
+from eclectus.kube import probe_room as notional_requests
 from eclectus.kube.requests import FieldError
-from eclectus.kubeclient.client import list_objects
+from eclectus.kubeclient.client import list_pages
 from eclectus.kubeclient.errors import MissingError
 from eclectus_operator.control.context import OperatorContext, Snapshot
 from eclectus_operator.control.nodes import read_node, read_profile
 from eclectus_operator.decide import room, waiting
+from eclectus_operator.decide.room import ProbeRoom
 from eclectus_operator.objects import convert
 from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
 
@@ -35,30 +35,61 @@ async def find_yielding(context: OperatorContext, snapshot: Snapshot) -> set[str
     if not running:
         return set()
     snapshot.wake_by(context.now() + RECHECK_SECONDS)
-    found = await list_objects(context.api, ALL_PODS_PATH, waiting.UNBOUND_REAL_PODS)
-    unbound = [convert.read(each, kube.Pod) for each in found]
-    short = [pod for pod in unbound if waiting.is_short_of_room(pod)]
-    return {pod.metadata.name for pod in running if await _must_yield(context, pod, short)}
+    yielding, may_block = set[str](), dict[str, ProbeRoom]()
+    for probe in running:
+        there = await _read_room(context, probe)
+        if there is None:
+            continue
+        if _is_taken(probe, there):
+            yielding.add(probe.metadata.name)
+        elif there.may_block():
+            may_block[probe.metadata.name] = there
+    return yielding | await _find_blocking(context, may_block)
 
 
-async def _must_yield(context: OperatorContext, probe: Pod, short: Sequence[kube.Pod]) -> bool:
-    name, annotations = probe.spec.node_name, probe.metadata.annotations or {}
-    if not short and ROOM_ANNOTATION not in annotations:
-        return False
+async def _read_room(context: OperatorContext, probe: Pod) -> ProbeRoom | None:
+    """The room of a probe on its node; None if it does not have to yield, whoever waits."""
+    name = probe.spec.node_name
     try:
         there = await read_node(context.api, name)
     except MissingError:
-        return False
+        return None
     if (await read_profile(context.api, name)).status.state == DEAD:
-        return False
+        return None
     try:
-        pods = there.pods
-        if room.lacking(probe_room.from_annotations(annotations), room.left(there.node, pods)):
-            return True
-        return bool(short) and room.blocks_any(probe.metadata.uid, there.node, pods, short)
+        return room.probe_room(probe.metadata.uid, there.node, there.pods)
     except FieldError as error:
         _log.warning("the room of node %s is not known, so no probe yields there: %s", name, error)
+        return None
+
+
+def _is_taken(probe: Pod, there: ProbeRoom) -> bool:
+    """Whether real pods use what the probe requests notionally."""
+    try:
+        notional = notional_requests.from_annotations(probe.metadata.annotations or {})
+    except FieldError as error:
+        _log.warning("%s: the notional requests cannot be read: %s", probe.metadata.name, error)
         return False
+    return bool(room.lacking(notional, there.beside))
+
+
+async def _find_blocking(context: OperatorContext, rooms: Mapping[str, ProbeRoom]) -> set[str]:
+    """Names of the probe pods that block a real pod.
+
+    The pods that wait may be very many. They are read page by page, nothing of them is kept, and they are
+    read no further than to the last probe that blocks one.
+    """
+    left, found = dict(rooms), set[str]()
+    if not left:
+        return found
+    async for page in list_pages(context.api, ALL_PODS_PATH, waiting.UNBOUND_REAL_PODS):
+        for pod in (convert.read(each, kube.Pod) for each in page):
+            if waiting.is_short_of_room(pod):
+                found |= {name for name, there in left.items() if there.blocks(pod)}
+        left = {name: there for name, there in left.items() if name not in found}
+        if not left:
+            break
+    return found
 
 
 def _is_running(pod: Pod) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from eclectus.kube import objects as kube
 from eclectus.kube.quantity import MOST
@@ -36,22 +37,40 @@ def could_ever_fit(pod: kube.Pod, largest: Iterable[Room]) -> bool:
     return bool(wanted) and any(_fits(wanted, each) for each in largest)
 
 
-def blocks_any(
-    probe_uid: str, node: kube.Node, on_it: Iterable[kube.Pod], waiting: Iterable[kube.Pod]
-) -> bool:
-    """Whether a waiting pod would fit on the node without the probe, and does not fit beside it.
+@dataclass(frozen=True)
+class ProbeRoom:
+    """What a probe holds on its node, what is left beside it, and the node's labels."""
 
-    Of the pod's constraints only the node selector is checked. Raises FieldError where the node or a pod on
-    it cannot be read.
+    held: Room
+    beside: Room
+    labels: Mapping[str, str]
+
+    def may_block(self) -> bool:
+        """Whether some pod could need what the probe holds. If not, the pods that wait need not be listed.
+
+        What every pod needs is one of the node's `pods`; of anything else a pod may need any amount.
+        """
+        return self.held.keys() != {"pods"} or self.beside.get("pods", 0) < self.held["pods"]
+
+    def blocks(self, waiting: kube.Pod) -> bool:
+        """Whether a pod would fit on the node without the probe, and does not fit beside it.
+
+        Of the pod's constraints only the node selector is checked.
+        """
+        wanted = _wanted(waiting) if waiting.spec.node_selector.items() <= self.labels.items() else {}
+        without = _add(self.beside, self.held, 1)
+        return bool(wanted) and _fits(wanted, without) and not _fits(wanted, self.beside)
+
+
+def probe_room(uid: str, node: kube.Node, on_it: Iterable[kube.Pod]) -> ProbeRoom | None:
+    """The room of the probe with this uid; None if it is not on the node or has ended.
+
+    Raises FieldError where the node or a pod on it cannot be read.
     """
     holders = {pod.metadata.uid: pod for pod in on_it if not _has_ended(pod)}
-    if probe_uid not in holders:
-        return False
-    beside = left(node, holders.values())
-    without = _add(beside, _with_pod_slot(held(holders[probe_uid])), 1)
-    labels = node.metadata.labels.items()
-    wanted = [_wanted(pod) for pod in waiting if pod.spec.node_selector.items() <= labels]
-    return any(each and _fits(each, without) and not _fits(each, beside) for each in wanted)
+    if uid not in holders:
+        return None
+    return ProbeRoom(_with_pod_slot(held(holders[uid])), left(node, holders.values()), node.metadata.labels)
 
 
 def left(node: kube.Node, on_it: Iterable[kube.Pod]) -> Room:

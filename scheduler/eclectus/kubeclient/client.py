@@ -211,8 +211,11 @@ async def list_objects(
 async def list_pages(
     api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
 ) -> AsyncIterator[list[Object]]:
-    """The same, one page at a time, for lists that are too long to be held. Raises ApiError."""
-    page_query = {**(query or {}), "limit": str(PAGE_ITEMS)}
+    """The same, one page at a time, for lists too long to be held; `limit` in the query bounds a page.
+
+    Raises ApiError.
+    """
+    page_query = {"limit": str(PAGE_ITEMS), **(query or {})}
     while True:
         page = await api.send("GET", path, query=page_query, metadata_only=metadata_only)
         yield page.get("items") or []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from eclectus.kube import objects as kube
-from eclectus_operator.decide.room import blocks_any
+from eclectus_operator.decide.room import probe_room
 from eclectus_operator.objects.convert import read
 from fake_api import NODES, PODS, PROFILES
 from probe_world import REAL, ProbeWorld, node, node_probe, real, running_pod, world_with
@@ -123,8 +123,7 @@ def test_an_ended_probe_blocks_nobody():
     asks = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "4"}}}]}
     there = read(node("n0"), kube.Node)
     probe = read({"metadata": {"uid": "p"}, "spec": asks, "status": {"phase": "Succeeded"}}, kube.Pod)
-    late = read(real("late", "5"), kube.Pod)
-    assert not blocks_any("p", there, [probe], [late]), "its room is free already"
+    assert probe_room("p", there, [probe]) is None, "its room is free already"
 
 
 def test_a_node_that_is_gone_is_no_trouble(world):
