@@ -18,15 +18,22 @@ from typing import Any, cast
 
 import kopf
 
+from eclectus.api.names import PROBES_CLAIM
 from eclectus.kubeclient import health
 from eclectus.kubeclient.client import ObjectClient, connected
-from eclectus.kubeclient.elector import Elector
+from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.listening import bound_address, listen
 from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.handlers import USER_AGENT, Work
 from eclectus_operator.login import credentials, login
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
 
+# NodeProbes belong to no namespace: of two installations each would start every probe, and end the other's.
+PROBES = Claim(
+    PROBES_CLAIM,
+    "running the probes of this cluster",
+    "Set operator.enabled to false in one of the two releases, or remove one of them",
+)
 _log = logging.getLogger(__name__)
 
 
@@ -86,19 +93,19 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         loop.add_signal_handler(number, signalled.set)
     async with connected(credentials(login), lease.retry_period, USER_AGENT) as client:
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        elector = Elector(ObjectClient(client), identity, lease.election, Random())
+        leadership = Leadership(ObjectClient(client), identity, lease.election, Random(), [PROBES])
         metrics = Metrics()
         kopf_thread = KopfThread(
-            settings, elector.holds_lease, lambda: loop.call_soon_threadsafe(ended.set), metrics
+            settings, leadership.holds_lease, lambda: loop.call_soon_threadsafe(ended.set), metrics
         )
-        live = {"leader-election": elector.trouble, "controller": kopf_thread.trouble}
-        app = health.application(live, {"api-server": elector.unanswered}, metrics.expose)
+        live = {"leader-election": leadership.trouble, "controller": kopf_thread.trouble}
+        app = health.application(live, {"api-server": leadership.unanswered}, metrics.expose)
         listening = listen(server.address, server.port, "--")
         _log.info("serving health checks and metrics on %s", bound_address(listening))
         runner = await health.serve(app, listening)
-        election = asyncio.create_task(elector.run())
+        election = asyncio.create_task(leadership.run())
         try:
-            await _wait_for_first(signalled.wait(), elector.leading.wait())
+            await _wait_for_first(signalled.wait(), leadership.leading.wait())
             if not signalled.is_set():
                 kopf_thread.start()
                 await _wait_for_first(signalled.wait(), ended.wait(), asyncio.shield(election))
@@ -106,7 +113,7 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
             await asyncio.to_thread(kopf_thread.stop)
             election.cancel()
             await asyncio.wait([election])
-            await elector.resign()
+            await leadership.resign()
             await runner.cleanup()
     return 0 if signalled.is_set() else 1
 

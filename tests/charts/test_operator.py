@@ -10,6 +10,7 @@ from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
+from eclectus_operator.program import PROBES
 from eclectus_operator.settings import LeaseSettings, Settings
 
 ON = {"operator": {"enabled": True}}
@@ -32,6 +33,9 @@ TABLE = {
     Permission("coordination.k8s.io", "leases", "create", namespace=NAMESPACE),
     Permission("coordination.k8s.io", "leases", "get", "eclectus-operator", NAMESPACE),
     Permission("coordination.k8s.io", "leases", "update", "eclectus-operator", NAMESPACE),
+    Permission("coordination.k8s.io", "leases", "create", namespace="kube-system"),
+    Permission("coordination.k8s.io", "leases", "get", PROBES.lease, "kube-system"),
+    Permission("coordination.k8s.io", "leases", "update", PROBES.lease, "kube-system"),
 }
 
 
@@ -64,7 +68,7 @@ def test_it_grants_exactly_the_table():
 def test_its_roles_are_bound_to_its_account_alone():
     account = [{"kind": "ServiceAccount", "name": "eclectus-operator", "namespace": NAMESPACE}]
     bindings = [each for each in of_operator() if each["kind"].endswith("Binding") and "subjects" in each]
-    assert len(bindings) == 4
+    assert len(bindings) == 5
     assert all(each["subjects"] == account for each in bindings)
     assert all(each["roleRef"]["name"] == each["metadata"]["name"] for each in bindings)
 

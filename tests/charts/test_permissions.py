@@ -28,6 +28,9 @@ TABLE = {
     Permission("coordination.k8s.io", "leases", "create", namespace=NAMESPACE),
     Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE),
     Permission("coordination.k8s.io", "leases", "update", "eclectus", NAMESPACE),
+    Permission("coordination.k8s.io", "leases", "create", namespace="kube-system"),
+    Permission("coordination.k8s.io", "leases", "get", "eclectus-serves-eclectus", "kube-system"),
+    Permission("coordination.k8s.io", "leases", "update", "eclectus-serves-eclectus", "kube-system"),
 }
 
 
@@ -47,7 +50,8 @@ def test_without_profiles_eclectus_objects_are_not_permitted():
 
 
 def test_without_preemption_no_pod_may_be_deleted():
-    for profile in ({"schedulerName": "eclectus"}, {"schedulerName": "e", "relieve": {"policy": "none"}}):
+    for relieve in ({}, {"relieve": {"policy": "none"}}):
+        profile = {"schedulerName": "eclectus", **relieve}
         rights = granted(render({"config": {"profiles": [profile]}}))
         assert rights == {
             each for each in TABLE if each.verb != "delete" and each.resource != "poddisruptionbudgets"
@@ -62,10 +66,20 @@ def test_without_rbac_nothing_is_granted():
 
 @pytest.mark.parametrize("kind", ["ClusterRoleBinding", "RoleBinding"])
 def test_roles_are_bound_to_the_schedulers_account_alone(kind):
-    (binding,) = [each for each in render() if each["kind"] == kind]
-    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "eclectus", "namespace": NAMESPACE}]
-    (role,) = [each for each in render() if each["kind"] == kind.removesuffix("Binding")]
-    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    bindings = [each for each in render() if each["kind"] == kind]
+    account = [{"kind": "ServiceAccount", "name": "eclectus", "namespace": NAMESPACE}]
+    assert all(each["subjects"] == account for each in bindings)
+    roles = [each for each in render() if each["kind"] == kind.removesuffix("Binding")]
+    assert [each["roleRef"]["name"] for each in bindings] == [each["metadata"]["name"] for each in roles]
+    places = [[each["metadata"].get("namespace", "") for each in part] for part in (bindings, roles)]
+    assert places[0] == places[1]
+
+
+def test_a_name_may_be_claimed_for_each_profile_and_no_other():
+    profiles = [{"schedulerName": "a"}, {"schedulerName": "b"}]
+    rights = granted(render({"config": {"profiles": profiles}}))
+    claims = {each.name for each in rights if each.namespace == "kube-system" and each.verb == "update"}
+    assert claims == {"eclectus-serves-a", "eclectus-serves-b"}
 
 
 def test_a_permission_with_a_name_covers_that_name_alone():

@@ -144,8 +144,7 @@ def test_the_lease_has_the_namespace_and_name_of_the_release():
     objects = render({"fullnameOverride": "speedy"}, namespace="batch")
     lease = yaml.safe_load(configuration(objects))["leaderElection"]
     assert (lease["resourceNamespace"], lease["resourceName"]) == ("batch", "speedy")
-    role = one(objects, "Role")
-    assert role["metadata"]["namespace"] == "batch"
+    role = one(objects, "Role", namespace="batch")
     assert role["rules"][1]["resourceNames"] == ["speedy"]
 
 

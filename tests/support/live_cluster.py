@@ -17,7 +17,7 @@ import orjson
 import requests
 import yaml
 
-from eclectus.api.names import API_VERSION, WORK_SECONDS
+from eclectus.api.names import API_VERSION, CLAIMS_NAMESPACE, SCHEDULER_NAME_CLAIM, WORK_SECONDS
 from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
@@ -120,6 +120,13 @@ class Admin:
         """The condition PodScheduled of a pod; empty if it has none."""
         conditions = self.pods()[name]["status"].get("conditions", [])
         return next((one for one in conditions if one["type"] == "PodScheduled"), {})
+
+    def remove_claims(self) -> None:
+        """Remove the Leases by which installations claim schedulerNames; their holders must have ended."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{CLAIMS_NAMESPACE}/leases"
+        for each in self.send("GET", path)["items"]:
+            if each["metadata"]["name"].startswith(SCHEDULER_NAME_CLAIM):
+                self.send("DELETE", f"{path}/{each['metadata']['name']}")
 
     async def _create(self, pods: list[Any]) -> None:
         in_flight = asyncio.Semaphore(16)

@@ -53,6 +53,7 @@ def scheduler(
 ) -> Iterator[Callable[..., Scheduler]]:
     """Starts schedulers; those of one test share a Lease. All are killed at the end of the test."""
     with ExitStack() as stack:
+        stack.callback(admin.remove_claims)  # else the next test waits until they expire
 
         def make(**settings: Any) -> Scheduler:
             made = Scheduler(tmp_path, control_plane.kubeconfig, **settings).start()

@@ -32,6 +32,11 @@ PROBE_LABEL = f"{GROUP}/probe"  # name of the NodeProbe
 NODE_ANNOTATION = f"{GROUP}/node"  # the node to be measured
 ROOM_ANNOTATION = f"{GROUP}/room"  # notional requests: what the probe would ask for if it reserved room
 
+# Leases by which one installation of all does a work: at one place, whatever the settings say.
+CLAIMS_NAMESPACE = "kube-system"
+SCHEDULER_NAME_CLAIM = "eclectus-serves-"  # with the schedulerName
+PROBES_CLAIM = "eclectus-runs-probes"
+
 # On the Lease of a scheduler.
 SCHEDULER_NAMES = f"{GROUP}/scheduler-names"  # annotation: the schedulerNames it serves, with commas
 PART_OF_LABEL = "app.kubernetes.io/part-of"  # of every object of the chart and of the Lease

@@ -38,8 +38,11 @@ class Elector:
         settings: ElectionSettings,
         rng: Random,
         on_change: Callable[[bool], object] = _ignore,
+        *,
+        acquired: str = "leading",
     ) -> None:
         self._api, self._settings, self._rng, self._on_change = api, settings, rng, on_change
+        self._acquired = acquired  # what the log says when the Lease is acquired
         self._election = Election(identity, settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
         self._is_current = False  # whether the Lease is known well enough to write without a read
@@ -54,6 +57,11 @@ class Elector:
         if not settings.enabled:
             self.tried.set()
             self._lead()
+
+    @property
+    def holder(self) -> str:
+        """Who held the Lease when it was last observed; empty if nobody did."""
+        return self._election.holder
 
     def holds_lease(self) -> bool:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
@@ -151,6 +159,6 @@ class Elector:
         return self._settings.retry_period * REQUEST_SHARE
 
     def _lead(self) -> None:
-        _log.info("leading", extra={"holder": self._election.identity})
+        _log.info("%s", self._acquired, extra={"holder": self._election.identity})
         self._on_change(True)
         self.leading.set()

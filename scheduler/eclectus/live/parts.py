@@ -4,7 +4,7 @@
                                   ^                         |
                                   +---- answers to binds ---+
 
-The elector decides whether anything is written. Node profiles, probe load and the load signal exchange
+The leadership decides whether anything is written. Node profiles, probe load and the load signal exchange
 what is learned or measured of nodes.
 """
 
@@ -15,12 +15,12 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAMES
+from eclectus.api.names import PART_OF, PART_OF_LABEL, SCHEDULER_NAME_CLAIM, SCHEDULER_NAMES
 from eclectus.config.process_settings import ClientConnectionSettings, LeaderElection, ProcessSettings
 from eclectus.kubeclient.client import ObjectClient
 from eclectus.kubeclient.clock import Clock
 from eclectus.kubeclient.election import ElectionSettings
-from eclectus.kubeclient.elector import Elector
+from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.live import pod_trace
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
@@ -54,7 +54,7 @@ class Parts:
     reflectors: tuple[Reflector, ...]
     outbox: Outbox
     loop: Loop
-    elector: Elector
+    leadership: Leadership
     node_profiles: NodeProfiles
     probe_load: ProbeLoad
     load_signal: LoadSignal | None  # None: no URL is configured
@@ -71,14 +71,15 @@ def build(
     is_ours = names.__contains__
     host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(is_ours)
     _register_collectors(engine, settings, context, clock)
-    elector = Elector(
+    leadership = Leadership(
         ObjectClient(context.client),
         f"{host}_{uuid.uuid4()}",
         _election_settings(settings.leader_election, names),
         context.rng,
-        context.metrics.leader.set,
+        [_claim(name) for name in names],
+        on_change=context.metrics.leader.set,
     )
-    holds_lease, profiles = elector.holds_lease, settings.node_profiles
+    holds_lease, profiles = leadership.holds_lease, settings.node_profiles
     outbox = _outbox(settings.client_connection, context, inbox, pods, holds_lease)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
@@ -93,7 +94,7 @@ def build(
             step_seconds=context.metrics.step_seconds,
             observers=[latency.observe_step, *_trace(engine, is_ours), *observers],
         ),
-        elector=elector,
+        leadership=leadership,
         node_profiles=NodeProfiles(context, inbox, engine.learned_nodes, holds_lease, profiles),
         probe_load=ProbeLoad(context, engine.learned_load, clock.now, holds_lease, profiles.interval),
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
@@ -124,6 +125,14 @@ def _election_settings(settings: LeaderElection, names: frozenset[str]) -> Elect
         settings.leader_elect,
         metadata,
     )
+
+
+def _claim(name: str) -> Claim:
+    """Only one installation of a cluster serves a schedulerName: two would over-commit nodes."""
+    advice = (
+        "Serve another name (profiles[].schedulerName; in the chart config.profiles), or remove one of them"
+    )
+    return Claim(f"{SCHEDULER_NAME_CLAIM}{name}", f"schedulerName {name}", advice)
 
 
 def _register_collectors(engine: Engine, settings: ProcessSettings, context: Context, clock: Clock) -> None:

@@ -68,7 +68,7 @@ class SchedulerProcess:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = (
             asyncio.Event()
-        )  # a signal has come, or a part has ended: the elector ends with the Lease
+        )  # a signal has come, or a part has ended: the leadership ends with the Lease
         self._deciding = asyncio.Event()
         self._is_signalled = False
         self._failure: BaseException | None = None
@@ -104,7 +104,7 @@ class SchedulerProcess:
         parts = self._parts
         self._start("health", self._answer_health_checks(listening))
         if self._settings.leader_election.leader_elect:
-            self._start("elector", parts.elector.run())
+            self._start("leadership", parts.leadership.run())
         self._start("outbox", parts.outbox.run())
         self._start("loop", parts.loop.run())
         self._start("lifecycle", self._follow_then_lead())
@@ -115,12 +115,12 @@ class SchedulerProcess:
         """Follow the cluster as a standby; decide once this process leads."""
         parts = self._parts
         # 1. Try for the Lease before the first list: whoever leads at once needs only one list.
-        await parts.elector.tried.wait()
-        listed_as_leader = parts.elector.leading.is_set()
+        await parts.leadership.tried.wait()
+        listed_as_leader = parts.leadership.leading.is_set()
         # 2. List and watch, so that a standby knows the cluster when it takes over.
         self._start_reflectors()
         # 3. Wait until this process leads.
-        await parts.elector.leading.wait()
+        await parts.leadership.leading.wait()
         # 4. List again unless the first list was made as leader. The last binds of the previous leader may
         #    be missing from our watches; a list made after its lease has expired contains all of them.
         if not listed_as_leader:
@@ -153,7 +153,7 @@ class SchedulerProcess:
     async def _shut_down(self) -> int:
         """Send what is decided, then give the Lease back, so that the next leader's list shows all binds."""
         parts, code = self._parts, 0
-        if parts.elector.lost.is_set():
+        if parts.leadership.lost.is_set():
             parts.inbox.put(Paused())
             code = 1  # another process leads; this one restarts as a standby with an empty cache
         parts.loop.stop()
@@ -166,7 +166,7 @@ class SchedulerProcess:
                 "stopped after %g s with requests unsent; the next leader decides for those pods",
                 DRAIN_SECONDS,
             )
-        await parts.elector.resign()
+        await parts.leadership.resign()
         return code
 
     def _on_signal(self) -> None:
@@ -209,7 +209,7 @@ class SchedulerProcess:
         from eclectus.kubeclient import health
 
         parts = self._parts
-        live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.elector.trouble}
+        live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.leadership.trouble}
         ready = {"sync": self._unsynced, "shutdown": lambda: "shutting down" if self._is_signalled else ""}
         return health.application(live, ready, self._context.metrics.expose, self._pages)
 

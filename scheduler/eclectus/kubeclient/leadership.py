@@ -1,0 +1,154 @@
+"""One process leads: of the replicas of its installation, and of all installations that would do its work.
+
+Two installations with default values serve the same schedulerName. By a Lease of its own one replica of each
+leads, and both would place the same pods and over-commit nodes. So a replica that holds the Lease of its
+installation also claims what it serves: a Lease for each claim, at a place that no setting changes.
+
+A claim is held by the installation, not by the process. So the installation's next leader has it at once,
+safely, because it has acquired the installation's Lease before; and a claim is not given back but expires, so
+that a rolling update does not hand it to another installation. Claims are acquired one by one in the order of
+their names, so that two installations never wait for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, PART_OF_LABEL
+from eclectus.kubeclient.client import ObjectApi
+from eclectus.kubeclient.election import ElectionSettings
+from eclectus.kubeclient.elector import Elector
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The name of a Lease, what it stands for, and what to do if another installation holds it."""
+
+    lease: str
+    what: str
+    advice: str
+
+
+def _ignore(is_leading: bool) -> None: ...
+
+
+class Leadership:
+    """Tries to lead until it is cancelled or has lost a Lease: the installation's, or one of its claims.
+
+    `tried` is set once it is known whether this process leads at once, `leading` when it holds all Leases,
+    `lost` when leadership is over. `on_change` is called with True and False when leading begins and ends.
+    """
+
+    def __init__(
+        self,
+        api: ObjectApi,
+        identity: str,
+        settings: ElectionSettings,
+        rng: Random,
+        claims: Iterable[Claim],
+        *,
+        on_change: Callable[[bool], object] = _ignore,
+    ) -> None:
+        installation = f"{settings.namespace}/{settings.name}"
+        self._elector = Elector(api, identity, settings, rng)
+        self._claims = [
+            (
+                claim,
+                Elector(api, installation, _of_claim(settings, claim), rng, acquired=f"claimed {claim.what}"),
+            )
+            for claim in sorted(claims, key=lambda each: each.lease)
+            if settings.enabled
+        ]
+        self._running = [self._elector]
+        self._tasks: list[asyncio.Task[None]] = []
+        self._on_change, self._has_resigned = on_change, False
+        self._retry_seconds = settings.retry_period
+        self._ended = asyncio.Event()  # a Lease is lost or given back
+        self.tried, self.leading, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
+        if not settings.enabled:
+            self._lead()
+
+    def holds_lease(self) -> bool:
+        """Whether anything may be written now. Cheap, and may be called from any thread."""
+        return self._elector.holds_lease() and all(elector.holds_lease() for _, elector in self._claims)
+
+    async def run(self) -> None:
+        """Acquire the Leases and renew them. Returns when one is lost or given back."""
+        self._start(self._elector.run())
+        self._start(self._acquire())
+        try:
+            await self._ended.wait()
+            for task in self._tasks:
+                if task.done():
+                    task.result()
+            if not self._has_resigned:
+                self._on_change(False)
+                self.lost.set()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def resign(self) -> None:
+        """Give the installation's Lease back, so that its next leader need not wait until it expires."""
+        self._has_resigned = True
+        self._on_change(False)
+        await self._elector.resign()
+
+    def trouble(self) -> str:
+        """What is wrong with the election; empty if it proceeds."""
+        return next(filter(None, (each.trouble() for each in self._running)), "")
+
+    def unanswered(self) -> str:
+        """For how long the API server has not answered; empty if it has within the lease duration."""
+        return self._elector.unanswered()
+
+    async def _acquire(self) -> None:
+        """Acquire the Leases one by one; then lead, until this is cancelled."""
+        await self._elector.tried.wait()
+        if not self._elector.leading.is_set():
+            self.tried.set()
+        await self._elector.leading.wait()
+        for claim, elector in self._claims:
+            self._running.append(elector)
+            self._start(elector.run())
+            await elector.tried.wait()
+            await self._wait_for(claim, elector)
+        self._lead()
+        await asyncio.Event().wait()  # for ever
+
+    async def _wait_for(self, claim: Claim, elector: Elector) -> None:
+        """Wait until the claim is held; say once who else holds it."""
+        is_reported, lease = False, f"{CLAIMS_NAMESPACE}/{claim.lease}"
+        while not elector.leading.is_set():
+            self.tried.set()
+            if elector.holder and not is_reported:
+                problem = f"{claim.what} is taken by another installation, {elector.holder} (Lease {lease})"
+                _log.error("%s: this one does nothing until that one is gone. %s", problem, claim.advice)
+                is_reported = True
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._retry_seconds):
+                    await elector.leading.wait()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._ended.set())
+        self._tasks.append(task)
+
+    def _lead(self) -> None:
+        self._on_change(True)
+        self.leading.set()
+        self.tried.set()
+
+
+def _of_claim(settings: ElectionSettings, claim: Claim) -> ElectionSettings:
+    labels = {"labels": {PART_OF_LABEL: PART_OF}}
+    return replace(settings, namespace=CLAIMS_NAMESPACE, name=claim.lease, metadata=labels)
