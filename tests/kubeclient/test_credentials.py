@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from eclectus.kubeclient.credentials import Endpoint, from_configuration, load
-from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.credentials import Credentials, Endpoint, from_configuration, load
+from eclectus.kubeclient.errors import CredentialsError, UnauthenticatedError
 from eclectus.kubeclient.kubeconfig import in_cluster
 
 
@@ -78,6 +78,24 @@ def test_a_refused_token_is_renewed_and_the_request_sent_again(server, answers):
 
     asyncio.run(work())
     assert seen == ["Bearer old", "Bearer new"]
+
+
+@pytest.mark.parametrize("error", [CredentialsError("the token cannot be read"), OSError("no such file")])
+def test_a_refused_token_that_cannot_be_renewed_is_an_error_of_the_request(server, answers, error):
+    """Whoever asked tries again; the token may be back by then."""
+    server.on("GET /x", answers.says({}, 401), answers.says({}, 401), answers.says({"a": 1}))
+
+    def renew():
+        raise error
+
+    async def work():
+        async with server.context() as context:
+            context.client._credentials = Credentials(Endpoint(""), renew=renew)
+            with pytest.raises(UnauthenticatedError):
+                await context.client.get("/x")
+            return await context.client.get("/x")
+
+    assert asyncio.run(work())
 
 
 def test_a_plain_kubeconfig_is_read_without_the_package(tmp_path, monkeypatch):

@@ -105,6 +105,13 @@ def test_a_malformed_object_in_a_list_does_not_affect_the_others(nodes, skipped)
     assert listed(nodes, page(node("a"), node("c"))) == []
 
 
+def test_an_object_with_a_field_that_is_not_in_utf_8_is_skipped(nodes, skipped):
+    bad = line("MODIFIED", node("a", "2", allocatable={"cpu": "?"})).replace(b"?", b"\xff")
+    assert nodes.apply(bad, 0.0) is None
+    assert nodes.resource_version == "2"
+    assert len(skipped) == 1
+
+
 @pytest.mark.parametrize(
     ("watch_line", "error"),
     [
@@ -112,8 +119,17 @@ def test_a_malformed_object_in_a_list_does_not_affect_the_others(nodes, skipped)
         (line("ERROR", {"code": 500, "message": "etcd"}), UnsureError),
         (b'{"type":"MODIFIED","obj', StaleError),
         (line("MODIFIED", {"metadata": {}}), StaleError),
+        (b'{"type":"\xff","object":{}}', StaleError),
+        (line("MODIFIED", node("?")).replace(b"?", b"\xff"), StaleError),
     ],
-    ids=["410", "500", "half a line", "an object without a name"],
+    ids=[
+        "410",
+        "500",
+        "half a line",
+        "an object without a name",
+        "a type not in UTF-8",
+        "a name not in UTF-8",
+    ],
 )
 def test_a_line_that_cannot_be_applied_ends_the_watch(nodes, watch_line, error):
     with pytest.raises(error):

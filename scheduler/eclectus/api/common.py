@@ -5,9 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import DecodeError, Struct, field
 
 NOTABLE = 0.1  # relative change of a rate, absolute change of a share, that is worth a write
+NOT_JSON = (
+    DecodeError,
+    UnicodeDecodeError,
+)  # what msgspec raises of bytes that are none, or none of the type
 _DIGITS = 4  # significant digits of the numbers in a status: people read them
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 
-from eclectus.api.common import NOTABLE, ListMeta, ObjectMeta, has_changed, rounded, time_text
+from eclectus.api.common import NOT_JSON, NOTABLE, ListMeta, ObjectMeta, has_changed, rounded, time_text
 from eclectus.api.names import NODE_PROBE
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
@@ -192,7 +192,7 @@ def decode_page(raw: bytes) -> NodeProbeLoadList:
     """A page of a list from its JSON. Raises MalformedError."""
     try:
         return json.decode(raw, type=NodeProbeLoadList)
-    except DecodeError as error:
+    except NOT_JSON as error:
         raise MalformedError(f"{NODE_PROBE}List", "?", "items", str(error)) from error
 
 

@@ -8,9 +8,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from msgspec import DecodeError, Struct, json
+from msgspec import Struct, json
 
-from eclectus.api.common import NOTABLE, ListMeta, ObjectMeta, has_changed, node_owner, rounded, time_text
+from eclectus.api.common import (
+    NOT_JSON,
+    NOTABLE,
+    ListMeta,
+    ObjectMeta,
+    has_changed,
+    node_owner,
+    rounded,
+    time_text,
+)
 from eclectus.api.names import API_VERSION, NODE_PROFILE
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedNode, LearnedWork, NodeState
@@ -75,7 +84,7 @@ def decode_page(raw: bytes) -> NodeProfileList:
     """
     try:
         return json.decode(raw, type=NodeProfileList)
-    except DecodeError as error:
+    except NOT_JSON as error:
         raise MalformedError(f"{NODE_PROFILE}List", "?", "items", str(error)) from error
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from msgspec import DecodeError, Raw, ValidationError
+from msgspec import Raw, ValidationError
 from msgspec.json import Decoder
 
+from eclectus.api.common import NOT_JSON
 from eclectus.kube.envelopes import Head, ObjectList, Status, WatchEvent
 from eclectus.kube.objects import Node, Pod, full_name
 from eclectus.kube.placement import ApiObject
@@ -68,13 +69,13 @@ def decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
     except ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         raise MalformedError(kind, _name_of(raw), path.rstrip("`").lstrip("."), problem) from error
-    except DecodeError as error:
+    except NOT_JSON as error:
         raise MalformedError(kind, "?", "", f"not valid JSON: {error}") from error
 
 
 def _name_of(raw: bytes | Raw) -> str:
     try:
         metadata = _NAMED.decode(raw).metadata
-    except DecodeError:  # the name is malformed too; the caller raises the error of the object
+    except NOT_JSON:  # the name is malformed too; the caller raises the error of the object
         return "?"
     return full_name(metadata.namespace, metadata.name)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import aiohttp
 import msgspec
 
+from eclectus.api.common import NOT_JSON
 from eclectus.kubeclient import diagnosis
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
 from eclectus.kubeclient.errors import ApiError, CredentialsError, NotDoneError, UnsureError, error_from
@@ -195,7 +196,7 @@ class ObjectClient:
         )
         try:
             return msgspec.json.decode(answer, type=dict[str, Any])
-        except msgspec.DecodeError as error:
+        except NOT_JSON as error:
             message = f"the answer is not a JSON object: {error}"
             raise UnsureError(f"{method} {path}", message=message) from error
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from eclectus.api.common import NOT_JSON
 from eclectus.model.errors import EclectusError
 
 
@@ -116,6 +117,6 @@ def _message(body: bytes) -> str:
     """The message of a Status object, or the start of what a proxy in between answered."""
     try:
         answer = msgspec.json.decode(body)
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return body[:200].decode(errors="replace")
     return str(answer.get("message") or answer.get("reason") or "") if isinstance(answer, dict) else ""
