@@ -19,6 +19,7 @@ from eclectus.cluster.devices import Devices
 from eclectus.cluster.labels import ABSENT, LabelColumns
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
+from eclectus.cluster.taint_sets import NONE, TaintSets
 from eclectus.model.objects import DEVICE_MILLI, HostPort, Node, Taint, Task, amount_of
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
@@ -37,17 +38,16 @@ class Cluster(ResourceTable):
         super().__init__(rows)
         self._rows: dict[str, int] = {}
         self._names: list[str] = []
-        self._taint_sets: list[tuple[Taint, ...]] = [()]
+        self._taint_sets = TaintSets()
         self._port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)
         self.rows: Mapping[str, int] = self._rows  # node name -> row
         self.names: Sequence[str] = self._names  # row -> node name, "" where there is no node
-        self.taint_sets: Sequence[tuple[Taint, ...]] = self._taint_sets
+        self.taint_sets: Sequence[tuple[Taint, ...]] = self._taint_sets.sets
         self.port_rows: Mapping[HostPort, Mapping[int, int]] = self._port_rows  # port -> row -> pods
         self.labels = LabelColumns(rows)
         self.anti_affinity = AntiAffinityTerms()
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any
-        self._taint_index: dict[tuple[Taint, ...], int] = {(): 0}
         self._free_rows: list[int] = []
         self._nodes: dict[str, Node] = {}
         nothing = np.zeros(rows, dtype=bool)
@@ -79,7 +79,7 @@ class Cluster(ResourceTable):
         vector = self.vector(node.allocatable)  # may replace the arrays: before the write
         self._layers[ALLOCATABLE, row] = vector
         self._cordoned[row] = node.unschedulable
-        self._taint_set[row] = self._intern_taints(node.taints)
+        self._set_taints(row, before, node.taints)
         self.labels.set_labels(row, node.labels)
         self._set_devices(row, before, node)
         self._present[row] = True
@@ -109,6 +109,8 @@ class Cluster(ResourceTable):
             return None
         del self._nodes[name]
         self._names[row] = ""
+        self._taint_sets.remove(int(self._taint_set[row]))
+        self._taint_set[row] = NONE
         self._present[row] = False
         self._clear_row(row)
         self._background_free[row] = 1.0
@@ -215,8 +217,7 @@ class Cluster(ResourceTable):
         self._rows[name] = row
         return row
 
-    def _intern_taints(self, taints: tuple[Taint, ...]) -> int:
-        index = self._taint_index.setdefault(taints, len(self._taint_sets))
-        if index == len(self._taint_sets):
-            self._taint_sets.append(taints)
-        return index
+    def _set_taints(self, row: int, before: Node | None, taints: tuple[Taint, ...]) -> None:
+        if before is not None:
+            self._taint_sets.remove(int(self._taint_set[row]))
+        self._taint_set[row] = self._taint_sets.add(taints)
