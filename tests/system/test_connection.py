@@ -33,6 +33,7 @@ def started(control_plane, admin, tmp_path):
     yield start
     for each in running:
         each.kill()
+    admin.remove_claims()
 
 
 def warnings(scheduler: Scheduler) -> list[Any]:

@@ -39,7 +39,7 @@ class Elector:
         rng: Random,
         on_change: Callable[[bool], object] = _ignore,
         *,
-        acquired: str = "leading",
+        acquired: str = "acquired the lease",
     ) -> None:
         self._api, self._settings, self._rng, self._on_change = api, settings, rng, on_change
         self._acquired = acquired  # what the log says when the Lease is acquired
@@ -109,7 +109,12 @@ class Elector:
         return f"no try for {silent:.0f} s" if is_hung else ""
 
     def unanswered(self) -> str:
-        """For how long the API server has not answered; empty if it has within the lease duration."""
+        """For how long the API server has not answered; empty if it has within the lease duration.
+
+        Without an election nothing is asked, so nothing is known.
+        """
+        if not self._settings.enabled:
+            return ""
         if self._answered_at is None:
             return "no answer from the API server yet"
         silent = elapsed() - self._answered_at

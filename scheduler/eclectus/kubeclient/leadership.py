@@ -144,6 +144,7 @@ class Leadership:
         self._tasks.append(task)
 
     def _lead(self) -> None:
+        _log.info("leading")
         self._on_change(True)
         self.leading.set()
         self.tried.set()

@@ -210,7 +210,11 @@ class SchedulerProcess:
 
         parts = self._parts
         live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.leadership.trouble}
-        ready = {"sync": self._unsynced, "shutdown": lambda: "shutting down" if self._is_signalled else ""}
+        ready = {
+            "api-server": parts.leadership.unanswered,
+            "sync": self._unsynced,
+            "shutdown": lambda: "shutting down" if self._is_signalled else "",
+        }
         return health.application(live, ready, self._context.metrics.expose, self._pages)
 
     def _unsynced(self) -> str:

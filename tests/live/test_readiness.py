@@ -1,0 +1,51 @@
+"""/readyz of a scheduler falls when the API server is away, and rises when it answers again."""
+
+import asyncio
+from types import SimpleNamespace
+
+import aiohttp
+
+from eclectus.config.process_settings import ProcessSettings
+from eclectus.kubeclient import health
+from eclectus.kubeclient.listening import bound_address, listen
+from eclectus.live.metrics import Metrics
+from eclectus.live.scheduler import SchedulerProcess
+
+
+def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
+    """Status and text of /readyz, by what the election knows of the API server."""
+    synced = asyncio.Event()
+    if is_synced:
+        synced.set()
+    parts = SimpleNamespace(
+        leadership=SimpleNamespace(trouble=lambda: "", unanswered=lambda: unanswered),
+        loop=SimpleNamespace(trouble=lambda: ""),
+        reflectors=(SimpleNamespace(synced=synced),),
+    )
+    context, engine = SimpleNamespace(metrics=Metrics()), SimpleNamespace(learned_cells=list)
+
+    async def work() -> tuple[int, str]:
+        process = SchedulerProcess(engine, ProcessSettings(), context, parts, {})
+        socket = listen("127.0.0.1", 0)
+        runner = await health.serve(process._health_server(), socket)
+        url = f"http://{bound_address(socket)}/readyz"
+        async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            found = answer.status, await answer.text()
+        await runner.cleanup()
+        return found
+
+    return asyncio.run(work())
+
+
+def test_it_is_ready_while_the_api_server_answers():
+    assert readyz("") == (200, "ok")
+
+
+def test_it_is_not_ready_while_the_api_server_is_away():
+    status, text = readyz("no answer from the API server for 16 s")
+    assert status == 503
+    assert "[-]api-server failed: no answer from the API server for 16 s" in text
+
+
+def test_it_is_not_ready_before_the_first_lists():
+    assert readyz("", is_synced=False)[0] == 503
