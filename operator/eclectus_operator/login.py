@@ -9,11 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import kopf
 
 from eclectus.kubeclient.credentials import Credentials, Endpoint
+from eclectus.kubeclient.tls import TlsContext
 
 Login = Callable[[], kopf.ConnectionInfo]
 
@@ -32,14 +34,24 @@ def login() -> kopf.ConnectionInfo:
 
 
 def credentials(log_in: Login) -> Credentials:
-    """The same for the operator's own requests; their token is renewed by another login.
+    """The same for the operator's own requests; their token and certificates are renewed by another login.
 
     Raises kopf.LoginError.
     """
     info = log_in()
-    tls = info.as_ssl_context() if info.server.startswith("https:") else None
-    endpoint = Endpoint(info.server.rstrip("/"), tls)
-    return Credentials(endpoint, info.as_http_headers(), lambda: log_in().as_http_headers())
+    tls = None
+    if info.server.startswith("https:"):
+        tls = TlsContext(lambda: _certificates(log_in()), lambda _: log_in().as_ssl_context())
+    endpoint = Endpoint(info.server.rstrip("/"), tls() if tls is not None else None)
+    headers = info.as_http_headers()
+    return Credentials(endpoint, headers, lambda: log_in().as_http_headers(), renew_tls=tls)
+
+
+def _certificates(info: kopf.ConnectionInfo) -> tuple[Any, ...]:
+    """All that the TLS context is made of. Raises OSError."""
+    files = (info.ca_path, info.certificate_path, info.private_key_path)
+    contents = (Path(os.fsdecode(file)).read_bytes() if file else b"" for file in files)
+    return (*contents, info.ca_data, info.certificate_data, info.private_key_data)
 
 
 def _from_service_account(*, settings: kopf.OperatorSettings) -> kopf.ConnectionInfo | None:

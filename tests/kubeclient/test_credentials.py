@@ -1,14 +1,17 @@
 import asyncio
 import base64
 import json
+import ssl
 import sys
 from types import SimpleNamespace
 
 import pytest
 import yaml
+from aiohttp import web
 
+from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint, from_configuration, load
-from eclectus.kubeclient.errors import CredentialsError, UnauthenticatedError
+from eclectus.kubeclient.errors import CredentialsError, NotDoneError, UnauthenticatedError
 from eclectus.kubeclient.kubeconfig import in_cluster
 
 
@@ -112,6 +115,55 @@ def test_a_plain_kubeconfig_is_read_without_the_package(tmp_path, monkeypatch):
     assert credentials.headers == {"Authorization": "Bearer two"}
 
 
+def test_certificates_that_are_replaced_on_disk_are_read_again(tmp_path, certificates):
+    for name, pem in (("ca", certificates.authority), ("pair", certificates.good)):
+        (tmp_path / name).write_bytes(pem)
+    cluster = {"server": "https://10.0.0.1", "certificate-authority": "ca"}
+    file = kubeconfig(tmp_path / "k", cluster, {"client-certificate": "pair", "client-key": "pair"})
+    credentials = load(file)
+    first = credentials.endpoint.tls
+    asyncio.run(credentials.refresh())
+    assert credentials.endpoint.tls is first, "as long as nothing changes, connections are kept"
+    (tmp_path / "ca").write_bytes(certificates.authority + certificates.another_authority)
+    asyncio.run(credentials.refresh())
+    second = credentials.endpoint.tls
+    assert second.cert_store_stats()["x509_ca"] == 2
+    (tmp_path / "pair").write_bytes(b"half of a pair")
+    with pytest.raises(CredentialsError, match="client certificate and its key"):
+        asyncio.run(credentials.refresh())
+    assert credentials.endpoint.tls is second, "what cannot be read replaces nothing"
+
+
+def test_a_server_with_a_certificate_of_a_new_authority_is_trusted_once_that_is_on_disk(
+    tmp_path, certificates
+):
+    (tmp_path / "ca").write_bytes(certificates.another_authority)
+    (tmp_path / "server").write_bytes(certificates.good)
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(tmp_path / "server")
+
+    async def answer(_):
+        return web.json_response({})
+
+    async def work():
+        app = web.Application()
+        app.router.add_get("/x", answer)
+        runner = web.AppRunner(app, access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=own).start()
+        cluster = {"server": f"https://127.0.0.1:{runner.addresses[0][1]}", "certificate-authority": "ca"}
+        credentials = load(kubeconfig(tmp_path / "k", cluster))
+        async with connected(credentials, 5.0) as client:
+            with pytest.raises(NotDoneError, match="not signed by"):
+                await client.get("/x")
+            (tmp_path / "ca").write_bytes(certificates.authority)
+            await credentials.refresh()
+            await client.get("/x")
+        await runner.cleanup()
+
+    asyncio.run(work())
+
+
 def test_an_exec_plugin_is_run_by_the_package(tmp_path):
     plugin = tmp_path / "plugin"
     version = "client.authentication.k8s.io/v1"
@@ -130,7 +182,7 @@ def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch, certificate
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "6443")
     found = in_cluster(tmp_path)
     assert (found.server, found.token()) == ("https://[fd00::1]:6443", "pod")
-    assert found.tls.cert_store_stats()["x509_ca"] == 1
+    assert found.tls().cert_store_stats()["x509_ca"] == 1
     with pytest.raises(CredentialsError, match="automountServiceAccountToken"):
         in_cluster(tmp_path / "nowhere")
 

@@ -13,11 +13,11 @@ DAY = timedelta(days=1)
 
 
 class Certificates:
-    """PEM bytes: `authority` alone; the others with their keys. All but `strange` are of `authority`."""
+    """PEM bytes: the authorities alone; the others with their keys. All but `strange` are of `authority`."""
 
     def __init__(self) -> None:
         key, self.authority = _authority("authority")
-        strange_key, _ = _authority("authority")
+        strange_key, self.another_authority = _authority("authority")
         self.good = _issue(key)
         self.expired = _issue(key, days=-1)
         self.misnamed = _issue(key, names=[x509.DNSName("elsewhere")])

@@ -42,7 +42,7 @@ async def connected(
     session = aiohttp.ClientSession(
         endpoint.url + "/",
         # limit=0: callers bound what is in flight, and a bind must not wait for a connection behind a watch.
-        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=75, ssl=endpoint.tls or True),
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=75),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"User-Agent": user_agent, "Accept-Encoding": "identity"},
         trust_env=False,
@@ -146,6 +146,7 @@ class ApiClient:
             method,
             path.lstrip("/"),
             headers={**self._credentials.headers, **headers},
+            ssl=self._credentials.endpoint.tls or True,  # not the connector's: certificates are replaced
             server_hostname=self._credentials.endpoint.server_name,
             allow_redirects=False,  # a token is sent to no other address than the one it was given for
             **options,
@@ -236,6 +237,6 @@ async def _renew(credentials: Credentials) -> None:
     try:
         await credentials.refresh()
     except CredentialsError as error:
-        _log.warning("the token could not be renewed, so the old one stays in use: %s", error)
-    except Exception:  # a plugin may fail in any way; the present token may still be valid
-        _log.exception("the token could not be renewed; the old one stays in use")
+        _log.warning("the credentials could not be renewed, so the old ones stay in use: %s", error)
+    except Exception:  # a plugin may fail in any way; the present ones may still be valid
+        _log.exception("the credentials could not be renewed; the old ones stay in use")

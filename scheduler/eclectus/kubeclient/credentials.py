@@ -11,7 +11,7 @@ import asyncio
 import os
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,10 @@ class Endpoint:
 class Credentials:
     """The endpoint and the authentication headers of every request.
 
-    `headers` are empty where a client certificate authenticates. `renew` reads them again from their source;
-    it runs in a thread, since a plugin may be slow. `source` and `authenticates_by` are words for messages:
-    where the credentials come from, and what proves who the client is.
+    `headers` are empty where a client certificate authenticates. `renew` reads them again from their source,
+    `renew_tls` the certificates; both run in a thread, since a plugin may be slow. `source` and
+    `authenticates_by` are words for messages: where the credentials come from, and what proves who the client
+    is.
     """
 
     def __init__(
@@ -49,17 +50,21 @@ class Credentials:
         renew: Callable[[], Mapping[str, str]] | None = None,
         source: str = "",
         authenticates_by: str = "",
+        *,
+        renew_tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         self.endpoint, self.source, self.authenticates_by = endpoint, source, authenticates_by
         self.headers = headers or {}
-        self._renew = renew
+        self._renew, self._renew_tls = renew, renew_tls
         self._renewing = asyncio.Lock()
 
     async def refresh(self) -> None:
-        """Renew the headers. Raises whatever their source raises; the old ones stay in use then."""
-        if self._renew is not None:
-            async with self._renewing:
+        """Renew headers and certificates. Raises what their source raises; the old ones stay in use then."""
+        async with self._renewing:
+            if self._renew is not None:
                 self.headers = await asyncio.to_thread(self._renew)
+            if self._renew_tls is not None:
+                self.endpoint = replace(self.endpoint, tls=await asyncio.to_thread(self._renew_tls))
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> Credentials:
@@ -80,13 +85,14 @@ def load(kubeconfig: Path | None = None, context: str | None = None) -> Credenti
 
 
 def _from_access(access: kubeconfigs.Access, source: str) -> Credentials:
-    endpoint = Endpoint(access.server, access.tls, access.server_name, _proxy(access.server, access.proxy))
+    tls = access.tls() if access.tls is not None else None
+    endpoint = Endpoint(access.server, tls, access.server_name, _proxy(access.server, access.proxy))
 
     def headers() -> Mapping[str, str]:
         token = access.token()
         return {"Authorization": f"Bearer {token}"} if token else {}
 
-    return Credentials(endpoint, headers(), headers, source, access.authenticates_by)
+    return Credentials(endpoint, headers(), headers, source, access.authenticates_by, renew_tls=access.tls)
 
 
 def _by_package(kubeconfig: Path | None, context: str | None, source: str) -> Credentials:

@@ -10,13 +10,13 @@ import base64
 import binascii
 import os
 import ssl
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.tls import TlsContext, load_client_certificate, trusting
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PLUGINS = ("exec", "auth-provider")
@@ -24,10 +24,13 @@ _PLUGINS = ("exec", "auth-provider")
 
 @dataclass(frozen=True)
 class Access:
-    """Where the API server is, and how to trust it and to authenticate. `token` reads the token anew."""
+    """Where the API server is, and how to trust it and to authenticate.
+
+    `tls` and `token` read what is in files anew; `tls` is None for plain HTTP.
+    """
 
     server: str
-    tls: ssl.SSLContext | None
+    tls: Callable[[], ssl.SSLContext] | None
     token: Callable[[], str]
     server_name: str | None = None
     proxy: str | None = None
@@ -42,13 +45,9 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Access:
         problem = "is missing: set automountServiceAccountToken of the pod, or give --kubeconfig"
         raise CredentialsError(f"{token_file}: {problem}")
     server = f"https://{f'[{host}]' if ':' in host else host}:{port}"
-    try:
-        authority = ca.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CredentialsError(f"{ca}: the certificate authority cannot be read: {error}") from error
     return Access(
         server,
-        _tls(authority, str(ca)),
+        TlsContext(lambda: _authority(ca), lambda pem: trusting(pem, str(ca))),
         _file_token(token_file),
         authenticates_by=f"the token in {token_file}",
     )
@@ -136,7 +135,16 @@ def _file_token(path: Path) -> Callable[[], str]:
 # -- TLS -------------------------------------------------------------------------------------------
 
 
-def _cluster_tls(cluster: dict[str, Any], user: dict[str, Any], file: Path) -> ssl.SSLContext | None:
+def _authority(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise CredentialsError(f"{file}: the certificate authority cannot be read: {error}") from error
+
+
+def _cluster_tls(
+    cluster: dict[str, Any], user: dict[str, Any], file: Path
+) -> Callable[[], ssl.SSLContext] | None:
     server = str(cluster.get("server") or "")
     if not server.startswith(("http://", "https://")):
         raise CredentialsError(f"{file}: server {server!r} of the cluster must start with https://")
@@ -147,33 +155,19 @@ def _cluster_tls(cluster: dict[str, Any], user: dict[str, Any], file: Path) -> s
             f"{file}: sets insecure-skip-tls-verify, so anybody could answer for the API server: "
             "put the cluster's CA into certificate-authority-data instead"
         )
-    authority = _pem(cluster, "certificate-authority", file)
-    context = (
-        _tls(authority.decode(errors="replace"), str(file)) if authority else ssl.create_default_context()
-    )
-    certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
-    if certificate:
-        _load_client_certificate(context, certificate + b"\n" + key, file)
-    return context
 
+    def read() -> tuple[bytes, bytes]:
+        certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
+        return _pem(cluster, "certificate-authority", file), certificate and certificate + b"\n" + key
 
-def _tls(authority: str, where: str) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cadata=authority)
-    except (ValueError, ssl.SSLError) as error:
-        raise CredentialsError(f"{where}: the certificate authority cannot be read: {error}") from error
+    def make(found: tuple[bytes, bytes]) -> ssl.SSLContext:
+        authority, certificate = found
+        context = trusting(authority, str(file))
+        if certificate:
+            load_client_certificate(context, certificate, str(file))
+        return context
 
-
-def _load_client_certificate(context: ssl.SSLContext, pem: bytes, file: Path) -> None:
-    # Python reads client certificates from files only; this one is gone before anything else happens.
-    with tempfile.NamedTemporaryFile() as temporary:  # mode 0600
-        temporary.write(pem)
-        temporary.flush()
-        try:
-            context.load_cert_chain(temporary.name)
-        except (OSError, ssl.SSLError) as error:
-            problem = f"the client certificate and its key cannot be read: {error}"
-            raise CredentialsError(f"{file}: {problem}") from error
+    return TlsContext(read, make)
 
 
 def _pem(entry: Mapping[str, Any], key: str, file: Path) -> bytes:
