@@ -32,6 +32,8 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.maths.products import sum_of_products
+
 Floats = NDArray[np.float64]
 
 MAX_LOAD = 0.98
@@ -64,5 +66,6 @@ def pace_in_use(queue: Floats, slots: Floats, rate: Floats) -> float:
 
     `queue`: tasks running or queued at each node. 1 if there is no capacity.
     """
-    pace = float(slots @ rate)
-    return float(np.clip(queue, 0.0, slots) @ rate) / pace if pace > 0 else 1.0
+    pace = float(sum_of_products(slots, rate))
+    in_use = np.clip(queue, 0.0, slots)
+    return float(sum_of_products(in_use, rate)) / pace if pace > 0 else 1.0

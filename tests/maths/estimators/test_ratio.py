@@ -208,7 +208,7 @@ def test_the_first_sample_of_a_workload_moves_all_nodes_together() -> None:
         teach(learn, row, 1.0, 0.1 * row)
     teach(learn, 0, 300.0, 0.5, workload="long")
     rate = learn.speeds("long").rate
-    assert rate == pytest.approx(rate[0], rel=0.5)
+    assert rate[1:] == pytest.approx(rate[0] / 2)  # untried there
 
 
 def test_no_rate_exceeds_the_bound_between_two_fits() -> None:

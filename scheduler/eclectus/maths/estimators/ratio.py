@@ -26,6 +26,8 @@ from math import erf, inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from eclectus.maths.products import sum_of_products
+
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 SWEEPS = 3  # alternations in each refresh; few suffice, since they start from the last result
@@ -142,7 +144,7 @@ class RatioMatrix:
             self.factor = (k + self.samples) / (k + spent)
             self.factor /= np.exp(np.log(self.factor[known]).mean())
             self.factor[~known] = 1.0
-            self.size[seen] = (self.seconds[seen] @ self.factor) / of_work[seen]
+            self.size[seen] = sum_of_products(self.seconds[seen], self.factor) / of_work[seen]
         self._spent = (self.seconds / self.size[:, None]).sum(axis=0)
         self.rate = self._rated(self.count, self.size[:, None], self.seconds)
 

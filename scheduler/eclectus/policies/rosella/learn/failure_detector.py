@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import cut_margin, cut_off_rate, error_aimed, unlikelihood
 from eclectus.policies.rosella.learn.liveness import Liveness
 from eclectus.policies.rosella.learn.load import Load
@@ -39,7 +40,7 @@ class FailureDetector:
             return []
         share = watch.silence_shares(now, matrix, self._rates.index, unlikelihood(nodes, self._certainty))
         speed, slots = matrix.factor[rows], watch.slots(now)[rows]
-        mean = float(speed @ slots) / slots.sum() if slots.any() else float(speed.mean())
+        mean = float(sum_of_products(speed, slots)) / slots.sum() if slots.any() else float(speed.mean())
         limit = cut_off_rate(mean * nodes, load, nodes, self._spare_share)
         margin = cut_margin(matrix.samples[rows], nodes, self._certainty, error_aimed(load))
         is_silent = speed * share[rows] < limit
@@ -47,7 +48,7 @@ class FailureDetector:
         changed = watch.mark_dead(rows[is_silent | is_slow], now) + self._reset_idle(now)
         watch.apply_shares(share, nodes)
         if self._load.measured_capacity.is_due(now) and (size := self._rates.mean_size()) is not None:
-            self._load.measured_capacity.add(float(speed * watch.share[rows] @ slots) / size, now)
+            self._load.measured_capacity.add(float(sum_of_products(speed * watch.share[rows], slots)) / size, now)
         return changed
 
     def _reset_idle(self, now: float) -> list[int]:

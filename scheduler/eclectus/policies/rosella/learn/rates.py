@@ -10,6 +10,7 @@ import numpy as np
 from eclectus.maths.estimators.ratio import Floats, RatioMatrix, confidence, relative_error
 from eclectus.maths.estimators.samples import Samples
 from eclectus.maths.estimators.spread import Spread
+from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
 
@@ -163,7 +164,7 @@ class Rates:
     def mean_size(self) -> float | None:
         """Mean size of recent tasks, reference seconds; None before the first."""
         total = float(self.recent.sum())
-        return float(self.recent @ self.matrix.size) / total if total > 0 else None
+        return float(sum_of_products(self.recent, self.matrix.size)) / total if total > 0 else None
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -191,4 +192,4 @@ class Rates:
         count = self.matrix.count[:, row]
         samples = float(count.sum())
         each = np.array([spread.variation for spread in self._spread])
-        return confidence(relative_error(float(count @ each) / samples, samples)) if samples else 0.0
+        return confidence(relative_error(float(sum_of_products(count, each)) / samples, samples)) if samples else 0.0

@@ -15,6 +15,7 @@ from math import exp
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.maths.deferring import pace_in_use, weight_of_waiting
+from eclectus.maths.products import sum_of_products
 
 MEASUREMENTS_PER_TURNOVER = 32  # measurements while as many changes happen as there are nodes
 MEAN_TIMES = 5.0  # mean task times over which the load is averaged, so that short peaks do not count
@@ -53,7 +54,7 @@ class WaitingWeight:
         slots = task_class.service_slots[rows]
         rate = view.speeds(task_class).rate[rows] * task_class.background_free[rows]
         load = pace_in_use(task_class.overflow[rows] + slots - 1.0, slots, rate)
-        total, pace = float(slots.sum()), float(slots @ rate)
+        total, pace = float(slots.sum()), float(sum_of_products(slots, rate))
         if last is not None and pace > 0:
             kept = exp(-(view.now - last.at) * pace / (MEAN_TIMES * total))
             load = kept * last.load + (1.0 - kept) * load
