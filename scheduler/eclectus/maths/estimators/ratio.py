@@ -114,7 +114,7 @@ class RatioMatrix:
         self._spent[row] = spent = max(0.0, self._spent.item(row) + seconds / size)
         self.factor[row] = factor = (k + samples) / (k + spent)
         if is_first:
-            self.rate[workload] = self._rated(self.count[workload], size, self.seconds[workload])
+            self._rate(slice(workload, workload + 1))
         else:
             self.rate[workload, row] = (k + mine) / (k * size / factor + took)
         return is_first
@@ -122,6 +122,9 @@ class RatioMatrix:
     def fade(self, now: float) -> float:
         """Age all samples to `now`; returns the factor applied. Rates change with the next refresh."""
         share: float = 2.0 ** ((self._weighed_at - now) / self.half_life)
+        if share == 1.0:
+            self._weighed_at = now
+            return share
         self.count *= share
         self.seconds *= share
         self._weighed_at = now
@@ -146,17 +149,18 @@ class RatioMatrix:
             self.factor[~known] = 1.0
             self.size[seen] = sum_of_products(self.seconds[seen], self.factor) / of_work[seen]
         self._spent = (self.seconds / self.size[:, None]).sum(axis=0)
-        self.rate = self._rated(self.count, self.size[:, None], self.seconds)
+        self._rate(slice(None))
 
     def _typical_size(self) -> float:
         sized = self.size[self.is_sized]
         return float(np.exp(np.log(sized).mean())) if len(sized) else 1.0
 
-    def _rated(self, count: Floats, size: Floats | float, seconds: Floats) -> Floats:
-        """Rates of whole workloads: `count` and `seconds` over all rows."""
-        k = self.prior_samples
-        rated: Floats = (k + count) / (k * size / self.factor + seconds)
-        return rated
+    def _rate(self, workloads: slice) -> None:
+        """Compute the rates of whole workloads, in place: fresh memory would take most of the time."""
+        k, rate = self.prior_samples, self.rate[workloads]
+        np.divide(k * self.size[workloads, None], self.factor, out=rate)
+        np.add(rate, self.seconds[workloads], out=rate)
+        np.divide(k + self.count[workloads], rate, out=rate)
 
 
 _STEPS = np.linspace(0.0, 4.0, 401)

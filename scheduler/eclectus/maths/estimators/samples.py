@@ -32,6 +32,11 @@ class Samples:
         self._at.append(at)
         self._seconds.append(seconds)
 
+    def add_equal(self, at: float, seconds: float, count: int) -> None:
+        """Add so many samples of the same time and value."""
+        self._at.extend([at] * count)
+        self._seconds.extend([seconds] * count)
+
     def take_oldest(self) -> tuple[float, float]:
         """Remove the oldest sample and return (time, seconds)."""
         gone = self._gone

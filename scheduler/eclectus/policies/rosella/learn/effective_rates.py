@@ -41,7 +41,12 @@ class EffectiveRates:
 
     def rebuild(self) -> None:
         """Compute all rates again, and start a new epoch."""
-        self._rate = np.vstack([self._matrix.factor, self._discounted(slice(None))]) * self._liveness.share
+        factor = self._matrix.factor
+        if self._rate.shape != (shape := (len(self._matrix.rate) + 1, len(factor))):
+            self._rate = np.empty(shape)
+        self._rate[0] = factor  # in place: fresh memory would take most of the time
+        np.multiply(self._discounts(slice(None)), self._matrix.rate, out=self._rate[1:])
+        self._rate *= self._liveness.share
         self._most = float(self._rate.max(initial=0.0)) or 1.0
         self._epoch += 1
         self._speeds.clear()
@@ -50,7 +55,7 @@ class EffectiveRates:
         """Compute the rates of one node again."""
         share = self._liveness.share[row]
         self._rate[0, row] = self._matrix.factor[row] * share
-        self._rate[1:, row] = self._discounted(slice(row, row + 1))[:, 0] * share
+        self._rate[1:, row] = self._discounts(slice(row, row + 1))[:, 0] * self._matrix.rate[:, row] * share
         self._raise_bound(float(self._rate[:, row].max()))
 
     def update_cell(self, workload: int, row: int) -> None:
@@ -59,14 +64,14 @@ class EffectiveRates:
         self._rate[0, row], self._rate[workload + 1, row] = factor, rate
         self._raise_bound(max(factor, rate))
 
-    def _discounted(self, rows: slice) -> Floats:
-        """Rates of all workloads on these rows, those of untried cells reduced; shape [C, len(rows)]."""
+    def _discounts(self, rows: slice) -> Floats:
+        """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""
         matrix = self._matrix
         is_known = np.array(matrix.is_sized, dtype=bool)[
             :, None
         ]  # a workload that no node has run gives no node an advantage
         is_untried = ~matrix.tried[:, rows] & is_known & (matrix.samples[rows] > NEGLIGIBLE)
-        return np.where(is_untried, self._untried_share, 1.0) * matrix.rate[:, rows]
+        return np.where(is_untried, self._untried_share, 1.0)
 
     def _raise_bound(self, rate: float) -> None:
         """Keep `most` an upper bound of all rates after an update."""

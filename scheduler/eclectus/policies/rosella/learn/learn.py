@@ -66,8 +66,8 @@ class RosellaLearn(LearnSettings, Learn):
         self._names: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._epochs: dict[int, int] = {}  # by row, of the knowledge of its node
-        self._now = self._refreshed_at = self._dropped_at = float("-inf")
-        self._is_stale = False  # whether recalled samples are not fitted yet
+        self._now = self._refreshed_at = float("-inf")
+        self._is_stale = False  # whether there is reason for a fit before rates are read
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class RosellaLearn(LearnSettings, Learn):
         del self._rows[self._names.pop(row)], self._epochs[row]
         self.rates.remove_node(row)
         self.liveness.clear_row(row)
-        self._effective_rates.update_row(row)
+        self._update_row(row)
 
     # -- events --------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class RosellaLearn(LearnSettings, Learn):
         row, now = done.row, done.at
         is_due, share = self._is_due(now), self.liveness.share.item(row)
         if not self.liveness.ended(row, now - done.seconds, now):
-            self._effective_rates.update_row(row)
+            self._update_row(row)
             return
         if is_due:
             self._fade(now)
@@ -115,12 +115,18 @@ class RosellaLearn(LearnSettings, Learn):
         calls_for_a_fit = self.rates.add(workload, row, done.seconds, now)
         self._epochs[row] += 1
         is_back = self._check_revived(row)
-        if is_due or calls_for_a_fit or is_back:
+        if is_due or ((calls_for_a_fit or is_back) and now > self._refreshed_at):
             self._refresh(now)
+        elif calls_for_a_fit or is_back:  # a step gets one fit for all its samples beyond the first
+            self._is_stale = True
         elif self.liveness.share.item(row) != 1.0 or share != 1.0:
-            self._effective_rates.update_row(row)
-        else:
+            self._update_row(row)
+        elif not self._is_stale:
             self._effective_rates.update_cell(workload, row)
+
+    def _update_row(self, row: int) -> None:
+        if not self._is_stale:  # the next fit covers it, and workloads may have come since the last one
+            self._effective_rates.update_row(row)
 
     def _workload_key(self, workload: str) -> str:
         return workload if self.by == "workload" else ""
@@ -140,16 +146,13 @@ class RosellaLearn(LearnSettings, Learn):
         return now - self._refreshed_at >= REFRESH_SECONDS
 
     def _fade(self, now: float) -> None:
-        if now > self._now:
-            self.rates.fade(now)
-            self._now = now
+        self._now = max(self._now, now)
+        self.rates.fade(self._now)
 
     def _refresh(self, now: float) -> None:
         """Fit all rates to all samples and check all nodes for failures: O(workloads x nodes)."""
         self._fade(now)
-        if now - self._dropped_at >= self.half_life:
-            self.rates.drop_aged(now)
-            self._dropped_at = now
+        self.rates.drop_aged(now)
         self.rates.refresh(len(self._names), error_aimed(self.load.ratio(now)))
         for row in self._failure_detector.check(now, self._names):
             self._epochs[row] += 1
@@ -191,10 +194,10 @@ class RosellaLearn(LearnSettings, Learn):
         row = self._rows.get(known.node)
         if row is None or known.epoch <= self._epochs[row]:
             return
-        self._fade(max(self._now, known.at))
+        if known.at - self._now >= REFRESH_SECONDS:  # not for each node: fading reads all samples
+            self._fade(known.at)
         self.rates.clear(row)
         for work in known.work:
             workload = self.rates.workload(self._workload_key(work.workload))
             self.rates.recall(workload, row, work.rate, work.samples, known.at)
-        self._epochs[row], self._is_stale = known.epoch, True
-        self._effective_rates.rebuild()
+        self._epochs[row], self._is_stale, self._now = known.epoch, True, max(self._now, known.at)

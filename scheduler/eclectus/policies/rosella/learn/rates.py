@@ -15,6 +15,7 @@ from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
 
 FORGET_HALF_LIVES = 4.0  # after so long without a sample a cell is dropped
+NODES_CHECKED = 16  # for such cells with each fit: all 320,000 cells of 5,000 nodes would take 0.2 s
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Rates:
         self._sample_counts: list[int] = []  # the number of samples ever taken
         self._window_lengths: list[int] = []  # and the number kept of each node
         self._nodes: dict[int, NodeCells] = {}
+        self._next_checked = 0  # the row from which the next check for old samples begins
 
     # -- rows and workloads --------------------------------------------------------------------
 
@@ -134,8 +136,7 @@ class Rates:
     def recall(self, workload: int, row: int, rate: float, count: int, at: float) -> None:
         """Restore samples from a rate: `count` samples of 1 / rate seconds, the window at most."""
         samples = self._nodes[row].cell(workload).samples
-        for _ in range(min(count, self._window)):
-            samples.add(at, 1.0 / rate)
+        samples.add_equal(at, 1.0 / rate, min(count, self._window))
         weight = self.matrix.weight(at) * len(samples)
         self.matrix.add(workload, row, weight, weight / rate)
 
@@ -153,10 +154,14 @@ class Rates:
         ]
 
     def drop_aged(self, now: float) -> None:
-        """Drop cells whose newest sample is too old: O(cells)."""
+        """Drop cells of the next few nodes whose newest sample is too old; all nodes have their turn."""
         oldest = now - FORGET_HALF_LIVES * self.matrix.half_life
-        for row, node in self._nodes.items():
-            for workload, cell in list(node.by_workload.items()):
+        first, rows = self._next_checked, len(self.matrix.factor)
+        end = min(first + NODES_CHECKED, rows)
+        self._next_checked = end % max(rows, 1)
+        for row in range(first, end):
+            node = self._nodes.get(row)
+            for workload, cell in list(node.by_workload.items()) if node else ():
                 if not cell.samples or cell.samples.newest_at < oldest:
                     self._drop(workload, row, len(cell.samples))
                     del node.by_workload[workload]
