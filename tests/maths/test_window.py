@@ -7,7 +7,7 @@ from math import exp, log
 import numpy as np
 import pytest
 
-from eclectus.maths.estimators.low_percentile import PERIOD_SECONDS, LowPercentile
+from eclectus.maths.estimators.low_percentile import PERCENTILE, PERIOD_SECONDS, PERIODS, LowPercentile
 from eclectus.maths.window import (
     LENGTH_FACTOR,
     MIN_NODES,
@@ -132,3 +132,10 @@ def test_the_floor_is_read_once_a_period() -> None:
         assert not percentile.is_due(begins + PERIOD_SECONDS - 1)
         assert percentile.is_due(begins + PERIOD_SECONDS)
         percentile.add(1.0, begins + PERIOD_SECONDS)
+
+
+def test_the_percentile_is_interpolated() -> None:
+    readings, percentile = np.random.default_rng(3).random(PERIODS), LowPercentile()
+    for count, reading in enumerate(readings, start=1):
+        percentile.add(float(reading), PERIOD_SECONDS * count)
+        assert percentile.value == pytest.approx(np.percentile(readings[:count], PERCENTILE))

@@ -20,8 +20,10 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     holds = np.ones(len(rows), dtype=bool)
     for term in spec.matched_terms:
         column = cluster.labels.column(term.topology_key)
-        domains = np.unique(column[list(cluster.anti_affinity.pods(term))])
-        holds &= ~np.isin(column[rows], domains[domains != ABSENT])
+        is_taken = np.zeros(len(cluster.labels.codes(term.topology_key)) + 1, dtype=bool)
+        is_taken[column[list(cluster.anti_affinity.pods(term))]] = True
+        is_taken[ABSENT] = False  # the last place: no domain
+        holds &= ~is_taken[column[rows]]
     return holds
 
 

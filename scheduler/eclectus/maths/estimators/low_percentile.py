@@ -8,8 +8,8 @@ The sum itself is not used, because one estimate that is too high would raise it
 from __future__ import annotations
 
 from collections import deque
-
-import numpy as np
+from collections.abc import Sequence
+from math import ceil
 
 PERIOD_SECONDS = 60.0
 PERIODS = 60  # kept: one hour
@@ -37,4 +37,11 @@ class LowPercentile:
         """Add a reading."""
         self._readings.append(quantity)
         self._due = now + PERIOD_SECONDS
-        self.value = float(np.percentile(np.array(self._readings), PERCENTILE))
+        self.value = _percentile(sorted(self._readings), PERCENTILE)
+
+
+def _percentile(ascending: Sequence[float], percent: float) -> float:
+    """Interpolated as by numpy.percentile, whose first call imports numpy.ma: 60 ms within a step."""
+    at, part = divmod(percent / 100.0 * (len(ascending) - 1), 1.0)
+    low, high = ascending[int(at)], ascending[ceil(at + part)]
+    return low + part * (high - low)

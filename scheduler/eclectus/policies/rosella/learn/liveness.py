@@ -10,7 +10,7 @@ would bring it back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,8 +133,7 @@ class Liveness:
         1 for dead rows, which are not checked. `index`: workload -> row of the matrix.
         """
         rows, work, since = self._tasks.columns(index)
-        is_checked = work >= 0
-        is_checked[np.isin(rows, [row for row in self._deaths if self.is_dead(row)])] = False
+        is_checked = (work >= 0) & ~self._marked(self._dead_rows())[rows]
         rows, work, since = rows[is_checked], work[is_checked], since[is_checked]
         pace = matrix.rate[work, rows] / _size_correction(matrix, work, rows, now - since)
         overruns = (now - np.maximum(since, self._last_end[rows])) * pace
@@ -150,7 +149,7 @@ class Liveness:
 
     def apply_shares(self, share: Floats, nodes: int) -> None:
         """Take over the shares. Dead rows get 0, unless all nodes are dead, which must be an error."""
-        dead = [row for row in self._deaths if self.is_dead(row)]
+        dead = self._dead_rows()
         self.share = share
         for row, death in self._deaths.items():
             if death.has_sign_of_life:
@@ -164,7 +163,16 @@ class Liveness:
 
     def is_dead_or_on_trial(self, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """Which of the rows are dead, or have shown a sign of life since but too few samples."""
-        return np.isin(rows, list(self._deaths))
+        return self._marked(self._deaths)[rows]
+
+    def _dead_rows(self) -> list[int]:
+        return [row for row in self._deaths if self.is_dead(row)]
+
+    def _marked(self, rows: Iterable[int]) -> NDArray[np.bool_]:
+        """True for these rows; shape [capacity]."""
+        marks = np.zeros(len(self.share), dtype=bool)
+        marks[list(rows)] = True
+        return marks
 
 
 def _size_correction(
