@@ -255,3 +255,16 @@ def test_confidences_of_an_array_equal_those_one_by_one() -> None:
     one_by_one = [confidence(relative_error(1.3, each)) for each in samples.tolist()]
     assert confidences(1.3, samples) == pytest.approx(one_by_one, abs=2e-5)
     assert confidences(0.0, samples).tolist() == [1.0] * len(samples)
+
+
+def test_workloads_and_rows_that_come_in_turn_keep_what_is_known() -> None:
+    matrix, known = RatioMatrix(prior_samples=1.0), {}
+    for number in range(20):
+        matrix.open_rows(2 * number + 1)
+        workload = matrix.open_workload()
+        matrix.add(workload, 2 * number, 3.0, 6.0 + number)
+        known[workload, 2 * number] = matrix.rate.item(workload, 2 * number)
+    for (workload, row), rate in known.items():
+        assert matrix.rate.item(workload, row) == rate
+        assert matrix.tried[workload].nonzero()[0].tolist() == [row]
+        assert (matrix.count[workload].sum(), matrix.seconds[workload].sum()) == (3.0, 6.0 + row / 2)

@@ -22,6 +22,7 @@ that lose weight alike.
 from __future__ import annotations
 
 from math import erf, inf, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +67,10 @@ class RatioMatrix:
 
     def open_workload(self) -> int:
         """Add a workload without samples and with the typical size; returns its index."""
-        self.count = np.pad(self.count, ((0, 1), (0, 0)))
-        self.seconds = np.pad(self.seconds, ((0, 1), (0, 0)))
-        self.tried = np.pad(self.tried, ((0, 1), (0, 0)))
+        self.count, self.seconds = _with_row(self.count, 0.0), _with_row(self.seconds, 0.0)
+        self.tried = _with_row(self.tried, False)
         self.size = np.append(self.size, self._typical_size())
-        self.rate = np.vstack([self.rate, self.factor / self.size[-1]])
+        self.rate = _with_row(self.rate, self.factor / self.size[-1])
         self.is_sized.append(False)
         return len(self.size) - 1
 
@@ -161,6 +161,16 @@ class RatioMatrix:
         np.divide(k * self.size[workloads, None], self.factor, out=rate)
         np.add(rate, self.seconds[workloads], out=rate)
         np.divide(k + self.count[workloads], rate, out=rate)
+
+
+def _with_row(table: NDArray[Any], row: Any) -> NDArray[Any]:
+    """The table with one more row. It is copied only when its memory is full, which then doubles."""
+    used, memory = len(table), table if table.base is None else table.base
+    if used == len(memory):
+        memory = np.empty((max(2 * used, 4), table.shape[1]), table.dtype)
+        memory[:used] = table
+    memory[used] = row
+    return memory[: used + 1]
 
 
 _STEPS = np.linspace(0.0, 4.0, 401)
