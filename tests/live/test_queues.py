@@ -3,7 +3,6 @@
 import asyncio
 
 import pytest
-from prometheus_client import Histogram
 
 from eclectus.live import inbox as inbox_module
 from eclectus.live.inbox import Inbox
@@ -123,11 +122,9 @@ class Outbox:
 
 
 def looping(engine, outbox, inbox, seen):
-    histogram = Histogram("t", "t", registry=None)
-    now = asyncio.get_running_loop().time
-    return Loop(
-        engine, inbox, outbox, now, step_seconds=histogram, observers=[lambda *step: seen.append(step)]
-    )
+    now, seconds = asyncio.get_running_loop().time, []
+    observers = [lambda *step: seen.append(step)]
+    return Loop(engine, inbox, outbox, now, observe_seconds=seconds.append, observers=observers)
 
 
 def test_the_loop_steps_on_events_and_passes_commands_to_outbox_and_observers(until):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from prometheus_client import Histogram
-
 from eclectus.kubeclient.clock import elapsed
 from eclectus.live.engine import SteppingEngine
 from eclectus.live.inbox import Inbox
@@ -21,7 +19,10 @@ StepObserver = Callable[[float, Sequence[Event], Sequence[Command]], None]
 
 
 class Loop:
-    """Steps one engine. `now` returns seconds since the epoch and never goes backwards."""
+    """Steps one engine. `now` returns seconds since the epoch and never goes backwards.
+
+    `observe_seconds` is called with the duration of each step, `observers` with the step.
+    """
 
     def __init__(
         self,
@@ -30,11 +31,11 @@ class Loop:
         outbox: Outbox,
         now: Callable[[], float],
         *,
-        step_seconds: Histogram,
+        observe_seconds: Callable[[float], None],
         observers: Sequence[StepObserver] = (),
     ) -> None:
         self._engine, self._inbox, self._outbox, self._now = engine, inbox, outbox, now
-        self._step_seconds, self._observers = step_seconds, observers
+        self._observe_seconds, self._observers = observe_seconds, observers
         self._stopping = False
         self._iteration_began_at = elapsed()
         self._is_throttled = False
@@ -49,9 +50,10 @@ class Loop:
             now = self._now()
             if not events and not self._is_due(now):
                 continue
-            with self._step_seconds.time():
-                commands = self._engine.step(events, now)
-            # 3. Report the step to the tape and the latency metrics.
+            began = elapsed()
+            commands = self._engine.step(events, now)
+            # 3. Report the step to the tape and the metrics.
+            self._observe_seconds(elapsed() - began)
             for observe in self._observers:
                 observe(now, events, commands)
             # 4. Hand over the commands; wait while the API server does not keep up.

@@ -91,7 +91,7 @@ def build(
             inbox,
             outbox,
             clock.now,
-            step_seconds=context.metrics.step_seconds,
+            observe_seconds=context.metrics.steps.observe,
             observers=[latency.observe_step, *_trace(engine, is_ours), *observers],
         ),
         leadership=leadership,

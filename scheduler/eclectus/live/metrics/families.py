@@ -57,6 +57,12 @@ SCHEDULING = (
         "Duration of one step of the engine, which may place many pods.",
     ),
     Family(
+        "longest_step_seconds",
+        "gauge",
+        "seconds",
+        "Longest step of the engine in the last one to two minutes; everything else waits meanwhile.",
+    ),
+    Family(
         "schedule_attempts",
         "counter",
         "attempts",

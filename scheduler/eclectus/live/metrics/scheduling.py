@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from eclectus.live.metrics.families import counter, gauge, histogram
+from eclectus.live.metrics.steps import StepDurations
 
 
 class SchedulingMetrics:
@@ -15,8 +16,7 @@ class SchedulingMetrics:
         self.attempt_seconds = histogram("scheduling_attempt_duration_seconds", registry, buckets)
         buckets = [0.01 * 2**k for k in range(20)]
         self.sli_seconds = histogram("pod_scheduling_sli_duration_seconds", registry, buckets)
-        buckets = [0.0001 * 2**k for k in range(14)]
-        self.step_seconds = histogram("scheduling_algorithm_duration_seconds", registry, buckets)
+        self.steps = StepDurations(registry)
         self.faults = counter("policy_faults", registry)
         self.ignored_preferences = counter("ignored_preferences", registry)
         self.leader = gauge("leader", registry)

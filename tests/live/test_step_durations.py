@@ -1,0 +1,55 @@
+"""The longest step of the last one to two minutes, whoever reads it and how often."""
+
+from prometheus_client import CollectorRegistry
+
+from eclectus.live.metrics.steps import StepDurations
+
+
+class Watch:
+    """A clock and what it times."""
+
+    def __init__(self):
+        self.now, self.registry = 0.0, CollectorRegistry()
+        self.durations = StepDurations(self.registry, lambda: self.now)
+
+    def longest(self):
+        return self.registry.get_sample_value("eclectus_longest_step_seconds")
+
+
+def test_without_steps_it_is_0():
+    assert Watch().longest() == 0.0
+
+
+def test_it_is_the_longest_of_all_and_reading_does_not_end_it():
+    watch = Watch()
+    for seconds in (0.01, 0.2, 0.05):
+        watch.durations.observe(seconds)
+    assert [watch.longest(), watch.longest()] == [0.2, 0.2]
+
+
+def test_a_step_counts_for_at_least_one_minute_and_at_most_two():
+    for began in (0.0, 30.0, 59.0):
+        watch = Watch()
+        watch.now = began
+        watch.durations.observe(0.2)
+        watch.now = began + 60.0
+        watch.durations.observe(0.1)
+        assert watch.longest() == 0.2
+        watch.now = began + 120.0
+        assert watch.longest() == 0.1
+
+
+def test_nothing_is_left_of_a_step_before_a_long_silence():
+    watch = Watch()
+    watch.durations.observe(0.2)
+    watch.now = 300.0
+    assert watch.longest() == 0.0
+
+
+def test_every_step_is_in_the_histogram():
+    watch = Watch()
+    for seconds in (0.25, 0.5):
+        watch.durations.observe(seconds)
+    name = "eclectus_scheduling_algorithm_duration_seconds"
+    assert watch.registry.get_sample_value(f"{name}_count") == 2
+    assert watch.registry.get_sample_value(f"{name}_sum") == 0.75
