@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.framework import Order, Profile
+from eclectus.framework import Order, Profile, Relieve
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.events import BindConfirmed, Event, NodeRecalled, NodeSeen, Resumed, TaskSeen
 from eclectus.model.learned import LearnedNode, LearnedWork
@@ -23,17 +23,21 @@ WORKLOAD = "work"
 
 
 class Driver:
-    """An engine with the default policies but for the Order. It leads, and its nodes are empty."""
+    """An engine with the default policies but for the Order and Relieve. It leads; its nodes are empty."""
 
-    def __init__(self, order: Order, nodes: Sequence[Node]) -> None:
-        profile = Profile("eclectus", order, Rosella(), FifoLine(), NoRelief())
+    def __init__(self, order: Order, nodes: Sequence[Node], relieve: Relieve | None = None) -> None:
+        profile = Profile("eclectus", order, Rosella(), FifoLine(), relieve or NoRelief())
         self.engine = Engine([profile], RosellaLearn())
         self.now, self.milliseconds = 0.0, 0.0  # `milliseconds`: CPU time since it was last set to 0
         self.step(*map(NodeSeen, nodes), Resumed())
 
     def step(self, *events: Event) -> list[Bind]:
         """One step; its binds. Raises RuntimeError for a Fault: a defect of the engine or of the case."""
-        self.now += STEP_SECONDS
+        return self.step_at(self.now + STEP_SECONDS, *events)
+
+    def step_at(self, now: float, *events: Event) -> list[Bind]:
+        """The same at a time of the engine."""
+        self.now = now
         began = time.process_time()
         commands = self.engine.step(events, self.now)
         self.milliseconds += (time.process_time() - began) * 1e3

@@ -1,7 +1,8 @@
 """What a step of the engine costs while much waits: it should cost what has changed, not what waits.
 
 Every case is an engine of its own, in a process of its own and without an API server: nodes, pods that wait,
-and then the same kind of step several times. CPU time; the figure of a case is the median over its steps.
+and then the same kind of step several times. CPU time; the figure of a case is the median over its steps. The
+last case is a minute of a busy cluster, and its figure the longest step: everything else waits meanwhile.
 """
 
 import gc
@@ -10,11 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Literal
 
 from eclectus.model.events import NodeSeen, TaskSeen
 from eclectus.model.objects import AntiAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus_bench import busy_minute
 from eclectus_bench.driver import (
     HOSTNAME,
     ZONE,
@@ -43,6 +46,7 @@ class Course:
     unplaceable: int
     terms: int
     pending: int  # pods that are matched with anti-affinity terms
+    minute: busy_minute.Size
     steps: int
 
 
@@ -53,9 +57,19 @@ FULL = Course(
     unplaceable=1_500,
     terms=49,
     pending=10_000,
+    minute=busy_minute.Size(nodes=5_000, workloads=64, pods_per_second=200.0, seconds=60),
     steps=25,
 )
-QUICK = Course(nodes=200, held_back=500, jobs=(50, 200), unplaceable=50, terms=4, pending=100, steps=5)
+QUICK = Course(
+    nodes=200,
+    held_back=500,
+    jobs=(50, 200),
+    unplaceable=50,
+    terms=4,
+    pending=100,
+    minute=busy_minute.Size(nodes=200, workloads=4, pods_per_second=20.0, seconds=10),
+    steps=5,
+)
 
 
 @dataclass(frozen=True)
@@ -67,11 +81,13 @@ class EngineCost:
     least_ms: float
     most_ms: float
     wanted_ms: float | None  # less than this, with the sizes of the full course; None: nothing is wanted
+    counts: Literal["median", "most"] = "median"  # the figure that is to be less
 
     @property
     def met(self) -> bool | None:
-        """Whether the median is as wanted; None where nothing is."""
-        return None if self.wanted_ms is None else self.median_ms < self.wanted_ms
+        """Whether the figure that counts is as wanted; None where nothing is."""
+        figure = self.median_ms if self.counts == "median" else self.most_ms
+        return None if self.wanted_ms is None else figure < self.wanted_ms
 
 
 def measure(course: Course = FULL) -> Iterator[list[EngineCost]]:
@@ -90,7 +106,11 @@ def lines(costs: Sequence[EngineCost]) -> Iterator[str]:
     """The table, for people."""
     for cost in costs:
         figures = f"{cost.median_ms:>10.3f}{cost.least_ms:>10.3f}{cost.most_ms:>10.3f}"
-        verdict = "" if cost.met is None else f"< {cost.wanted_ms:g} {'met' if cost.met else 'MISSED'}"
+        verdict = (
+            ""
+            if cost.met is None
+            else f"{cost.counts} < {cost.wanted_ms:g} {'met' if cost.met else 'MISSED'}"
+        )
         yield f"{cost.case:<76}{figures}   {verdict}".rstrip()
 
 
@@ -120,6 +140,7 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     yield own_preferences, course
     yield unplaceable, course
     yield anti_affinity, course
+    yield longest_step, course
 
 
 def held_back(course: Course) -> list[EngineCost]:
@@ -217,3 +238,10 @@ def anti_affinity(course: Course) -> list[EngineCost]:
         appears(-1 - number)
     case = f"{course.pending:,} pending in one namespace: anti-affinity kind {course.terms + 1} appears"
     return [_cost(driver, case, appears, course.steps, 5.0)]
+
+
+def longest_step(course: Course) -> list[EngineCost]:
+    """All steps of a minute in which everything happens that costs the engine time."""
+    found, size = busy_minute.step_milliseconds(course.minute), course.minute
+    case = f"a busy minute, {size.nodes:,} nodes, {size.workloads} workloads: all {len(found):,} steps"
+    return [EngineCost(case, median(found), min(found), max(found), 50.0, "most")]

@@ -11,7 +11,7 @@ from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus.api.node_profile import status_of
 from eclectus.config.process_settings import NodeProfilesSettings as Settings
 from eclectus.live.inbox import Inbox
-from eclectus.live.learned.node_profiles import NodeProfiles
+from eclectus.live.learned.node_profiles import NODES_PER_SLICE, NodeProfiles, _in_slices
 from eclectus.model.events import NodeRecalled
 from eclectus.model.learned import LearnedNode, LearnedWork
 
@@ -228,6 +228,29 @@ async def test_a_deleted_profile_is_written_again(server, answers, until):
         async with writing(node_profiles):
             await until(lambda: writes(context) == 2)
     assert server.count(patch("n1")) == 1
+
+
+@in_own_loop
+async def test_other_tasks_run_while_many_nodes_are_read_and_compared(server, answers, until):
+    turns, nodes = [], 4 * NODES_PER_SLICE
+
+    async def count_turns():
+        while True:
+            turns.append(None)
+            await asyncio.sleep(0)
+
+    def learned():
+        turns.clear()
+        for at in range(nodes):
+            yield known(f"n{at}")
+
+    server.on(LIST, answers.says(page(*(known(f"n{at}") for at in range(nodes)))))
+    async with profiles(server, []) as (node_profiles, _, _):
+        await node_profiles.recall()
+        others = asyncio.create_task(count_turns())
+        await node_profiles._write_changes([each async for each in _in_slices(learned())])
+        others.cancel()
+    assert len(turns) >= 8  # four while the engine is read, four while what it knows is compared
 
 
 @in_own_loop

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import sys
 from collections.abc import Callable
@@ -16,11 +15,11 @@ import click
 
 from eclectus.config import Configuration, load
 from eclectus.config.effective import configz
+from eclectus.live import garbage
 
 if TYPE_CHECKING:
     from eclectus.live.loop import StepObserver
 
-GC_THRESHOLD = (100_000, 50, 50)  # what imports and lists create lives long: collecting finds nothing
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 _log = logging.getLogger(__name__)
@@ -71,7 +70,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     On SIGTERM the scheduler sends the binds it has decided, gives the Lease back and exits with 0. When
     it loses the Lease it exits with 1, so that it is restarted as a standby.
     """
-    gc.set_threshold(*GC_THRESHOLD)
+    garbage.tune()
     from eclectus.kubeclient import credentials
     from eclectus.live import logs, scheduler
 

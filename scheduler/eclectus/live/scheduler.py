@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -18,6 +17,7 @@ from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials
 from eclectus.kubeclient.listening import bound_address, listen
+from eclectus.live import garbage
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
 from eclectus.live.loop import StepObserver
@@ -197,7 +197,7 @@ class SchedulerProcess:
         from eclectus.kubeclient import health
 
         # 2. What was imported and listed lives long.
-        _freeze_garbage_collector()
+        garbage.freeze()
         # 3. From now on requests are answered.
         runner = await health.serve(self._health_server(), listening)
         try:
@@ -220,9 +220,3 @@ class SchedulerProcess:
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)
         return "" if synced else "the first lists are not complete"
-
-
-def _freeze_garbage_collector() -> None:
-    """What exists now lives long, so the garbage collector need not traverse it again."""
-    gc.collect()
-    gc.freeze()

@@ -34,8 +34,8 @@ class Samples:
 
     def add_equal(self, at: float, seconds: float, count: int) -> None:
         """Add so many samples of the same time and value."""
-        self._at.extend([at] * count)
-        self._seconds.extend([seconds] * count)
+        self._at += array("d", (at,)) * count
+        self._seconds += array("d", (seconds,)) * count
 
     def take_oldest(self) -> tuple[float, float]:
         """Remove the oldest sample and return (time, seconds)."""

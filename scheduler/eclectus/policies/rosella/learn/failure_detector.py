@@ -48,7 +48,9 @@ class FailureDetector:
         changed = watch.mark_dead(rows[is_silent | is_slow], now) + self._reset_idle(now)
         watch.apply_shares(share, nodes)
         if self._load.measured_capacity.is_due(now) and (size := self._rates.mean_size()) is not None:
-            self._load.measured_capacity.add(float(sum_of_products(speed * watch.share[rows], slots)) / size, now)
+            self._load.measured_capacity.add(
+                float(sum_of_products(speed * watch.share[rows], slots)) / size, now
+            )
         return changed
 
     def _reset_idle(self, now: float) -> list[int]:

@@ -197,4 +197,8 @@ class Rates:
         count = self.matrix.count[:, row]
         samples = float(count.sum())
         each = np.array([spread.variation for spread in self._spread])
-        return confidence(relative_error(float(sum_of_products(count, each)) / samples, samples)) if samples else 0.0
+        return (
+            confidence(relative_error(float(sum_of_products(count, each)) / samples, samples))
+            if samples
+            else 0.0
+        )
