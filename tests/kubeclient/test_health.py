@@ -11,7 +11,7 @@ from eclectus.kubeclient.listening import bound_address, listen
 def pages(*paths, live="", ready=""):
     """(status, content type, text) of each path, while the checks report this."""
     app = health.application(
-        {"loop": lambda: live}, {"sync": lambda: ready}, lambda: b"up 1\n", {"/speeds": lambda: b"[]"}
+        {"loop": lambda: live}, {"sync": lambda: ready}, lambda: b"up 1\n", {"/speeds": lambda: [b"[", b"]"]}
     )
 
     async def ask():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -86,4 +88,4 @@ def test_old_samples_are_dropped_in_turn() -> None:
         school.wait(1.5)
         cells.append(len(list(school.learn.learned_cells())))
     assert cells[-1] == 0
-    assert all(0 < before - after <= NODES_CHECKED for before, after in zip(cells, cells[1:], strict=False))
+    assert all(0 < before - after <= NODES_CHECKED for before, after in pairwise(cells))

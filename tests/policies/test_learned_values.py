@@ -92,6 +92,15 @@ def test_nodes_removed_while_learned_nodes_are_read_are_left_out() -> None:
     assert [first.node, *(known.node for known in reading)] == ["n0", *(f"n{row}" for row in range(3, 10))]
 
 
+def test_nodes_removed_while_learned_cells_are_read_are_left_out() -> None:
+    school = taught()
+    reading = school.learn.learned_cells()
+    first = next(reading)
+    school.learn.remove_node(1)
+    school.end(5, 1.0, "new")
+    assert {first.node, *(cell.node for cell in reading)} == {"n0", *(f"n{row}" for row in range(2, 10))}
+
+
 def test_nothing_is_restored_for_a_node_that_does_not_exist() -> None:
     before, after = taught(), School(rows=0)
     for known in before.learn.learned_nodes():

@@ -7,7 +7,6 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -82,7 +81,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     names = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
         observers = _observers(stack, configuration, record)
-        pages = {"/configz": partial(configz, configuration)}
+        pages = {"/configz": lambda: [configz(configuration)]}
         work = scheduler.run(
             configuration.engine(), names, configuration.process, access, observers, pages=pages
         )

@@ -123,9 +123,9 @@ class Engine:
         """How many pods are in which queue; O(class queues)."""
         return self._state.queue_counts()
 
-    def learned_cells(self) -> list[LearnedCell]:
-        """What was learned of every node and kind of work, for people; O(cells)."""
-        return list(self._state.learn.learned_cells())
+    def learned_cells(self) -> Iterator[LearnedCell]:
+        """What was learned of every node and kind of work, for people; O(cells). Steps may come between."""
+        return self._state.learn.learned_cells()
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What was learned of every node, for another process to recall; O(cells). Steps may come between."""

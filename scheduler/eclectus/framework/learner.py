@@ -69,7 +69,7 @@ class Learn(ABC):
 
     @abstractmethod
     def learned_cells(self) -> Iterator[LearnedCell]:
-        """Every pair of node and kind of work that has samples."""
+        """Every pair of node and kind of work that has samples. Nodes may change while this is read."""
 
     # Optional. The engine calls the first three only if a learner overrides them.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from socket import socket
 
 from aiohttp import web
@@ -10,6 +11,8 @@ from aiohttp import web
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Check = Callable[[], str]
 """What is wrong, as text; empty if nothing is."""
+Parts = Callable[[], Iterable[bytes]]
+"""A page in parts. Other tasks run between two of them, so that a long page does not stop the loop."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -17,7 +20,7 @@ def application(
     live: Mapping[str, Check],
     ready: Mapping[str, Check],
     metrics: Callable[[], bytes],
-    json_pages: Mapping[str, Callable[[], bytes]] | None = None,
+    json_pages: Mapping[str, Parts] | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
@@ -27,9 +30,9 @@ def application(
     app.router.add_get("/healthz", _checking("healthz", live))
     app.router.add_get("/livez", _checking("livez", live))
     app.router.add_get("/readyz", _checking("readyz", {**live, **ready}))
-    app.router.add_get("/metrics", _page(metrics, METRICS_TYPE))
-    for path, body in (json_pages or {}).items():
-        app.router.add_get(path, _page(body, "application/json"))
+    app.router.add_get("/metrics", _page(lambda: [metrics()], METRICS_TYPE))
+    for path, parts in (json_pages or {}).items():
+        app.router.add_get(path, _page(parts, "application/json"))
     return app
 
 
@@ -58,8 +61,12 @@ def _checking(name: str, checks: Mapping[str, Check]) -> Handler:
     return answer
 
 
-def _page(body: Callable[[], bytes], content_type: str) -> Handler:
+def _page(parts: Parts, content_type: str) -> Handler:
     async def answer(_: web.Request) -> web.StreamResponse:
-        return web.Response(body=body(), headers={"Content-Type": content_type})
+        body = bytearray()
+        for part in parts():
+            body += part
+            await asyncio.sleep(0)
+        return web.Response(body=bytes(body), headers={"Content-Type": content_type})
 
     return answer

@@ -36,7 +36,7 @@ class Engine(SteppingEngine, Protocol):
     def queue_counts(self) -> QueueCounts:
         """How many pods are in each queue, and what the engine has counted."""
 
-    def learned_cells(self) -> Sequence[LearnedCell]:
+    def learned_cells(self) -> Iterator[LearnedCell]:
         """Every learned rate, by node and class of work."""
 
     def learned_nodes(self) -> Iterator[LearnedNode]:

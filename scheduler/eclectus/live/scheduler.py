@@ -6,12 +6,10 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.client import connected
@@ -20,6 +18,7 @@ from eclectus.kubeclient.listening import bound_address, listen
 from eclectus.live import garbage
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
+from eclectus.live.learned.speeds_page import speeds_page
 from eclectus.live.loop import StepObserver
 from eclectus.live.parts import Parts, build
 from eclectus.model.events import Paused, Resumed
@@ -40,11 +39,11 @@ async def run(
     credentials: Credentials,
     observers: Sequence[StepObserver] = (),
     *,
-    pages: Mapping[str, Callable[[], bytes]] = MappingProxyType({}),
+    pages: Mapping[str, Callable[[], Iterable[bytes]]] = MappingProxyType({}),
 ) -> int:
     """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles.
 
-    `pages` are further JSON pages beside the health checks: path -> body.
+    `pages` are further JSON pages beside the health checks: path -> parts of the body.
     """
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         context = Context(client)
@@ -61,10 +60,10 @@ class SchedulerProcess:
         settings: ProcessSettings,
         context: Context,
         parts: Parts,
-        pages: Mapping[str, Callable[[], bytes]],
+        pages: Mapping[str, Callable[[], Iterable[bytes]]],
     ) -> None:
         self._engine, self._settings, self._context, self._parts = engine, settings, context, parts
-        self._pages = {"/speeds": lambda: msgspec.json.encode(engine.learned_cells()), **pages}
+        self._pages = {"/speeds": lambda: speeds_page(engine.learned_cells()), **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = (
             asyncio.Event()

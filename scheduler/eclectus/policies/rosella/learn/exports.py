@@ -30,20 +30,23 @@ class Exports:
         self._rates, self._liveness, self._load = rates, watch, load
 
     def learned_cells(self, nodes: Mapping[int, str]) -> Iterator[LearnedCell]:
-        """Every cell with samples, of dead nodes too."""
-        rates, names = self._rates, self._names()
+        """Every cell with samples, of dead nodes too. Removed nodes are left out, as by `learned_nodes`."""
         for row, node in sorted(nodes.items()):
-            state = self._state(row)
-            for workload, samples in rates.scalars(row):
-                yield LearnedCell(
-                    node=node,
-                    workload=names[workload],
-                    rate=rates.matrix.rate.item(workload, row),
-                    samples=len(samples),
-                    confidence=rates.confidence(workload, row),
-                    state=state,
-                    newest_at=samples.newest_at,
-                )
+            if nodes.get(row) == node:
+                yield from list(self._cells(row, node))
+
+    def _cells(self, row: int, node: str) -> Iterator[LearnedCell]:
+        rates, names, state = self._rates, self._names(), self._state(row)
+        for workload, samples in rates.scalars(row):
+            yield LearnedCell(
+                node=node,
+                workload=names[workload],
+                rate=rates.matrix.rate.item(workload, row),
+                samples=len(samples),
+                confidence=rates.confidence(workload, row),
+                state=state,
+                newest_at=samples.newest_at,
+            )
 
     def learned_nodes(
         self, nodes: Mapping[int, str], epochs: Mapping[int, int], now: float
