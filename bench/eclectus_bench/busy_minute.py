@@ -92,12 +92,9 @@ class BusyMinute:
 
     def steps(self) -> Iterator[tuple[float, Sequence[Event]]]:
         """(now, events) of each step, as many events at most as the scheduler passes to one."""
-        for events, most in (
-            (map(NodeSeen, self._nodes), MAX_BATCH),
-            (self._listed_pods(), MAX_BATCH),
-            (self._recalled(), int(PAGE)),
-        ):
-            while batch := list(islice(events, most)):
+        nodes = map(NodeSeen, self._nodes)
+        for listed, most in ((nodes, MAX_BATCH), (self._listed_pods(), MAX_BATCH), (self._recalled(), PAGE)):
+            while batch := list(islice(listed, int(most))):
                 yield BEGAN, batch
         self._plan()
         for number in range(1, round(self._size.seconds / STEP_SECONDS) + 1):

@@ -160,11 +160,11 @@ class Rates:
         end = min(first + NODES_CHECKED, rows)
         self._next_checked = end % max(rows, 1)
         for row in range(first, end):
-            node = self._nodes.get(row)
-            for workload, cell in list(node.by_workload.items()) if node else ():
+            cells = self._nodes[row].by_workload if row in self._nodes else {}
+            for workload, cell in list(cells.items()):
                 if not cell.samples or cell.samples.newest_at < oldest:
                     self._drop(workload, row, len(cell.samples))
-                    del node.by_workload[workload]
+                    del cells[workload]
 
     def mean_size(self) -> float | None:
         """Mean size of recent tasks, reference seconds; None before the first."""
