@@ -17,8 +17,8 @@ from eclectus.model.events import NodeSeen, TaskSeen
 from eclectus.model.objects import AntiAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
-from eclectus_bench import busy_minute
-from eclectus_bench.driver import (
+from eclectus_bench.steps import busy_minute
+from eclectus_bench.steps.driver import (
     HOSTNAME,
     ZONE,
     Driver,

@@ -4,9 +4,9 @@ import pytest
 
 from eclectus.model.events import TaskSeen
 from eclectus_bench import engine
-from eclectus_bench.busy_minute import BusyMinute, Size
-from eclectus_bench.driver import Driver, make_node, make_task
 from eclectus_bench.engine import EngineCost
+from eclectus_bench.steps.busy_minute import BusyMinute, Size
+from eclectus_bench.steps.driver import Driver, make_node, make_task
 
 SMALL = engine.Course(
     nodes=20,

@@ -32,7 +32,7 @@ from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.model.objects import Spec, Task
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
-from eclectus_bench.driver import Driver, make_node, make_spec, make_task, node_name
+from eclectus_bench.steps.driver import Driver, make_node, make_spec, make_task, node_name
 
 BEGAN = 1_000.0  # of the engine's time, seconds
 STEP_SECONDS = 0.01  # the events of so long are one step

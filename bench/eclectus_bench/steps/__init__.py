@@ -1,0 +1,1 @@
+"""The engines, nodes, pods and events of the cases in engine.py."""
