@@ -234,6 +234,33 @@ def test_a_terminating_pod_holds_its_resources_until_it_has_ended() -> None:
     assert cluster.machines["a"].info.admitted.keys() == {"patient"}
 
 
+def test_a_terminated_pod_that_a_finalizer_keeps_is_deleted_once_and_holds_nothing() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.observe(cpu="4")
+        cluster.observe(cpu="4", grace=5)
+        await asyncio.sleep(6)
+        for _ in range(2):  # the answer to the deletion, then an update of the object by somebody else
+            cluster.observe(cpu="4", grace=0, phase="Failed")
+            await asyncio.sleep(1)
+        cluster.observe("next", cpu="4", work=1)
+        await asyncio.sleep(5)
+        cluster.pods.apply(Change("deleted", [pod("p", "a", cpu="4", grace=0, phase="Failed")]))
+
+    cluster = run(story)
+    assert cluster.outcomes() == [("p", 5.0, "killed"), ("next", 9.0, "succeeded")]
+    assert [method for _, method, _ in cluster.api.requests].count("DELETE") == 1
+    assert "p" not in cluster.machines["a"].pods
+
+
+def test_a_restarted_kubelet_leaves_a_deleted_pod_to_its_finalizers() -> None:
+    async def story(cluster: Cluster) -> None:
+        cluster.observe("kept", grace=0, phase="Failed")
+        cluster.observe("ended", grace=5, phase="Failed")
+        await asyncio.sleep(1)
+
+    assert run(story).api.bodies == [{"gracePeriodSeconds": 0, "preconditions": {"uid": "ended"}}]
+
+
 def test_a_pod_that_vanishes_releases_its_resources() -> None:
     async def story(cluster: Cluster) -> None:
         cluster.observe("one", cpu="4", work=50)

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import msgspec
 
@@ -81,6 +82,8 @@ class NodeRegistration:
         if not node.ready and machine.state is NodeState.UP:
             # The node-lifecycle controller marked it not ready while it was frozen, dead or disconnected.
             self._spawn(self._attempt(self._report, machine))
+        if node.unlisted and machine.state is NodeState.UP:
+            self._spawn(self._attempt(partial(self._list, node.unlisted), machine))
 
     async def _beat(self, machine: Machine) -> None:
         now = asyncio.get_running_loop().time()
@@ -116,6 +119,11 @@ class NodeRegistration:
         status = {"status": {"conditions": node_conditions(time.time())}}
         await self._request_unless(404, "PATCH", f"/api/v1/nodes/{machine.name}/status", status, STRATEGIC)
         self._reported[machine.name] = asyncio.get_running_loop().time()
+
+    async def _list(self, resources: dict[str, str], machine: Machine) -> None:
+        """Copy extended resources from capacity to allocatable, as a kubelet does."""
+        status = {"status": {"allocatable": resources}}
+        await self._request_unless(404, "PATCH", f"/api/v1/nodes/{machine.name}/status", status, STRATEGIC)
 
     async def _request_unless(
         self, status: int, method: str, path: str, body: object = None, kind: str = "application/json"

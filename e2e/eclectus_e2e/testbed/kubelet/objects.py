@@ -48,6 +48,15 @@ class Pod(msgspec.Struct, frozen=True):
         return str(self.spec.get("nodeName", ""))
 
     @property
+    def awaits_confirmation(self) -> bool:
+        """Whether the API server waits until the kubelet confirms that the pod has ended, to delete the object.
+
+        With grace period 0 that is confirmed already, and only finalizers keep the object.
+        """
+        meta = self.metadata
+        return meta.deletion_timestamp is not None and meta.deletion_grace_period_seconds != 0
+
+    @property
     def klass(self) -> str:
         """The class of the pod, by label or annotation; empty without either."""
         meta = self.metadata
@@ -78,6 +87,7 @@ def _benchmark_seconds(spec: Json) -> float | None:
 class NodeStatus(msgspec.Struct, frozen=True):
     """A node's status: the part that others may change."""
 
+    capacity: dict[str, str] = {}
     allocatable: dict[str, str] = {}
     conditions: list[Json] = []
 
@@ -94,6 +104,13 @@ class Node(msgspec.Struct, frozen=True):
     metadata: Metadata
     spec: NodeFields = NodeFields()
     status: NodeStatus = NodeStatus()
+
+    @property
+    def unlisted(self) -> dict[str, str]:
+        """Extended resources that were added to `capacity` and not to `allocatable`."""
+        listed = self.status.allocatable.keys()
+        capacity = self.status.capacity.items()
+        return {name: value for name, value in capacity if "/" in name and name not in listed}
 
     @property
     def ready(self) -> bool:

@@ -112,7 +112,7 @@ class PodLifecycle:
         if not placed.is_terminating:
             return
         if placed.outcome:
-            placed.deletion_due = True
+            placed.deletion_due = placed.pod.awaits_confirmation
             self._writer.write(machine, placed)
             return
         grace_seconds = pod.metadata.deletion_grace_period_seconds or 0
@@ -122,7 +122,7 @@ class PodLifecycle:
 
     def _finish_deletion(self, machine: Machine, pod: Pod) -> None:
         """An unknown pod that has ended or is being deleted: confirm its deletion if one was requested."""
-        if pod.metadata.deletion_timestamp is not None:
+        if pod.awaits_confirmation:
             placed = machine.new_pod(pod, self._loop.time())
             placed.outcome, placed.deletion_due = "never ran", True
             machine.pods[placed.uid] = placed
@@ -167,7 +167,7 @@ class PodLifecycle:
             restarts=placed.restarts,
             exit_code=exit_code,
         )
-        placed.deletion_due = placed.is_terminating
+        placed.deletion_due = placed.pod.awaits_confirmation
         placed.cancel_timer()
         self._writer.write(machine, placed)
 
