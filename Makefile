@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench e2e images lock manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench e2e e2e-upstream images lock manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -61,6 +61,9 @@ bench: venv ## cost of a decision and of a simulated task, comparison with kube-
 
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
 	@$(BIN)/python -m eclectus_hack test live $(PYTEST)
+
+e2e-upstream: venv ## Kubernetes' own specs of preemption against Eclectus: MINUTES (FOCUS='\[sig-scheduling\]': all, 30)
+	@$(BIN)/python -m eclectus_e2e upstream $(if $(FOCUS),--focus '$(FOCUS)') $(UPSTREAM)
 
 manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
 	@$(BIN)/python -m eclectus_hack manifests

@@ -1,4 +1,4 @@
-"""`python -m eclectus_e2e COMMAND ...`: up, down, status, helm, kubelet, nodes, demo."""
+"""`python -m eclectus_e2e COMMAND ...`: up, down, status, helm, kubelet, nodes, demo, upstream."""
 
 import sys
 
@@ -16,6 +16,7 @@ COMMANDS: Commands = {
         "demo",
         "Eclectus beside kube-scheduler on the same pods in 5 minutes, and longer experiments",
     ),
+    "upstream": ("upstream.command", "upstream", "Kubernetes' own scheduling specs against Eclectus"),
 }
 
 if __name__ == "__main__":

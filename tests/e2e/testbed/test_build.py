@@ -67,13 +67,16 @@ def test_a_failed_build_shows_the_end_of_its_log_and_leaves_no_programs(
     assert not list(folder.parent.glob("building-*"))
 
 
-def test_the_key_follows_go_mod_and_go_sum(tmp_path: Path) -> None:
+def test_the_key_follows_go_mod_go_sum_and_sources(tmp_path: Path) -> None:
     keys = set()
     for module, checksums in (("a", "b"), ("a", "c"), ("c", "b"), ("ab", "")):
         (tmp_path / "go.mod").write_text(module)
         (tmp_path / "go.sum").write_text(checksums)
         keys.add(build.build_key(tmp_path))
-    assert len(keys) == 4
+    for source in ("package main", "package other"):
+        (tmp_path / "main.go").write_text(source)
+        keys.add(build.build_key(tmp_path))
+    assert len(keys) == 6
 
 
 def test_the_progress_counts_modules_and_names_the_package() -> None:

@@ -1,7 +1,7 @@
 """Compiles programs from Go modules into the user's cache: the control plane, and what real nodes run.
 
-The name of the cache folder is a hash of all inputs (go.mod, go.sum, flags, platform). A new version gets
-a new folder, and an existing one is never modified.
+The name of the cache folder is a hash of all inputs (go.mod, go.sum, sources, flags, platform). A new version
+gets a new folder, and an existing one is never modified.
 """
 
 import hashlib
@@ -98,9 +98,10 @@ def _folder(wanted: GoPrograms) -> Path:
 
 
 def build_key(module: Path = GO_MODULE) -> str:
-    """A short hash of go.mod, go.sum, the flags and the platform."""
+    """A short hash of go.mod, go.sum, the module's own sources, the flags and the platform."""
     digest = hashlib.sha256()
-    for part in ((module / "go.mod").read_bytes(), (module / "go.sum").read_bytes()):
+    sources = sorted(path.name for path in module.glob("*.go"))
+    for part in ((module / name).read_bytes() for name in ("go.mod", "go.sum", *sources)):
         digest.update(len(part).to_bytes(8, "big") + part)
     digest.update("\0".join((*FLAGS, platform.system(), platform.machine())).encode())
     return digest.hexdigest()[:16]

@@ -49,9 +49,9 @@ class Pod(msgspec.Struct, frozen=True):
 
     @property
     def awaits_confirmation(self) -> bool:
-        """Whether the API server waits until the kubelet confirms that the pod has ended, to delete the object.
+        """Whether the API server keeps the object until the kubelet confirms that the pod has ended.
 
-        With grace period 0 that is confirmed already, and only finalizers keep the object.
+        With grace period 0 that is confirmed, and only finalizers keep it.
         """
         meta = self.metadata
         return meta.deletion_timestamp is not None and meta.deletion_grace_period_seconds != 0

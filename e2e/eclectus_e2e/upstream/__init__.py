@@ -1,0 +1,1 @@
+"""Kubernetes' own end-to-end specs against Eclectus."""
