@@ -40,6 +40,7 @@ SLOW = {
     "make demo": 6,
     "make demo DEMO=--quick": 2,
     "make demo-full": 22,
+    "make e2e-upstream": 5,
     "make report": 30,
 }
 
@@ -62,6 +63,8 @@ NOT_RUN = {
     "make demo DEMO=perturbations": "a part of `make demo-full`",
     "make demo DEMO=stream": "a part of `make demo-full`",
     "make demo NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
+    "make e2e-upstream FOCUS=*": "`make e2e-upstream`, longer",
+    "make e2e-upstream UPSTREAM=*": "`make e2e-upstream` with another scheduler, for comparison",
     "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",
     "make test": "these tests",

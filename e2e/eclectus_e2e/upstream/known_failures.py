@@ -28,12 +28,16 @@ def _ignored(feature: str) -> KnownFailure:
     return KnownFailure(f"needs {feature}, {UNSUPPORTED}", always=False)
 
 
+_SOFT_SPREAD = "topology spread with ScheduleAnyway"
+_HARD_SPREAD = "topology spread with DoNotSchedule"
+
 KNOWN_FAILURES: dict[str, dict[str, KnownFailure]] = {
     KUBE_SCHEDULER: {},
     ECLECTUS: {
-        "PodTopologySpread Preemption": _refused("topology spread with DoNotSchedule"),
-        "PodTopologySpread Filtering": _refused("topology spread with DoNotSchedule"),
-        "PodTopologySpread Scoring": _ignored("topology spread with ScheduleAnyway"),
+        "PodTopologySpread Preemption": _refused(_HARD_SPREAD),
+        "PodTopologySpread Filtering": _refused(_HARD_SPREAD),
+        "PodTopologySpread Scoring": _ignored(_SOFT_SPREAD),
+        "Multi-AZ Clusters": _ignored(_SOFT_SPREAD),  # by default, for pods of Services and controllers
         "don't match the PodAntiAffinity terms": _ignored("preferred pod anti-affinity"),
         "when PVC has node-affinity": _refused("persistent volume claims"),
     },

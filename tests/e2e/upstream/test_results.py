@@ -26,9 +26,13 @@ def result(state: str, name: str = "preempts a pod", message: str = "") -> SpecR
         (result("interrupted"), Outcome.FAILED, ""),
         (result("skipped", message="needs two nodes"), Outcome.SKIPPED, "needs two nodes"),
         (result("failed", "two host ports"), Outcome.KNOWN, "fake nodes have no addresses"),
-        (result("passed", "two host ports"), Outcome.OUTDATED, "fake nodes have no addresses"),
+        (
+            result("passed", "two host ports"),
+            Outcome.OUTDATED,
+            "listed as a failure: fake nodes have no addresses",
+        ),
         (result("failed", "prefers a node"), Outcome.KNOWN, "needs preferences"),
-        (result("passed", "prefers a node"), Outcome.PASSED, "needs preferences"),
+        (result("passed", "prefers a node"), Outcome.PASSED, "by chance: needs preferences"),
     ],
 )
 def test_each_state_has_an_outcome_and_a_reason(found: SpecResult, outcome: Outcome, why: str) -> None:
