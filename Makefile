@@ -62,7 +62,7 @@ bench: venv ## cost of a decision and of a simulated task, comparison with kube-
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
 	@$(BIN)/python -m eclectus_hack test live $(PYTEST)
 
-e2e-upstream: venv ## Kubernetes' own specs of preemption against Eclectus: 4 minutes (FOCUS='\[sig-scheduling\]': all, 18)
+e2e-upstream: venv ## Kubernetes' own specs of preemption against Eclectus: 4 minutes (FOCUS='\[sig-scheduling\]': all, 20)
 	@$(BIN)/python -m eclectus_e2e upstream $(if $(FOCUS),--focus '$(FOCUS)') $(UPSTREAM)
 
 manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
