@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 NodeState = Literal["unknown", "live", "suspect", "dead"]
-"""unknown: no sample yet; live: measured; suspect: tasks overdue, rate lowered; dead: gets no real work."""
+"""unknown: no sample yet; live: measured; suspect: tasks overdue, rate lowered; dead: the last choice."""
 
 
 class LearnedWork(Struct, frozen=True, gc=False):

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eclectus.framework import Action, Enqueue, PlacePolicy, PlaceTraits, Unschedulable, View
-from eclectus.maths.sampling import draw_proportional
+from eclectus.maths.sampling import draw_proportional, draw_rows
 from eclectus.model.objects import Task
 
 
@@ -27,5 +27,8 @@ class Proportional(PlacePolicy):
         for task in pending:
             task_class = view.task_class(task)
             speeds = view.speeds(task_class)
-            row = draw_proportional(view.rng, task_class.waitable_rows, speeds.rate, speeds.most)
+            rows = task_class.waitable_rows
+            row = draw_proportional(view.rng, rows, speeds.rate, speeds.most)
+            if row is None and len(rows):  # all of them count as dead
+                (row,) = draw_rows(view.rng, rows, 1, distinct=False)
             yield Unschedulable(task) if row is None else Enqueue(task, row)

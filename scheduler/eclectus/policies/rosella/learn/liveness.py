@@ -1,11 +1,11 @@
 """Liveness of nodes: what runs where, whose tasks are overdue, which nodes are dead or back.
 
 States: `unknown`, no samples; `live`; `suspect`, its tasks are overdue, so it counts as slower
-(maths/overdue.py); `dead`, gets no real work. Departures from the paper (Q. Wu, Z. Liu, "Rosella", 2020),
-whose benchmarks arrive all the time: only time in which something ran on a node is evidence against it, so
-an idle node never counts as dead. A dead node on which a task ends is suspect until it has enough new
-samples. A dead node on which nothing runs is reset after a half-life, since without probes nothing else
-would bring it back.
+(maths/overdue.py); `dead`, the last choice for real work. Departures from the paper (Q. Wu, Z. Liu,
+"Rosella", 2020), whose benchmarks arrive all the time: only time in which something ran on a node is
+evidence against it, so an idle node never counts as dead. A dead node on which a task ends is suspect until
+it has enough new samples. A dead node on which nothing runs is reset after a half-life, since without probes
+nothing else would bring it back.
 """
 
 from __future__ import annotations

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 
 from eclectus.maths.numbers import Arithmetic, Floats, Value
 
+DEAD_RATE = 1e-9  # tasks a second, with which a dead node counts: behind all others, but not excluded
+
 At = TypeVar("At")
 At_contra = TypeVar("At_contra", contravariant=True)
 Item_co = TypeVar("Item_co", covariant=True)

@@ -41,7 +41,7 @@ from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting, apply_implied
-from eclectus.policies.rosella.place.compare import KEYS, At, Column, Nodes
+from eclectus.policies.rosella.place.compare import DEAD_RATE, KEYS, At, Column, Nodes
 from eclectus.policies.rosella.place.replan import Replan
 from eclectus.policies.rosella.place.sampling import QUERIES, Sampling
 
@@ -188,7 +188,9 @@ class Rosella(PlacePolicy):
         return Unschedulable(task) if best is None else Enqueue(task, best[0])
 
     def _costs(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        cost = self._cost(np, task_class, view.speeds(task_class).rate, rows)
+        rate = view.speeds(task_class).rate
+        cost = self._cost(np, task_class, rate, rows)
+        cost = np.where(rate[rows] > 0.0, cost, 1.0 / DEAD_RATE + task_class.overflow[rows])
         return np.where(task_class.feasible[rows], cost, np.inf)
 
     # -- both modes ------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ slots (weight.py).
 The time a task is deferred is bounded: a task that was deferred while nodes had room takes the best of
 those once it has waited as long as it would run there. So a wrong estimate can at most double a task's time
 (the bound of the ski-rental problem). Once the first deferred task of a class has reached that bound, no
-task of the class is deferred for the rest of the cycle.
+task of the class is deferred for the rest of the cycle. A dead node is the last choice: a task that may run
+elsewhere waits until the engine ends its wait (engine/wait_limit.py), any other is placed there at once.
 
 A cycle costs what it places and a few deferrals, not what waits. After `DEFERRED_PER_CLASS` deferrals of a
 class, the number of its tasks for which waiting is better is computed in closed form (maths/deferring.py),
@@ -46,7 +47,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
 from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
-from eclectus.policies.rosella.place.compare import least_wait
+from eclectus.policies.rosella.place.compare import DEAD_RATE, least_wait
 from eclectus.policies.rosella.place.weight import WaitingWeight
 
 SPEED_STEP = 1.25  # rates within this factor count as equal
@@ -148,7 +149,7 @@ class Replan:
 
     def _service(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
         """Seconds that a task runs on each of the rows, rates in steps; room and preferences weighed in."""
-        steps = np.rint(np.log(rate[rows]) / LOG_STEP)
+        steps = np.rint(np.log(np.maximum(rate[rows], DEAD_RATE)) / LOG_STEP)
         spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))
         penalty = 1.0 + self._preference_weight * (1.0 - task_class.preference_score[rows])
         return np.asarray(np.exp(-LOG_STEP * steps) * spread * penalty)

@@ -3,7 +3,8 @@
 Q. Wu, Z. Liu, "Rosella", 2020: two draws in proportion to speed, with replacement (PPoT). The draw (query
 rule) and the comparison (assignment rule, compare.py) are independent settings. Using speeds in both is
 better than using them in one (Gardner et al., "Scalable load balancing in the presence of heterogeneous
-servers", Performance Evaluation, 2021). A node with an effective rate of 0 is never drawn.
+servers", Performance Evaluation, 2021). A node with an effective rate of 0 is drawn only where all nodes that
+may run the task have it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from eclectus.feasibility.task_class import NodeScalars
 from eclectus.framework import Action, Enqueue, Speeds, Unschedulable, View
 from eclectus.maths import numbers
 from eclectus.maths.numbers import Arithmetic
-from eclectus.maths.sampling import draw_marked, draws_proportional
+from eclectus.maths.sampling import draw_marked, draw_rows, draws_proportional
 from eclectus.model.objects import Task
 
 Query = Callable[[Random, Rows, Speeds, int], list[int]]
@@ -53,12 +54,13 @@ class Sampling:
         """Enqueue the task at the drawn node of least cost; the first drawn wins a tie."""
         task_class = view.task_class(task)
         rows, speeds = task_class.waitable_rows, view.speeds(task_class)
+        if not len(rows):
+            return Unschedulable(task)
         if self._distinct:
             drawn = self._draw_distinct(view, rows, speeds)
         else:
             drawn = self._query(view.rng, rows, speeds, self._choices)
-        if not drawn:
-            return Unschedulable(task)
+        drawn = drawn or list(draw_rows(view.rng, rows, self._choices, self._distinct))
         if len(drawn) == 1:
             return Enqueue(task, drawn[0])
         return Enqueue(task, min(drawn, key=partial(self._cost, task_class.scalars, scalars(speeds.rate))))
