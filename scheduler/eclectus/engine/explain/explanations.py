@@ -50,10 +50,12 @@ class Explanations:
         return reports.next_due()
 
     def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
-        state = self._state
+        state, task_class = self._state, self._state.view.task_class(task)
         if task.uid in state.node_queues:
-            return "WaitingForNode", self._in_node_queue(state.node_queues.reservation_of(task.uid))
-        task_class = state.view.task_class(task)
+            queued = self._in_node_queue(state.node_queues.reservation_of(task.uid))
+            if task_class.fits_now_count:
+                return "WaitingForNode", queued
+            return "Unschedulable", f"{self._fit_error(task, task_class, fit_errors)} Queued: {queued}."
         row = state.deferrals.row_of(task.uid)
         if row is not None and task_class.fits_now_count:
             return "WaitingForNode", (
@@ -62,18 +64,24 @@ class Explanations:
             )
         pending = state.class_queues.class_of(task.uid)
         if pending is not None and pending.message:
-            return "Unschedulable", pending.message
+            return "WaitingForNode" if task_class.fits_now_count else "Unschedulable", pending.message
         if task_class.fits_now_count:
             place = type(state.profiles[task.profile].place).__name__
             return "WaitingForNode", (
                 f"waiting although {task_class.fits_now_count} nodes have room: "
                 f"policy {place} has not placed it yet"
             )
-        key = (task.spec, task.workload, task.priority, task.preempts, state.placed.is_nominated(task.uid))
-        if key not in fit_errors:
-            fit_errors[key] = fit_error(task_class, state.cluster) + self._preemption(task, task_class)
         # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
-        return "SchedulerError" if task.spec.unsupported else "Unschedulable", fit_errors[key]
+        reason: ReportReason = "SchedulerError" if task.spec.unsupported else "Unschedulable"
+        return reason, self._fit_error(task, task_class, fit_errors)
+
+    def _fit_error(self, task: Task, task_class: TaskClass, made: FitErrors) -> str:
+        """Why no node has room, and the outcome of preemption; `made`: those of this step."""
+        is_nominated = self._state.placed.is_nominated(task.uid)
+        key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
+        if key not in made:
+            made[key] = fit_error(task_class, self._state.cluster) + self._preemption(task, task_class)
+        return made[key]
 
     def _preemption(self, task: Task, task_class: TaskClass) -> str:
         """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it."""
