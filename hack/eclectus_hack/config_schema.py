@@ -13,6 +13,7 @@ from eclectus.config.configuration import KIND
 from eclectus.config.described import default_of
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import camel, settings_of
+from eclectus.framework import ProfileSettings
 from eclectus.model.settings import Setting
 from eclectus.policies.table import ROLES
 from eclectus_hack.clashes import PROFILE_ROLES
@@ -68,7 +69,8 @@ def duration_bounds() -> dict[str, Any]:
         role: {name: _durations(kind) for name, kind in known.items() if _durations(kind)}
         for role, known in ROLES.items()
     }
-    return {"process": process, "policies": {role: found for role, found in policies.items() if found}}
+    of_policies = {role: found for role, found in policies.items() if found}
+    return {"process": process, "profile": _durations(ProfileSettings), "policies": of_policies}
 
 
 def _profile() -> Schema:
@@ -78,7 +80,9 @@ def _profile() -> Schema:
         "pattern": SCHEDULER_NAME,
     }
     roles = {role: {"$ref": f"#/definitions/{role}"} for role in PROFILE_ROLES}
-    return _closed({"schedulerName": name, **roles}, required=["schedulerName"])
+    return _closed(
+        {"schedulerName": name, **roles, **_properties(ProfileSettings, "")}, required=["schedulerName"]
+    )
 
 
 def _role(role: str, policies: list[str], with_settings: list[str]) -> Schema:

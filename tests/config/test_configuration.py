@@ -51,6 +51,14 @@ def test_each_profile_has_policies_of_its_own() -> None:
     assert (type(read.learn), read.seed) == (Unlearned, 7)
 
 
+@pytest.mark.parametrize(
+    ("written", "seconds"), [("{}", 300.0), ("{waitLimit: 2m}", 120.0), ("{waitLimit: null}", None)]
+)
+def test_a_profile_limits_waits_by_default(written: str, seconds: float | None) -> None:
+    read = parse(f"{HEAD}profiles:\n- {{schedulerName: a, {written[1:]}\n")
+    assert read.profiles[0].settings.wait_limit == seconds
+
+
 def test_two_configurations_share_no_policy() -> None:
     one, other = parse(HEAD + ONE), parse(HEAD + ONE)
     assert one.learn is not other.learn

@@ -39,7 +39,7 @@ def configured(configuration: Configuration) -> Any:
             (type(each), {key: getattr(each, name) for key, (name, _, _) in settings_of(type(each)).items()})
             for each in (configuration.learn, *policies)
         ],
-        [each.scheduler_name for each in configuration.profiles],
+        [(each.scheduler_name, each.settings) for each in configuration.profiles],
     )
 
 
@@ -87,11 +87,17 @@ def test_it_can_be_loaded_again_with_any_numbers(data: Any) -> None:
     assert_round_trip(file)
 
 
+@pytest.mark.parametrize("limit", [None, 1, "90s", 2.5])
+def test_it_keeps_the_settings_of_profiles(limit: Any) -> None:
+    assert_round_trip(text(waitLimit=limit))
+
+
 def test_it_leaves_out_no_setting() -> None:
     document = yaml.safe_load(effective(parse(text())))
     for role in PROFILE_ROLES:
         policy = document["profiles"][0][role]
         assert set(policy) == {"policy", *settings_of(ROLES[role][policy["policy"]])}
+    assert document["profiles"][0]["waitLimit"] == "300s"
     assert document["clientConnection"]["requestTimeout"] == "5s"
     assert document["leaderElection"]["resourceName"] == "eclectus"
 

@@ -40,7 +40,7 @@ def waiting_world(policy: Rosella, **roles: object) -> World:
     """In a pool a full fast node, for which t1 and t2 wait beside a slow one; and a node outside the pool."""
     learn = ExactSpeeds(dict(SPEEDS), otherwise=0.1)
     world = World(
-        make_engine(policy, learn, **roles),
+        make_engine(policy, learn, wait_limit=None, **roles),
         *(make_node(name, cpu=1, labels=dict(POOL)) for name in SPEEDS),
         make_node("outside", cpu=4),
     )

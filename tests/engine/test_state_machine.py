@@ -24,9 +24,8 @@ from hypothesis.stateful import (
 )
 from msgspec.structs import replace
 
-from builders import ExactSpeeds, amounts, make_engine, make_node, make_task
+from builders import ExactSpeeds, amounts, make_engine, make_node, make_profile, make_task
 from eclectus.engine.engine import Engine
-from eclectus.engine.schedules.relief import MOST_SECONDS
 from eclectus.framework import Learn, PlacePolicy, Relieve
 from eclectus.model.events import BudgetSeen, Event, Paused, Resumed, TaskSeen
 from eclectus.model.objects import Budget, HostPort, Requirement, Taint, Task, Toleration
@@ -64,6 +63,7 @@ NODE_FIELDS = st.fixed_dictionaries(
     }
 )
 PICK = st.integers(0, 1000)
+LIMIT_SECONDS = make_profile().settings.wait_limit or 0.0
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -72,7 +72,6 @@ class EngineMachine(RuleBasedStateMachine):
     policy: Callable[[], PlacePolicy] = Rosella
     learn: Callable[[], Learn] = RosellaLearn
     relieve: Callable[[], Relieve] = Preemption
-    central = True  # whether a waiting pod takes any node with room in the end
 
     @initialize()
     def initialise(self) -> None:
@@ -205,6 +204,11 @@ class EngineMachine(RuleBasedStateMachine):
             self.step([], max(0.0, at - self.now))
 
     @rule()
+    @precondition(lambda self: not self.paused)
+    def wait_beyond_the_limit(self) -> None:
+        self.run_until_idle()
+
+    @rule()
     def pause_or_resume(self) -> None:
         self.paused = not self.paused
         self.step([Paused() if self.paused else Resumed()])
@@ -286,12 +290,12 @@ class EngineMachine(RuleBasedStateMachine):
                 break
             self.server.end_task(running[0], self.now, 5.0)
             self.run_until_idle()
-        self.no_pod_is_lost(all_bound=True)
+        self.no_pod_is_lost()
 
     def run_until_idle(self) -> None:
-        """Deliver and answer everything, until the engine has had nothing to do for minutes."""
+        """Deliver and answer everything, until nothing has happened for longer than a pod may wait."""
         idle_steps, idle_since = 0, self.now
-        while idle_steps < 12 or self.now < idle_since + MOST_SECONDS:
+        while idle_steps < 12 or self.now < idle_since + LIMIT_SECONDS:
             self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
             while self.server.binds_in_flight:
                 self.step([self.server.answer(0)])
@@ -305,11 +309,12 @@ class EngineMachine(RuleBasedStateMachine):
                 self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 40.0)
             else:
                 idle_since = self.now
-        self.no_pod_is_lost(all_bound=self.central)
+        self.no_pod_is_lost()
         known = self.server.delivered
         assert not known.nominated, f"room is held that nobody will use: {known.nominated}"
 
-    def no_pod_is_lost(self, all_bound: bool) -> None:
+    def no_pod_is_lost(self) -> None:
+        """Whatever is believed: after so much time a pod waits only where no feasible node has room."""
         server = self.server
         for task in server.delivered.waiting():
             if task.gates:
@@ -317,8 +322,8 @@ class EngineMachine(RuleBasedStateMachine):
             assert task.reported, f"{task} waits and has no report"
             known = server.delivered
             refusals = [refusal(task, node, known.beside(task, name)) for name, node in server.nodes.items()]
-            assert not all_bound or all(refusals), f"{task} could run: {refusals}"
-            if all_bound and self.relieve is Preemption:
+            assert all(refusals), f"{task} could run: {refusals}"
+            if self.relieve is Preemption:
                 self.no_eviction_would_help(task)
 
     def no_eviction_would_help(self, task: Task) -> None:
@@ -378,26 +383,27 @@ def _same(cluster: object, row: object, parts: list[dict[str, int]]) -> None:
 
 
 UNEQUAL = {f"n{serial}": 1.0 if serial % 2 else 0.125 for serial in range(1000)}  # rates, tasks a second
+DEAD = {name: 0.0 if at % 3 else rate for at, (name, rate) in enumerate(UNEQUAL.items())}
 EXACT = partial(ExactSpeeds, UNEQUAL, otherwise=0.125)
 LEARNED = partial(RosellaLearn, window=8)
 WAYS = {
-    "replan": (Rosella, EXACT, Preemption, True),
-    "replan-learned": (Rosella, LEARNED, NoRelief, True),
-    "replan-selfish": (partial(Rosella, theta=1), EXACT, Preemption, True),
-    "sampled-lines": (partial(Rosella, view="sample"), LEARNED, Preemption, False),
-    "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, NoRelief, False),
-    "least-allocated": (LeastAllocated, LEARNED, Preemption, True),
-    "two-choices": (PowerOfTwo, LEARNED, Preemption, True),
+    "replan": (Rosella, EXACT, Preemption),
+    "replan-learned": (Rosella, LEARNED, NoRelief),
+    "replan-dead": (Rosella, partial(ExactSpeeds, DEAD, otherwise=0.0), NoRelief),
+    "replan-selfish": (partial(Rosella, theta=1), EXACT, Preemption),
+    "sampled-lines": (partial(Rosella, view="sample"), LEARNED, Preemption),
+    "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, NoRelief),
+    "least-allocated": (LeastAllocated, LEARNED, Preemption),
+    "two-choices": (PowerOfTwo, LEARNED, Preemption),
 }
 
 
 def run_machine(way: str, examples: int, steps: int, derandomize: bool, **more: Any) -> None:
-    policy, learn, relieve, central = WAYS[way]
+    policy, learn, relieve = WAYS[way]
     ways = {
         "policy": staticmethod(policy),
         "learn": staticmethod(learn),
         "relieve": relieve,
-        "central": central,
     }
     how = settings(
         max_examples=examples,

@@ -12,13 +12,27 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
-from eclectus.framework import Action, Enqueue, Place, PlacePolicy, Reason, Unschedulable, View
+from eclectus.framework import (
+    Action,
+    Completion,
+    Enqueue,
+    Learn,
+    LearnedCell,
+    Place,
+    PlacePolicy,
+    Reason,
+    Speeds,
+    Unschedulable,
+    View,
+)
 from eclectus.model.commands import Bind, Fault, Report
 from eclectus.model.events import BindRefused, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import Task
@@ -31,6 +45,7 @@ from ways import Choice, Way, Ways, every_way
 
 WAYS = every_way()
 SUPPORT = Path(__file__).parent.parent / "support"
+REST_SECONDS = 1500.0  # the limit, and again for pods whose binds are refused
 
 every = pytest.mark.parametrize("way", WAYS, ids=str)
 
@@ -83,6 +98,43 @@ def _waits_by_choice(story: Story, report: Report | None) -> bool:
     return report is not None and report.reason == "WaitingForNode" and at is not None and at > story.now
 
 
+def conserves_work(make: Callable[[], Engine]) -> None:
+    """Whatever is believed: after its profile's limit no pod waits while a feasible node has room for it."""
+    for seed in (5, 6):
+        story = Story(make(), seed).run(30).rest(REST_SECONDS)
+        for task in story.waiting():
+            refusals = [refusal(task, node, story._on(node.name)) for node in story.nodes.values()]
+            assert task.gates or all(refusals), f"{task} waits beside room: {refusals}"
+
+
+class Beliefs(Learn):
+    """Rates that have nothing to do with the nodes, some 0, others anew with every completed task."""
+
+    def __init__(self, seed: int) -> None:
+        self._random, self._epoch, self._rate = Random(f"beliefs {seed}"), 0, np.zeros(0)
+
+    def add_node(self, row: int, node: str, capacity: int) -> None:
+        self._rate = np.pad(self._rate, (0, capacity - len(self._rate)))
+        self._believe()
+
+    def remove_node(self, row: int) -> None:
+        self._believe()
+
+    def observe(self, done: Completion) -> None:
+        self._believe()
+
+    def speeds(self, workload: str) -> Speeds:
+        return Speeds(self._rate, 1e3, self._epoch)
+
+    def learned_cells(self) -> Iterator[LearnedCell]:
+        return iter(())
+
+    def _believe(self) -> None:
+        rates = (0.0, 0.0, 1e-6, 1.0, 1e3)
+        self._rate = np.array([self._random.choice(rates) for _ in self._rate])
+        self._epoch += 1
+
+
 def writes_nothing(make: Callable[[], Engine]) -> None:
     engine = make()
     story = Story(engine, seed=3).run(40)
@@ -120,6 +172,11 @@ def test_equal_seeds_decide_alike(way: Way) -> None:
 @every
 def test_no_task_is_lost_and_every_pending_task_has_a_message(way: Way) -> None:
     loses_no_task(way.engine)
+
+
+@every
+def test_no_pod_waits_beside_room_for_longer_than_the_limit_whatever_is_believed(way: Way) -> None:
+    conserves_work(lambda: way.engine(learner=Beliefs(1)))
 
 
 @every
@@ -197,6 +254,7 @@ PLANTED = [
     (binds_only_what_fits, _goes_anywhere),
     (binds_only_what_fits, _enqueues_at_an_unsuitable_node),
     (loses_no_task, _forgets),
+    (conserves_work, _forgets),
     (writes_nothing, _writes_to_the_table),
     (writes_nothing, _changes_its_class),
     (survives_disappearance, _goes_anywhere),
@@ -206,7 +264,7 @@ PLANTED = [
 @pytest.mark.parametrize(("requirement", "violation"), PLANTED, ids=lambda part: part.__name__)
 def test_a_policy_that_violates_a_requirement_is_found(requirement: Any, violation: Any) -> None:
     with pytest.raises(AssertionError):
-        requirement(lambda: make_engine(Violating(violation)))
+        requirement(lambda: make_engine(Violating(violation), wait_limit=None))
 
 
 def test_a_policy_with_a_random_source_of_its_own_is_found() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.engine import Engine
-from eclectus.framework import Completion, Learn, LearnedCell, PlacePolicy, Profile, Speeds
+from eclectus.framework import Completion, Learn, LearnedCell, PlacePolicy, Profile, ProfileSettings, Speeds
 from eclectus.model.objects import Amounts, Node, Spec, Task
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
@@ -81,8 +81,8 @@ class ExactSpeeds(Learn):
 def make_profile(place: PlacePolicy | None = None, name: str = "eclectus", **roles: Any) -> Profile:
     """A profile with fifo order and node queues, and the given Place policy (default rosella)."""
     fields = {"order": FifoOrder(), "line": FifoLine(), "place": place or Rosella(), "relieve": NoRelief()}
-    fields |= roles
-    return Profile(name, **fields)
+    settings = {key: roles.pop(key) for key in list(roles) if key in ProfileSettings.__dataclass_fields__}
+    return Profile(name, **fields | roles, settings=ProfileSettings(**settings))
 
 
 def make_engine(

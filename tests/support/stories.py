@@ -88,6 +88,16 @@ class Story:
             self._step(self._answers() + self._end() + self._end(), 1.0)
         return self
 
+    def rest(self, seconds: float) -> Story:
+        """Let time pass in which nothing happens but what the engine asks for."""
+        end = self.now + seconds
+        while self.now < end or self._binds_in_flight or self._asked:
+            at = self.engine.next_step_at()
+            is_asked = bool(self._binds_in_flight or self._asked)
+            due = self.now if is_asked else end if at is None else at
+            self._step(self._answers(), min(max(due - self.now, 0.1), 20.0))
+        return self
+
     def waiting(self) -> list[Task]:
         """Ours and not bound."""
         return [task for task in self.tasks.values() if not task.node and task.profile == "eclectus"]

@@ -14,7 +14,7 @@ from typing import Any
 from eclectus.config.profiles import read_learner, read_profiles, required_of_learner
 from eclectus.config.variants import variants
 from eclectus.engine.engine import Engine
-from eclectus.framework import Profile
+from eclectus.framework import Learn, Profile
 from eclectus.policies.clashes import CLASHES, clashes_in
 from eclectus.policies.table import ROLES
 
@@ -69,13 +69,13 @@ class Way:
         roles = {role: choice.policy for role, choice in self.choices.items() if role != "learn"}
         return not any(clashes_in(Profile("any", **roles)))
 
-    def engine(self, seed: int = 0) -> Engine:
-        """A new engine, with policies as a configuration makes them."""
+    def engine(self, seed: int = 0, learner: Learn | None = None) -> Engine:
+        """A new engine, with policies as a configuration makes them, and this learner if one is given."""
         profiles = read_profiles([{"schedulerName": "eclectus", **self.profile}], "profiles")
         required, learn = required_of_learner(profiles, "profiles"), self.choices["learn"].written
         if learn == {"policy": "rosella"} and required.get("mode") != "paper":
             learn["window"] = 8  # samples: a story has few
-        return Engine(profiles, read_learner(learn, "learn", required), seed)
+        return Engine(profiles, learner or read_learner(learn, "learn", required), seed)
 
 
 class Ways:

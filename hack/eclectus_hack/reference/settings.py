@@ -8,6 +8,7 @@ from eclectus.config.configuration import KIND
 from eclectus.config.described import Described, condition, described, implications, summary, traits
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import settings_of
+from eclectus.framework import ProfileSettings
 from eclectus.policies.clashes import CLASHES, Clash
 from eclectus.policies.table import ROLES
 from eclectus_hack import clashes
@@ -28,6 +29,7 @@ TOP = [
     ("`profiles[].order`", "[a policy](#order)", "`{policy: fifo}`", "Which pod is scheduled first."),
     ("`profiles[].place`", "[a policy](#place)", "`{policy: rosella}`", "On which node a pod runs."),
     ("`profiles[].line`", "[a policy](#line)", "`{policy: fifo}`", "In which order a node serves its queue."),
+    ("`profiles[].relieve`", "[a policy](#relieve)", "`{policy: none}`", "Which pods make room for others."),
 ]
 REFUSED = """\
 A profile is refused if each of its policies is one that a row of this table names; an empty cell stands for
@@ -40,6 +42,7 @@ def page() -> str:
     """The text of the page."""
     parts = [head("Settings", "the settings classes of the code", INTRODUCTION)]
     parts += ["## The file\n", table(["field", "values", "default", "meaning"], TOP)]
+    parts += ["## Each profile\n", f"{summary(ProfileSettings)}\n", _settings(described(ProfileSettings))]
     parts += ["## The process\n", *_sections()]
     for role, policies in ROLES.items():
         parts += [f"## {role}\n", f"The policies that `{role}` may name.\n"]

@@ -36,6 +36,7 @@ def _document(configuration: Configuration) -> dict[str, Any]:
         {
             "schedulerName": profile.scheduler_name,
             **{role: _policy(role, getattr(profile, role)) for role in ("order", "place", "line", "relieve")},
+            **_values(profile.settings),
         }
         for profile in configuration.profiles
     ]

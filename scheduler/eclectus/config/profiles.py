@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from dataclasses import Field, fields, is_dataclass
 from typing import Any, TypeVar
 
-from eclectus.config.reading import camel, join, nearest, read, read_mapping, show
-from eclectus.framework import Learn, Profile
+from eclectus.config.reading import camel, join, nearest, read, read_mapping, settings_of, show
+from eclectus.framework import Learn, Profile, ProfileSettings
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.policies import table
 from eclectus.policies.clashes import clashes_in
 
 T = TypeVar("T")
 
-_FIELDS = ["schedulerName", "order", "place", "line", "relieve"]
+_SETTINGS = list(settings_of(ProfileSettings))
+_FIELDS = ["schedulerName", "order", "place", "line", "relieve", *_SETTINGS]
 _NOT_BUILT = ["hold"]  # a role that docs/proposals describe and no policy plays yet
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?")
 
@@ -97,8 +98,11 @@ def read_profile(values: object, path: str) -> Profile:
         line = policy(table.LINE, "line", "fifo")
     with problems.collected():
         relieve = policy(table.RELIEVE, "relieve", "none")
+    with problems.collected():
+        own = {key: value for key, value in mapping.items() if key in _SETTINGS}
+        settings = read(ProfileSettings, own, path)
     problems.raise_any()
-    profile = Profile(scheduler_name=name, order=order, place=place, line=line, relieve=relieve)
+    profile = Profile(name, order, place, line, relieve, settings)
     for clash in clashes_in(profile):
         problems.add(join(path, clash.at), clash.problem)
     problems.raise_any()

@@ -17,6 +17,7 @@ class Counters:
         self.attempts: Counter[tuple[AttemptResult, str]] = Counter()  # by result and profile
         self.incoming: Counter[tuple[Incoming, str]] = Counter()  # pods entering a queue, by queue and event
         self.faults = 0  # actions of policies that were refused, and exceptions they raised
+        self.placed_by_limit = 0  # pods that had waited for so long as their profile allows, beside room
         self.preemption_attempts = 0  # searches for pods to evict
         self.preemption_victims = 0  # pods of which the eviction was sent
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable

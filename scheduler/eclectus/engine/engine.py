@@ -21,6 +21,7 @@ from eclectus.engine.nominations import Nominations
 from eclectus.engine.placement import Placement
 from eclectus.engine.relief import Relief
 from eclectus.engine.state import State
+from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Profile
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
@@ -40,6 +41,7 @@ class Engine:
         self._node_dispatch = NodeDispatch(self._state)
         effects = Effects(self._state, self._node_dispatch, self._nominations)
         self._placement = Placement(self._state, effects, self._nominations)
+        self._wait_limit = WaitLimit(self._state)
         self._relief = Relief(self._state, effects)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {
@@ -82,14 +84,18 @@ class Engine:
         # 4. Pending tasks are placed.
         if state.class_queues.waiting:
             self._placement.place_pending()
-        # 5. Other pods make room for tasks that were refused, when policies say so.
+        # 5. Pods that have waited beside room for as long as their profile allows are placed all the same.
+        if state.waiting_times.next_due() <= now:
+            self._wait_limit.place_overdue()
+        # 6. Other pods make room for tasks that were refused, when policies say so.
         if state.relief.next_due() <= now:
             self._relief.relieve()
             self._nominations.dispatch_changed()
-        # 6. Pods that still wait are reported, when their reports are due.
+        # 7. Pods that still wait are reported, when their reports are due.
         at = state.reports.next_due()
         if at <= now:
             at = self._explanations.report_due()
+        at = min(at, state.waiting_times.next_due())
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, self._placement.next_until, max(state.relief.next_due(), now))
         if state.backoff.waiting:

@@ -12,6 +12,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
     reports         pods that get a PodScheduled=False condition, and when
+    waiting_times   pods that wait, and when they have waited for longer than their profile allows
     counters        counts for metrics
 """
 
@@ -35,6 +36,7 @@ from eclectus.engine.queues.deferrals import Deferrals
 from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
+from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
@@ -61,6 +63,9 @@ class State:
         self.budgets = Budgets()
         self.relief = ReliefSchedule()
         self.reports = ReportSchedule()
+        self.waiting_times = WaitingTimes(
+            {each.scheduler_name: each.settings.wait_limit for each in profiles}
+        )
         self.counters = Counters()
         shares = self._shares_by_policy()
         self.placed = PlacedPods(self.cluster, shares.values())
@@ -133,6 +138,7 @@ class State:
             self.back_off(task, "SchedulerError", f"policy {type(order).__name__} failed: {problem}")
             return
         self.reports.add(task.uid, self.now, at_once=queue.never_feasible)
+        self.waiting_times.add(task, self.now)
         self.counters.incoming["active", event] += 1
 
     def dequeue(self, uid: str) -> None:
@@ -142,6 +148,7 @@ class State:
         self.deferrals.discard(uid)
         self.backoff.discard(uid)
         self.reports.cancel(uid)
+        self.waiting_times.discard(uid)
         self._gated.discard(uid)
 
     def gate(self, uid: str) -> None:
@@ -151,6 +158,7 @@ class State:
     def back_off(self, task: Task, reason: FailureReason, message: str) -> None:
         """The pod failed for a reason that no cluster event resolves: report it and try again later."""
         self.reports.cancel(task.uid)
+        self.waiting_times.discard(task.uid)
         self.backoff.add(task, self.now)
         self.counters.incoming["backoff", "ScheduleAttemptFailure"] += 1
         self.count_attempts("error" if reason == "SchedulerError" else "unschedulable", task.profile)
@@ -180,6 +188,7 @@ class State:
         if self.cluster.devices is not None:
             task = self.cluster.devices.with_grant(row, task, grant, instead_of)
         self.reports.forget(task.uid)
+        self.waiting_times.discard(task.uid)
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)

@@ -26,6 +26,7 @@ from eclectus.framework.roles import (
     PendingTasks,
     PlacePolicy,
     Profile,
+    ProfileSettings,
     Refused,
     Relieve,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "PlacePolicy",
     "PlaceTraits",
     "Profile",
+    "ProfileSettings",
     "Reason",
     "Refused",
     "ReliefAction",

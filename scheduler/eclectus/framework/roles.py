@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Annotated, ClassVar, Protocol
 
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, ReliefAction
@@ -18,6 +18,7 @@ from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
+from eclectus.model.settings import Setting
 
 # -- what a policy is given --------------------------------------------------------------------
 
@@ -174,6 +175,23 @@ class Relieve(ABC):
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """What holds in a profile whatever its policies are."""
+
+    wait_limit: Annotated[
+        float | None,
+        Setting(
+            "the longest time for which a pod waits while a node that may run it has room, whatever the "
+            "policies expect of waiting; then it is placed on the fastest node with room. null: no limit",
+            why="waits by which pods gain are seconds to minutes, and kube-scheduler also tries every pod "
+            "again after five minutes; longer if pods run for hours and nodes differ much in speed",
+            unit="s",
+            least=1,
+        ),
+    ] = 300.0
+
+
+@dataclass(frozen=True, slots=True)
 class Profile:
     """One schedulerName and the policies that decide for its pods."""
 
@@ -182,3 +200,4 @@ class Profile:
     place: PlacePolicy
     line: Line
     relieve: Relieve
+    settings: ProfileSettings = ProfileSettings()

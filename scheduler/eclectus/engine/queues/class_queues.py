@@ -31,7 +31,7 @@ class ClassQueues:
         self.active: Mapping[PendingKey, PendingClass] = self._active  # to be asked about in the next cycle
         self._unschedulable: dict[ClassKey, dict[PendingKey, PendingClass]] = {}
         self._joined: dict[PendingKey, PendingClass] = {}  # unschedulable, with tasks that came later
-        self._unschedulable_classes = UnschedulableClasses(classes)
+        self.unschedulable_classes = UnschedulableClasses(classes)
         self._waiting: dict[str, Waiting] = {}
         self.waiting: Mapping[str, Waiting] = self._waiting  # by uid
         # By profile, of those whose Order ranks groups:
@@ -117,7 +117,7 @@ class ClassQueues:
 
     def activate_fitting(self) -> None:
         """Activate the unschedulable classes that have got room by what has changed in the cluster."""
-        for key in self._unschedulable_classes.with_room():
+        for key in self.unschedulable_classes.with_room():
             for pending in list(self._unschedulable[key].values()):
                 self.activate(pending)
 
@@ -135,7 +135,7 @@ class ClassQueues:
         del others[pending.key]
         if not others:
             del self._unschedulable[pending.class_key]
-            self._unschedulable_classes.discard(pending.class_key)
+            self.unschedulable_classes.discard(pending.class_key)
 
     def mark_deferred(self, pending: PendingClass) -> None:
         """An active class is not to be asked about until it is activated."""
@@ -151,7 +151,7 @@ class ClassQueues:
         pending.is_closed = True
         del self._active[pending.key]
         self._unschedulable.setdefault(pending.class_key, {})[pending.key] = pending
-        self._unschedulable_classes.add(pending.class_key)
+        self.unschedulable_classes.add(pending.class_key)
 
     def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
         """The tasks of a profile and class, each class queue in its order; O(tasks of the class)."""

@@ -75,6 +75,11 @@ class UnschedulableClasses:
         self._feasible[:, slot] = 0
         self._free.append(slot)
 
+    def feasible_among(self, key: ClassKey, rows: Rows) -> Rows:
+        """Those of the rows on which the class is feasible; all of them if it is not unschedulable."""
+        slot = self._slots.get(key)
+        return rows if slot is None else rows[(self._feasible[rows >> 3, slot] & (1 << (rows & 7))) != 0]
+
     def with_room(self) -> list[ClassKey]:
         """The classes that fit on a node now, or that were feasible nowhere and are feasible on a node now.
 

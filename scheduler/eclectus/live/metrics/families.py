@@ -86,6 +86,12 @@ SCHEDULING = (
     Family("pending_pods", "gauge", "pods", "Pending pods, by queue.", ("queue",)),
     Family("cache_size", "gauge", "objects", "Objects in the scheduler's cache, by type.", ("type",)),
     Family(
+        "placed_by_wait_limit",
+        "counter",
+        "pods",
+        "Pods placed because they had waited beside room for as long as their profile allows.",
+    ),
+    Family(
         "pod_scheduled_after_flush",
         "counter",
         "pods",

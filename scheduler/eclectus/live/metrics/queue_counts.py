@@ -35,6 +35,7 @@ class QueueCountsCollector(Collector):
         yield observed("queue_incoming_pods", counters.incoming.items())
         yield observed("preemption_attempts", [((), counters.preemption_attempts)])
         yield observed("preemption_victims", [((), counters.preemption_victims)])
+        yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
         yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
 
 

@@ -1,0 +1,96 @@
+"""When pods of a profile have waited for too long beside room.
+
+A pod is old once it has waited for half of the profile's limit. The classes of old pods are checked eight
+times within the limit, and a class is overdue if a node had room for it at three checks in succession. So a
+pod that waits beside room is found within 7/8 of the limit. Room that comes and goes does not count: after a
+backlog longer than the limit any node would otherwise be taken, also one on which the class runs badly, and
+the backlog would not end.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import inf
+
+from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
+
+OLD_SHARE = 0.5  # of the limit
+CHECKS = 8  # within the limit
+CHECKS_WITH_ROOM = 3
+
+
+class ProfileWaits:
+    """The pods of a profile that wait in class queues and node queues, by age, and when they are checked."""
+
+    def __init__(self, limit: float) -> None:
+        self._limit = limit  # seconds
+        # Of pods that are not old: since when they wait, seconds, in this order. Most are discarded, and
+        # taking the first one out of a plain dict again and again would scan the entries deleted before it.
+        self._new: OrderedDict[str, tuple[float, ClassKey]] = OrderedDict()
+        self._old: dict[ClassKey, dict[str, None]] = {}  # uids, eldest first
+        self._class_of: dict[str, ClassKey] = {}  # of old pods
+        self._with_room: dict[ClassKey, int] = {}  # checks in succession
+        self._check_at = inf
+
+    def next_due(self) -> float:
+        """When `check` is to be called, seconds; inf for never."""
+        if self._old:
+            return self._check_at
+        return next(iter(self._new.values()))[0] + OLD_SHARE * self._limit if self._new else inf
+
+    def add(self, uid: str, class_key: ClassKey, now: float) -> None:
+        """The pod waits; no effect if that is known."""
+        if uid not in self._class_of:
+            self._new.setdefault(uid, (now, class_key))
+
+    def discard(self, uid: str) -> None:
+        """The pod does not wait; no error if it did not."""
+        if self._new.pop(uid, None) is not None:
+            return
+        class_key = self._class_of.pop(uid, None)
+        if class_key is not None:
+            del self._old[class_key][uid]
+            if not self._old[class_key]:
+                del self._old[class_key]
+                self._with_room.pop(class_key, None)
+
+    def of_class(self, class_key: ClassKey) -> Sequence[str]:
+        """The old pods of a class, the eldest first."""
+        return tuple(self._old.get(class_key, ()))
+
+    def check(self, now: float, has_room: Callable[[ClassKey], bool]) -> list[ClassKey]:
+        """The classes that are overdue. `has_room`: whether a node has room for a task of the class."""
+        while self._new and next(iter(self._new.values()))[0] + OLD_SHARE * self._limit <= now:
+            uid, (_, class_key) = self._new.popitem(last=False)
+            self._old.setdefault(class_key, {})[uid] = None
+            self._class_of[uid] = class_key
+        self._with_room = {key: self._with_room.get(key, 0) + 1 for key in self._old if has_room(key)}
+        self._check_at = now + self._limit / CHECKS
+        return [key for key, checks in self._with_room.items() if checks >= CHECKS_WITH_ROOM]
+
+
+class WaitingTimes:
+    """The waits of each profile that has a limit. `limits`: by profile, seconds or None."""
+
+    def __init__(self, limits: Mapping[str, float | None]) -> None:
+        self._waits = {name: ProfileWaits(limit) for name, limit in limits.items() if limit is not None}
+
+    def next_due(self) -> float:
+        """When pods are to be checked, seconds; inf for never."""
+        return min((waits.next_due() for waits in self._waits.values()), default=inf)
+
+    def due(self, now: float) -> Iterator[ProfileWaits]:
+        """Those that are to be checked."""
+        return (waits for waits in self._waits.values() if waits.next_due() <= now)
+
+    def add(self, task: Task, now: float) -> None:
+        """The pod waits; no effect if that is known."""
+        if task.profile in self._waits:
+            self._waits[task.profile].add(task.uid, (task.spec, task.workload), now)
+
+    def discard(self, uid: str) -> None:
+        """The pod does not wait; no error if it did not."""
+        for waits in self._waits.values():  # it may have had another profile
+            waits.discard(uid)

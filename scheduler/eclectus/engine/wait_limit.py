@@ -1,0 +1,77 @@
+"""Work conservation: no pod waits for longer than its profile's limit while a feasible node has room.
+
+Policies let pods wait beside room because of what they believe: that a node is slow or dead, or that another
+one will be free soon. Beliefs can be wrong, and pods of one tenant can make those of another wrong. So the
+engine itself places a pod that has waited for so long, on the best node with room: the fastest, nodes that
+meet preferences counting as up to twice as fast; of equal ones the one with the most room.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eclectus.cluster.changelog import Rows
+from eclectus.engine.schedules.waits import ProfileWaits
+from eclectus.engine.state import State
+from eclectus.model.objects import Amounts
+from eclectus.model.reservation import ClassKey
+
+
+class WaitLimit:
+    """Places pods that have waited beside room, whatever queue they are in."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def place_overdue(self) -> None:
+        """Check the pods that are due, after policies have answered, and bind those that are overdue."""
+        now = self._state.now
+        for waits in self._state.waiting_times.due(now):
+            for class_key in waits.check(now, self._has_room):
+                self._place(waits, class_key)
+
+    def _place(self, waits: ProfileWaits, class_key: ClassKey) -> None:
+        """Place pods of the class, the eldest first, while a node has room."""
+        state = self._state
+        for uid in waits.of_class(class_key):
+            rows = self._rows_with_room(class_key)
+            if not len(rows):
+                return
+            task = state.pending[uid]
+            state.dequeue(uid)
+            state.bind(task, self._best(class_key, rows))
+            state.counters.placed_by_limit += 1
+
+    def _has_room(self, class_key: ClassKey) -> bool:
+        return len(self._rows_with_room(class_key)) > 0
+
+    def _rows_with_room(self, class_key: ClassKey) -> Rows:
+        """The nodes with room for a task of the class beside the pods that hold some.
+
+        Room that is tentative for other tasks is only planned, and counts as free. A class is brought up to
+        date only if some node on which it may be feasible has the amounts that it requests.
+        """
+        state = self._state
+        rows = self._rows_with_amounts(class_key[0].requests)
+        rows = state.class_queues.unschedulable_classes.feasible_among(class_key, rows)
+        if not len(rows):
+            return rows
+        task_class = state.view.classes.current(*class_key)
+        if task_class.fits_now_count:
+            return task_class.fits_now_rows
+        return rows[[task_class.fits_beside_held(row) for row in rows.tolist()]]
+
+    def _rows_with_amounts(self, requests: Amounts) -> Rows:
+        cluster = self._state.cluster
+        has_room = cluster.present.copy()
+        if cluster.not_offered(requests):
+            has_room[:] = False
+        for column, amount in cluster.parts(requests):
+            has_room &= cluster.used[:, column] + amount <= cluster.allocatable[:, column]
+        return np.flatnonzero(has_room)
+
+    def _best(self, class_key: ClassKey, rows: Rows) -> int:
+        task_class = self._state.view.classes.current(*class_key)
+        pace = self._state.view.speeds(task_class).rate[rows] * task_class.background_free[rows]
+        worth = pace / (2.0 - task_class.preference_score[rows])
+        return int(rows[np.lexsort((task_class.overflow[rows], -worth))[0]])

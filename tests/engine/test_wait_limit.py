@@ -1,0 +1,155 @@
+"""No pod waits for longer than its profile allows while a feasible node has room, whatever is believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.framework import Action, PendingTasks, PlacePolicy, Reason, Unschedulable, View
+from eclectus.model.events import TaskSeen
+from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.power_of_two import Uniform
+from eclectus.policies.rosella import Rosella, RosellaLearn
+from worlds import World, numbered, small_world
+
+LIMIT = 300.0
+
+
+class Refusing(PlacePolicy):
+    """Believes that no node is good enough."""
+
+    def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
+        for task in pending:
+            yield Unschedulable(task, Reason("no node is good enough"))
+
+
+def waits(world: World, name: str, most: float = 10 * LIMIT) -> float:
+    """Seconds until the pod is placed."""
+    began = world.now
+    while not world.node_of(name):
+        assert world.now - began < most, f"{name} waits beside room"
+        world.advance_to_next_step()
+    return world.now - began
+
+
+def test_a_pod_that_a_policy_refuses_beside_room_is_placed_within_the_limit() -> None:
+    world = small_world(make_engine(Refusing()), nodes=2)
+    world.add(make_task("a"))
+    assert LIMIT / 2 <= waits(world, "a") <= LIMIT
+
+
+def test_the_limit_is_the_profile_s_and_none_is_no_limit() -> None:
+    short = small_world(make_engine(Refusing(), wait_limit=40.0))
+    short.add(make_task("a"))
+    assert waits(short, "a") <= 40.0
+    without = small_world(make_engine(Refusing(), wait_limit=None))
+    without.add(make_task("a"))
+    without.sleep(100 * LIMIT)
+    assert without.binds == []
+
+
+def test_it_takes_the_fastest_node_with_room_and_of_equal_ones_the_emptiest() -> None:
+    learn = ExactSpeeds({"slow": 0.1, "full": 9.0, "dead": 0.0, "busy": 1.0, "idle": 1.0})
+    nodes = [make_node(name, cpu=2) for name in ("dead", "slow", "full", "busy", "idle")]
+    world = World(make_engine(Refusing(), learn), *nodes)
+    world.add(
+        make_task("f", cpu=2, node="full", profile="other"), make_task("b", node="busy", profile="other")
+    )
+    world.add(*numbered(3))
+    waits(world, "t2")
+    assert [bind.node for bind in world.binds] == ["idle", "busy", "idle"]
+
+
+def test_room_that_comes_and_goes_is_no_reason_to_take_a_bad_node() -> None:
+    """Otherwise, once a backlog is older than the limit, any node with room would be taken at once."""
+    world = World(
+        make_engine(Rosella(theta=4), ExactSpeeds({"bad": 1e-4, "good": 1.0})),
+        make_node("bad", cpu=1),
+        make_node("good", cpu=1),
+    )
+    world.add(make_task("hog0", node="bad", profile="other"), *numbered(4))
+    world.sleep(2 * LIMIT)
+    for at in range(8):
+        world.end(f"hog{at}")
+        world.sleep(LIMIT / 8)
+        world.add(make_task(f"hog{at + 1}", node="bad", profile="other"))
+        world.sleep(LIMIT / 8)
+    assert [bind.node for bind in world.binds] == ["good"]
+    world.end("hog8")
+    assert waits(world, "t1") <= LIMIT / 2
+
+
+def test_a_pod_in_a_node_queue_is_placed_where_room_is() -> None:
+    learn = ExactSpeeds({"fast": 1.0, "slow": 1e-3})
+    policy = Rosella(replan=False, compare="sed")
+    world = World(make_engine(policy, learn), make_node("fast", cpu=1), make_node("slow", cpu=1))
+    world.add(*numbered(3))
+    assert world.engine.queue_counts().node_queues == 2, "ten seconds on the fast node are less than 1000"
+    assert waits(world, "t1") <= LIMIT
+    assert world.placed() == {"t0": "fast", "t1": "slow"}
+
+
+def test_a_pod_does_not_wait_for_ever_behind_a_larger_one_in_a_node_queue() -> None:
+    world = small_world(make_engine(Uniform("lines")), cpu=2)
+    world.add(make_task("running"), make_task("large", cpu=2, created=1), make_task("small", created=2))
+    world.sleep(LIMIT)
+    assert list(world.placed()) == ["running", "small"]
+
+
+def test_a_waiting_pod_that_is_deleted_or_gated_is_not_placed() -> None:
+    world = small_world(make_engine(Refusing()))
+    world.add(*numbered(3))
+    world.sleep(LIMIT / 2 + LIMIT / 8)
+    world.delete("t0")
+    world.put(replace(world.tasks["t1"], gates=("gate",)))
+    world.sleep(LIMIT)
+    assert list(world.placed()) == ["t2"]
+
+
+def test_beside_room_the_reason_makes_no_autoscaler_add_nodes() -> None:
+    world = small_world(make_engine(Refusing()), cpu=1)
+    world.add(make_task("a"))
+    world.sleep(10)
+    assert {reason for reason, _ in world.messages("a")} == {"WaitingForNode"}
+
+
+def test_waiting_pods_cost_no_steps_once_no_node_has_room() -> None:
+    world = small_world(make_engine(LeastAllocated()), cpu=1)
+    world.add(*numbered(200))
+    world.sleep(2 * LIMIT)
+    steps = 0
+    end = world.now + LIMIT
+    while world.now < end:
+        world.advance_to_next_step()
+        steps += 1
+    assert steps < 60
+
+
+def training_cluster(world: World) -> None:
+    """Six CPU nodes and two of four GPUs; one image runs for 5 s on the former, for hours on the latter."""
+    for at in range(6):
+        world.put_node(make_node(f"cpu{at}", cpu=8))
+    for at in range(2):
+        world.put_node(make_node(f"gpu{at}", cpu=8, gpus=4))
+    world.add(*(make_task(f"train{at}", gpus=1, workload="train") for at in range(4)))
+    for name in world.placed():
+        world.step(TaskSeen(replace(world.tasks[name], phase="Running", started=world.now)))
+    for at in range(240):
+        world.add(make_task(f"eval{at}", workload="train"))
+        world.step(TaskSeen(replace(world.tasks[f"eval{at}"], phase="Running", started=world.now)))
+        world.step(after=5.0)
+        world.end(f"eval{at}", 5.0)
+        world.step(after=15.0)
+
+
+def test_nodes_busy_with_long_pods_of_an_otherwise_short_class_are_not_refused() -> None:
+    """Two GPU nodes count as dead, since the class ends in 5 s elsewhere; they get GPU pods all the same."""
+    world = World(make_engine(Rosella(), RosellaLearn()))
+    training_cluster(world)
+    world.sleep(60)
+    rates = world.engine._state.learn.speeds("train").rate
+    assert [rates[world.engine._state.cluster.rows[name]] for name in ("gpu0", "gpu1")] == [0.0, 0.0]
+    world.add(make_task("next", gpus=1, workload="train"), make_task("other", gpus=1, workload="vision"))
+    assert {world.node_of("next"), world.node_of("other")} <= {"gpu0", "gpu1"}
