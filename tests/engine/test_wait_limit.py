@@ -98,6 +98,14 @@ def test_a_pod_does_not_wait_for_ever_behind_a_larger_one_in_a_node_queue() -> N
     assert list(world.placed()) == ["running", "small"]
 
 
+def test_room_that_is_held_for_a_pod_of_lower_priority_is_room() -> None:
+    world = small_world(make_engine(Uniform("lines")), cpu=1)
+    world.add(make_task("foreign", profile="other", nominated="n0"))
+    world.add(make_task("low"), make_task("high", priority=1))
+    world.sleep(LIMIT)
+    assert list(world.placed()) == ["high"]
+
+
 def test_a_waiting_pod_that_is_deleted_or_gated_is_not_placed() -> None:
     world = small_world(make_engine(Refusing()))
     world.add(*numbered(3))

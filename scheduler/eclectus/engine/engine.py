@@ -41,7 +41,7 @@ class Engine:
         self._node_dispatch = NodeDispatch(self._state)
         effects = Effects(self._state, self._node_dispatch, self._nominations)
         self._placement = Placement(self._state, effects, self._nominations)
-        self._wait_limit = WaitLimit(self._state)
+        self._wait_limit = WaitLimit(self._state, self._nominations)
         self._relief = Relief(self._state, effects)
         self._explanations = Explanations(self._state)
         self._handlers: dict[type, Callable[[Any], None]] = {

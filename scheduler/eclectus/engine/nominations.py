@@ -10,7 +10,7 @@ is free to a pod of higher priority; a nominated pod whose room cannot come any 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from eclectus.engine.queues.pending_class import PendingClass
@@ -112,10 +112,14 @@ class Nominations:
         state, row = self._state, self._state.cluster.rows.get(node)
         for task in sorted(self._ours_on(node), key=_importance):
             if row is not None and self._fits(task, row):
-                state.dequeue(task.uid)
-                state.bind(task, row, instead_of=self._lower_on(node, task))
+                self.bind(task, row)
             elif row is None or not self._may_get_room(task, row):
                 self.withdraw(task)
+
+    def bind(self, task: Task, row: int) -> None:
+        """Bind a waiting pod, which may take what is held on this row for pods of lower priority."""
+        self._state.dequeue(task.uid)
+        self._state.bind(task, row, instead_of=self._lower_on(self._state.cluster.names[row], task))
 
     def bind_above_lower(self, refused: Mapping[PendingClass, None]) -> None:
         """Bind refused pods where room is held only for pods of lower priority.
@@ -137,15 +141,15 @@ class Nominations:
         )
         while pending.highest_priority > lowest and len(pending):
             task = pending.highest()
-            row = self._row_held_for_lower(task, nodes)
+            row = self.row_held_for_lower(task, nodes)
             if row is None:
                 return
-            state.dequeue(task.uid)
-            state.bind(task, row, instead_of=self._lower_on(state.cluster.names[row], task))
+            self.bind(task, row)
 
-    def _row_held_for_lower(self, task: Task, nodes: Sequence[str]) -> int | None:
+    def row_held_for_lower(self, task: Task, nodes: Iterable[str] | None = None) -> int | None:
+        """One of the nodes (by default of all) on which room for the pod is held only for lower priorities."""
         rows = self._state.cluster.rows
-        for node in nodes:
+        for node in self._placed.nominated_nodes if nodes is None else nodes:
             row = rows.get(node)
             if row is not None and self._lower_on(node, task) and self._fits(task, row):
                 return row

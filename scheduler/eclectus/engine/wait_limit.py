@@ -8,42 +8,54 @@ meet preferences counting as up to twice as fast; of equal ones the one with the
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import partial
+from operator import attrgetter
+
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
+from eclectus.engine.nominations import Nominations
 from eclectus.engine.schedules.waits import ProfileWaits
 from eclectus.engine.state import State
-from eclectus.model.objects import Amounts
+from eclectus.model.objects import Amounts, Task
 from eclectus.model.reservation import ClassKey
 
 
 class WaitLimit:
     """Places pods that have waited beside room, whatever queue they are in."""
 
-    def __init__(self, state: State) -> None:
-        self._state = state
+    def __init__(self, state: State, nominations: Nominations) -> None:
+        self._state, self._nominations = state, nominations
 
     def place_overdue(self) -> None:
         """Check the pods that are due, after policies have answered, and bind those that are overdue."""
         now = self._state.now
         for waits in self._state.waiting_times.due(now):
-            for class_key in waits.check(now, self._has_room):
+            for class_key in waits.check(now, partial(self._has_room, waits)):
                 self._place(waits, class_key)
 
     def _place(self, waits: ProfileWaits, class_key: ClassKey) -> None:
-        """Place pods of the class, the eldest first, while a node has room."""
-        state = self._state
-        for uid in waits.of_class(class_key):
-            rows = self._rows_with_room(class_key)
-            if not len(rows):
+        """Place pods of the class while a node has room: the highest priority first, then the eldest."""
+        for task in sorted(self._pods(waits, class_key), key=attrgetter("priority"), reverse=True):
+            row = self._row_for(task)
+            if row is None:
                 return
-            task = state.pending[uid]
-            state.dequeue(uid)
-            state.bind(task, self._best(class_key, rows))
-            state.counters.placed_by_limit += 1
+            self._nominations.bind(task, row)
+            self._state.counters.placed_by_limit += 1
 
-    def _has_room(self, class_key: ClassKey) -> bool:
-        return len(self._rows_with_room(class_key)) > 0
+    def _has_room(self, waits: ProfileWaits, class_key: ClassKey) -> bool:
+        """Whether a node has room for the pod of the highest priority, to which most room is free."""
+        return self._row_for(max(self._pods(waits, class_key), key=attrgetter("priority"))) is not None
+
+    def _pods(self, waits: ProfileWaits, class_key: ClassKey) -> Iterator[Task]:
+        return (self._state.pending[uid] for uid in waits.of_class(class_key))
+
+    def _row_for(self, task: Task) -> int | None:
+        """The best node with room, or one on which room is held only for pods of lower priority."""
+        class_key = (task.spec, task.workload)
+        rows = self._rows_with_room(class_key)
+        return self._best(class_key, rows) if len(rows) else self._nominations.row_held_for_lower(task)
 
     def _rows_with_room(self, class_key: ClassKey) -> Rows:
         """The nodes with room for a task of the class beside the pods that hold some.
