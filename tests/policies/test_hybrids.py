@@ -274,7 +274,8 @@ def _least_wait(policy: str, cluster: dict[str, Any], classes: list[dict[str, An
 
 
 def test_between_heartbeats_dlwl_counts_what_it_placed_and_not_what_ended() -> None:
-    world = small_world(make_engine(DistributedLeastWait(heartbeat=1000.0, long_share=1.0)), nodes=2, cpu=1)
+    policy = DistributedLeastWait(heartbeat=1000.0, long_share=1.0)
+    world = small_world(make_engine(policy, wait_limit=None), nodes=2, cpu=1)
     world.add(make_task("long", estimate=100.0, workload="long"))
     world.add(make_task("a", estimate=1.0, workload="short"))
     assert world.placed() == {"long": "n0", "a": "n1"}
