@@ -105,7 +105,7 @@ def test_a_node_that_fits_in_the_step_of_the_flush_is_no_missed_activation() -> 
 
 
 def test_a_missed_activation_is_repaired_by_the_flush_and_counted() -> None:
-    world = small_world(make_engine(), cpu=1)
+    world = small_world(make_engine(wait_limit=None), cpu=1)
     world.add(*numbered(2))
     stop_refreshing(world.engine)
     world.end("t0")
