@@ -134,11 +134,8 @@ class Nominations:
             self._bind_above_lower(pending, nominated if pending in refused else changed)
 
     def _bind_above_lower(self, pending: PendingClass, nodes: Sequence[str]) -> None:
-        state, placed = self._state, self._placed
-        lowest = min(
-            (other.priority for node in nodes for other in placed.nominated_on(node)),
-            default=inf,
-        )
+        nominated = (other for node in nodes for other in self._placed.nominated_on(node))
+        lowest = min((other.priority for other in nominated), default=inf)
         while pending.highest_priority > lowest and len(pending):
             task = pending.highest()
             row = self.row_held_for_lower(task, nodes)
