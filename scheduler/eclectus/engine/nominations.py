@@ -109,7 +109,7 @@ class Nominations:
         self._changed.update(nodes)
 
     def _dispatch(self, node: str) -> None:
-        state, row = self._state, self._state.cluster.rows.get(node)
+        row = self._state.cluster.rows.get(node)
         for task in sorted(self._ours_on(node), key=_importance):
             if row is not None and self._fits(task, row):
                 self.bind(task, row)
@@ -144,7 +144,7 @@ class Nominations:
             self.bind(task, row)
 
     def row_held_for_lower(self, task: Task, nodes: Iterable[str] | None = None) -> int | None:
-        """One of the nodes (by default of all) on which room for the pod is held only for lower priorities."""
+        """One of the nodes, by default of all, on which room for the pod is held for lower priorities alone."""
         rows = self._state.cluster.rows
         for node in self._placed.nominated_nodes if nodes is None else nodes:
             row = rows.get(node)
