@@ -144,7 +144,7 @@ class Nominations:
             self.bind(task, row)
 
     def row_held_for_lower(self, task: Task, nodes: Iterable[str] | None = None) -> int | None:
-        """One of the nodes, by default of all, on which room for the pod is held for lower priorities alone."""
+        """One of the nodes, by default of all, where room for the pod is held for lower priorities alone."""
         rows = self._state.cluster.rows
         for node in self._placed.nominated_nodes if nodes is None else nodes:
             row = rows.get(node)
