@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
+from matplotlib.ticker import FuncFormatter
 
 from eclectus_e2e.demo.pictures import COLOURS, draw_grid, picture, sums_over_time
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
@@ -49,7 +49,7 @@ def _tail(axes: Axes, runs: Sequence[Run]) -> None:
         longer = 1 - np.arange(1, len(seconds) + 1) / (len(seconds) + 1)
         axes.step(seconds, longer, where="post", color=COLOURS[run.scheduler], label=run.scheduler)
     axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
     axes.set_xlim(left=0)
     draw_grid(axes)
     axes.legend(frameon=False)
