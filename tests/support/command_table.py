@@ -58,7 +58,6 @@ NOT_RUN = {
     "make bench BENCH='--only simulator'": "a part of `make bench`",
     "make bench BENCH='--pairs 7 --nodes 15000 --pods 3000'": "`make bench`, longer",
     "make bench BENCH=--profile": "no measurement, for a reader",
-    'make compare DEMO="*': "a part of `make compare`",
     'make demo DEMO="--load 0.8*': "`make demo` at another load",
     "make demo DEMO=perturbations": "a part of `make demo-full`",
     "make demo DEMO=stream": "a part of `make demo-full`",
