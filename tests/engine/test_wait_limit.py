@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.engine.schedules.waits import CLASSES_MOST, ProfileWaits
 from eclectus.framework import Action, PendingTasks, PlacePolicy, Reason, Unschedulable, View
 from eclectus.model.events import TaskSeen
+from eclectus.model.reservation import ClassKey
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.power_of_two import Uniform
 from eclectus.policies.rosella import Rosella, RosellaLearn
@@ -161,3 +163,23 @@ def test_nodes_busy_with_long_pods_of_an_otherwise_short_class_are_not_refused()
     assert [rates[world.engine._state.cluster.rows[name]] for name in ("gpu0", "gpu1")] == [0.0, 0.0]
     world.add(make_task("next", gpus=1, workload="train"), make_task("other", gpus=1, workload="vision"))
     assert {world.node_of("next"), world.node_of("other")} <= {"gpu0", "gpu1"}
+
+
+def test_a_check_of_many_classes_is_spread_over_steps() -> None:
+    profile, asked = ProfileWaits(80.0), list[ClassKey]()
+    keys = [(make_task(cpu=1 + at).spec, "") for at in range(2 * CLASSES_MOST + 1)]
+    for at, key in enumerate(keys):
+        profile.add(str(at), key, 0.0)
+
+    def has_room(key: ClassKey) -> bool:
+        asked.append(key)
+        return True
+
+    for passed in (40.0, 50.0):
+        assert [profile.check(passed, has_room) for _ in range(3)] == [[]] * 3
+        assert profile.next_due() == passed + 10.0
+    assert len(profile.check(60.0, has_room)) == CLASSES_MOST
+    assert profile.next_due() == 60.0
+    assert len(profile.check(60.0, has_room)) == CLASSES_MOST
+    assert len(profile.check(60.0, has_room)) == 1
+    assert asked == keys * 3

@@ -19,6 +19,7 @@ from eclectus.model.reservation import ClassKey
 OLD_SHARE = 0.5  # of the limit
 CHECKS = 8  # within the limit
 CHECKS_WITH_ROOM = 3
+CLASSES_MOST = 256  # checked in one step: some 10 ms on 5,000 nodes
 
 
 class ProfileWaits:
@@ -32,6 +33,9 @@ class ProfileWaits:
         self._old: dict[ClassKey, dict[str, None]] = {}  # uids, eldest first
         self._class_of: dict[str, ClassKey] = {}  # of old pods
         self._with_room: dict[ClassKey, int] = {}  # checks in succession
+        self._to_check: list[
+            ClassKey
+        ] = []  # what is left of a check that more classes are in than a step bears
         self._check_at = inf
 
     def next_due(self) -> float:
@@ -55,20 +59,29 @@ class ProfileWaits:
             if not self._old[class_key]:
                 del self._old[class_key]
                 self._with_room.pop(class_key, None)
+                self._to_check = self._to_check if self._old else []
 
     def of_class(self, class_key: ClassKey) -> Sequence[str]:
         """The old pods of a class, the eldest first."""
         return tuple(self._old.get(class_key, ()))
 
     def check(self, now: float, has_room: Callable[[ClassKey], bool]) -> list[ClassKey]:
-        """The classes that are overdue. `has_room`: whether a node has room for a task of the class."""
+        """Check some classes, in turn; those of them that are overdue.
+
+        `has_room`: whether a node has room for a task of the class.
+        """
         while self._new and next(iter(self._new.values()))[0] + OLD_SHARE * self._limit <= now:
             uid, (_, class_key) = self._new.popitem(last=False)
             self._old.setdefault(class_key, {})[uid] = None
             self._class_of[uid] = class_key
-        self._with_room = {key: self._with_room.get(key, 0) + 1 for key in self._old if has_room(key)}
-        self._check_at = now + self._limit / CHECKS
-        return [key for key, checks in self._with_room.items() if checks >= CHECKS_WITH_ROOM]
+        keys = self._to_check or list(self._old)
+        self._to_check = keys[CLASSES_MOST:]
+        self._check_at = now if self._to_check else now + self._limit / CHECKS
+        return [key for key in keys[:CLASSES_MOST] if key in self._old and self._is_overdue(key, has_room)]
+
+    def _is_overdue(self, key: ClassKey, has_room: Callable[[ClassKey], bool]) -> bool:
+        checks = self._with_room[key] = self._with_room.get(key, 0) + 1 if has_room(key) else 0
+        return checks >= CHECKS_WITH_ROOM
 
 
 class WaitingTimes:
