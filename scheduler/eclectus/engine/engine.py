@@ -85,7 +85,7 @@ class Engine:
         if state.class_queues.waiting:
             self._placement.place_pending()
         # 5. Pods that have waited beside room for as long as their profile allows are placed all the same.
-        if state.waiting_times.next_due() <= now:
+        if state.waiting_times.next_due <= now:
             self._wait_limit.place_overdue()
         # 6. Other pods make room for tasks that were refused, when policies say so.
         if state.relief.next_due() <= now:
@@ -95,7 +95,7 @@ class Engine:
         at = state.reports.next_due()
         if at <= now:
             at = self._explanations.report_due()
-        at = min(at, state.waiting_times.next_due())
+        at = min(at, state.waiting_times.next_due)
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, self._placement.next_until, max(state.relief.next_due(), now))
         if state.backoff.waiting:

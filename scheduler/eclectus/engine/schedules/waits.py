@@ -33,10 +33,11 @@ class ProfileWaits:
         self._old: dict[ClassKey, dict[str, None]] = {}  # uids, eldest first
         self._class_of: dict[str, ClassKey] = {}  # of old pods
         self._with_room: dict[ClassKey, int] = {}  # checks in succession
-        self._to_check: list[
-            ClassKey
-        ] = []  # what is left of a check that more classes are in than a step bears
+        self._to_check: list[ClassKey] = []  # what is left of a check of more classes than a step bears
         self._check_at = inf
+
+    def __bool__(self) -> bool:
+        return bool(self._new or self._old)
 
     def next_due(self) -> float:
         """When `check` is to be called, seconds; inf for never."""
@@ -44,10 +45,11 @@ class ProfileWaits:
             return self._check_at
         return next(iter(self._new.values()))[0] + OLD_SHARE * self._limit if self._new else inf
 
-    def add(self, uid: str, class_key: ClassKey, now: float) -> None:
-        """The pod waits; no effect if that is known."""
+    def add(self, uid: str, class_key: ClassKey, now: float) -> float:
+        """The pod waits; no effect if that is known. Returns when it will be old, seconds."""
         if uid not in self._class_of:
             self._new.setdefault(uid, (now, class_key))
+        return now + OLD_SHARE * self._limit
 
     def discard(self, uid: str) -> None:
         """The pod does not wait; no error if it did not."""
@@ -85,25 +87,35 @@ class ProfileWaits:
 
 
 class WaitingTimes:
-    """The waits of each profile that has a limit. `limits`: by profile, seconds or None."""
+    """The waits of each profile that has a limit. `limits`: by profile, seconds or None.
+
+    `next_due`: pods need not be checked before this time, seconds; inf while none waits. It is exact after
+    `due`, and may be too early after pods have been discarded: a step for nothing costs less than the exact
+    time in every step.
+    """
 
     def __init__(self, limits: Mapping[str, float | None]) -> None:
         self._waits = {name: ProfileWaits(limit) for name, limit in limits.items() if limit is not None}
-
-    def next_due(self) -> float:
-        """When pods are to be checked, seconds; inf for never."""
-        return min((waits.next_due() for waits in self._waits.values()), default=inf)
+        self.next_due = inf
 
     def due(self, now: float) -> Iterator[ProfileWaits]:
-        """Those that are to be checked."""
-        return (waits for waits in self._waits.values() if waits.next_due() <= now)
+        """Those that are to be checked; the caller checks each before it takes the next."""
+        for waits in self._waits.values():
+            if waits.next_due() <= now:
+                yield waits
+        self.next_due = min((waits.next_due() for waits in self._waits.values()), default=inf)
 
     def add(self, task: Task, now: float) -> None:
         """The pod waits; no effect if that is known."""
-        if task.profile in self._waits:
-            self._waits[task.profile].add(task.uid, (task.spec, task.workload), now)
+        waits = self._waits.get(task.profile)
+        if waits is not None:
+            due = waits.add(task.uid, (task.spec, task.workload), now)
+            if due < self.next_due:
+                self.next_due = due
 
     def discard(self, uid: str) -> None:
         """The pod does not wait; no error if it did not."""
         for waits in self._waits.values():  # it may have had another profile
             waits.discard(uid)
+        if not any(self._waits.values()):
+            self.next_due = inf
