@@ -30,6 +30,7 @@ def test_has_no_data():
 
 
 @pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["here", "elsewhere"])
+@pytest.mark.long
 def test_what_tests_record_is_collected_by_file(tmp_path: Path, processes: tuple[str, ...]) -> None:
     (tmp_path / "test_it.py").write_text(TESTS)
     collector, quietly = VerdictCollector(), ("-q", "-p", "no:cacheprovider", *processes)

@@ -3,10 +3,13 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from eclectus_bench import simulator
 from eclectus_bench.simulator import SimulatorCost, count_bytecodes
 
 
+@pytest.mark.long
 def test_a_short_run_is_measured() -> None:
     cost = simulator.measure(3_000, counted=100)
     assert (cost.tasks, cost.microseconds) == (3_000, cost.seconds / 3_000 * 1e6)
@@ -21,6 +24,7 @@ def test_the_target_is_judged_for_a_million_tasks() -> None:
     assert "MISSED" not in simulator.lines(fast)[1]
 
 
+@pytest.mark.long
 def test_a_profile_names_the_functions(tmp_path: Path) -> None:
     simulator.profile(tmp_path / "profile.txt", tasks=500, counted=100)
     text = (tmp_path / "profile.txt").read_text()

@@ -223,6 +223,7 @@ def distinct_settings():
 @pytest.mark.parametrize(
     ("policy", "settings"), distinct_settings().items(), ids=[" ".join(each) for each in POLICIES]
 )
+@pytest.mark.long
 def test_both_judge_every_setting_of_a_policy_alike(checks, policy, settings):
     role, name = policy
     for key, (hint, setting) in settings.items():
@@ -239,6 +240,7 @@ def naming(role, policy):
     return {"profiles": [profile(**profile_with(role, policy["policy"]) | {role: policy})]}
 
 
+@pytest.mark.long
 def test_both_judge_every_pair_of_policies_alike(checks):
     known = Ways().representatives
     for one, other in combinations(known.keys() - {"learn"}, 2):

@@ -22,6 +22,7 @@ PLAIN = list(yaml.safe_load_all((MANIFESTS / "eclectus.yaml").read_text()))
 
 
 @pytest.mark.parametrize("path", manifests.derived_files(), ids=lambda path: str(path.relative_to(CHECKOUT)))
+@pytest.mark.long
 def test_derived_files_are_up_to_date(path):
     assert path.read_text() == manifests.derived_files()[path], "call `make manifests`"
 

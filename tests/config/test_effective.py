@@ -52,6 +52,7 @@ def assert_round_trip(file: str) -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
+@pytest.mark.long
 def test_it_can_be_loaded_again_for_every_policy_with_each_choice_of_its_settings(role: str) -> None:
     for policy in written(role):
         assert_round_trip(text(**profile_with(role, policy["policy"]) | {role: policy}))
@@ -76,6 +77,7 @@ POLICIES = [(role, name) for role, known in ROLES.items() for name in known]
 
 @settings(deadline=None, max_examples=50)
 @given(st.data())
+@pytest.mark.long
 def test_it_can_be_loaded_again_with_any_numbers(data: Any) -> None:
     role, name = data.draw(st.sampled_from(POLICIES))
     said = {"policy": name, **data.draw(_numbers(ROLES[role][name]))}

@@ -54,6 +54,7 @@ def test_the_leader_holds_its_own_lease_and_a_claim_for_each_name():
 
 
 @pytest.mark.parametrize("names", [("eclectus",), ("another", "eclectus"), ("eclectus", "further")])
+@pytest.mark.long
 def test_a_second_installation_leads_nothing_and_says_what_to_change(names, caplog):
     api = FakeApi()
 
@@ -102,6 +103,7 @@ def test_the_next_replica_of_the_installation_has_the_claims_at_once():
     asyncio.run(work())
 
 
+@pytest.mark.long
 def test_a_second_installation_takes_over_when_the_first_is_gone():
     api = FakeApi()
 

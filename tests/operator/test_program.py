@@ -3,6 +3,7 @@
 import getpass
 
 import kopf
+import pytest
 
 from eclectus_operator import handlers
 from eclectus_operator.decide.metrics import Metrics
@@ -10,6 +11,7 @@ from eclectus_operator.program import KopfThread
 from eclectus_operator.settings import Settings
 
 
+@pytest.mark.long
 def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog):
     """As in a container: the images' user is a number that /etc/passwd does not list."""
 

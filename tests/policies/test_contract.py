@@ -189,6 +189,7 @@ def test_nodes_and_pods_may_disappear_at_any_time(way: Way) -> None:
     survives_disappearance(way.engine)
 
 
+@pytest.mark.long
 def test_no_decision_hangs_on_the_hash_seed_of_the_process() -> None:
     printed = [_run(["-m", "stories"], hash_seed) for hash_seed in ("1", "2")]
     assert printed[0] == printed[1]
@@ -278,6 +279,7 @@ def test_a_policy_with_a_random_source_of_its_own_is_found() -> None:
         decides_equally(lambda: make_engine(Violating(rolls)))
 
 
+@pytest.mark.long
 def test_a_policy_that_depends_on_the_hash_seed_is_found() -> None:
     code = "import test_contract as c, stories; print(stories.digest(c.make_engine(c.Violating(c._hashes))))"
     assert len({_run(["-c", code], hash_seed) for hash_seed in "123"}) > 1

@@ -59,6 +59,7 @@ def test_a_short_change_of_load_changes_theta_little() -> None:
         pytest.param(0.9, 4, 1.05, 1.1, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.long
 def test_it_is_no_worse_than_a_fixed_theta(
     load: float, slots: int, mean_most: float, p99_most: float
 ) -> None:

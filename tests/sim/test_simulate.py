@@ -87,6 +87,7 @@ def test_the_schema_is_that_of_the_results() -> None:
     assert json.loads(SCHEMA.read_text()).items() >= msgspec.json.schema(ComparisonReport).items()
 
 
+@pytest.mark.long
 def test_equal_seeds_give_identical_results_in_any_process_and_with_any_jobs(
     file: Path, tmp_path: Path
 ) -> None:
@@ -222,6 +223,7 @@ def test_every_shipped_scenario_runs_and_is_drawn(name: str, tmp_path: Path) -> 
     assert "<svg" in page.read_text()
 
 
+@pytest.mark.long
 def test_a_pipe_shows_progress_too(file: Path) -> None:
     command = [ECLECTUS, "simulate", file, "--set", "measure.tasks=10000000", "--seeds", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -235,6 +237,7 @@ def test_a_pipe_shows_progress_too(file: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
+@pytest.mark.long
 def test_a_terminal_shows_progress_and_ctrl_c_prints_the_results_so_far(
     jobs: str, file: Path, tmp_path: Path
 ) -> None:

@@ -96,6 +96,7 @@ def test_before_a_run_they_are_listed_no_further_than_to_one_that_waits_for_room
     assert world.api.pages == 1
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_pods_that_wait():
     def peak(count: int) -> int:
         world = probed(reserve_room=True)

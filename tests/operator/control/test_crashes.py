@@ -96,6 +96,7 @@ def test_the_simulation_covers_every_kind_of_request():
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.long
 def test_whatever_request_it_crashes_at_nothing_leaks_and_no_probe_runs_twice(after):
     for call in range(CALLS):
         world, watchdog = simulate((call, after))

@@ -136,6 +136,7 @@ def test_each_group_has_its_panel(small: ComparisonReport) -> None:
     assert "Response time of jobs" in by_title(overall_panels(by_job))
 
 
+@pytest.mark.long
 def test_an_unstable_profile_is_cut_off_with_a_note() -> None:
     blown = report(workload=poisson(0.95), measure={"tasks": 1200})
     panel = by_title(overall_panels(blown))["In the system, waiting or running"]

@@ -57,6 +57,7 @@ def test_speeds_are_rates_over_those_of_the_reference(tmp_path: Path) -> None:
     assert machines["o-1"].nominal_speed("a") == 0.25
 
 
+@pytest.mark.long
 def test_a_rate_of_0_is_a_hard_constraint(tmp_path: Path) -> None:
     scenario = asked(tmp_path, lastJob=60)
     world, _ = build_world(scenario, scenario.profiles[0], seed=1, checked=True)
