@@ -38,10 +38,10 @@ class Stage:
     is_live: bool = False
 
 
-FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 3)
-PURE = Stage("pure", "not live and not slow", BY_TEST, 6)
+FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
+PURE = Stage("pure", "not live and not slow", BY_TEST, 4)
 CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 10, is_live=True)
-ALONE = Stage("alone", "live and alone", (), 10, is_live=True)
+ALONE = Stage("alone", "live and alone", (), 22, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
 COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 
