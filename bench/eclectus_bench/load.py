@@ -64,7 +64,9 @@ class Binds:
                 self.seen_at.setdefault(bound.metadata.name, now)
                 self.first.set()
 
-    async def wait_for(self, count: int, pid: int, say: Callable[[str], None]) -> None:
+    async def wait_for(
+        self, count: int, pid: int, say: Callable[[str], None], stall_seconds: float = STALL_SECONDS
+    ) -> None:
         """Wait until so many pods are bound. Raises StartError when the scheduler ends or stops binding."""
         before, moved_at = -1, time.monotonic()
         while (bound := len(self.seen_at)) < count:
@@ -73,8 +75,8 @@ class Binds:
                 before, moved_at = bound, time.monotonic()
             elif process_identity(pid) is None:
                 raise StartError(f"the scheduler has ended with {bound} of {count} pods bound")
-            elif time.monotonic() - moved_at > STALL_SECONDS:
-                raise StartError(f"{bound} of {count} pods are bound, and none for {STALL_SECONDS:.0f} s")
+            elif time.monotonic() - moved_at > stall_seconds:
+                raise StartError(f"{bound} of {count} pods are bound, and none for {stall_seconds:.0f} s")
             await asyncio.sleep(_POLL_SECONDS)
 
 

@@ -21,6 +21,7 @@ PODS_ON_A_NODE = 4
 VICTIMS_OF_ONE = 3  # of each preemptor
 LOW_CPU, HIGH_CPU = "900m", "3"  # of nodes with 4 cores
 PRIORITY_CLASS = "bench-urgent"
+STALL_SECONDS = 600.0  # without a bind for so long, a scheduler counts as failed
 RATIO_WANTED = 2.0  # pods a second of Eclectus over those of kube-scheduler
 
 Say = Callable[[str], None]
@@ -78,7 +79,8 @@ async def _preempt(load: Load, scheduler: SchedulerUnderTest, sizes: Sizes, say:
         await load.create_pods(low_namespace, _low(sizes.nodes))
         await load.create_pods(high_namespace, _high(sizes.preemptors, scheduler.scheduler_name))
         with scheduler.running() as pid:
-            await binds.wait_for(sizes.preemptors, pid, lambda text: say(f"{name}: {text}"))
+            # kube-scheduler may choose the victims of all pods before it binds the first one.
+            await binds.wait_for(sizes.preemptors, pid, lambda text: say(f"{name}: {text}"), STALL_SECONDS)
             spent = read({"scheduler": pid}).cpu["scheduler"]
         left = await load.pods(low_namespace)
     return Preempted(
