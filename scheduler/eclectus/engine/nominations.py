@@ -25,9 +25,8 @@ class Nominations:
     def __init__(self, state: State) -> None:
         self._state, self._placed = state, state.placed
         self._usage_cursor = self._shape_cursor = 0
-        self._changed: set[str] = (
-            set()
-        )  # nodes with nominated pods that have changed since the last placement
+        # Nodes with nominated pods that have changed since the last placement.
+        self._changed: set[str] = set()
         # uid -> the node that was withdrawn: the pod's status names it until our write has arrived.
         self._withdrawn: dict[str, str] = {}
 

@@ -38,9 +38,8 @@ class PlacedPods:
         self._priorities: Counter[int] = Counter()
         self._assumed: dict[str, str] = {}
         self.assumed: Mapping[str, str] = self._assumed  # uid -> node of every bind not answered yet
-        self._nominated_before: dict[
-            str, str
-        ] = {}  # uid -> another node, to which it was nominated until then
+        # uid of an assumed pod -> another node, to which it was nominated until then.
+        self._nominated_before: dict[str, str] = {}
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._placed

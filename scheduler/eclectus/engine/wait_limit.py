@@ -65,7 +65,7 @@ class WaitLimit:
         """
         state = self._state
         rows = self._rows_with_amounts(class_key[0].requests)
-        rows = state.class_queues.unschedulable_classes.feasible_among(class_key, rows)
+        rows = state.class_queues.feasible_among(class_key, rows)
         if not len(rows):
             return rows
         task_class = state.view.classes.current(*class_key)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
 
@@ -21,14 +20,10 @@ REQUEST_SHARE = 0.9  # of a retry period that a request may take: so every perio
 _log = logging.getLogger(__name__)
 
 
-def _ignore(is_leading: bool) -> None: ...
-
-
 class Elector:
     """Tries to lead until it is cancelled or has lost the Lease.
 
-    `leading` is set by the first successful write, `lost` when leadership is over. `on_change` is called with
-    True and False when leading begins and ends.
+    `leading` is set by the first successful write, `lost` when leadership is over.
     """
 
     def __init__(
@@ -37,11 +32,10 @@ class Elector:
         identity: str,
         settings: ElectionSettings,
         rng: Random,
-        on_change: Callable[[bool], object] = _ignore,
         *,
         acquired: str = "acquired the lease",
     ) -> None:
-        self._api, self._settings, self._rng, self._on_change = api, settings, rng, on_change
+        self._api, self._settings, self._rng = api, settings, rng
         self._acquired = acquired  # what the log says when the Lease is acquired
         self._election = Election(identity, settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
@@ -82,7 +76,6 @@ class Elector:
                 _log.error(
                     "lost the lease to %r", self._election.holder, extra={"holder": self._election.holder}
                 )
-                self._on_change(False)
                 self.lost.set()
                 return
             else:
@@ -91,7 +84,6 @@ class Elector:
     async def resign(self) -> None:
         """Give the Lease back, so that the next leader need not wait until it expires."""
         self._has_resigned = True
-        self._on_change(False)
         async with self._requests:  # a renewal in flight would make this write a conflict
             lease = self._election.resign()
             if lease is None:
@@ -165,5 +157,4 @@ class Elector:
 
     def _lead(self) -> None:
         _log.info("%s", self._acquired, extra={"holder": self._election.identity})
-        self._on_change(True)
         self.leading.set()

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf, isnan
 
+from eclectus.cluster.changelog import Rows
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.pending_class import GroupIndex, PendingClass, PendingKey
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
@@ -31,7 +32,7 @@ class ClassQueues:
         self.active: Mapping[PendingKey, PendingClass] = self._active  # to be asked about in the next cycle
         self._unschedulable: dict[ClassKey, dict[PendingKey, PendingClass]] = {}
         self._joined: dict[PendingKey, PendingClass] = {}  # unschedulable, with tasks that came later
-        self.unschedulable_classes = UnschedulableClasses(classes)
+        self._unschedulable_classes = UnschedulableClasses(classes)
         self._waiting: dict[str, Waiting] = {}
         self.waiting: Mapping[str, Waiting] = self._waiting  # by uid
         # By profile, of those whose Order ranks groups:
@@ -117,7 +118,7 @@ class ClassQueues:
 
     def activate_fitting(self) -> None:
         """Activate the unschedulable classes that have got room by what has changed in the cluster."""
-        for key in self.unschedulable_classes.with_room():
+        for key in self._unschedulable_classes.with_room():
             for pending in list(self._unschedulable[key].values()):
                 self.activate(pending)
 
@@ -135,7 +136,7 @@ class ClassQueues:
         del others[pending.key]
         if not others:
             del self._unschedulable[pending.class_key]
-            self.unschedulable_classes.discard(pending.class_key)
+            self._unschedulable_classes.discard(pending.class_key)
 
     def mark_deferred(self, pending: PendingClass) -> None:
         """An active class is not to be asked about until it is activated."""
@@ -151,7 +152,11 @@ class ClassQueues:
         pending.is_closed = True
         del self._active[pending.key]
         self._unschedulable.setdefault(pending.class_key, {})[pending.key] = pending
-        self.unschedulable_classes.add(pending.class_key)
+        self._unschedulable_classes.add(pending.class_key)
+
+    def feasible_among(self, class_key: ClassKey, rows: Rows) -> Rows:
+        """Those of the rows on which a class may be feasible: of an unschedulable one this is known."""
+        return self._unschedulable_classes.feasible_among(class_key, rows)
 
     def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
         """The tasks of a profile and class, each class queue in its order; O(tasks of the class)."""
