@@ -73,6 +73,20 @@ def test_its_roles_are_bound_to_its_account_alone():
     assert all(each["roleRef"]["name"] == each["metadata"]["name"] for each in bindings)
 
 
+@pytest.mark.parametrize("is_enabled", [False, True])
+def test_without_preemption_the_scheduler_may_delete_probes_alone(is_enabled):
+    profile = {"schedulerName": "eclectus", "relieve": {"policy": "none"}}
+    objects = render({"config": {"profiles": [profile]}, "operator": {"enabled": is_enabled}})
+    bindings = [
+        each
+        for each in objects
+        if each["kind"] == "RoleBinding" and each["metadata"]["name"].endswith("end-probes")
+    ]
+    assert [each["subjects"][0]["name"] for each in bindings] == ["eclectus"] * is_enabled
+    rights = {each for each in granted(objects) if (each.resource, each.verb) == ("pods", "delete")}
+    assert {each.namespace for each in rights} == ({NAMESPACE} if is_enabled else set())
+
+
 def test_pods_are_created_and_deleted_in_the_probe_namespace_alone():
     rights = granted(of_operator(CI))
     assert {each.namespace for each in rights if each.resource == "pods" and each.verb != "list"} == {

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.model.commands import EndProbe
 from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
 from eclectus.model.objects import Task
 from worlds import World
@@ -104,3 +105,32 @@ def test_a_node_deleted_and_created_again_is_no_error(world: World, learner: Rec
     world.step(NodeSeen(make_node("n0", cpu=2)))
     world.step(TaskSeen(PROBE), TaskSeen(COMPLETED))
     assert learner.seen == []
+
+
+# -- ending probes before a bind -------------------------------------------------------------------
+
+END = EndProbe("uid-probe", "default", "probe")
+
+
+def pinned(name: str, cpu: float) -> Task:
+    """A pod that only n0 may run."""
+    return make_task(name, cpu=cpu, node_name="n0")
+
+
+def test_the_bind_that_takes_a_probes_room_ends_it_first(world: World) -> None:
+    world.step(TaskSeen(PROBE))
+    world.step(TaskSeen(pinned("small", 1)), TaskSeen(pinned("large", 0.5)))
+    assert [bind.before for bind in world.binds] == [(), (END,)]
+
+
+def test_a_probe_is_ended_once(world: World) -> None:
+    world.step(TaskSeen(PROBE))
+    world.step(TaskSeen(pinned("one", 1.5)), TaskSeen(pinned("two", 0.25)))
+    world.step(TaskSeen(pinned("three", 0.25)))
+    assert [bind.before for bind in world.binds] == [(END,), (), ()]
+
+
+def test_a_bind_to_another_node_ends_no_probe(world: World) -> None:
+    world.step(TaskSeen(replace(PROBE, node="n1")))
+    world.step(TaskSeen(pinned("real", 2)))
+    assert [bind.before for bind in world.binds] == [()]

@@ -3,6 +3,8 @@
 import asyncio
 from contextlib import asynccontextmanager
 
+import pytest
+
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched import ConditionState, Ignored
@@ -13,8 +15,9 @@ from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
+from eclectus.live.write.probe_ender import ProbeEnder
 from eclectus.live.write.step_binder import StepBinder
-from eclectus.model.commands import Bind, Fault, Renominate, Report
+from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report
 from eclectus.model.events import BindConfirmed, BindRefused
 
 PATH = "/api/v1/namespaces/d/pods/p"
@@ -43,7 +46,7 @@ async def working(server, states=None, connection=CONNECTION, ignored=None):
             IgnoredPreferences((ignored or {}).get, recorder, counter),
             inbox,
             evictor=Evictor(context, nominator, lambda: True, recorder, inbox, in_flight=2),
-            step_binder=StepBinder(binder, nominator),
+            step_binder=StepBinder(binder, nominator, ProbeEnder(context, lambda: True)),
             in_flight=4,
             metrics=context.metrics,
         )
@@ -235,6 +238,30 @@ def test_a_step_that_fails_refuses_the_bind_unsent(server, answers):
     assert answer == BindRefused("u", "n1", "not nominated before the bind: forbidden")
     assert server.count(f"POST {PATH}/binding") == 0
     assert nominations(server) == ["n1"]
+
+
+DISPLACING = Bind("u", "d", "p", "n1", "eclectus", before=(EndProbe("uid-probe", "probes", "probe"),))
+DELETE_PROBE = "DELETE /api/v1/namespaces/probes/pods/probe"
+
+
+@pytest.mark.parametrize("status", [200, 403, 404, 409, 500])
+def test_a_probe_is_ended_once_before_the_bind_and_hinders_it_in_no_case(server, answers, status):
+    server.on(DELETE_PROBE, answers.says({}, status))
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on(EVENTS, answers.says({}, 201))
+    assert send(server, DISPLACING) == [BindConfirmed("u", "n1")]
+    assert [request for request, *_ in server.requests][:2] == [DELETE_PROBE, f"POST {PATH}/binding"]
+    (options,) = bodies(server, DELETE_PROBE)
+    assert options["preconditions"] == {"uid": "uid-probe"}
+
+
+def test_the_end_of_a_probe_is_not_undone(server, answers):
+    server.on(DELETE_PROBE, answers.says({}))
+    server.on(f"POST {PATH}/binding", answers.says({"message": "no such node"}, 403))
+    server.on(f"GET {PATH}", answers.says({"metadata": {"name": "p", "uid": "u"}, "spec": {}}))
+    (answer,) = send(server, DISPLACING)
+    assert isinstance(answer, BindRefused)
+    assert server.count(f"PATCH {PATH}/status") == 0
 
 
 def test_a_step_that_hangs_does_not_hold_up_other_binds(server, answers, until):

@@ -71,10 +71,13 @@ async def _next_steps(context: OperatorContext, snapshot: Snapshot, probe: NodeP
     by_number = {run.number: run for run in probe.status.runs}
     is_active = not probe.spec.suspend and probe.metadata.uid not in snapshot.invalid
     steps: Steps = []
+    step: Step
     for intent in found.lost:
         run = by_number[intent.probe.seq]
         is_wanted = is_active and probe.find_class(run.class_name) is not None
-        steps.append((run, runs.without_pod(run, deadlines, now, is_wanted=is_wanted)))
+        has_yielded = intent.probe.name in snapshot.yielding
+        step = runs.without_pod(run, deadlines, now, is_wanted=is_wanted, has_yielded=has_yielded)
+        steps.append((run, step))
     for taken in found.taken:
         run = by_number[taken.intent.probe.seq]
         steps.append((run, runs.name_taken(run, taken.reason, now)))

@@ -74,7 +74,7 @@ class Snapshot:
     probes: dict[str, NodeProbe] = field(default_factory=dict)
     invalid: set[str] = field(default_factory=set)  # uids of those whose spec cannot be obeyed
     unreadable: set[str] = field(default_factory=set)  # run ids of those whose runs cannot be read
-    yielding: set[str] = field(default_factory=set)  # names of the pods that must yield their room
+    yielding: set[str] = field(default_factory=set)  # names of the pods that must yield their room, or have
     wake_at: float = float("inf")  # when the next sync is due, seconds since the epoch
 
     def wake_by(self, moment: float) -> None:

@@ -5,6 +5,9 @@ there is a sync every second. A probe has zero requests as a rule (objects/zero_
 starts beside it at once; the probe is ended, because its run time means nothing any more. A probe that does
 reserve room is ended when a real pod waits for that room. On a node that is believed dead no probe yields:
 the node gets no real work, and only a probe can find out that it works again.
+
+The scheduler itself deletes a probe with zero requests before it binds a pod that takes its room. Such a run
+has yielded too.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from eclectus.api.node_probe import NodeProbe, Run
 from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube import probe_room as notional_requests
@@ -22,7 +26,7 @@ from eclectus_operator.control.context import OperatorContext, Snapshot
 from eclectus_operator.control.nodes import read_node, read_profile
 from eclectus_operator.decide import room, waiting
 from eclectus_operator.decide.room import ProbeRoom
-from eclectus_operator.objects import convert
+from eclectus_operator.objects import convert, pods
 from eclectus_operator.objects.observed import ALL_PODS_PATH, Pod
 
 RECHECK_SECONDS = 1.0  # between two syncs while probes run
@@ -30,12 +34,12 @@ _log = logging.getLogger(__name__)
 
 
 async def find_yielding(context: OperatorContext, snapshot: Snapshot) -> set[str]:
-    """Names of the probe pods that must yield now. Raises ApiError."""
+    """Names of the probe pods that must yield now, or were deleted because they had to. Raises ApiError."""
+    yielding, may_block = await _find_displaced(context, snapshot), dict[str, ProbeRoom]()
     running = [pod for pod in snapshot.pods.values() if _is_running(pod)]
     if not running:
-        return set()
+        return yielding
     snapshot.wake_by(context.now() + RECHECK_SECONDS)
-    yielding, may_block = set[str](), dict[str, ProbeRoom]()
     for probe in running:
         there = await _read_room(context, probe)
         if there is None:
@@ -90,6 +94,39 @@ async def _find_blocking(context: OperatorContext, rooms: Mapping[str, ProbeRoom
         if not left:
             break
     return found
+
+
+async def _find_displaced(context: OperatorContext, snapshot: Snapshot) -> set[str]:
+    """Names of the pods that somebody deletes or has deleted while real pods use their room."""
+    found = set[str]()
+    for probe in snapshot.probes.values():
+        for run in probe.status.runs:
+            name = pods.identity(probe, run, context.settings.instance).name
+            if _is_deleted_early(run, snapshot.pods.get(name)) and await _is_displaced(context, probe, run):
+                found.add(name)
+    return found
+
+
+def _is_deleted_early(run: Run, pod: Pod | None) -> bool:
+    """Whether the pod of a run without an outcome, which was seen, is gone or terminating."""
+    is_deleted = pod is None or pod.metadata.deletion_timestamp is not None
+    return is_deleted and bool(run.pod_uid) and run.outcome is None
+
+
+async def _is_displaced(context: OperatorContext, probe: NodeProbe, run: Run) -> bool:
+    """Whether the run's node lacks the room of its probe."""
+    work = probe.find_class(run.class_name)
+    if work is None:
+        return False
+    try:
+        there = await read_node(context.api, run.node)
+        wanted = pods.notional_requests(probe, work, context.settings)
+        return bool(room.lacking(wanted, room.left(there.node, there.pods)))
+    except MissingError:
+        return False
+    except FieldError as error:
+        _log.warning("the room of node %s is not known: %s", run.node, error)
+        return False
 
 
 def _is_running(pod: Pod) -> bool:

@@ -4,8 +4,9 @@
     begun             none                     create it under the same name; after schedulingSeconds: lost
     begun             exists                   record its uid
     begun             another's of that name   end: the name is taken
-    seen              none                     end: somebody deleted it
+    seen              none                     end: it has yielded if real pods use its room; else it is lost
     seen              in progress              wait; when its stage is overdue, end
+    seen              is being deleted         wait until it is gone; when that is overdue, end
     seen              blocks a real pod        end: it yields
     seen              has ended                end
     ended             exists                   delete it
@@ -68,11 +69,18 @@ class Wait:
 Step = Create | RecordPod | End | Delete | Finish | Wait
 
 
-def without_pod(run: Run, deadlines: Deadlines, now: float, *, is_wanted: bool) -> Step:
-    """The step of a run without a pod. `is_wanted`: the NodeProbe still asks for its class."""
+def without_pod(
+    run: Run, deadlines: Deadlines, now: float, *, is_wanted: bool, has_yielded: bool = False
+) -> Step:
+    """The step of a run without a pod.
+
+    `is_wanted`: the NodeProbe still asks for its class; `has_yielded`: real pods use the room of its pod.
+    """
     if run.outcome is not None:
         return Finish()
     age = now - time_seconds(run.begun_time)
+    if run.pod_uid and has_yielded:
+        return End(stages.displaced(run, now))
     if run.pod_uid:
         return End(_lost("its pod is gone: somebody deleted it", "PodDeleted", Stage.RUNNING, now))
     if not is_wanted:
@@ -112,7 +120,7 @@ def with_pod(
         return Delete(pod.metadata.uid, at_once)
     if not run.pod_uid:
         return RecordPod(pod.metadata.uid)
-    if must_yield and stage.stage is Stage.RUNNING:
+    if must_yield and stage.stage in (Stage.RUNNING, Stage.DELETING):
         return End(stages.yielded(pod, now))
     return _in_progress(pod, stage, deadlines, now, is_unit=is_unit)
 
@@ -120,9 +128,10 @@ def with_pod(
 def _in_progress(pod: Pod, stage: StageSince, deadlines: Deadlines, now: float, *, is_unit: bool) -> Step:
     if pod.status.phase == "Succeeded" or stage.stage is Stage.FAILED:
         return End(stages.ended_by_itself(pod, now, is_unit=is_unit))
-    if stage.stage is Stage.DELETING:  # a terminating pod has failed, or will
+    is_late = stages.is_overdue(stage, deadlines, now)
+    if stage.stage is Stage.DELETING and is_late:
         return End(_lost("somebody deleted its pod", "PodDeleted", Stage.DELETING, now))
-    if stages.is_overdue(stage, deadlines, now):
+    if is_late:
         return End(stages.ended_by_operator(pod, stage, deadlines, now))
     return Wait(stage.since + (stages.deadline(stage.stage, deadlines) or 0.0))
 

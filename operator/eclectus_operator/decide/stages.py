@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from eclectus.api.common import time_seconds, time_text
-from eclectus.api.node_probe import Deadlines, Outcome
+from eclectus.api.node_probe import Deadlines, Outcome, Run
 from eclectus_operator.objects.observed import ContainerStatus, Ended, Pod, PodEvent
 
 PULL_REASONS = (
@@ -142,6 +142,12 @@ def yielded(pod: Pod, now: float) -> Outcome:
     """The outcome of a pod that the operator ends because real ones need its room."""
     message = f"pod {pod.metadata.name}: ended, because real pods need its room on {pod.spec.node_name}"
     return Outcome(False, Stage.RUNNING, YIELDED, message, "Operator", time_text(now))
+
+
+def displaced(run: Run, now: float) -> Outcome:
+    """The outcome of a run whose pod the scheduler has deleted because a real one needs its room."""
+    message = f"its pod was deleted, because real pods need its room on {run.node}"
+    return Outcome(False, Stage.RUNNING, YIELDED, message, "Other", time_text(now))
 
 
 def ended_by_itself(pod: Pod, now: float, *, is_unit: bool) -> Outcome:

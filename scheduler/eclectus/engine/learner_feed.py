@@ -11,7 +11,6 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.state import State
 from eclectus.framework import Completion, Learn
 from eclectus.model.learned import LearnedNode
@@ -26,7 +25,7 @@ class LearnerFeed:
         self._arrived = _overridden(state.learn, "arrived")
         self._started = _overridden(state.learn, "started")
         self._left = _overridden(state.learn, "left")
-        self._probe_validity = ProbeValidity(state.cluster)
+        self._probe_validity = state.probe_validity
 
     @property
     def uses_start_times(self) -> bool:

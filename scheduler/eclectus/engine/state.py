@@ -13,6 +13,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     relief          classes of refused tasks, and when Relieve policies are asked about them
     reports         pods that get a PodScheduled=False condition, and when
     waiting_times   pods that wait, and when they have waited for longer than their profile allows
+    probe_validity  probes on nodes, and which of them have lost their room
     counters        counts for metrics
 """
 
@@ -30,6 +31,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
 from eclectus.engine.placed_pods import PlacedPods
+from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.deferrals import Deferrals
@@ -40,7 +42,17 @@ from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Renominate, Report
+from eclectus.model.commands import (
+    Bind,
+    BindStep,
+    Command,
+    EndProbe,
+    Evict,
+    Fault,
+    Nominate,
+    Renominate,
+    Report,
+)
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
@@ -66,6 +78,7 @@ class State:
         self.waiting_times = WaitingTimes(
             {each.scheduler_name: each.settings.wait_limit for each in profiles}
         )
+        self.probe_validity = ProbeValidity(self.cluster)
         self.counters = Counters()
         shares = self._shares_by_policy()
         self.placed = PlacedPods(self.cluster, shares.values())
@@ -192,10 +205,16 @@ class State:
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)
-        steps = (Renominate(node, nominated),) if nominated else ()
+        before = self._steps_before(node, nominated)
         self._commands.append(
-            Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, steps)
+            Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
         )
+
+    def _steps_before(self, node: str, nominated: str) -> tuple[BindStep, ...]:
+        """`nominated`: another node, to which the pod was nominated until now; or empty."""
+        displaced = self.probe_validity.take_displaced(node)
+        ends = tuple(EndProbe(probe.uid, probe.namespace, probe.name) for probe in displaced)
+        return (Renominate(node, nominated), *ends) if nominated else ends
 
     def nominate(self, task: Task, node: str) -> None:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""

@@ -43,6 +43,7 @@ from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
+from eclectus.live.write.probe_ender import ProbeEnder
 from eclectus.live.write.step_binder import StepBinder
 
 
@@ -163,7 +164,7 @@ def _outbox(
         evictor=Evictor(
             context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
         ),
-        step_binder=StepBinder(binder, nominator),
+        step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease)),
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,
     )

@@ -16,7 +16,18 @@ class Renominate(Struct, frozen=True, gc=False, tag=True):
     from_node: str
 
 
-BindStep = Renominate
+class EndProbe(Struct, frozen=True, gc=False, tag=True):
+    """A step before a bind: this probe, whose room the pod has taken, is deleted.
+
+    It is not undone, and its failure does not prevent the bind: the operator ends such a probe too, later.
+    """
+
+    uid: str
+    namespace: str
+    name: str
+
+
+BindStep = Renominate | EndProbe
 
 
 class Bind(Struct, frozen=True, gc=False, tag=True):

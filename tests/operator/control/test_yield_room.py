@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from eclectus.api.common import time_text
 from eclectus.kube import objects as kube
 from eclectus_operator.decide.room import probe_room
 from eclectus_operator.objects.convert import read
@@ -90,6 +91,56 @@ def test_with_zero_requests_it_stays_on_a_node_believed_dead(zero_requests):
     zero_requests.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": "Dead"}})
     zero_requests.api.put(REAL, real("late", "2", on="n0"))
     assert not yields(zero_requests)
+
+
+# -- a probe that the scheduler has deleted ----------------------------------------------------------
+
+
+def outcome_after_deletion(world: ProbeWorld, *, is_gone: bool) -> str:
+    """The reason of the outcome once the probe pod has been deleted by somebody else."""
+    (name,) = world.api.pods()
+    if is_gone:
+        world.api.remove(f"{PODS}/{name}")
+    else:
+        world.api.touch(f"{PODS}/{name}")["metadata"]["deletionTimestamp"] = time_text(world.api.now + 1.0)
+    world.sync()
+    (run,) = world.status()["runs"] or [{}]
+    reason: str = run.get("outcome", {}).get("reason", "") if run else last_reason(world)
+    return reason
+
+
+def last_reason(world: ProbeWorld) -> str:
+    return world.api.objects[f"{PROFILES}/n0"]["status"]["lastProbe"]["reason"]
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("state", ["Live", "Dead"])
+def test_deleted_by_the_scheduler_for_a_real_pod_it_has_yielded(zero_requests, is_gone, state):
+    zero_requests.api.put(PROFILES, {"metadata": {"name": "n0"}, "status": {"state": state}})
+    zero_requests.api.put(REAL, real("late", "2", on="n0"))
+    assert outcome_after_deletion(zero_requests, is_gone=is_gone) == "Yielded"
+    assert not [path for path in zero_requests.api.objects if "/events/" in path], "yielding is no failure"
+
+
+def test_deleted_while_its_room_is_free_it_is_lost(zero_requests):
+    assert outcome_after_deletion(zero_requests, is_gone=True) == "PodDeleted"
+
+
+def test_whether_it_has_yielded_is_decided_when_it_is_gone(zero_requests):
+    """The scheduler deletes it before the bind, which may be seen later."""
+    assert outcome_after_deletion(zero_requests, is_gone=False) == ""
+    zero_requests.api.put(REAL, real("late", "2", on="n0"))
+    assert outcome_after_deletion(zero_requests, is_gone=True) == "Yielded"
+
+
+def test_a_pod_that_is_not_gone_in_time_is_lost(zero_requests):
+    outcome_after_deletion(zero_requests, is_gone=False)
+    zero_requests.api.now += 600.0
+    zero_requests.sync()
+    assert last_reason(zero_requests) == "PodDeleted"
+
+
+# -- every probe takes a place --------------------------------------------------------------------------
 
 
 def test_every_probe_takes_one_of_the_nodes_pods(zero_requests):

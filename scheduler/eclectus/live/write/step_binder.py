@@ -9,10 +9,11 @@ import logging
 
 from eclectus.live.write.binder import Answer, Binder
 from eclectus.live.write.nominator import Nominator
-from eclectus.model.commands import Bind, BindStep
+from eclectus.live.write.probe_ender import ProbeEnder
+from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate
 from eclectus.model.events import BindConfirmed, BindRefused
 
-IN_FLIGHT = 8  # few binds have steps: those of pods for which room is held on another node
+IN_FLIGHT = 8  # few binds have steps: of pods nominated to another node, and of those that displace probes
 STEP_SECONDS = 5.0  # a step that takes longer fails, and so does the bind: the cluster has changed
 
 _log = logging.getLogger(__name__)
@@ -21,8 +22,8 @@ _log = logging.getLogger(__name__)
 class StepBinder:
     """Does the steps of a bind, then the bind."""
 
-    def __init__(self, binder: Binder, nominator: Nominator) -> None:
-        self._binder, self._nominator = binder, nominator
+    def __init__(self, binder: Binder, nominator: Nominator, probe_ender: ProbeEnder) -> None:
+        self._binder, self._nominator, self._probe_ender = binder, nominator, probe_ender
 
     async def bind(self, bind: Bind) -> Answer:
         """Returns once it is known whether the pod is bound, and the steps are undone if it is not."""
@@ -40,11 +41,18 @@ class StepBinder:
         return answer
 
     async def _do(self, bind: Bind, step: BindStep) -> str:
-        problem = await self._nominator.write(bind, step.node, STEP_SECONDS)
-        return f"not nominated before the bind: {problem}" if problem else ""
+        match step:
+            case Renominate():
+                problem = await self._nominator.write(bind, step.node, STEP_SECONDS)
+                return f"not nominated before the bind: {problem}" if problem else ""
+            case EndProbe():
+                await self._probe_ender.end(step)
+                return ""
 
     async def _undo(self, bind: Bind, step: BindStep) -> None:
         """A failure does no harm: room is held by the engine, and the status is for others to read."""
+        if isinstance(step, EndProbe):
+            return
         problem = await self._nominator.write(bind, step.from_node, STEP_SECONDS)
         if problem:
             fields = {"pod": f"{bind.namespace}/{bind.name}", "node": step.from_node, "uid": bind.uid}
