@@ -8,22 +8,13 @@ import pytest
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.watched import ConditionState, Ignored
-from eclectus.live.write.binder import Binder
-from eclectus.live.write.conditions import Conditions
-from eclectus.live.write.event_recorder import EventRecorder
-from eclectus.live.write.evictor import Evictor
-from eclectus.live.write.ignored_preferences import IgnoredPreferences
-from eclectus.live.write.nominator import Nominator
-from eclectus.live.write.outbox import Outbox
-from eclectus.live.write.probe_ender import ProbeEnder
-from eclectus.live.write.step_binder import StepBinder
 from eclectus.model.commands import Bind, EndProbe, Fault, Renominate, Report
 from eclectus.model.events import BindConfirmed, BindRefused
+from outboxes import CONNECTION, NOTHING, outbox_of
 
 PATH = "/api/v1/namespaces/d/pods/p"
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/d/events"
 BIND = Bind("u", "d", "p", "n1", "eclectus")
-CONNECTION = ClientConnectionSettings()
 STATES = {"u": ConditionState("7", 1, is_false=False)}
 
 
@@ -32,24 +23,10 @@ def report(message="no room", reason="Unschedulable"):
 
 
 @asynccontextmanager
-async def working(server, states=None, connection=CONNECTION, ignored=None):
-    known = STATES if states is None else states
+async def working(server, states=STATES, connection=CONNECTION, ignored=NOTHING):
     async with server.context() as context:
         inbox = Inbox()
-        recorder, counter = EventRecorder(context, "host", connection), context.metrics.ignored_preferences
-        binder = Binder(context, lambda: True, 0.2)
-        nominator = Nominator(context, known.get, lambda: True)
-        outbox = Outbox(
-            binder,
-            Conditions(context, known.get, lambda: True, connection),
-            recorder,
-            IgnoredPreferences((ignored or {}).get, recorder, counter),
-            inbox,
-            evictor=Evictor(context, nominator, lambda: True, recorder, inbox, in_flight=2),
-            step_binder=StepBinder(binder, nominator, ProbeEnder(context, lambda: True)),
-            in_flight=4,
-            metrics=context.metrics,
-        )
+        outbox = outbox_of(context, inbox, states=states, connection=connection, ignored=ignored)
         running = asyncio.create_task(outbox.run())
         try:
             yield outbox, inbox, context.metrics

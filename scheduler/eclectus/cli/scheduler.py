@@ -66,8 +66,8 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
 ) -> None:
     """Schedule the pods whose schedulerName is that of a profile in the configuration.
 
-    On SIGTERM the scheduler sends the binds it has decided, gives the Lease back and exits with 0. When
-    it loses the Lease it exits with 1, so that it is restarted as a standby.
+    On SIGTERM the scheduler sends the binds it has decided, gives the Lease back when all have ended, and
+    exits with 0. When it loses the Lease it exits with 1, so that it is restarted as a standby.
     """
     garbage.tune()
     from eclectus.kubeclient import credentials

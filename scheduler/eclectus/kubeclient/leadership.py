@@ -70,6 +70,7 @@ class Leadership:
         self._running = [self._elector]
         self._tasks: list[asyncio.Task[None]] = []
         self._on_change, self._has_resigned = on_change, False
+        self._may_write = True
         self._retry_seconds = settings.retry_period
         self._ended = asyncio.Event()  # a Lease is lost or given back
         self.tried, self.leading, self.lost = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -78,7 +79,8 @@ class Leadership:
 
     def holds_lease(self) -> bool:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
-        return self._elector.holds_lease() and all(elector.holds_lease() for _, elector in self._claims)
+        leases = (self._elector, *(elector for _, elector in self._claims))
+        return self._may_write and all(each.holds_lease() for each in leases)
 
     async def run(self) -> None:
         """Acquire the Leases and renew them. Returns when one is lost or given back."""
@@ -96,6 +98,10 @@ class Leadership:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def stop_writing(self) -> None:
+        """Let nothing more be written. The Leases are held and renewed until `resign` or the end of `run`."""
+        self._may_write = False
 
     async def resign(self) -> None:
         """Give the installation's Lease back, so that its next leader need not wait until it expires."""

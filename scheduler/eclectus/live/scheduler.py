@@ -15,7 +15,7 @@ from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials
 from eclectus.kubeclient.listening import bound_address, listen
-from eclectus.live import garbage
+from eclectus.live import garbage, shutdown
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
 from eclectus.live.learned.speeds_page import speeds_page
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
-DRAIN_SECONDS = 10.0  # for sending what is decided after SIGTERM; the kubelet grants 30 s by default
 
 _log = logging.getLogger(__name__)
 
@@ -88,7 +87,7 @@ class SchedulerProcess:
             await self._ending.wait()
             if self._failure is not None:
                 raise self._failure
-            # 4. What is decided is sent, then the Lease is given back.
+            # 4. What is decided is sent, and when all binds have ended the Lease is given back.
             return await self._shut_down()
         finally:
             # 5. Whatever still runs is cancelled.
@@ -150,22 +149,14 @@ class SchedulerProcess:
     # -- end ---------------------------------------------------------------------------------------
 
     async def _shut_down(self) -> int:
-        """Send what is decided, then give the Lease back, so that the next leader's list shows all binds."""
+        """Stop to decide, and end the writes as `shutdown.release` does; returns the exit code."""
         parts, code = self._parts, 0
         if parts.leadership.lost.is_set():
             parts.inbox.put(Paused())
             code = 1  # another process leads; this one restarts as a standby with an empty cache
         parts.loop.stop()
-        try:
-            async with asyncio.timeout(DRAIN_SECONDS):
-                await self._tasks["loop"]
-                await parts.outbox.wait_until_empty()
-        except TimeoutError:
-            _log.warning(
-                "stopped after %g s with requests unsent; the next leader decides for those pods",
-                DRAIN_SECONDS,
-            )
-        await parts.leadership.resign()
+        limit = self._settings.client_connection.request_timeout
+        await shutdown.release(self._tasks["loop"], parts.outbox, parts.leadership, limit)
         return code
 
     def _on_signal(self) -> None:

@@ -96,6 +96,11 @@ class Outbox:
         for workers in self._workers():
             await workers.wait_below(1)
 
+    async def wait_until_binds_ended(self) -> None:
+        """Wait until no bind, nomination or eviction is under way: the next leader must know of them."""
+        for workers in (self._binds, self._stepped, self._evictor.workers):
+            await workers.wait_below(1)
+
     def _workers(self) -> Sequence[WorkerPool[Any]]:
         """Events last: others write some when they are done."""
         return (

@@ -1,0 +1,51 @@
+"""An outbox with all that it sends through, for a fake API server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from eclectus.config.process_settings import ClientConnectionSettings
+from eclectus.live.context import Context
+from eclectus.live.inbox import Inbox
+from eclectus.live.watch.watched import ConditionState, Ignored
+from eclectus.live.write.binder import Binder
+from eclectus.live.write.conditions import Conditions
+from eclectus.live.write.event_recorder import EventRecorder
+from eclectus.live.write.evictor import Evictor
+from eclectus.live.write.ignored_preferences import IgnoredPreferences
+from eclectus.live.write.nominator import Nominator
+from eclectus.live.write.outbox import Outbox
+from eclectus.live.write.probe_ender import ProbeEnder
+from eclectus.live.write.step_binder import StepBinder
+
+CONNECTION = ClientConnectionSettings()
+IN_FLIGHT = 4
+NOTHING: Mapping[str, Any] = {}
+
+
+def outbox_of(
+    context: Context,
+    inbox: Inbox,
+    *,
+    holds_lease: Callable[[], bool] = lambda: True,
+    states: Mapping[str, ConditionState] = NOTHING,
+    ignored: Mapping[str, Ignored] = NOTHING,
+    connection: ClientConnectionSettings = CONNECTION,
+    bind_seconds: float = 0.2,
+) -> Outbox:
+    """Four binds and two evictions in flight; `bind_seconds` limits the request of a bind."""
+    recorder, counter = EventRecorder(context, "host", connection), context.metrics.ignored_preferences
+    binder = Binder(context, holds_lease, bind_seconds)
+    nominator = Nominator(context, states.get, holds_lease)
+    return Outbox(
+        binder,
+        Conditions(context, states.get, holds_lease, connection),
+        recorder,
+        IgnoredPreferences(ignored.get, recorder, counter),
+        inbox,
+        evictor=Evictor(context, nominator, holds_lease, recorder, inbox, in_flight=2),
+        step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease)),
+        in_flight=IN_FLIGHT,
+        metrics=context.metrics,
+    )
