@@ -19,10 +19,10 @@ from typing import Any, cast
 import kopf
 
 from eclectus.api.names import PROBES_CLAIM
-from eclectus.kubeclient import health
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.leadership import Claim, Leadership
-from eclectus.kubeclient.listening import bound_address, listen
+from eclectus.kubeclient.serving import health
+from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.handlers import USER_AGENT, Work
 from eclectus_operator.login import credentials, login

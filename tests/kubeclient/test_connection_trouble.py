@@ -12,7 +12,7 @@ from aiohttp import web
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
 from eclectus.kubeclient.errors import ApiError, NotDoneError, RejectedError
-from eclectus.kubeclient.listening import listen
+from eclectus.kubeclient.serving.listening import listen
 from eclectus.kubeclient.trouble import REPEAT_SECONDS, REPEAT_SECONDS_MOST, TroubleLog
 
 

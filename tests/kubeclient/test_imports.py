@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-MODULES = ["backoff", "client", "clock", "credentials", "election", "elector", "errors", "health", "lines"]
+MODULES = ["backoff", "client", "clock", "credentials", "election", "elector", "errors", "lines"]
+MODULES += ["serving.health", "serving.listening", "serving.pages"]
 HEAVY = ["kubernetes", "numpy", "orjson", "yaml"]  # not in the operator's image, or large
 ABOVE = ["eclectus.config", "eclectus.engine", "eclectus.live"]
 

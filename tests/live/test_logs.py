@@ -3,7 +3,7 @@
 import json
 import logging
 
-from eclectus.kubeclient.health import report
+from eclectus.kubeclient.serving.health import report
 from eclectus.live.logs import JsonLines, TextLines
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import aiohttp
 
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.kubeclient import health
-from eclectus.kubeclient.listening import bound_address, listen
+from eclectus.kubeclient.serving import health
+from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.live.metrics import Metrics
 from eclectus.live.scheduler import SchedulerProcess
 

@@ -126,7 +126,7 @@ class Beliefs(Learn):
     def speeds(self, workload: str) -> Speeds:
         return Speeds(self._rate, 1e3, self._epoch)
 
-    def learned_cells(self) -> Iterator[LearnedCell]:
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         return iter(())
 
     def _believe(self) -> None:

@@ -52,6 +52,17 @@ def test_learned_cells_are_of_present_nodes(name: str) -> None:
 
 
 @LEARNERS
+def test_learned_cells_can_be_read_from_a_node_on(name: str) -> None:
+    learn = table.LEARN[name]()
+    for _ in _school(learn, np.random.default_rng(7)):
+        pass
+    cells = list(learn.learned_cells())
+    assert [cell.node for cell in cells] == sorted(cell.node for cell in cells)
+    for after in {"n", *(cell.node for cell in cells)}:
+        assert list(learn.learned_cells(after)) == [cell for cell in cells if cell.node > after]
+
+
+@LEARNERS
 def test_learned_nodes_can_be_restored_in_another_learner(name: str) -> None:
     learn, other = table.LEARN[name](), table.LEARN[name]()
     for _ in _school(learn, np.random.default_rng(8)):

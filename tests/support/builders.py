@@ -74,7 +74,7 @@ class ExactSpeeds(Learn):
         del workload
         return Speeds(self._rate, max([self._otherwise, *self._rates.values()]), self._epoch)
 
-    def learned_cells(self) -> Any:
+    def learned_cells(self, after: str = "") -> Any:
         return iter(LearnedCell(node, "", rate, 1) for node, rate in self._rates.items())
 
 

@@ -252,6 +252,6 @@ class Scheduler:
         return str(self.lines("serving")[-1]["address"])
 
     def learned(self) -> dict[str, float]:
-        """Node -> learned rate, in tasks per second and slot."""
-        cells = requests.get(f"http://{self.address}/speeds", timeout=10).json()
+        """Node -> learned rate, in tasks per second and slot; of a cluster whose rates are one page."""
+        cells = requests.get(f"http://{self.address}/speeds", timeout=10).json()["items"]
         return {cell["node"]: cell["rate"] for cell in cells}

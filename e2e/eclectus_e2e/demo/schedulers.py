@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from eclectus_e2e.demo.environment import Environment
-from eclectus_e2e.demo.speeds import LearnedRate
+from eclectus_e2e.demo.speeds import LearnedRate, SpeedsPage
 from eclectus_e2e.testbed import product
 
 ECLECTUS = "eclectus"
@@ -58,4 +58,12 @@ def running(environment: Environment, name: str) -> Iterator[None]:
 
 def learned_rates(address: str) -> list[LearnedRate]:
     """What the running Eclectus has learned, from its /speeds; empty when nothing answers."""
-    return msgspec.json.decode(product.body(f"{address}/speeds") or b"[]", type=list[LearnedRate])
+    rates: list[LearnedRate] = []
+    after = ""
+    while answer := product.body(f"{address}/speeds?continue={after}"):
+        page = msgspec.json.decode(answer, type=SpeedsPage)
+        rates += page.items
+        after = page.metadata.get("continue", "")
+        if not after:
+            return rates
+    return []

@@ -30,6 +30,13 @@ class LearnedRate(msgspec.Struct, frozen=True):
     state: str = "live"  # of the node
 
 
+class SpeedsPage(msgspec.Struct, frozen=True):
+    """A page of /speeds; `metadata` has the name `continue` where there are more."""
+
+    items: list[LearnedRate]
+    metadata: dict[str, str]
+
+
 class NodeSpeed(msgspec.Struct, frozen=True):
     """One node: its true speed, the learned one on the same scale (None: none), and the number of samples."""
 

@@ -81,7 +81,7 @@ def scheduler(  # noqa: PLR0917 — one argument per option, passed by name
     names = frozenset(profile.scheduler_name for profile in configuration.profiles)
     with ExitStack() as stack:
         observers = _observers(stack, configuration, record)
-        pages = {"/configz": lambda: [configz(configuration)]}
+        pages = {"/configz": lambda _: [configz(configuration)]}
         work = scheduler.run(
             configuration.engine(), names, configuration.process, access, observers, pages=pages
         )

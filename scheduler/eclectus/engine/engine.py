@@ -129,9 +129,12 @@ class Engine:
         """How many pods are in which queue; O(class queues)."""
         return self._state.queue_counts()
 
-    def learned_cells(self) -> Iterator[LearnedCell]:
-        """What was learned of every node and kind of work, for people; O(cells). Steps may come between."""
-        return self._state.learn.learned_cells()
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+        """What was learned of each kind of work on each node behind `after`, by name, for people.
+
+        O(nodes + cells read). Steps may come between.
+        """
+        return self._state.learn.learned_cells(after)
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What was learned of every node, for another process to recall; O(cells). Steps may come between."""

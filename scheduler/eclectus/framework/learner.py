@@ -68,8 +68,11 @@ class Learn(ABC):
         """The speed of every node for this kind of work. Called with every decision, so it must be cheap."""
 
     @abstractmethod
-    def learned_cells(self) -> Iterator[LearnedCell]:
-        """Every pair of node and kind of work that has samples. Nodes may change while this is read."""
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+        """Every pair of node and kind of work that has samples, in the order of the nodes' names.
+
+        `after`: only nodes whose names come after this one. Nodes may change while this is read.
+        """
 
     # Optional. The engine calls the first three only if a learner overrides them.
 

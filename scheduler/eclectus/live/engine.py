@@ -36,8 +36,8 @@ class Engine(SteppingEngine, Protocol):
     def queue_counts(self) -> QueueCounts:
         """How many pods are in each queue, and what the engine has counted."""
 
-    def learned_cells(self) -> Iterator[LearnedCell]:
-        """Every learned rate, by node and class of work."""
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
+        """Every learned rate, by node and class of work; only of nodes whose names come after this one."""
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What is learned of each node, in the form that NodeProfile objects store."""

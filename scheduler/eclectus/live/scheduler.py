@@ -6,15 +6,17 @@ import asyncio
 import logging
 import signal
 import socket
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials
-from eclectus.kubeclient.listening import bound_address, listen
+from eclectus.kubeclient.serving.listening import bound_address, listen
+from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.live import garbage, shutdown
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
@@ -38,11 +40,11 @@ async def run(
     credentials: Credentials,
     observers: Sequence[StepObserver] = (),
     *,
-    pages: Mapping[str, Callable[[], Iterable[bytes]]] = MappingProxyType({}),
+    pages: Mapping[str, PageParts] = MappingProxyType({}),
 ) -> int:
     """Run a scheduler; returns the exit code. `names` are the schedulerNames of its profiles.
 
-    `pages` are further JSON pages beside the health checks: path -> parts of the body.
+    `pages` are further JSON pages beside the health checks, by path.
     """
     async with connected(credentials, settings.client_connection.request_timeout) as client:
         context = Context(client)
@@ -59,10 +61,10 @@ class SchedulerProcess:
         settings: ProcessSettings,
         context: Context,
         parts: Parts,
-        pages: Mapping[str, Callable[[], Iterable[bytes]]],
+        pages: Mapping[str, PageParts],
     ) -> None:
         self._engine, self._settings, self._context, self._parts = engine, settings, context, parts
-        self._pages = {"/speeds": lambda: speeds_page(engine.learned_cells()), **pages}
+        self._pages = {"/speeds": partial(speeds_page, engine.learned_cells), **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = (
             asyncio.Event()
@@ -184,7 +186,7 @@ class SchedulerProcess:
             async with asyncio.timeout(FIRST_BINDS_SECONDS):
                 await self._deciding.wait()
                 await self._parts.outbox.wait_until_empty()
-        from eclectus.kubeclient import health
+        from eclectus.kubeclient.serving import health
 
         # 2. What was imported and listed lives long.
         garbage.freeze()
@@ -196,7 +198,7 @@ class SchedulerProcess:
             await runner.cleanup()
 
     def _health_server(self) -> web.Application:
-        from eclectus.kubeclient import health
+        from eclectus.kubeclient.serving import health
 
         parts = self._parts
         live = {"ping": lambda: "", "loop": parts.loop.trouble, "leader-election": parts.leadership.trouble}

@@ -1,7 +1,9 @@
 """Learned speeds against true ones: only ratios count, and rates are weighted by their samples."""
 
+import msgspec
 import pytest
 
+from eclectus_e2e.demo import schedulers
 from eclectus_e2e.demo.speeds import LearnedRate, compare_speeds, errors_by_speed, learned_share
 
 TRUE = {"a": 1.0, "b": 2.0, "c": 8.0}
@@ -65,3 +67,19 @@ def test_no_rate_is_no_learned_speed():
 
 def test_a_node_without_a_true_speed_is_left_out():
     assert [node.node for node in compare_speeds(rates({**TRUE, "stranger": 99.0}), TRUE)] == list(TRUE)
+
+
+def test_learned_rates_are_read_page_by_page(monkeypatch):
+    one = {"node": "n1", "workload": "a", "rate": 1.0, "samples": 2}
+    two = one | {"node": "n2"}
+    pages = {
+        "a/speeds?continue=": {"items": [one], "metadata": {"continue": "n1"}},
+        "a/speeds?continue=n1": {"items": [two], "metadata": {}},
+    }
+    monkeypatch.setattr(schedulers.product, "body", lambda url: msgspec.json.encode(pages[url]))
+    assert [rate.node for rate in schedulers.learned_rates("a")] == ["n1", "n2"]
+
+
+def test_without_an_answer_nothing_is_learned(monkeypatch):
+    monkeypatch.setattr(schedulers.product, "body", lambda url: b"")
+    assert schedulers.learned_rates("a") == []

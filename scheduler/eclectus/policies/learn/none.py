@@ -36,6 +36,7 @@ class Unlearned(Learn):
         """One task a second in each slot of every node."""
         return self._speeds
 
-    def learned_cells(self) -> Iterator[LearnedCell]:
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """None."""
+        del after
         return iter(())

@@ -69,9 +69,9 @@ class OracleLearner(Learn):
             speeds = self._speeds[workload] = Speeds(read_only(rate), float(rate.max()), self._epoch)
         return speeds
 
-    def learned_cells(self) -> Iterator[LearnedCell]:
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """The rates of all pairs of node and class, as if learned from one sample."""
-        for name in self._rows.values():
+        for name in sorted(name for name in self._rows.values() if name > after):
             for workload in self._mean_sizes:
                 yield LearnedCell(name, workload, self._rate(self._machines[name], workload), 1)
 

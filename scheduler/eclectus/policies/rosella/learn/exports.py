@@ -29,9 +29,9 @@ class Exports:
     def __init__(self, rates: Rates, watch: Liveness, load: Load) -> None:
         self._rates, self._liveness, self._load = rates, watch, load
 
-    def learned_cells(self, nodes: Mapping[int, str]) -> Iterator[LearnedCell]:
+    def learned_cells(self, nodes: Mapping[int, str], after: str) -> Iterator[LearnedCell]:
         """Every cell with samples, of dead nodes too. Removed nodes are left out, as by `learned_nodes`."""
-        for row, node in sorted(nodes.items()):
+        for node, row in sorted((node, row) for row, node in nodes.items() if node > after):
             if nodes.get(row) == node:
                 yield from list(self._cells(row, node))
 

@@ -170,9 +170,9 @@ class RosellaLearn(LearnSettings, Learn):
 
     # -- reading and restoring ----------------------------------------------------
 
-    def learned_cells(self) -> Iterator[LearnedCell]:
+    def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """Every cell with samples, of dead nodes too."""
-        return self._exports.learned_cells(self._names)
+        return self._exports.learned_cells(self._names, after)
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """Every node with samples, as a value that another process can recall."""

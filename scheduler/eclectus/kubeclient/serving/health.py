@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from socket import socket
 
 from aiohttp import web
 
+from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
+
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+RETRY_SECONDS = "1"  # after which a client that was refused asks again
+SHUTDOWN_SECONDS = 1.0  # a client that reads slowly does not keep the process
 Check = Callable[[], str]
 """What is wrong, as text; empty if nothing is."""
-Parts = Callable[[], Iterable[bytes]]
-"""A page in parts. Other tasks run between two of them, so that a long page does not stop the loop."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -20,7 +21,7 @@ def application(
     live: Mapping[str, Check],
     ready: Mapping[str, Check],
     metrics: Callable[[], bytes],
-    json_pages: Mapping[str, Parts] | None = None,
+    json_pages: Mapping[str, PageParts] | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
@@ -30,7 +31,7 @@ def application(
     app.router.add_get("/healthz", _checking("healthz", live))
     app.router.add_get("/livez", _checking("livez", live))
     app.router.add_get("/readyz", _checking("readyz", {**live, **ready}))
-    app.router.add_get("/metrics", _page(lambda: [metrics()], METRICS_TYPE))
+    app.router.add_get("/metrics", _page(lambda _: [metrics()], METRICS_TYPE))
     for path, parts in (json_pages or {}).items():
         app.router.add_get(path, _page(parts, "application/json"))
     return app
@@ -45,7 +46,7 @@ def report(name: str, found: Mapping[str, str]) -> str:
 
 async def serve(app: web.Application, listening: socket) -> web.AppRunner:
     """Answer requests to the socket. The runner is to be cleaned up, which closes the socket."""
-    runner = web.AppRunner(app, access_log=None)
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     await web.SockSite(runner, listening).start()
     return runner
@@ -61,12 +62,16 @@ def _checking(name: str, checks: Mapping[str, Check]) -> Handler:
     return answer
 
 
-def _page(parts: Parts, content_type: str) -> Handler:
-    async def answer(_: web.Request) -> web.StreamResponse:
-        body = bytearray()
-        for part in parts():
-            body += part
-            await asyncio.sleep(0)
-        return web.Response(body=bytes(body), headers={"Content-Type": content_type})
+def _page(parts: PageParts, content_type: str) -> Handler:
+    maker = PageMaker(parts)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        try:
+            body = await maker.body(request.query)
+        except QueryError as error:
+            return web.Response(text=f"{error}\n", status=400)
+        except BusyError as error:
+            return web.Response(text=f"{error}\n", status=429, headers={"Retry-After": RETRY_SECONDS})
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     return answer

@@ -4,14 +4,22 @@ import asyncio
 
 import aiohttp
 
-from eclectus.kubeclient import health
-from eclectus.kubeclient.listening import bound_address, listen
+from eclectus.kubeclient.serving import health
+from eclectus.kubeclient.serving.listening import bound_address, listen
+from eclectus.kubeclient.serving.pages import QueryError
+
+
+def speeds(query):
+    if "bad" in query:
+        raise QueryError("bad is not a field")
+    yield b"["
+    yield b"]"
 
 
 def pages(*paths, live="", ready=""):
     """(status, content type, text) of each path, while the checks report this."""
     app = health.application(
-        {"loop": lambda: live}, {"sync": lambda: ready}, lambda: b"up 1\n", {"/speeds": lambda: [b"[", b"]"]}
+        {"loop": lambda: live}, {"sync": lambda: ready}, lambda: b"up 1\n", {"/speeds": speeds}
     )
 
     async def ask():
@@ -50,3 +58,7 @@ def test_a_process_that_is_not_alive_is_not_ready():
 
 def test_metrics_and_further_pages_have_their_content_types():
     assert pages("/metrics", "/speeds") == [(200, "text/plain", "up 1\n"), (200, "application/json", "[]")]
+
+
+def test_a_wrong_query_is_answered_with_what_is_wrong():
+    assert pages("/speeds?bad=1") == [(400, "text/plain", "bad is not a field\n")]

@@ -1,0 +1,1 @@
+"""The server of health checks, metrics and further pages."""

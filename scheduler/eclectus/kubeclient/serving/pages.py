@@ -1,0 +1,65 @@
+"""Pages that cost little of the loop's time, however many clients ask for them.
+
+A page is made in parts, and other tasks run between two of them. Only one page of a path is made at a time, and
+after each part the loop is left to others for nine times as long. Whoever asks for a page that is being made
+gets that one; when too many different ones are asked for, more are refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from time import thread_time
+
+from eclectus.model.errors import EclectusError
+
+SHARE = 0.1  # of the loop's time that the pages of a path take at most
+MOST_WAITING = 16  # different pages of a path that wait to be made
+
+PageParts = Callable[[Mapping[str, str]], Iterable[bytes]]
+"""The parts of a page by its query; each is short. Raises QueryError."""
+
+
+class QueryError(EclectusError):
+    """The query of a page is not valid: the same request never succeeds."""
+
+
+class BusyError(EclectusError):
+    """Too many pages wait to be made: repeat the request later."""
+
+
+class PageMaker:
+    """Makes the pages of one path. `cpu_time` is the time that this thread has worked, seconds."""
+
+    def __init__(
+        self,
+        parts: PageParts,
+        *,
+        cpu_time: Callable[[], float] = thread_time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._parts = parts
+        self._cpu_time, self._sleep = cpu_time, sleep
+        self._making: dict[frozenset[tuple[str, str]], asyncio.Task[bytes]] = {}  # by query
+        self._turn = asyncio.Lock()
+
+    async def body(self, query: Mapping[str, str]) -> bytes:
+        """The page. Raises QueryError and BusyError."""
+        key = frozenset(query.items())
+        making = self._making.get(key)
+        if making is None:
+            if len(self._making) >= MOST_WAITING:
+                raise BusyError(f"{MOST_WAITING} other pages wait to be made: ask again later")
+            making = self._making[key] = asyncio.create_task(self._made(query))
+            making.add_done_callback(lambda _: self._making.pop(key))
+        return await asyncio.shield(making)  # others may wait for it too
+
+    async def _made(self, query: Mapping[str, str]) -> bytes:
+        async with self._turn:
+            body, began = bytearray(), self._cpu_time()
+            parts = iter(self._parts(query))
+            while (part := next(parts, None)) is not None:
+                body += part
+                await self._sleep((self._cpu_time() - began) * (1 / SHARE - 1))
+                began = self._cpu_time()
+            return bytes(body)
