@@ -34,14 +34,19 @@ class PodLatency:
                 case BindConfirmed(uid=uid):
                     self._bound(uid, now)
                 case BindRefused(uid=uid):
-                    self._attempts[uid] = self._attempts.get(uid, 1) + 1
+                    self._count_attempt(uid)
                 case TaskGone(uid=uid):
                     self._forget(uid)
                 case _:
                     pass  # nodes, and pods of other schedulers
         for command in commands:
-            if isinstance(command, Report) and command.uid in self._since:
-                self._attempts[command.uid] = self._attempts.get(command.uid, 1) + 1
+            if isinstance(command, Report):
+                self._count_attempt(command.uid)
+
+    def _count_attempt(self, uid: str) -> None:
+        """One more attempt, unless the pod is gone: a refusal may come after that, and would stay for ever."""
+        if uid in self._since:
+            self._attempts[uid] = self._attempts.get(uid, 1) + 1
 
     def _bound(self, uid: str, now: float) -> None:
         since = self._since.get(uid)
