@@ -45,7 +45,7 @@ class _Pods(msgspec.Struct, frozen=True):
     items: list[_Named]
 
 
-_DELETE_NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
+DELETE_NOW = {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0}
 
 
 class Binds:
@@ -90,13 +90,17 @@ class Load:
         """Create empty Ready nodes."""
         await self._all("POST", [("/api/v1/nodes", node(index)) for index in range(count)])
 
-    @asynccontextmanager
-    async def namespace(self, name: str) -> AsyncIterator[Binds]:
-        """A namespace whose binds are watched, for one run; its pods are deleted afterwards."""
+    async def create_namespace(self, name: str) -> None:
+        """A namespace; it takes pods when this returns."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         await self._api.request("POST", "/api/v1/namespaces", body)
         # Until the ServiceAccount exists, the API server refuses every pod of the namespace.
         await self._until(f"/api/v1/namespaces/{name}/serviceaccounts", lambda count: count > 0)
+
+    @asynccontextmanager
+    async def namespace(self, name: str) -> AsyncIterator[Binds]:
+        """A namespace whose binds are watched, for one run; its pods are deleted afterwards."""
+        await self.create_namespace(name)
         binds = Binds()
         watch = asyncio.create_task(binds.follow(self._api, name))
         try:
@@ -109,7 +113,7 @@ class Load:
     async def create_pods(self, namespace: str, pods: Iterable[Object]) -> None:
         """Create a backlog as fast as the API server allows."""
         path = f"/api/v1/namespaces/{namespace}/pods"
-        await self._all("POST", [(path, each) for each in pods])
+        await self._all("POST", ((path, each) for each in pods))
 
     async def create_priority_class(self, name: str, value: int) -> None:
         """A PriorityClass."""
@@ -146,14 +150,14 @@ class Load:
     async def _delete_pods(self, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods"
         listed = msgspec.json.decode(await self._api.request("GET", path), type=_Pods)
-        await self._all("DELETE", [(f"{path}/{each.metadata.name}", _DELETE_NOW) for each in listed.items])
+        await self._all("DELETE", [(f"{path}/{each.metadata.name}", DELETE_NOW) for each in listed.items])
         await self._until(path, lambda count: count == 0)
 
     async def _until(self, path: str, enough: Callable[[int], bool]) -> None:
         while not enough(await self._count(path)):  # noqa: ASYNC110 — it happens in another process
             await asyncio.sleep(_POLL_SECONDS)
 
-    async def _all(self, method: str, requests: list[tuple[str, object]]) -> None:
+    async def _all(self, method: str, requests: Iterable[tuple[str, object]]) -> None:
         """Send every request, IN_FLIGHT at a time."""
         waiting = iter(requests)
 

@@ -19,10 +19,12 @@ def cpu_seconds(pid: int) -> float:
 
 def peak_mebibytes(pid: int | str = "self") -> float:
     """Peak resident memory of a process (VmHWM)."""
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) / 1024
-    raise ProcessLookupError(f"process {pid} has no memory: it has ended")
+    return _mebibytes(pid, "VmHWM:")
+
+
+def resident_mebibytes(pid: int) -> float:
+    """Resident memory of a process (VmRSS)."""
+    return _mebibytes(pid, "VmRSS:")
 
 
 def busy_seconds() -> float:
@@ -49,3 +51,10 @@ def cores_of_others(before: Reading, after: Reading) -> float:
     """Cores that all other processes used between two readings: 0 on an idle machine."""
     own = sum(after.cpu.values()) - sum(before.cpu.values())
     return max(0.0, after.busy - before.busy - own) / (after.at - before.at)
+
+
+def _mebibytes(pid: int | str, entry: str) -> float:
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(entry):
+            return int(line.split()[1]) / 1024
+    raise ProcessLookupError(f"process {pid} has no memory: it has ended")

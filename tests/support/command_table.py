@@ -42,6 +42,7 @@ SLOW = {
     "make demo-full": 22,
     "make e2e-upstream": 5,
     "make report": 30,
+    "make soak": 35,
 }
 
 # Not run: pattern (`*` stands for anything) -> why not.
@@ -66,6 +67,7 @@ NOT_RUN = {
     "make e2e-upstream UPSTREAM=*": "`make e2e-upstream` with another scheduler, for comparison",
     "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",
+    "make soak SOAK=*": "`make soak` with other sizes; tests/bench/test_soak.py runs the quick one",
     "make test": "these tests",
     "make test-fast": "these tests",
     "make test-slow": "these tests",

@@ -1,0 +1,77 @@
+"""`make soak`: memory, steps, Leases and errors of scheduler and operator on a large, busy cluster."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import numpy as np
+import orjson
+
+from eclectus_bench.match import OUTPUT
+from eclectus_bench.soak.run import measure
+from eclectus_bench.soak.sizes import FULL, QUICK, Sizes
+from eclectus_bench.soak.verdict import Soak, rows, verdict
+from eclectus_e2e.errors import E2EError
+
+NUMBERS = {
+    "nodes": "nodes without kubelets, which this process plays",
+    "pods": "pods that stay on the nodes",
+    "pending": "pods that find no room, from a fifth of the time on",
+    "shapes": "different specs of these",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a soak, print, write build/bench/soak.json. Returns 1 where a bound is exceeded."""
+    sizes = _sizes(arguments)
+    print(_course(sizes), flush=True)
+    soak = measure(sizes, lambda line: print(line, flush=True))
+    print("\n" + "\n".join(_summary(soak)) + "\n")
+    print("\n".join(verdict(soak)))
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    file = OUTPUT / "soak.json"
+    content = {**asdict(soak), "verdict": [{**asdict(row), "kept": row.kept} for row in rows(soak)]}
+    file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    print(f"\nwritten: {file}")
+    return 0 if all(row.kept for row in rows(soak)) else 1
+
+
+def _course(sizes: Sizes) -> str:
+    return (
+        f"{sizes.minutes:g} minutes: {sizes.nodes:,} nodes with {sizes.pods:,} pods, {sizes.rate:g} pods/s "
+        f"that arrive and run for {sizes.life_seconds:g} s; from minute {sizes.pending_from / 60:.1f} "
+        f"{sizes.pending:,} pods of {sizes.shapes:,} shapes that find no room"
+    )
+
+
+def _summary(soak: Soak) -> list[str]:
+    renewals = ", ".join(f"{count} of {name}" for name, count in sorted(soak.renewals.items()))
+    p50, p99 = np.percentile(soak.waits, [50, 99]) if soak.waits else (0.0, 0.0)
+    return [
+        f"arriving pods: {len(soak.waits):,} bound, after {p50:.2f} s in the median, {p99:.2f} s (99th "
+        f"percentile); {len(soak.unbound)} wait",
+        f"renewals: {renewals}",
+        f"probes: {soak.probes['succeeded']} succeeded, {soak.probes['failed']} failed",
+    ]
+
+
+def _sizes(arguments: Sequence[str]) -> Sizes:
+    """Raises UsageError."""
+    parser = argparse.ArgumentParser("eclectus_bench.soak", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes, to check that it runs: a minute")
+    parser.add_argument("--minutes", type=float, help=f"length; {FULL.minutes:g} by default")
+    for name, what in NUMBERS.items():
+        parser.add_argument(f"--{name}", type=int, help=f"{what}; {getattr(FULL, name):,} by default")
+    parser.add_argument("--rate", type=float, help=f"pods a second that arrive; {FULL.rate:g} by default")
+    options = vars(parser.parse_args(arguments))
+    base = QUICK if options.pop("quick") else FULL
+    return replace(base, **{name: value for name, value in options.items() if value is not None})
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except E2EError as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        sys.exit(1)

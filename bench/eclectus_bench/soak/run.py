@@ -1,0 +1,215 @@
+"""One soak: a cluster is built, both processes are started, and everything is watched for the time given."""
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvloop
+
+from eclectus.api.names import NODE_PROBES_PATH, PROBED_LABEL
+from eclectus_bench.load import Load, node_name
+from eclectus_bench.match import bench_plane, with_nodes
+from eclectus_bench.soak import objects, scrape
+from eclectus_bench.soak.renewals import Renewals
+from eclectus_bench.soak.scrape import Scrape
+from eclectus_bench.soak.sizes import Sizes
+from eclectus_bench.soak.traffic import ADDRESSES, ARRIVING, Traffic
+from eclectus_bench.soak.verdict import OPERATOR, SCHEDULER, Reading, Soak
+from eclectus_bench.usage import peak_mebibytes, resident_mebibytes
+from eclectus_e2e.demo.perturbations.operator_process import node_probe
+from eclectus_e2e.errors import StartError
+from eclectus_e2e.progress import Progress
+from eclectus_e2e.testbed import product
+from eclectus_e2e.testbed.chart import NAMESPACE
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane
+from eclectus_e2e.testbed.kubelet.api import MERGE, STRATEGIC, Api, read_access
+from eclectus_e2e.testbed.kubelet.objects import Pod
+from eclectus_e2e.testbed.kubelet.pods import status
+from eclectus_e2e.testbed.processes import Process, log_path, log_tail
+
+STANDING, PENDING = "standing", "pending"  # namespaces
+API_SERVER = "kube-apiserver"
+READINGS, LINES = 120, 20  # of a soak, and how many of them are printed
+NODE_PROBE = "soak"
+# How logs of the scheduler and of the operator begin a line of an error.
+ERROR_LINE = re.compile(r"\S+ (ERROR|CRITICAL) |\[[^\]]*\] .{20} \[(ERROR|CRITICAL)\b|Traceback ")
+HEAD = "minute   scheduler    operator  API server  longest step  renewals    bound"
+Print = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Running:
+    """What runs on a control plane during a soak."""
+
+    plane: ControlPlane
+    release: product.Product
+    processes: dict[str, Process]
+    traffic: Traffic
+    renewals: Renewals
+
+
+class _ProbeCounts(msgspec.Struct, frozen=True):
+    succeeded: int = 0
+    failed: int = 0
+
+
+class _Probe(msgspec.Struct, frozen=True):
+    status: _ProbeCounts = _ProbeCounts()
+
+
+def measure(sizes: Sizes, say: Print) -> Soak:
+    """Run a soak on a control plane that is removed afterwards; `say` gets a line from time to time.
+
+    Raises StartError when the scheduler or the operator does not start, or ends.
+    """
+    with bench_plane() as plane, Progress("soak") as progress:
+        return uvloop.run(_measure(sizes, plane, progress, say))
+
+
+async def _measure(sizes: Sizes, plane: ControlPlane, progress: Progress, say: Print) -> Soak:
+    async with (
+        with_nodes(sizes.nodes, plane, progress) as load,
+        Api(read_access(plane.kubeconfig)) as api,
+    ):
+        await _build(load, api, sizes, progress)
+        progress.update("starting scheduler and operator")
+        running = await _start(plane, api, sizes)
+        progress.update("running")
+        return await _soak(running, load, api, sizes, say)
+
+
+async def _build(load: Load, api: Api, sizes: Sizes, progress: Progress) -> None:
+    """The namespaces, the pods that stand, and the nodes that are probed, whose pods run."""
+    for namespace in (STANDING, PENDING, ARRIVING):
+        await load.create_namespace(namespace)
+    progress.update(f"creating {sizes.pods} pods")
+    await load.create_pods(STANDING, (objects.standing(index, sizes) for index in range(sizes.pods)))
+    for node in range(sizes.probed):
+        labels = {"metadata": {"labels": {PROBED_LABEL: "true"}}}
+        await api.request("PATCH", f"/api/v1/nodes/{node_name(node)}", labels, MERGE)
+        # No probe starts on a node where a pod is about to start.
+        for name in objects.standing_on(node, sizes):
+            path = f"/api/v1/namespaces/{STANDING}/pods/{name}"
+            pod = msgspec.json.decode(await api.request("GET", path), type=Pod)
+            patch = status.running(pod, ADDRESSES, time.time(), 0)
+            await api.request("PATCH", f"{path}/status", patch, STRATEGIC)
+
+
+async def _start(plane: ControlPlane, api: Api, sizes: Sizes) -> _Running:
+    """Install the chart and start both processes; they lead when this returns. Raises StartError."""
+    release = product.install(plane.kubeconfig, plane.directory, {"operator": {"enabled": True}})
+    # The controller that counts for it is off, because it would watch all pods of the cluster.
+    await api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas")
+    processes = {
+        SCHEDULER: product.start_scheduler(release, dies_with_caller=True),
+        OPERATOR: product.start_operator(release, dies_with_caller=True),
+    }
+    await api.request("POST", NODE_PROBES_PATH, node_probe(NODE_PROBE))
+    return _Running(plane, release, processes, Traffic(api, sizes), Renewals())
+
+
+async def _soak(running: _Running, load: Load, api: Api, sizes: Sizes, say: Print) -> Soak:
+    before = await _scraped(running)
+    work: list[Coroutine[Any, Any, None]] = [
+        running.traffic.run(),
+        running.renewals.follow(api),
+        _create_pending(load, sizes),
+    ]
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        readings = await _observe(running, tasks, sizes, say)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    after = await _scraped(running)
+    if before is None or after is None:
+        raise StartError("the scheduler did not answer at the beginning or at the end of the soak")
+    return await _result(running, api, sizes, readings, (before, after))
+
+
+async def _create_pending(load: Load, sizes: Sizes) -> None:
+    await asyncio.sleep(sizes.pending_from)
+    await load.create_pods(PENDING, (objects.pending(index, sizes) for index in range(sizes.pending)))
+
+
+async def _observe(
+    running: _Running, tasks: list[asyncio.Task[None]], sizes: Sizes, say: Print
+) -> list[Reading]:
+    """Read at equal intervals. Raises StartError when a process ends, and what one of the tasks raised."""
+    began, readings = time.monotonic(), list[Reading]()
+    say(HEAD)
+    for number in range(READINGS + 1):
+        await asyncio.sleep(began + number * sizes.seconds / READINGS - time.monotonic())
+        for task in tasks:
+            if task.done():
+                task.result()
+        for name, process in running.processes.items():
+            if not process.alive:
+                tail = log_tail(running.plane.directory, process.name)
+                raise StartError(f"the {name} has ended during the soak\n{tail}")
+        readings.append(await _read(running, time.monotonic() - began))
+        if number % (READINGS // LINES) == 0:
+            say(_line(readings[-1]))
+    return readings
+
+
+async def _read(running: _Running, seconds: float) -> Reading:
+    found = await _scraped(running)
+    memory = {name: resident_mebibytes(process.pid) for name, process in running.processes.items()}
+    return Reading(
+        seconds,
+        {**memory, API_SERVER: resident_mebibytes(running.plane.pids[API_SERVER])},
+        None if found is None else found.values[scrape.LONGEST_STEP],
+        len(running.traffic.waits),
+        sum(running.renewals.counts().values()),
+    )
+
+
+async def _scraped(running: _Running) -> Scrape | None:
+    """The scheduler's metrics; None without an answer in time."""
+    text = await asyncio.to_thread(product.body, f"{running.release.address}/metrics")
+    return scrape.parse(text.decode()) if text else None
+
+
+async def _result(
+    running: _Running, api: Api, sizes: Sizes, readings: list[Reading], scrapes: tuple[Scrape, Scrape]
+) -> Soak:
+    now, traffic, after = time.monotonic(), running.traffic, scrapes[1]
+    found = await api.request("GET", f"{NODE_PROBES_PATH}/{NODE_PROBE}")
+    probes = msgspec.json.decode(found, type=_Probe).status
+    directory, started = running.plane.directory, running.processes
+    logs = {name: log_path(directory, process.name) for name, process in started.items()}
+    return Soak(
+        sizes=sizes,
+        readings=readings,
+        peaks={name: peak_mebibytes(process.pid) for name, process in started.items()},
+        step_p99=scrape.step_percentile(*scrapes, 0.99),
+        renewals=running.renewals.counts(),
+        longest_gaps=running.renewals.longest_gaps(time.time()),
+        waits=traffic.waits,
+        unbound=[now - sent_at for sent_at in traffic.waiting.values()],
+        probes={"succeeded": probes.succeeded, "failed": probes.failed},
+        errors=[
+            *(f"{name}: {count}" for name, count in after.defects().items()),
+            *(f"request of the bench: {each}" for each in traffic.problems),
+            *(f"log of {name}: {line}" for name, log in logs.items() for line in _error_lines(log)),
+        ],
+    )
+
+
+def _error_lines(log: Path) -> Iterator[str]:
+    with log.open(errors="replace") as lines:
+        yield from (line.strip() for line in lines if ERROR_LINE.match(line))
+
+
+def _line(reading: Reading) -> str:
+    memory, step = reading.memory, reading.longest_step
+    longest = "no answer" if step is None else f"{step * 1000:.0f} ms"
+    sizes = "".join(f"{memory[name]:>8.0f} MiB" for name in (SCHEDULER, OPERATOR, API_SERVER))
+    return f"{reading.seconds / 60:>6.1f}{sizes}{longest:>14}{reading.renewals:>10}{reading.bound:>9}"

@@ -1,0 +1,53 @@
+"""What a soak reads of the scheduler's metrics. Pure."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+from prometheus_client.parser import text_string_to_metric_families
+
+STEPS = "eclectus_scheduling_algorithm_duration_seconds_bucket"
+LONGEST_STEP = "eclectus_longest_step_seconds"
+DEFECTS = (
+    "eclectus_policy_faults_total",
+    "eclectus_malformed_objects_total",
+    "eclectus_pod_scheduled_after_flush_total",
+    "eclectus_dropped_events_total",
+)
+"""Counters that stay at 0 where nothing is wrong."""
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """One answer of /metrics. `values`: samples, summed over their labels; `steps`: upper bound -> count."""
+
+    values: Mapping[str, float]
+    steps: Mapping[float, float]
+
+    def defects(self) -> dict[str, int]:
+        """The counters of DEFECTS that are not 0."""
+        return {name: int(self.values[name]) for name in DEFECTS if self.values.get(name)}
+
+
+def parse(text: str) -> Scrape:
+    """The samples of a page of metrics."""
+    values, steps = defaultdict[str, float](float), dict[float, float]()
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            values[sample.name] += sample.value
+            if sample.name == STEPS:
+                steps[float(sample.labels["le"])] = sample.value
+    return Scrape(values, steps)
+
+
+def step_percentile(before: Scrape, after: Scrape, share: float) -> float:
+    """Seconds below which this share of the steps between two scrapes took: the upper bound of a bucket.
+
+    0 without any step, inf beyond the largest bound.
+    """
+    counts = {bound: after.steps[bound] - before.steps.get(bound, 0.0) for bound in sorted(after.steps)}
+    total = counts.get(inf, 0.0)
+    if not total:
+        return 0.0
+    return next(bound for bound, below in counts.items() if below >= share * total)

@@ -1,0 +1,109 @@
+"""What a soak has shown, and whether it stays within the bounds. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+from eclectus_bench.soak.sizes import Sizes
+
+SCHEDULER, OPERATOR = "scheduler", "operator"
+MEMORY_MIB = {SCHEDULER: 1024.0, OPERATOR: 256.0}  # the chart's limits
+GROWTH_SHARE, GROWTH_MIB = 0.1, 16.0  # from the third quarter to the last; a leak of more is seen in an hour
+RENEW_DEADLINE_SECONDS = 10.0  # the chart's: a leader that could not renew for so long stops
+STEP_P99_SECONDS = 0.1  # what most pods wait for others is not noticed
+STEP_SECONDS = 1.0  # half of the Lease's retry period: each try of a renewal has its turn
+GAUGE_SECONDS = 120.0  # for which a longest step is shown: that of start-up is no part of the soak
+WAIT_SECONDS = 60.0  # an arriving pod fits on every node
+MAX_ERRORS_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One moment. `longest_step`: of the last one to two minutes; None without an answer within 2 s."""
+
+    seconds: float  # since the soak began
+    memory: Mapping[str, float]  # MiB by process
+    longest_step: float | None  # seconds
+    bound: int  # arriving pods, since the soak began
+    renewals: int  # of all Leases
+
+
+@dataclass(frozen=True)
+class Soak:
+    """All that was observed. Seconds, and MiB."""
+
+    sizes: Sizes
+    readings: Sequence[Reading]
+    peaks: Mapping[str, float]  # of scheduler and operator
+    step_p99: float
+    renewals: Mapping[str, int]  # by Lease
+    longest_gaps: Mapping[str, float]  # likewise
+    waits: Sequence[float]  # of arriving pods, until their bind was seen
+    unbound: Sequence[float]  # for how long others have waited at the end
+    probes: Mapping[str, int]  # how many succeeded and failed
+    errors: Sequence[str] = ()  # one line each
+
+    @property
+    def longest_step(self) -> float:
+        """The longest step, that of start-up left out where the soak lasts long enough."""
+        late = [each for each in self.readings if each.seconds > GAUGE_SECONDS] or self.readings
+        return max((each.longest_step or 0.0 for each in late), default=0.0)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure and the most that it may be."""
+
+    what: str
+    found: float
+    most: float
+    unit: str = ""
+
+    @property
+    def kept(self) -> bool:
+        """Whether it is within the bound."""
+        return self.found <= self.most
+
+
+def rows(soak: Soak) -> list[Row]:
+    """Every measure with its bound."""
+    late = sum(wait > WAIT_SECONDS for wait in (*soak.waits, *soak.unbound))
+    silent = sum(each.longest_step is None for each in soak.readings)
+    return [
+        *(_peak(soak, name) for name in MEMORY_MIB),
+        *(_growth(soak, name) for name in MEMORY_MIB),
+        Row("99th percentile of steps", soak.step_p99 * 1000, STEP_P99_SECONDS * 1000, "ms"),
+        Row("longest step after start-up", soak.longest_step * 1000, STEP_SECONDS * 1000, "ms"),
+        *(
+            Row(f"longest time without a renewal of Lease {name}", gap, RENEW_DEADLINE_SECONDS, "s")
+            for name, gap in sorted(soak.longest_gaps.items())
+        ),
+        Row(f"arriving pods that waited for more than {WAIT_SECONDS:g} s", late, 0),
+        Row("scrapes without an answer within 2 s", silent, 0),
+        Row("errors", len(soak.errors), 0),
+    ]
+
+
+def verdict(soak: Soak) -> Iterator[str]:
+    """The rows for people, and the first errors."""
+    for row in rows(soak):
+        found = f"{row.found:,.4g}{row.unit and ' ' + row.unit}"
+        most = f"<= {row.most:,.4g}{row.unit and ' ' + row.unit}"
+        yield f"{row.what:<58}{found:>12}  {most:<14}{'kept' if row.kept else 'EXCEEDED'}"
+    yield from (f"  {error}" for error in soak.errors[:MAX_ERRORS_SHOWN])
+
+
+def _peak(soak: Soak, name: str) -> Row:
+    return Row(f"peak memory of the {name}", soak.peaks[name], MEMORY_MIB[name], "MiB")
+
+
+def _growth(soak: Soak, name: str) -> Row:
+    """How much more memory it has in the last quarter than in the one before."""
+    third, last = (mean(_memory(soak, name, quarter) or [0.0]) for quarter in (2, 3))
+    what = f"growth of the {name} in the last quarter"
+    return Row(what, last - third, GROWTH_SHARE * third + GROWTH_MIB, "MiB")
+
+
+def _memory(soak: Soak, name: str, quarter: int) -> list[float]:
+    of_time = 4 / soak.sizes.seconds
+    return [each.memory[name] for each in soak.readings if min(int(each.seconds * of_time), 3) == quarter]

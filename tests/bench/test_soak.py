@@ -1,0 +1,218 @@
+"""The soak: its objects, what it reads, its verdict, and a short one on a control plane."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eclectus.live.metrics import Metrics
+from eclectus.live.metrics.families import FAMILIES
+from eclectus_bench import match
+from eclectus_bench.soak import __main__ as command
+from eclectus_bench.soak import objects, scrape
+from eclectus_bench.soak.renewals import Renewals
+from eclectus_bench.soak.run import ERROR_LINE
+from eclectus_bench.soak.sizes import QUICK, Sizes
+from eclectus_bench.soak.verdict import (
+    MEMORY_MIB,
+    OPERATOR,
+    RENEW_DEADLINE_SECONDS,
+    SCHEDULER,
+    Reading,
+    Soak,
+    rows,
+    verdict,
+)
+from eclectus_e2e.errors import UsageError
+from eclectus_e2e.paths import CHART
+from eclectus_e2e.testbed import clusters
+
+SIZES = Sizes(
+    minutes=4, nodes=3, pods=7, pending=20, shapes=10, rate=1.0, life_seconds=1.0, probed=1
+)  # of which no node has as many pods as another has
+
+
+def cpu(body):
+    return int(body["spec"]["containers"][0]["resources"]["requests"]["cpu"].removesuffix("m"))
+
+
+def test_standing_pods_leave_each_node_too_little_for_any_pending_pod():
+    used = dict.fromkeys(("bench-00000", "bench-00001", "bench-00002"), 0)
+    for index in range(SIZES.pods):
+        body = objects.standing(index, SIZES)
+        used[body["spec"]["nodeName"]] += cpu(body)
+    least = min(cpu(objects.pending(index, SIZES)) for index in range(SIZES.pending))
+    assert all(500 <= 4000 - each < least for each in used.values())
+    assert objects.standing_on(0, SIZES) == ["standing-000000", "standing-000003", "standing-000006"]
+
+
+def test_pending_pods_have_as_many_specs_as_there_are_shapes():
+    sizes = replace(SIZES, pending=9_000, shapes=4_000)
+    specs = {json.dumps(objects.pending(index, sizes)["spec"]) for index in range(sizes.pending)}
+    assert len(specs) == 4_000
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"pods": 2}, "there must be 1 to 50 a node"),
+        ({"pods": 151}, "there must be 1 to 50 a node"),
+        ({"shapes": 21}, "21 shapes of 20 pods"),
+        ({"probed": 4}, "4 probed nodes of 3"),
+        ({"minutes": 0}, "must be above 0"),
+    ],
+)
+def test_sizes_that_do_not_go_together_are_refused(change, problem):
+    with pytest.raises(UsageError, match=problem):
+        replace(SIZES, **change)
+
+
+def test_options_replace_the_sizes_of_the_course():
+    assert command._sizes(["--quick", "--nodes", "7", "--rate", "3"]) == replace(QUICK, nodes=7, rate=3.0)
+
+
+def test_steps_between_two_scrapes_are_counted_and_defects_named():
+    metrics = Metrics()
+    for _ in range(1000):
+        metrics.steps.observe(0.5)
+    before = scrape.parse(metrics.expose().decode())
+    assert scrape.step_percentile(before, before, 0.99) == 0.0
+    for _ in range(99):
+        metrics.steps.observe(0.0003)
+    metrics.steps.observe(5.0)
+    metrics.faults.labels("jiq").inc(2)
+    metrics.faults.labels("eagle").inc()
+    after = scrape.parse(metrics.expose().decode())
+    assert scrape.step_percentile(before, after, 0.99) == pytest.approx(0.0004)
+    assert scrape.step_percentile(before, after, 1.0) == inf
+    assert after.values[scrape.LONGEST_STEP] == 5.0
+    assert (before.defects(), after.defects()) == ({}, {"eclectus_policy_faults_total": 3})
+
+
+def test_every_metric_that_is_read_exists():
+    names = {family.full_name for family in FAMILIES.values()}
+    read_names = {*scrape.DEFECTS, scrape.LONGEST_STEP, scrape.STEPS.removesuffix("_bucket")}
+    assert read_names <= names
+
+
+def test_the_longest_gap_includes_the_time_since_the_last_renewal():
+    renewals = Renewals()
+    for at in (100.0, 102.0, 102.0, 107.0):
+        renewals.record("a", at)
+    renewals.record("b", 100.0)
+    assert renewals.counts() == {"a": 2, "b": 0}
+    assert renewals.longest_gaps(109.0) == {"a": 5.0, "b": 9.0}
+
+
+def soak(**changes):
+    """A soak within all bounds, of a reading every ten seconds."""
+    readings = [Reading(at, {SCHEDULER: 300.0, OPERATOR: 90.0}, 0.02, 1, 1) for at in range(0, 241, 10)]
+    found = Soak(
+        sizes=SIZES,
+        readings=readings,
+        peaks={SCHEDULER: 400.0, OPERATOR: 100.0},
+        step_p99=0.05,
+        renewals={"eclectus": 100},
+        longest_gaps={"eclectus": 2.1},
+        waits=[0.1, 0.2],
+        unbound=[0.1],
+        probes={"succeeded": 1, "failed": 0},
+    )
+    return replace(found, **changes)
+
+
+def exceeded(**changes):
+    return [row.what for row in rows(soak(**changes)) if not row.kept]
+
+
+def read(**values):
+    """The readings, from the given second on with other values."""
+    at = values.pop("at")
+    return [replace(each, **values) if each.seconds >= at else each for each in soak().readings]
+
+
+def test_a_soak_within_all_bounds_exceeds_none():
+    assert exceeded() == []
+    assert all(line.endswith("kept") for line in verdict(soak()))
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"peaks": {SCHEDULER: 1025.0, OPERATOR: 100.0}}, "peak memory of the scheduler"),
+        (
+            {"readings": read(at=180, memory={SCHEDULER: 350.0, OPERATOR: 90.0})},
+            "growth of the scheduler in the last quarter",
+        ),
+        (
+            {"readings": read(at=180, memory={SCHEDULER: 300.0, OPERATOR: 120.0})},
+            "growth of the operator in the last quarter",
+        ),
+        ({"step_p99": 0.2}, "99th percentile of steps"),
+        ({"readings": read(at=200, longest_step=1.1)}, "longest step after start-up"),
+        ({"readings": read(at=230, longest_step=None)}, "scrapes without an answer within 2 s"),
+        ({"longest_gaps": {"a": 2.0, "b": 10.5}}, "longest time without a renewal of Lease b"),
+        ({"waits": [0.1, 61.0]}, "arriving pods that waited for more than 60 s"),
+        ({"unbound": [61.0]}, "arriving pods that waited for more than 60 s"),
+        ({"errors": ["log of scheduler: x"]}, "errors"),
+    ],
+)
+def test_each_bound_can_be_exceeded(changes, what):
+    assert exceeded(**changes) == [what]
+
+
+def test_the_longest_step_of_start_up_does_not_count():
+    readings = [replace(each, longest_step=3.0) if each.seconds <= 120 else each for each in soak().readings]
+    assert exceeded(readings=readings) == []
+
+
+def test_the_verdict_shows_errors_and_what_is_exceeded():
+    lines = list(verdict(soak(step_p99=0.2, errors=["log of scheduler: x"])))
+    assert sum(line.endswith("EXCEEDED") for line in lines) == 2
+    assert lines[-1] == "  log of scheduler: x"
+
+
+def test_bounds_are_those_of_the_chart():
+    values = yaml.safe_load((CHART / "values.yaml").read_text())
+    limits = {name: values[name]["resources"]["limits"]["memory"] for name in (SCHEDULER, OPERATOR)}
+    assert limits == {SCHEDULER: "1Gi", OPERATOR: "256Mi"}
+    assert MEMORY_MIB == {SCHEDULER: 1024, OPERATOR: 256}
+    assert values["config"]["leaderElection"]["renewDeadline"] == f"{RENEW_DEADLINE_SECONDS:g}s"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_error"),
+    [
+        ("2026-01-01T00:00:00.000+00:00 ERROR   lost the lease", True),
+        ("2026-01-01T00:00:00.000+00:00 WARNING a line about an ERROR ", False),
+        ("[2026-01-01 00:00:00,000] eclectus.kubeclient. [ERROR   ] lost the lease", True),
+        ("[2026-01-01 00:00:00,000] eclectus_operator.ha [WARNING ] sync failed: [ERROR ]", False),
+        ("Traceback (most recent call last):", True),
+    ],
+)
+def test_error_lines_of_both_logs_are_found(line, is_error):
+    assert bool(ERROR_LINE.match(line)) == is_error
+
+
+@pytest.mark.live
+def test_a_short_soak_on_a_control_plane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    for module in (command, match):
+        monkeypatch.setattr(module, "OUTPUT", tmp_path)
+    command.main(["--quick"])  # whatever the verdict on times and memory of a busy machine
+    report = json.loads((tmp_path / "soak.json").read_text())
+    assert report["errors"] == []
+    assert len(report["waits"]) > 10
+    assert report["probes"]["succeeded"] > 0
+    assert {name for name, count in report["renewals"].items() if count} == {"eclectus", "eclectus-operator"}
+    assert all(min(each["memory"].values()) > 10 for each in report["readings"])
+    assert {row["what"]: row["found"] for row in report["verdict"]}["errors"] == 0
+    assert "longest time without a renewal of Lease eclectus-operator" in capsys.readouterr().out
