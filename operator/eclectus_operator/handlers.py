@@ -12,6 +12,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -36,6 +38,7 @@ USER_AGENT = "eclectus-operator"
 WATCH_SECONDS, SILENT_SECONDS = 270, 70
 HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sync counts as hung
 BATCH_SECONDS = 0.2  # events that arrive together cause one sync
+LOGIN_SECONDS = 600.0  # kopf reads certificates only when it logs in, so it does that again after this time
 _log = logging.getLogger(__name__)
 
 
@@ -151,4 +154,9 @@ async def _sync(controller: Controller) -> float:
 
 
 async def _log_in(**_: Any) -> kopf.ConnectionInfo:
-    return login()
+    """The credentials of kopf's watches, to the end of a period. Raises kopf.LoginError.
+
+    Logins of one period are equal: by that kopf recognises a token that the API server has refused.
+    """
+    end = (time.time() // LOGIN_SECONDS + 1) * LOGIN_SECONDS
+    return replace(login(), expiration=datetime.fromtimestamp(end, UTC))

@@ -16,6 +16,7 @@ from eclectus.kubeclient.errors import (
     UnauthenticatedError,
     UnsureError,
 )
+from eclectus_operator import handlers
 from eclectus_operator.login import credentials, login
 
 
@@ -166,3 +167,16 @@ def test_in_a_pod_the_service_is_found_by_its_address_so_that_no_dns_is_needed(m
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     found = login()
     assert (found.server, found.default_namespace) == (server, "ns")
+
+
+def test_kopf_logs_in_again_after_a_while_so_that_its_watches_trust_new_certificates(monkeypatch):
+    monkeypatch.setattr(handlers, "login", lambda: kopf.ConnectionInfo(server="https://api", token="t"))
+
+    def log_in(at):
+        monkeypatch.setattr(handlers.time, "time", lambda: at)
+        return asyncio.run(handlers._log_in())
+
+    first, later = log_in(6_000.0), log_in(6_599.0)
+    assert first == later, "kopf would take a refused token for a new one, and try it again at once"
+    assert first.expiration.timestamp() == 6_600.0
+    assert log_in(6_600.0).expiration.timestamp() == 7_200.0
