@@ -1,0 +1,43 @@
+"""docs/security.md names every label and annotation that scheduler and operator use, and its bounds are true."""
+
+import ast
+import importlib
+import re
+
+import pytest
+
+from eclectus.api import names
+from eclectus_e2e.paths import CHECKOUT
+
+PAGE = (CHECKOUT / "docs" / "security.md").read_text()
+BOUNDS = re.findall(r"^\| [^|]+ \| ([\d, ]+) \| (`[^|]+`) \|$", PAGE, flags=re.MULTILINE)
+
+
+def used_names():
+    """The constants of `eclectus.api.names` that modules of the scheduler and the operator import."""
+    scheduler, operator = CHECKOUT / "scheduler" / "eclectus", CHECKOUT / "operator" / "eclectus_operator"
+    files = [path for path in scheduler.rglob("*.py") if scheduler / "sim" not in path.parents]
+    for path in (*files, *operator.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == names.__name__:
+                yield from (each.name for each in node.names)
+
+
+def test_every_label_and_annotation_stands_on_the_page_and_no_other():
+    values = {getattr(names, name) for name in used_names()} - {names.API_VERSION}
+    keys = {value for value in values if value.startswith(f"{names.GROUP}/")}
+    assert {names.CLASS_LABEL, names.RUN_ID_LABEL, names.ROOM_ANNOTATION, names.NO_PROBES_LABEL} <= keys
+    assert set(re.findall(rf"`({re.escape(names.GROUP)}/[a-z-]+)`", PAGE)) == keys
+
+
+def test_the_table_of_bounds_is_found():
+    assert len(BOUNDS) >= 15
+
+
+@pytest.mark.parametrize(("values", "constants"), BOUNDS, ids=[constants for _, constants in BOUNDS])
+def test_a_bound_on_the_page_is_that_of_the_code(values, constants):
+    found = []
+    for constant in re.findall(r"`([\w.]+)`", constants):
+        module, _, name = constant.rpartition(".")
+        found.append(getattr(importlib.import_module(module), name))
+    assert [int(value) for value in values.split(", ")] == found
