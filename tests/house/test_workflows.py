@@ -25,9 +25,22 @@ def test_a_workflow_has_read_permission_only(path):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_actions_are_pinned_and_commands_exist(path):
-    uses = [step["uses"] for step in steps(path) if "uses" in step]
-    assert [each for each in uses if not re.fullmatch(r"actions/[a-z-]+@v\d+", each)] == []
+def test_actions_are_pinned_by_commit_with_their_version_beside_it(path):
+    uses = re.findall(r"\buses: (.*)$", path.read_text(), flags=re.MULTILINE)
+    pinned = re.compile(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+    assert uses
+    assert [each for each in uses if not pinned.fullmatch(each)] == []
+
+
+def test_an_action_has_one_version_everywhere():
+    texts = "\n".join(path.read_text() for path in WORKFLOWS)
+    versions = set(re.findall(r"\buses: (.*)$", texts, flags=re.MULTILINE))
+    names = [each.partition("@")[0] for each in versions]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_commands_of_workflows_exist(path):
     called = re.findall(r"\bmake ([a-z0-9-]+)", " ".join(step.get("run", "") for step in steps(path)))
     assert set(called) <= TARGETS
 
@@ -38,6 +51,14 @@ def test_ci_runs_the_lint_and_the_readmes_test_command():
     )
     assert called == ["venv", "lint", "test"]
     assert (CHECKOUT / ".ci" / "run").stat().st_mode & 0o111
+
+
+@pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=["scheduler", "operator"])
+def test_base_images_are_pinned_by_digest_with_their_tag_beside_it(dockerfile):
+    bases = re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)
+    pinned = re.compile(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}")
+    assert bases
+    assert [each for each in bases if not pinned.fullmatch(each)] == []
 
 
 @pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=["scheduler", "operator"])
