@@ -1,5 +1,7 @@
 """What the controller does sync by sync, and how many requests that takes."""
 
+from dataclasses import replace
+
 import pytest
 
 from fake_api import NODES, PROFILES
@@ -97,3 +99,15 @@ def test_nodes_are_listed_once_a_minute_at_most():
     world.play(300, step=1.0)
     assert world.status()["nextNumber"] >= 5
     assert sum(call == ("GET", NODES) for call in world.api.calls) <= 300 / 60 + 1
+
+
+def test_another_installation_that_takes_over_gives_up_what_the_first_has_begun_and_leaves_its_pods_alone():
+    world = world_with(node_probe(limits={"running": 1}))
+    theirs = running_pod(world)
+    world.settings = replace(world.settings, instance="green")
+    world.start()
+    world.sync()
+    assert (world.status()["failed"], theirs in world.api.pods()) == (1, True)
+    assert world.api.pods()[theirs]["spec"]["activeDeadlineSeconds"] > 0, "it ends without an operator"
+    world.play(120)
+    assert world.status()["succeeded"] > 0
