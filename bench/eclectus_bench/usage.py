@@ -22,7 +22,7 @@ def peak_mebibytes(pid: int | str = "self") -> float:
     return _mebibytes(pid, "VmHWM:")
 
 
-def resident_mebibytes(pid: int) -> float:
+def memory_mebibytes(pid: int) -> float:
     """Resident memory of a process (VmRSS)."""
     return _mebibytes(pid, "VmRSS:")
 

@@ -10,9 +10,9 @@ from eclectus_bench.usage import (
     Reading,
     cores_of_others,
     cpu_seconds,
+    memory_mebibytes,
     peak_mebibytes,
     read,
-    resident_mebibytes,
 )
 
 
@@ -32,7 +32,7 @@ def test_a_name_with_brackets_and_spaces_is_parsed(tmp_path):
     with subprocess.Popen([program, "-c", "print('up', flush=True); input()"], **pipes) as child:
         assert child.stdout.readline() == b"up\n"
         assert cpu_seconds(child.pid) >= 0
-        assert peak_mebibytes(child.pid) >= resident_mebibytes(child.pid) > 1
+        assert peak_mebibytes(child.pid) >= memory_mebibytes(child.pid) > 1
         child.communicate(b"\n")
 
 

@@ -1,4 +1,4 @@
-"""docs/security.md names every label and annotation that scheduler and operator use, and its bounds are true."""
+"""docs/security.md names every label and annotation in use, and its bounds are those of the code."""
 
 import ast
 import importlib

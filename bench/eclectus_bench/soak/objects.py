@@ -1,4 +1,4 @@
-"""The objects of a soak. Standing pods leave half a core of each node; pending ones ask for a core or more."""
+"""The objects of a soak: standing pods leave half a core of a node, pending ones ask for a core or more."""
 
 from typing import Any
 

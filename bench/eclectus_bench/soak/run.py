@@ -20,7 +20,7 @@ from eclectus_bench.soak.scrape import Scrape
 from eclectus_bench.soak.sizes import Sizes
 from eclectus_bench.soak.traffic import ADDRESSES, ARRIVING, Traffic
 from eclectus_bench.soak.verdict import OPERATOR, SCHEDULER, Reading, Soak
-from eclectus_bench.usage import peak_mebibytes, resident_mebibytes
+from eclectus_bench.usage import memory_mebibytes, peak_mebibytes
 from eclectus_e2e.demo.perturbations.operator_process import node_probe
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.progress import Progress
@@ -161,10 +161,10 @@ async def _observe(
 
 async def _read(running: _Running, seconds: float) -> Reading:
     found = await _scraped(running)
-    memory = {name: resident_mebibytes(process.pid) for name, process in running.processes.items()}
+    memory = {name: memory_mebibytes(process.pid) for name, process in running.processes.items()}
     return Reading(
         seconds,
-        {**memory, API_SERVER: resident_mebibytes(running.plane.pids[API_SERVER])},
+        {**memory, API_SERVER: memory_mebibytes(running.plane.pids[API_SERVER])},
         None if found is None else found.values[scrape.LONGEST_STEP],
         len(running.traffic.waits),
         sum(running.renewals.counts().values()),
@@ -211,5 +211,5 @@ def _error_lines(log: Path) -> Iterator[str]:
 def _line(reading: Reading) -> str:
     memory, step = reading.memory, reading.longest_step
     longest = "no answer" if step is None else f"{step * 1000:.0f} ms"
-    sizes = "".join(f"{memory[name]:>8.0f} MiB" for name in (SCHEDULER, OPERATOR, API_SERVER))
-    return f"{reading.seconds / 60:>6.1f}{sizes}{longest:>14}{reading.renewals:>10}{reading.bound:>9}"
+    columns = "".join(f"{memory[name]:>8.0f} MiB" for name in (SCHEDULER, OPERATOR, API_SERVER))
+    return f"{reading.seconds / 60:>6.1f}{columns}{longest:>14}{reading.renewals:>10}{reading.bound:>9}"

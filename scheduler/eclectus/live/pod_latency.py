@@ -44,7 +44,7 @@ class PodLatency:
                 self._count_attempt(command.uid)
 
     def _count_attempt(self, uid: str) -> None:
-        """One more attempt, unless the pod is gone: a refusal may come after that, and would stay for ever."""
+        """One more attempt, unless the pod is gone: what a late refusal left would stay for ever."""
         if uid in self._since:
             self._attempts[uid] = self._attempts.get(uid, 1) + 1
 
