@@ -73,7 +73,7 @@ def test_sizes_that_do_not_go_together_are_refused(change, problem):
 
 
 def test_options_replace_the_sizes_of_the_course():
-    assert command._sizes(["--quick", "--nodes", "7", "--rate", "3"]) == replace(QUICK, nodes=7, rate=3.0)
+    assert command._sizes(["--quick", "--nodes", "20", "--rate", "3"]) == replace(QUICK, nodes=20, rate=3.0)
 
 
 def test_steps_between_two_scrapes_are_counted_and_defects_named():

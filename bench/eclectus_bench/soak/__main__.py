@@ -19,6 +19,7 @@ NUMBERS = {
     "pods": "pods that stay on the nodes",
     "pending": "pods that find no room, from a fifth of the time on",
     "shapes": "different specs of these",
+    "probed": "nodes of which a NodeProbe asks for benchmarks",
 }
 
 

@@ -36,6 +36,7 @@ STANDING, PENDING = "standing", "pending"  # namespaces
 API_SERVER = "kube-apiserver"
 READINGS, LINES = 120, 20  # of a soak, and how many of them are printed
 NODE_PROBE = "soak"
+QUOTA = "eclectus-operator-probes"  # the chart's
 # How logs of the scheduler and of the operator begin a line of an error.
 ERROR_LINE = re.compile(r"\S+ (ERROR|CRITICAL) |\[[^\]]*\] .{20} \[(ERROR|CRITICAL)\b|Traceback ")
 HEAD = "minute   scheduler    operator  API server  longest step  renewals    bound"
@@ -104,7 +105,7 @@ async def _start(plane: ControlPlane, api: Api, sizes: Sizes) -> _Running:
     """Install the chart and start both processes; they lead when this returns. Raises StartError."""
     release = product.install(plane.kubeconfig, plane.directory, {"operator": {"enabled": True}})
     # The controller that counts for it is off, because it would watch all pods of the cluster.
-    await api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas")
+    await api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/resourcequotas/{QUOTA}")
     processes = {
         SCHEDULER: product.start_scheduler(release, dies_with_caller=True),
         OPERATOR: product.start_operator(release, dies_with_caller=True),
