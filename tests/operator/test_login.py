@@ -170,7 +170,8 @@ def test_in_a_pod_the_service_is_found_by_its_address_so_that_no_dns_is_needed(m
 
 
 def test_kopf_logs_in_again_after_a_while_so_that_its_watches_trust_new_certificates(monkeypatch):
-    monkeypatch.setattr(handlers, "login", lambda: kopf.ConnectionInfo(server="https://api", default_namespace="ns"))
+    info = kopf.ConnectionInfo(server="https://api", default_namespace="ns")
+    monkeypatch.setattr(handlers, "login", lambda: info)
 
     def log_in(at):
         monkeypatch.setattr(handlers.time, "time", lambda: at)
