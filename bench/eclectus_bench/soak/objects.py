@@ -1,4 +1,4 @@
-"""The objects of a soak: standing pods leave half a core of a node, pending ones ask for a core or more."""
+"""The objects of a soak: standing pods leave 1.5 cores of each node, pending ones ask for two or more."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ from eclectus_bench.soak.sizes import Sizes
 
 Object = dict[str, Any]
 SCHEDULER = "eclectus"  # the chart's schedulerName
-USED_MILLICORES = 3500  # by the standing pods of a node, of its 4000
-PENDING_MILLICORES = range(1000, 4000)  # a node has as much, so these pods wait for room
+USED_MILLICORES = 2500  # by the standing pods of a node, of its 4000; a probe needs a core beside them
+PENDING_MILLICORES = range(2000, 4000)  # a node has as much, so these pods wait for room
 KINDS = 20  # of work: images of the pods that come and go
 ZONE = "topology.kubernetes.io/zone"
 
