@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench soak e2e e2e-upstream images lock manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench soak e2e e2e-upstream images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -80,6 +80,10 @@ lock: venv ## resolve the newest allowed versions into requirements/
 	$(COMPILE) pyproject.toml --extra live --extra load -c requirements/dev.lock -o requirements/live.lock
 	$(COMPILE) pyproject.toml --extra operator -c requirements/dev.lock -o requirements/operator.lock
 	echo hatchling | $(COMPILE) - -c requirements/dev.lock -o requirements/build.lock
+	echo pip-audit | $(COMPILE) - --upgrade -o requirements/audit.lock
+
+audit: venv ## known vulnerabilities of the locked packages, by pip-audit from PyPI: a minute; skipped where PyPI cannot be asked
+	@$(BIN)/python -m eclectus_hack audit
 
 clean: ## remove what this checkout built (not the shared cache ~/.cache/eclectus)
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m eclectus_e2e down; fi

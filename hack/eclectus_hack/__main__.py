@@ -1,4 +1,4 @@
-"""`python -m eclectus_hack COMMAND ...`: manifests, images, test, sizes, venv."""
+"""`python -m eclectus_hack COMMAND ...`: manifests, images, test, sizes, venv, audit."""
 
 import sys
 
@@ -10,6 +10,7 @@ COMMANDS: Commands = {
     "test": ("stages", "test", "run the tests: fast, live, all (fast and live) or slow"),
     "sizes": ("sizes", "sizes", "list long functions and files, as a hint"),
     "venv": ("venv", "venv", "create the Python environment of this checkout"),
+    "audit": ("audit", "audit", "look up known vulnerabilities of the locked packages"),
 }
 
 if __name__ == "__main__":

@@ -23,14 +23,19 @@ def venv(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser("eclectus_hack venv", description=venv.__doc__)
     parser.add_argument("folder", type=Path)
     folder = parser.parse_args(arguments).folder
-    packages = LOCK.read_text().count("==")
+    packages = _packages(LOCK)
     title = f"creating {folder} with {packages} Python packages of locked versions"
     with Progress(title, expected="about a minute, longer on a busy machine") as progress:
-        progress.update("an empty environment")
-        standard.create(folder, with_pip=True, symlinks=True)
-        _pip(folder, ["--require-hashes", "-r", str(LOCK)], progress, packages)
+        create(folder, LOCK, progress)
         _pip(folder, ["--no-deps", "--no-build-isolation", "--editable", str(CHECKOUT)], progress, packages)
     return 0
+
+
+def create(folder: Path, lock: Path, progress: Progress) -> None:
+    """Create an environment with the packages of a lock. Raises BuildError with the end of pip's output."""
+    progress.update("an empty environment")
+    standard.create(folder, with_pip=True, symlinks=True)
+    _pip(folder, ["--require-hashes", "-r", str(lock)], progress, _packages(lock))
 
 
 def details(lines: Iterable[str], packages: int) -> Iterator[str]:
@@ -69,6 +74,10 @@ def _pip(folder: Path, arguments: list[str], progress: Progress, packages: int) 
     if pip.returncode:
         tail = "".join(lines[-_TAIL_LINES:])
         raise BuildError(f"`{' '.join(command)}` ended with code {pip.returncode}:\n{tail}")
+
+
+def _packages(lock: Path) -> int:
+    return lock.read_text().count("==")
 
 
 def _kept(lines: Iterable[str], kept: list[str]) -> Iterator[str]:
