@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.fit_error import fit_error
+from eclectus.feasibility.fit_error import MAX_REASONS, fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import AntiAffinityTerm, HostPort, Node, Requirement, Spec, Taint, Task, Term
 
@@ -150,3 +150,11 @@ def test_a_resource_that_no_node_offers_counts_on_every_node_that_the_other_rule
         "0/4 nodes are available: 1 node(s) were unschedulable, "
         "3 Insufficient a.io/even, 3 Insufficient a.io/odd, 3 Insufficient cpu."
     )
+
+
+def test_the_message_of_a_pod_that_names_thousands_of_resources_fits_into_its_status() -> None:
+    names = tuple((f"{'a' * 253}/{at:063}", 1) for at in range(3000))
+    got = message(cluster_of(2), Spec(requests=names))
+    assert got.endswith(f", {3000 - MAX_REASONS} more reasons.")
+    assert got.count("2 Insufficient a") == MAX_REASONS
+    assert len(got) < 25_000

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.kube.quantity import thousandths, units
+from eclectus.kube import quantity
+from eclectus.kube.quantity import BEYOND_MOST, thousandths, units
 
 WRITTEN = {
     "0": 0,
@@ -37,20 +38,51 @@ WRITTEN = {
     "100u": 1,  # rounded up, as the API server does when it stores it
     "1n": 1,
     "1001u": 2,
+    # Spellings that the API server stores as they are: what they say is what a kubelet counts.
+    "0" * 99 + "64": 64_000,
+    "64e" + "0" * 99: 64_000,
+    "6400e-00000000002": 64_000,
+    "64e4294967296": 64_000,  # apimachinery keeps 32 bits of an exponent
+    "1e4294967293": 1,
+    "1e-4294967293": 1_000_000,
+    "1." + "0" * 99: 1_000,
+    "1." + "0" * 99 + "1": 1_001,
+    "." + "0" * 9999 + "1Ei": 1,
+    "1e-2147483648": 1,
+    "0e2147483647": 0,
 }
 
+HUGE = ["1e102", "1e1000", "9" * 65, "9" * 9999, "1e2147483647", "1" + "0" * 60 + "Ei"]
 
-@pytest.mark.parametrize(("text", "amount"), WRITTEN.items())
+
+@pytest.mark.parametrize(("text", "amount"), WRITTEN.items(), ids=lambda part: str(part)[:20])
 def test_every_form_of_the_grammar(text: str, amount: int) -> None:
     assert thousandths(text) == amount
 
 
-@pytest.mark.parametrize(
-    "text", ["", " 1", "1 ", "1e", "abc", "1_000", "1e1000", "١", "1KI", "1Kib", "--1", "1..2", "9" * 65, "."]
-)
+NO_QUANTITIES = [
+    *("", " 1", "1 ", "1e", "abc", "1_000", "١", "1KI", "1Kib", "--1", "1..2", ".", "+", "1e+"),
+    "1e" + "9" * 20,
+]
+
+
+@pytest.mark.parametrize("text", NO_QUANTITIES)
 def test_an_invalid_quantity_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity such as"):
         thousandths(text)
+
+
+@pytest.mark.parametrize("text", HUGE, ids=lambda text: text[:20])
+def test_what_no_node_has_is_a_large_amount_whatever_its_size(text: str) -> None:
+    assert BEYOND_MOST * 1000 < thousandths(text) < 10**100
+
+
+def test_a_long_text_is_not_kept() -> None:
+    """A pod may have one of a megabyte, and a tenant many pods."""
+    before = quantity._cached.cache_info().currsize
+    for length in range(1000, 1010):
+        thousandths("1" * length)
+    assert quantity._cached.cache_info().currsize == before
 
 
 def test_negative_amounts_are_refused() -> None:

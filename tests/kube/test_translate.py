@@ -215,3 +215,15 @@ def test_unknown_times_are_none() -> None:
         status={"phase": "Failed", "containerStatuses": [lost, {"name": "w", "state": {"waiting": {}}}]}
     )
     assert (failed.started, failed.finished) == (None, None)
+
+
+@pytest.mark.parametrize("text", ["0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "soon", ""])
+def test_a_time_that_cannot_be_read_is_none(text: str) -> None:
+    """A pod of such a kubelet still holds its room."""
+    ended = {"startedAt": text, "finishedAt": text}
+    got = task(
+        {"nodeName": "n1"},
+        {"phase": "Succeeded", "containerStatuses": [{"name": "c", "state": {"terminated": ended}}]},
+        creationTimestamp=text,
+    )
+    assert (got.node, got.phase, got.created, got.started, got.finished) == ("n1", "Succeeded", 0.0, None, None)

@@ -139,7 +139,7 @@ def test_a_silent_watch_is_restarted(server, answers, listing, until):
 
 
 def test_a_malformed_object_is_counted_and_skipped(server, answers, listing):
-    lines = [event("ADDED", node("bad", "101", cpu="four")), event("ADDED", node("good", "102"))]
+    lines = [event("ADDED", node("bad", "101", cpu={})), event("ADDED", node("good", "102"))]
     NodeApi(answers, server, [listing(node("worse", cpu=[]), node("a"))], [answers.streams(*lines)])
 
     async def work():

@@ -8,6 +8,7 @@ from eclectus.kubeclient.errors import StaleError, UnsureError
 from eclectus.live.watch.store import ObjectStore
 from eclectus.live.watch.watched import ConditionState, WatchedNodes, WatchedPods
 from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
+from eclectus.model.objects import Node, Taint
 
 
 def node(name, version="1", **status):
@@ -92,10 +93,41 @@ def test_every_event_and_bookmark_updates_the_version(nodes):
 
 def test_a_malformed_object_is_reported_and_its_deletion_still_applied(nodes, skipped):
     assert nodes.apply(line("ADDED", node("a", "1", allocatable={"cpu": "4"})), 0.0)
-    assert nodes.apply(line("MODIFIED", node("a", "2", allocatable={"cpu": "four"})), 0.0) is None
+    assert nodes.apply(line("MODIFIED", node("a", "2", allocatable={"cpu": []})), 0.0) is None
     assert nodes.resource_version == "2"
     assert ["a" in str(error) for error in skipped] == [True]
-    assert nodes.apply(line("DELETED", node("a", "3", allocatable={"cpu": "four"})), 0.0) == NodeGone("a")
+    assert nodes.apply(line("DELETED", node("a", "3", allocatable={"cpu": []})), 0.0) == NodeGone("a")
+
+
+def test_of_a_node_with_an_unreadable_amount_cordon_taints_and_the_other_amounts_count(nodes, skipped):
+    room = {"cpu": "4", "memory": "8Gi"}
+    nodes.apply(line("ADDED", node("a", "1", allocatable=room)), 0.0)
+    changed = node("a", "2", allocatable={**room, "memory": "-8Gi", "cpu": "2"})
+    changed["spec"] = {"unschedulable": True, "taints": [{"key": "k", "effect": "NoExecute"}]}
+    event = nodes.apply(line("MODIFIED", changed), 0.0)
+    assert event == NodeSeen(Node("a", (("cpu", 2000),), (), (Taint("k", "", "NoExecute"),), unschedulable=True))
+    assert listed(nodes, page(changed)) == []
+    assert [str(error) for error in skipped] == [
+        "Node a: status.allocatable.memory: '-8Gi' is negative; it must be 0 or more"
+    ]
+
+
+def test_of_a_pod_with_an_unreadable_amount_node_and_end_are_seen(pods, skipped):
+    requests = {"cpu": "2", "memory": "-1"}
+    box = {"name": "c", "resources": {"requests": requests}}
+    bound = pods.apply(line("ADDED", pod("a", "1", nodeName="n", containers=[box])), 0.0).task
+    assert (bound.node, bound.holding) == ("n", (("cpu", 2000),))
+    gone = pod("a", "2", phase="Failed", nodeName="n", containers=[box])
+    assert pods.apply(line("MODIFIED", gone), 0.0).task.ended
+    assert {error.name for error in skipped} == {"d/a"}
+
+
+def test_a_pending_pod_with_an_unreadable_amount_keeps_its_problem_while_its_spec_is_the_same(pods, skipped):
+    box = {"name": "c", "resources": {"requests": {"cpu": "-2"}}}
+    seen = [pods.apply(line("MODIFIED", pod("a", at, containers=[box])), 0.0).task.spec for at in "12"]
+    assert "containers[c].resources.requests.cpu" in seen[0].unsupported[0]
+    assert seen[1] is seen[0]
+    assert len(skipped) == 1, "it is logged once, not with every change of its status"
 
 
 def test_a_malformed_object_in_a_list_does_not_affect_the_others(nodes, skipped):

@@ -57,5 +57,5 @@ def _scheduled(pod: kube.Pod) -> kube.Condition | None:
 
 
 def _age(pod: kube.Pod, now: float) -> float:
-    created = pod.metadata.creation_timestamp
-    return now - created.timestamp() if created is not None else 0.0
+    created = kube.seconds(pod.metadata.creation_timestamp)
+    return 0.0 if created is None else now - created

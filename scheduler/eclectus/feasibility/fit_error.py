@@ -30,6 +30,7 @@ from eclectus.model.objects import Spec
 
 NO_NODES = "no nodes available to schedule pods"
 TOO_MANY_PODS = "Too many pods"
+MAX_REASONS = 64  # a pod may name thousands of resources, and the message must fit into its status
 
 
 def fit_error(task_class: TaskClass, cluster: Cluster) -> str:
@@ -52,6 +53,8 @@ def _reasons(task_class: TaskClass, cluster: Cluster) -> str:
     rows = _with_room(spec, cluster, rows, counts)
     _filtered(after_room, spec, cluster, rows, counts)
     parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
+    if len(parts) > MAX_REASONS:
+        parts[MAX_REASONS:] = [f"{len(parts) - MAX_REASONS} more reasons"]
     return f" {', '.join(parts)}." if parts else ""
 
 

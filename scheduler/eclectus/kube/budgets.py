@@ -22,7 +22,8 @@ class BudgetStatus(ApiObject, frozen=True):
     """status of a PodDisruptionBudget."""
 
     disruptions_allowed: int = 0
-    disrupted_pods: dict[str, str] = field(default_factory=dict)  # pod name -> when its eviction was granted
+    # Pod name -> when its eviction was granted; null for the zero time.
+    disrupted_pods: dict[str, str | None] = field(default_factory=dict)
 
 
 class PodDisruptionBudget(ApiObject, frozen=True):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import field
 
+from eclectus.api.common import time_seconds
 from eclectus.kube.placement import (
     Affinity,
     ApiObject,
@@ -18,6 +17,19 @@ from eclectus.kube.placement import (
 
 Resources = dict[str, str | int | float]
 """Resource name -> quantity. The API server always writes text; hand-written objects may have numbers."""
+
+Time = str
+"""A time as the API writes it. It stays text: a pod with a time that cannot be read still counts."""
+
+
+def seconds(at: Time | None) -> float | None:
+    """A time in seconds since the epoch; None without one, or if it cannot be read."""
+    if at is None:
+        return None
+    try:
+        return time_seconds(at)
+    except (ValueError, OverflowError):
+        return None
 
 
 # -- metadata --------------------------------------------------------------------------------------
@@ -41,8 +53,8 @@ class Metadata(ApiObject, frozen=True):
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     owner_references: tuple[OwnerReference, ...] = ()
-    creation_timestamp: datetime | None = None
-    deletion_timestamp: datetime | None = None
+    creation_timestamp: Time | None = None
+    deletion_timestamp: Time | None = None
 
 
 def full_name(namespace: str, name: str) -> str:
@@ -117,14 +129,14 @@ class PodSpec(ApiObject, frozen=True):
 class Running(ApiObject, frozen=True):
     """state.running."""
 
-    started_at: datetime | None = None
+    started_at: Time | None = None
 
 
 class Terminated(ApiObject, frozen=True):
     """state.terminated."""
 
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
+    started_at: Time | None = None
+    finished_at: Time | None = None
 
 
 class ContainerState(ApiObject, frozen=True):

@@ -8,7 +8,6 @@ tasks that the engine itself restricts to a node.
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Any, cast
 
 from eclectus.api.class_names import bounded
@@ -76,7 +75,7 @@ def _task(pod: Pod, translated: Spec) -> Task:
         spec=translated,
         priority=spec.priority,
         preempts=spec.preemption_policy != "Never",
-        created=_seconds(meta.creation_timestamp) or 0.0,
+        created=objects.seconds(meta.creation_timestamp) or 0.0,
         workload=_workload(pod),
         job=_job(meta),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
@@ -146,17 +145,13 @@ def _times(status: PodStatus, ended: bool) -> tuple[float | None, float | None]:
     for container in status.container_statuses:
         running, terminated = container.state.running, container.state.terminated
         if running is not None:
-            starts.append(_seconds(running.started_at))
+            starts.append(objects.seconds(running.started_at))
         elif terminated is not None:
-            starts.append(_seconds(terminated.started_at))
-            ends.append(_seconds(terminated.finished_at))
+            starts.append(objects.seconds(terminated.started_at))
+            ends.append(objects.seconds(terminated.finished_at))
     started = min((at for at in starts if at is not None), default=None)
     finished = max((at for at in ends if at is not None), default=None) if ended else None
     return started, finished
-
-
-def _seconds(at: datetime | None) -> float | None:
-    return None if at is None else at.timestamp()
 
 
 def _reported(status: PodStatus) -> str:

@@ -141,7 +141,7 @@ REQUESTS = (
         "malformed_objects",
         "counter",
         "objects",
-        "API objects that could not be decoded and were skipped.",
+        "API objects of which a part could not be read: that part, or the object, was skipped.",
         ("kind",),
     ),
     Family(

@@ -122,7 +122,7 @@ class Reflector:
 
     def _malformed(self, error: MalformedError) -> None:
         self._context.metrics.malformed_objects.labels(self._kind.name).inc()
-        _log.error("object skipped: %s", error, extra={"kind": self._kind.name})
+        _log.error("object not read whole: %s", error, extra={"kind": self._kind.name})
 
 
 async def _line_batches(body: aiohttp.StreamReader) -> AsyncIterator[list[bytes]]:

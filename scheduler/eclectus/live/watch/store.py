@@ -17,7 +17,8 @@ from eclectus.model.events import Event
 class ObjectStore:
     """Which objects exist, in which version. The objects themselves are kept by the engine.
 
-    `malformed` is called with each object that cannot be decoded; all others are processed.
+    `malformed` is called with each object that cannot be read whole. What can be read of it counts; one that
+    cannot be decoded at all is skipped. All others are processed.
     """
 
     def __init__(self, kind: WatchedKind, malformed: Callable[[MalformedError], None]) -> None:
@@ -77,10 +78,13 @@ class ObjectStore:
 
     def _observe(self, raw: Raw, now: float) -> ObservedObject | None:
         try:
-            return self.kind.observe(raw, now)
+            observed = self.kind.observe(raw, now)
         except MalformedError as error:
             self._malformed(error)
             return None
+        if observed.problem is not None:
+            self._malformed(observed.problem)
+        return observed
 
     def _record(self, observed: ObservedObject) -> Event:
         if observed.is_listed:

@@ -10,6 +10,7 @@ from msgspec import Raw, Struct
 from eclectus.kube import hints
 from eclectus.kube.decoding import decode_head, decode_node, decode_pod
 from eclectus.kube.objects import Pod
+from eclectus.kube.readable import readable_node, readable_task
 from eclectus.kube.translate import node_from, task_from
 from eclectus.kube.unsupported import ignored
 from eclectus.live.watch.service_time import ServiceTimes
@@ -25,6 +26,7 @@ class ObservedObject(Struct, frozen=True, gc=False):
     resource_version: str  # opaque: it may be compared for equality alone
     event: Event
     is_listed: bool = True  # False for an ended pod: lists leave it out, so its absence is no deletion
+    problem: MalformedError | None = None  # what cannot be read of it, and does not count
 
 
 class WatchedKind(Protocol):
@@ -59,10 +61,15 @@ class WatchedNodes:
         return metadata.name, metadata.resource_version
 
     def observe(self, raw: Raw, now: float) -> ObservedObject:
-        """NodeSeen."""
+        """NodeSeen, without amounts that cannot be read."""
         del now
         node = decode_node(raw)
-        return ObservedObject(node.metadata.name, node.metadata.resource_version, NodeSeen(node_from(node)))
+        problem: MalformedError | None = None
+        try:
+            seen = node_from(node)
+        except MalformedError as error:
+            seen, problem = node_from(readable_node(node)), error
+        return ObservedObject(seen.name, node.metadata.resource_version, NodeSeen(seen), problem=problem)
 
     def gone(self, key: str) -> Event:
         """NodeGone."""
@@ -112,13 +119,14 @@ class WatchedPods:
         return metadata.uid, metadata.resource_version
 
     def observe(self, raw: Raw, now: float) -> ObservedObject:
-        """TaskSeen, with refined start and end."""
+        """TaskSeen, with refined start and end, and without what cannot be read."""
         pod = decode_pod(raw)
-        task = self._service_times.refined(self._translated(pod), now)
+        task, problem = self._translated(pod)
+        self._track_ignored(pod, task)
         self._track_condition(pod, task)
-        return ObservedObject(
-            task.uid, pod.metadata.resource_version, TaskSeen(task), is_listed=not task.ended
-        )
+        seen = TaskSeen(self._service_times.refined(task, now))
+        version, is_listed = pod.metadata.resource_version, not task.ended
+        return ObservedObject(task.uid, version, seen, is_listed=is_listed, problem=problem)
 
     def gone(self, key: str) -> Event:
         """TaskGone."""
@@ -128,18 +136,24 @@ class WatchedPods:
         self._specs.pop(key, None)
         return TaskGone(key)
 
-    def _translated(self, pod: Pod) -> Task:
-        """The task. Most updates change the status alone; the Spec, half of the work, is then reused."""
+    def _translated(self, pod: Pod) -> tuple[Task, MalformedError | None]:
+        """The task, and what cannot be read of the pod.
+
+        Most updates change the status alone; the Spec, half of the work, is then reused.
+        """
         uid, generation = pod.metadata.uid, pod.metadata.generation
         known, spec = self._specs.get(uid, (0, None))
         # Before Kubernetes 1.33 pods have no generation, so a change of the spec cannot be detected.
-        task = task_from(pod, spec if known == generation > 0 else None)
-        self._track_ignored(pod, task)
+        problem: MalformedError | None = None
+        try:
+            task = task_from(pod, spec if known == generation > 0 else None)
+        except MalformedError as error:
+            task, problem = readable_task(pod, error), error
         if task.ended:
             self._specs.pop(uid, None)
         else:
             self._specs[uid] = (generation, task.spec)
-        return task
+        return task, problem
 
     def _track_ignored(self, pod: Pod, task: Task) -> None:
         self.ignored.pop(task.uid, None)
