@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.cluster.labels import ABSENT, MAX_COLUMNS, LabelColumns
+from eclectus.cluster.labels import ABSENT, MAX_COLUMNS, LabelColumns, parse_integer
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Node, Requirement, Spec, Term
@@ -87,3 +88,22 @@ def test_columns_agree_with_the_labels_of_their_rows(
                 texts = {code: text for text, code in columns.codes(key).items()}
                 read = [texts.get(code) for code in columns.column(key).tolist()]
                 assert read == [carried.get(key) for carried in rows]
+
+
+def test_values_as_numbers_by_code_also_of_values_that_come_later() -> None:
+    columns = LabelColumns(4)
+    for row, value in enumerate(("5", "z1", "-9223372036854775808")):
+        columns.set_labels(row, (("nic", value),))
+    numbers, is_number = columns.numbers("nic")
+    assert (numbers.tolist(), is_number.tolist()) == ([5, 0, -(2**63)], [True, False, True])
+    columns.set_labels(3, (("nic", "+7"),))
+    assert columns.numbers("nic")[0].tolist() == [5, 0, -(2**63), 7]
+    for row in range(4):
+        columns.clear_row(row)
+    columns.set_labels(0, (("nic", "8"),))
+    assert columns.numbers("nic")[0].tolist() == [8]
+
+
+@pytest.mark.parametrize("text", ["", "1_0", " 1", "1.5", "9223372036854775808", "0" * 64])
+def test_what_is_no_integer_of_64_bits_stands_for_none(text: str) -> None:
+    assert parse_integer(text) is None

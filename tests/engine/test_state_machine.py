@@ -257,8 +257,9 @@ class EngineMachine(RuleBasedStateMachine):
             scored = np.array([task.spec.score_requests for task in placed]).reshape(-1, 2).sum(axis=0)
             assert tuple(cluster.scored[row]) == tuple(scored)
             assert bool(cluster.cordoned[row]) == node.unschedulable
-        ports = sum(len(task.spec.host_ports) for name in known.nodes for task in known.on(name))
-        assert sum(sum(rows.values()) for rows in cluster.port_rows.values()) == ports
+        for name, row in cluster.rows.items():
+            ports = [port for task in known.on(name) for port in task.spec.host_ports]
+            assert cluster.host_ports.count(HostPort(80), row) == len(ports)
 
     @invariant()
     def tentative_room_is_that_of_node_queues_and_deferrals(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import numpy as np
@@ -12,8 +13,12 @@ from eclectus.model.objects import Pairs
 
 ABSENT = -1
 MAX_COLUMNS = 256  # 16 MB on 15,000 nodes; each of many nodes may carry keys of its own
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_LEAST, _MOST = -(2**63), 2**63 - 1
 
 Codes = NDArray[np.int32]
+Numbers = tuple[NDArray[np.int64], NDArray[np.bool_]]
+"""By value code: the integer that a value stands for, and whether it stands for one."""
 
 
 class LabelColumns:
@@ -32,6 +37,7 @@ class LabelColumns:
         self._values: dict[str, dict[int, str]] = {}  # key -> row -> value
         self._columns: dict[str, Codes] = {}  # the one asked for last at the end
         self._codes: dict[str, dict[str, int]] = {}
+        self._numbers: dict[str, Numbers] = {}  # made when asked for, again when there are more codes
         self._nowhere = read_only(_absent(rows))
 
     def __len__(self) -> int:
@@ -55,6 +61,17 @@ class LabelColumns:
         if key not in self._columns:
             self._add_column(key)
         return self._codes[key]
+
+    def numbers(self, key: str) -> Numbers:
+        """The values of `key` as integers, shape [codes] each; a pod may compare a label thousands of times."""
+        codes = self.codes(key)
+        found = self._numbers.get(key)
+        if found is None or len(found[0]) != len(codes):
+            integers = [parse_integer(value) for value in codes]
+            is_integer = np.array([each is not None for each in integers], dtype=bool)
+            values = np.array([each or 0 for each in integers], dtype=np.int64)
+            found = self._numbers[key] = values, is_integer
+        return found
 
     def set_labels(self, row: int, labels: Pairs) -> None:
         """The labels of a row are now these."""
@@ -113,10 +130,22 @@ class LabelColumns:
     def _drop(self, key: str) -> None:
         self._columns.pop(key, None)
         self._codes.pop(key, None)
+        self._numbers.pop(key, None)
 
     def _code(self, key: str, value: str) -> int:
         codes = self._codes[key]
         return codes.setdefault(value, len(codes))
+
+
+def parse_integer(text: str) -> int | None:
+    """The 64-bit integer that a value of a label or taint stands for; None if it stands for none.
+
+    By Kubernetes' rules: Python's also allow `1_000` and spaces.
+    """
+    if len(text) > 63 or not _INTEGER.fullmatch(text):  # no label value is longer
+        return None
+    number = int(text)
+    return number if _LEAST <= number <= _MOST else None
 
 
 def _absent(rows: int) -> Codes:

@@ -8,19 +8,19 @@ Two change logs tell which rows have changed: `shape` (allocatable, labels, tain
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.anti_affinity import AntiAffinityTerms
 from eclectus.cluster.devices import Devices
+from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.labels import ABSENT, LabelColumns
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.cluster.taint_sets import NONE, TaintSets
-from eclectus.model.objects import DEVICE_MILLI, HostPort, Node, Taint, Task, amount_of
+from eclectus.model.objects import DEVICE_MILLI, AntiAffinityTerm, Node, Taint, Task, amount_of
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
 MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
@@ -39,12 +39,11 @@ class Cluster(ResourceTable):
         self._rows: dict[str, int] = {}
         self._names: list[str] = []
         self._taint_sets = TaintSets()
-        self._port_rows: dict[HostPort, dict[int, int]] = defaultdict(dict)
         self.rows: Mapping[str, int] = self._rows  # node name -> row
         self.names: Sequence[str] = self._names  # row -> node name, "" where there is no node
         self.taint_sets: Sequence[tuple[Taint, ...]] = self._taint_sets.sets
-        self.port_rows: Mapping[HostPort, Mapping[int, int]] = self._port_rows  # port -> row -> pods
         self.labels = LabelColumns(rows)
+        self.host_ports = HostPorts()
         self.anti_affinity = AntiAffinityTerms()
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any
@@ -133,11 +132,10 @@ class Cluster(ResourceTable):
         if self.devices is not None:
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
-            pods = self._port_rows[port]
-            pods[row] = pods.get(row, 0) + 1
+            self.host_ports.hold(port, row)
         for term in task.anti_affinity_terms:
             self.anti_affinity.hold(term, row)
-            self._record_domain(row, term.topology_key)
+        self._record_domains(row, task.anti_affinity_terms)
 
     def release(self, row: int, task: Task) -> None:
         """A pod gives its room back; `task` is the same as in `hold`."""
@@ -149,15 +147,10 @@ class Cluster(ResourceTable):
         if self.devices is not None:
             self.devices.release(task.uid)
         for port in task.spec.host_ports:
-            pods = self._port_rows[port]
-            pods[row] -= 1
-            if not pods[row]:
-                del pods[row]
-            if not pods:
-                del self._port_rows[port]
+            self.host_ports.release(port, row)
         for term in task.anti_affinity_terms:
             self.anti_affinity.release(term, row)
-            self._record_domain(row, term.topology_key)
+        self._record_domains(row, task.anti_affinity_terms)
 
     # -- internals -----------------------------------------------------------------------------
 
@@ -187,12 +180,16 @@ class Cluster(ResourceTable):
         self.background_free, self.present = read_only(background_free), read_only(present)
         self.cordoned, self.taint_set = read_only(cordoned), read_only(taint_set)
 
-    def _record_domain(self, row: int, topology_key: str) -> None:
-        """Record every row of a topology domain as changed: an anti-affinity term applies to all of it."""
-        column = self.labels.column(topology_key)
-        if column[row] != ABSENT:
-            for each in np.flatnonzero(column == column[row]).tolist():
-                self.usage.record(each)
+    def _record_domains(self, row: int, terms: Iterable[AntiAffinityTerm]) -> None:
+        """Record every row of the row's topology domains as changed: a term applies to all of its domain.
+
+        A pod may have thousands of terms, of few topology keys that nodes carry.
+        """
+        for key in dict.fromkeys(term.topology_key for term in terms):
+            column = self.labels.column(key)
+            if column[row] != ABSENT:
+                for each in np.flatnonzero(column == column[row]).tolist():
+                    self.usage.record(each)
 
     def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
         had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)

@@ -22,7 +22,7 @@ from eclectus.cluster.changelog import AnyRows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.rules.taints import Taints, by_taint_set, tolerated
+from eclectus.feasibility.rules.taints import Taints, Tolerations, by_taint_set
 from eclectus.model.objects import Toleration
 
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
@@ -30,10 +30,11 @@ TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 def taint_scores(cluster: Cluster, tolerations: tuple[Toleration, ...], rows: AnyRows) -> Floats:
     """The score of each row's taints, 0..1, shape [len(rows)]; 1 where all are tolerated."""
+    of_pod = Tolerations(tolerations)
 
     def taint_score(taints: Taints) -> float:
         soft = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
-        return 1.0 / (1 + sum(not tolerated(taint, tolerations) for taint in soft))
+        return 1.0 / (1 + sum(not of_pod.tolerate(taint) for taint in soft))
 
     return by_taint_set(cluster, rows, taint_score)
 

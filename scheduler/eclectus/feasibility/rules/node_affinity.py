@@ -11,9 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.cluster.labels import ABSENT
+from eclectus.cluster.labels import ABSENT, parse_integer
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules.integers import parse_integer
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Requirement, Spec, Term
 
@@ -61,13 +60,13 @@ def _has_one(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
 
 def _compares(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
     bound = parse_integer(requirement.values[0]) if len(requirement.values) == 1 else None
-    wanted = []
-    if bound is not None:
-        for text, code in cluster.labels.codes(requirement.key).items():
-            number = parse_integer(text)
-            if number is not None and (number > bound if requirement.op == "Gt" else number < bound):
-                wanted.append(code)
-    return _has_code(cluster, requirement.key, wanted, rows)
+    if bound is None or not cluster.labels.codes(requirement.key):
+        return np.zeros(len(rows), dtype=bool)
+    numbers, is_number = cluster.labels.numbers(requirement.key)
+    codes = cluster.labels.column(requirement.key)[rows]
+    found = numbers[codes]
+    holds: Mask = (found > bound) if requirement.op == "Gt" else (found < bound)
+    return holds & is_number[codes] & (codes != ABSENT)
 
 
 def _has_code(cluster: Cluster, key: str, wanted: Sequence[int], rows: Rows) -> Mask:
@@ -101,13 +100,13 @@ def pinned_names(spec: Spec) -> frozenset[str] | None:
     """
     if not spec.affinity:
         return None
-    names: frozenset[str] = frozenset()
+    names: set[str] = set()
     for term in spec.affinity:
         pins = [frozenset(r.values) for r in term.fields if r.key == NAME_FIELD and r.op == "In"]
         if not pins:
             return None
         names |= frozenset.intersection(*pins)
-    return names
+    return frozenset(names)
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:

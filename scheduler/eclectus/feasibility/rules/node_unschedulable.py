@@ -5,7 +5,7 @@ from __future__ import annotations
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.feasibility.rules.taints import tolerated
+from eclectus.feasibility.rules.taints import Tolerations
 from eclectus.model.objects import Spec, Taint
 
 _CORDON = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -18,6 +18,6 @@ def _holds(cluster: Cluster, _spec: Spec, rows: Rows) -> Mask:
 RULE = Rule(
     plugin="NodeUnschedulable",
     reason="node(s) were unschedulable",
-    applies=lambda spec: not tolerated(_CORDON, spec.tolerations),
+    applies=lambda spec: not Tolerations(spec.tolerations).tolerate(_CORDON),
     holds=_holds,
 )

@@ -1,7 +1,8 @@
 """TaintToleration: a node's taints keep away the pods that do not tolerate them.
 
-Nodes share few distinct sets of taints, so each set is evaluated once, not once per node. The operators Lt
-and Gt are those of KEP-5471: the taint's value is less or greater than the toleration's.
+Nodes share few distinct sets of taints, so each set is evaluated once, not once per node. But autoscalers
+write times into taints, and a pod may have thousands of tolerations: so these are looked up, not gone through.
+The operators Lt and Gt are those of KEP-5471: the taint's value is less or greater than the toleration's.
 """
 
 from __future__ import annotations
@@ -12,17 +13,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import AnyRows, Rows
+from eclectus.cluster.labels import parse_integer
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules.integers import parse_integer
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec, Taint, Toleration
 
 Taints = tuple[Taint, ...]
+Where = tuple[str, str]
+"""(key, effect) of a toleration; empty for any."""
 
 
-def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:
-    """Whether any of the tolerations tolerates the taint."""
-    return any(_tolerates(toleration, taint) for toleration in tolerations)
+class Tolerations:
+    """What the tolerations of a pod tolerate."""
+
+    def __init__(self, tolerations: Iterable[Toleration]) -> None:
+        self._any_value: set[Where] = set()
+        self._values: set[tuple[Where, str]] = set()
+        self._below: dict[Where, int] = {}  # of all bounds of Lt the greatest
+        self._above: dict[Where, int] = {}  # of all bounds of Gt the least
+        for each in tolerations:
+            self._add(each)
+
+    def _add(self, toleration: Toleration) -> None:
+        where = (toleration.key, toleration.effect)
+        if toleration.op == "Exists":
+            self._any_value.add(where)
+        elif toleration.op == "Equal":
+            self._values.add((where, toleration.value))
+        elif (bound := _decimal(toleration.value)) is not None:
+            if toleration.op == "Lt":
+                self._below[where] = max(bound, self._below.get(where, bound))
+            else:
+                self._above[where] = min(bound, self._above.get(where, bound))
+
+    def tolerate(self, taint: Taint) -> bool:
+        """Whether one of them tolerates the taint."""
+        each = [(key, effect) for key in (taint.key, "") for effect in (taint.effect, "")]
+        if any(where in self._any_value or (where, taint.value) in self._values for where in each):
+            return True
+        value = _decimal(taint.value) if self._below or self._above else None
+        return value is not None and any(
+            value < self._below.get(where, value) or value > self._above.get(where, value) for where in each
+        )
 
 
 def by_taint_set(cluster: Cluster, rows: AnyRows, value: Callable[[Taints], float]) -> NDArray[np.float64]:
@@ -34,37 +66,16 @@ def by_taint_set(cluster: Cluster, rows: AnyRows, value: Callable[[Taints], floa
     return values[sets]
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    match toleration.op:
-        case "Exists":
-            return True
-        case "Equal":
-            return toleration.value == taint.value
-        case "Lt" | "Gt":
-            return _compares(toleration, taint)
-
-
-def _compares(toleration: Toleration, taint: Taint) -> bool:
-    bound, value = _decimal(toleration.value), _decimal(taint.value)
-    if bound is None or value is None:
-        return False
-    return value < bound if toleration.op == "Lt" else value > bound
-
-
 def _decimal(text: str) -> int | None:
     number = parse_integer(text)
     return number if text == str(number) else None  # stricter than for labels: no plus sign, no leading zeros
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    tolerations = Tolerations(spec.tolerations)
+
     def all_tolerated(taints: Taints) -> bool:
-        return all(
-            taint.effect == "PreferNoSchedule" or tolerated(taint, spec.tolerations) for taint in taints
-        )
+        return all(taint.effect == "PreferNoSchedule" or tolerations.tolerate(taint) for taint in taints)
 
     return by_taint_set(cluster, rows, all_tolerated) > 0
 
