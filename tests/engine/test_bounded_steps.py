@@ -1,8 +1,8 @@
 """One pod costs work in proportion to its own size and to the nodes, never to the product of the two.
 
-A pod may be as large as the API takes, 1.5 MB: with 20,000 tolerations, terms or ports a product with 5,000 nodes
-stops the scheduler for longer than its Lease lasts. Work is counted in bytecodes. Vectors over nodes are one
-each, so that some of them for each part of a pod are allowed: a hundredth of a second for a thousand.
+A pod may be as large as the API takes, 1.5 MB: with 20,000 tolerations, terms or ports a product with 5,000
+nodes stops the scheduler for longer than its Lease lasts. Work is counted in bytecodes. Vectors over nodes are
+one each, so that some of them for each part of a pod are allowed: a hundredth of a second for a thousand.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def preferring(count: int) -> Spec:
 def tolerating(op: Any) -> Callable[[int], Spec]:
     """Tolerations of the key that all nodes are tainted with, none of which tolerates one."""
     return lambda count: make_spec(
-        1, tolerations=tuple(Toleration("time", op, f"-{at}" if op == "Lt" else f"x{at}") for at in range(count))
+        1,
+        tolerations=tuple(
+            Toleration("time", op, f"-{at}" if op == "Lt" else f"x{at}") for at in range(count)
+        ),
     )
 
 
@@ -78,7 +81,8 @@ LARGE: dict[str, Callable[[int], Spec]] = {
 def holder(count: int) -> Task:
     """A pod on a node with many ports on many addresses, and many terms that keep away pods of one label."""
     terms = tuple(
-        AntiAffinityTerm("zone", (Requirement("app", "NotIn", (f"x{at}",)),), ("default",)) for at in range(count)
+        AntiAffinityTerm("zone", (Requirement("app", "NotIn", (f"x{at}",)),), ("default",))
+        for at in range(count)
     )
     held = ports(20_000, count, "0.0.0.0") + tuple(HostPort(80, ip=f"10.0.{at}.1") for at in range(count))  # noqa: S104
     spec = make_spec(0, host_ports=held)
@@ -90,7 +94,9 @@ def world_of(nodes: int, *placed: Task) -> World:
     world = World(make_engine())
     for at in range(nodes):
         labels = {"zone": "ab"[at % 2], "number": str(at)}
-        world.put_node(make_node(f"n{at}", labels=labels, taints=(Taint("time", str(at), "PreferNoSchedule"),)))
+        world.put_node(
+            make_node(f"n{at}", labels=labels, taints=(Taint("time", str(at), "PreferNoSchedule"),))
+        )
     world.add(make_task("first"), *placed)
     return world
 
@@ -128,7 +134,9 @@ def test_nor_do_the_sizes_of_two_pods(kind: str) -> None:
 
 
 @pytest.mark.parametrize("labels", [(), (("app", "web"),)], ids=["unlabelled", "kept away"])
-def test_nor_do_the_anti_affinity_terms_of_a_placed_pod_and_the_nodes(labels: tuple[tuple[str, str], ...]) -> None:
+def test_nor_do_the_anti_affinity_terms_of_a_placed_pod_and_the_nodes(
+    labels: tuple[tuple[str, str], ...],
+) -> None:
     def work(scale: int) -> int:
         world = world_of(scale * SMALL)
         tasks = holder(scale * SMALL), make_task("small", labels=labels)

@@ -41,7 +41,11 @@ def test_cordon_taints_labels_and_readable_amounts_of_a_node_count() -> None:
     assert (got.taints, got.unschedulable) == ((Taint("k"),), True)
 
 
-SEEN = {"name": "main", "resources": {"requests": {"cpu": BAD}}, "allocatedResources": {"cpu": "3", "memory": BAD}}
+SEEN = {
+    "name": "main",
+    "resources": {"requests": {"cpu": BAD}},
+    "allocatedResources": {"cpu": "3", "memory": BAD},
+}
 
 
 @pytest.mark.parametrize(
@@ -88,4 +92,6 @@ def test_a_pending_one_is_placed_nowhere_and_told_why() -> None:
 
 def test_an_object_without_a_name_stays_an_error() -> None:
     with pytest.raises(MalformedError, match=r"metadata\.name: missing"):
-        readable_task(decode_pod(raw({"containers": [box(cpu=BAD)]}, name="")), MalformedError("Pod", "?", "", ""))
+        readable_task(
+            decode_pod(raw({"containers": [box(cpu=BAD)]}, name="")), MalformedError("Pod", "?", "", "")
+        )

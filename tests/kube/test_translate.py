@@ -226,4 +226,10 @@ def test_a_time_that_cannot_be_read_is_none(text: str) -> None:
         {"phase": "Succeeded", "containerStatuses": [{"name": "c", "state": {"terminated": ended}}]},
         creationTimestamp=text,
     )
-    assert (got.node, got.phase, got.created, got.started, got.finished) == ("n1", "Succeeded", 0.0, None, None)
+    assert (got.node, got.phase, got.created, got.started, got.finished) == (
+        "n1",
+        "Succeeded",
+        0.0,
+        None,
+        None,
+    )

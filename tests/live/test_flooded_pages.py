@@ -1,4 +1,4 @@
-"""/speeds and /metrics are asked for by many clients without a pause: the Lease is kept, and /livez answers."""
+"""Many clients ask for /speeds and /metrics without a pause: the Lease is kept, and /livez answers."""
 
 import asyncio
 from collections import Counter

@@ -56,7 +56,10 @@ def test_a_node_that_is_gone_does_not_end_a_list():
     cells, _ = learned(5)
     _, after = read(lambda _: iter(cells), limit="2")
     left = [cell for cell in cells if cell.node != after]
-    assert read(lambda after: (cell for cell in left if cell.node > after), **{"continue": after})[0] == cells[2:]
+    assert (
+        read(lambda after: (cell for cell in left if cell.node > after), **{"continue": after})[0]
+        == cells[2:]
+    )
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "1.5", "x", "", "9" * 5000, "²"])

@@ -105,7 +105,9 @@ def test_of_a_node_with_an_unreadable_amount_cordon_taints_and_the_other_amounts
     changed = node("a", "2", allocatable={**room, "memory": "-8Gi", "cpu": "2"})
     changed["spec"] = {"unschedulable": True, "taints": [{"key": "k", "effect": "NoExecute"}]}
     event = nodes.apply(line("MODIFIED", changed), 0.0)
-    assert event == NodeSeen(Node("a", (("cpu", 2000),), (), (Taint("k", "", "NoExecute"),), unschedulable=True))
+    assert event == NodeSeen(
+        Node("a", (("cpu", 2000),), (), (Taint("k", "", "NoExecute"),), unschedulable=True)
+    )
     assert listed(nodes, page(changed)) == []
     assert [str(error) for error in skipped] == [
         "Node a: status.allocatable.memory: '-8Gi' is negative; it must be 0 or more"

@@ -63,7 +63,13 @@ REQUIRED, PREFERRED = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind 
 EXPRESSIONS = st.one_of(
     some({"key": KEYS, "operator": one_of(["In", "NotIn"]), "values": many(LABELS | TEXTS, max_size=3)}),
     some({"key": KEYS, "operator": one_of(["Exists", "DoesNotExist"])}),
-    some({"key": KEYS, "operator": one_of(["Gt", "Lt"]), "values": many(LABELS | TEXTS, min_size=1, max_size=1)}),
+    some(
+        {
+            "key": KEYS,
+            "operator": one_of(["Gt", "Lt"]),
+            "values": many(LABELS | TEXTS, min_size=1, max_size=1),
+        }
+    ),
 )
 TERMS = some({"matchExpressions": many(EXPRESSIONS, max_size=2)})
 PREFERENCES = some({"weight": st.integers(1, 100), "preference": TERMS})
@@ -110,9 +116,7 @@ METADATA = some(
     optional={"deletionTimestamp": st.just("2026-03-01T12:00:00Z")},
 )
 UNPLACED = some({"type": st.just("PodScheduled"), "status": st.just("False"), "message": TEXTS})
-STATUS = some(
-    {"nominatedNodeName": one_of(["", "", "nowhere"]), "conditions": many(UNPLACED, max_size=1)}
-)
+STATUS = some({"nominatedNodeName": one_of(["", "", "nowhere"]), "conditions": many(UNPLACED, max_size=1)})
 PHASES = one_of(["Pending", "Pending", "Running", "Unknown", "Succeeded", "Failed"])
 SEEN = st.none() | st.tuples(NAMED, NAMED)
 
@@ -174,7 +178,9 @@ class Node:
 
 
 _ROOM: Named = {"cpu": ("8", 8000), "memory": ("64Gi", 2**36 * 1000), "pods": ("110", 110_000)}
-_TAINTS = some({"key": KEYS, "value": LABELS, "effect": one_of(["NoSchedule", "PreferNoSchedule", "NoExecute"])})
+_TAINTS = some(
+    {"key": KEYS, "value": LABELS, "effect": one_of(["NoSchedule", "PreferNoSchedule", "NoExecute"])}
+)
 _NODE_SPECS = some({"unschedulable": one_of([False, False, True]), "taints": many(_TAINTS, max_size=1)})
 
 

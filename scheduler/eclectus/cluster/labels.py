@@ -63,7 +63,7 @@ class LabelColumns:
         return self._codes[key]
 
     def numbers(self, key: str) -> Numbers:
-        """The values of `key` as integers, shape [codes] each; a pod may compare a label thousands of times."""
+        """The values of `key` as integers, shape [codes] each; a pod may compare them thousands of times."""
         codes = self.codes(key)
         found = self._numbers.get(key)
         if found is None or len(found[0]) != len(codes):

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from eclectus.kube.objects import Container, ContainerStatus, Node, Pod, PodSpec, PodStatus, Requirements, Resources
+from eclectus.kube.objects import (
+    Container,
+    ContainerStatus,
+    Node,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Requirements,
+    Resources,
+)
 from eclectus.kube.requests import FieldError, parsed
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError

@@ -1,8 +1,9 @@
 """TaintToleration: a node's taints keep away the pods that do not tolerate them.
 
 Nodes share few distinct sets of taints, so each set is evaluated once, not once per node. But autoscalers
-write times into taints, and a pod may have thousands of tolerations: so these are looked up, not gone through.
-The operators Lt and Gt are those of KEP-5471: the taint's value is less or greater than the toleration's.
+write times into taints, and a pod may have thousands of tolerations, so these are looked up instead of being
+compared one by one. The operators Lt and Gt are those of KEP-5471: the taint's value is less or greater than
+the toleration's.
 """
 
 from __future__ import annotations
