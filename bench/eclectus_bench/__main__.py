@@ -45,7 +45,7 @@ FULL = Course(
     tasks=1_000_000,
     counted=simulator.COUNTED_TASKS,
     match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
-    preemption=preemption.Sizes(nodes=1_000, preemptors=400),
+    preemption=preemption.Sizes(nodes=5_000, preemptors=2_000),
     starts=5,
 )
 QUICK = Course(

@@ -1,8 +1,8 @@
 """One pod costs work in proportion to its own size and to the nodes, never to the product of the two.
 
 A pod may be as large as the API takes, 1.5 MB: with 20,000 tolerations, terms or ports a product with 5,000
-nodes stops the scheduler for longer than its Lease lasts. Work is counted in bytecodes. Vectors over nodes are
-one each, so that some of them for each part of a pod are allowed: a hundredth of a second for a thousand.
+nodes stops the scheduler for longer than its Lease lasts. Work is counted in bytecodes. A vector over nodes
+is one, so some of them for each part of a pod are allowed: a hundredth of a second for a thousand.
 """
 
 from __future__ import annotations

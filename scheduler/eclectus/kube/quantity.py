@@ -28,7 +28,7 @@ _FORM = re.compile(
 _SHORT = 64  # characters: of a text that is cached, and of one that a message shows
 _MAX_DIGITS = 64  # that are read, the first ones; those after them only round up
 _MAX_PLACES = 40  # digits of units before the point; an amount with more counts as `_HUGE`
-_HUGE = 10 ** (_MAX_PLACES + 3)
+_HUGE: int = 10 ** (_MAX_PLACES + 3)
 
 _POWERS = dict(zip("numkMGTPE", (-9, -6, -3, 3, 6, 9, 12, 15, 18), strict=True))
 _FACTORS = {f"{letter}i": 1024**power for power, letter in enumerate("KMGTPE", start=1)}
@@ -80,4 +80,6 @@ def _scaled(digits: str, power: int, factor: int) -> int:
     rest = digits[_MAX_DIGITS:]
     number = (int(digits[:_MAX_DIGITS]) + bool(rest.strip("0"))) * factor
     power += len(rest)
-    return number * 10**power if power >= 0 else -(-number // 10**-power)
+    if power >= 0:
+        return number * int(10**power)
+    return -(-number // int(10**-power))

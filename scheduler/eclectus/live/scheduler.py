@@ -64,7 +64,8 @@ class SchedulerProcess:
         pages: Mapping[str, PageParts],
     ) -> None:
         self._engine, self._settings, self._context, self._parts = engine, settings, context, parts
-        self._pages = {"/speeds": partial(speeds_page, engine.learned_cells), **pages}
+        speeds: PageParts = partial(speeds_page, engine.learned_cells)
+        self._pages = {"/speeds": speeds, **pages}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._ending = (
             asyncio.Event()

@@ -66,7 +66,8 @@ def _compares(cluster: Cluster, requirement: Requirement, rows: Rows) -> Mask:
     codes = cluster.labels.column(requirement.key)[rows]
     found = numbers[codes]
     holds: Mask = (found > bound) if requirement.op == "Gt" else (found < bound)
-    return holds & is_number[codes] & (codes != ABSENT)
+    holds &= is_number[codes] & (codes != ABSENT)
+    return holds
 
 
 def _has_code(cluster: Cluster, key: str, wanted: Sequence[int], rows: Rows) -> Mask:
