@@ -105,5 +105,5 @@ def test_values_as_numbers_by_code_also_of_values_that_come_later() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1_0", " 1", "1.5", "9223372036854775808", "0" * 64])
-def test_what_is_no_integer_of_64_bits_stands_for_none(text: str) -> None:
+def test_what_is_no_integer_of_64_bits_is_no_number(text: str) -> None:
     assert parse_integer(text) is None

@@ -107,7 +107,7 @@ def too_large(spec: Spec) -> Spec:
     return replace(spec, requests=tuple(sorted(requests.items())))
 
 
-def told(world: World, *tasks: Task) -> None:
+def report_on(world: World, *tasks: Task) -> None:
     """The pods come, and wait for longer than a report takes."""
     world.add(*tasks)
     world.sleep(2.0)
@@ -118,7 +118,7 @@ def test_the_size_of_a_pod_and_the_number_of_nodes_do_not_multiply(kind: str) ->
     def work(scale: int) -> int:
         world = world_of(scale * SMALL)
         task = make_task("large", spec=LARGE[kind](scale * SMALL))
-        return operations(lambda: told(world, task))
+        return operations(lambda: report_on(world, task))
 
     assert work(8) < 3 * work(4), "twice as much of both: a product would be four times as much"
 
@@ -128,7 +128,7 @@ def test_nor_do_the_sizes_of_two_pods(kind: str) -> None:
     def work(scale: int) -> int:
         world = world_of(4, holder(scale * SMALL))
         task = make_task("large", spec=LARGE[kind](scale * SMALL))
-        return operations(lambda: told(world, task))
+        return operations(lambda: report_on(world, task))
 
     assert work(8) < 3 * work(4)
 
@@ -140,7 +140,7 @@ def test_nor_do_the_anti_affinity_terms_of_a_placed_pod_and_the_nodes(
     def work(scale: int) -> int:
         world = world_of(scale * SMALL)
         tasks = holder(scale * SMALL), make_task("small", labels=labels)
-        return operations(lambda: told(world, *tasks))
+        return operations(lambda: report_on(world, *tasks))
 
     assert work(8) < 3 * work(4)
 
@@ -149,7 +149,7 @@ def test_nor_do_the_anti_affinity_terms_of_a_placed_pod_and_the_nodes(
 def test_a_changed_node_costs_a_large_pod_that_waits_no_more_than_its_size(kind: str) -> None:
     def work(scale: int) -> int:
         world = world_of(scale * SMALL)
-        told(world, make_task("large", spec=too_large(LARGE[kind](SMALL))))
+        report_on(world, make_task("large", spec=too_large(LARGE[kind](SMALL))))
         return operations(lambda: world.put_node(make_node("n1", cpu=5, labels={"zone": "c", "number": "7"})))
 
     assert work(8) < 1.5 * work(4), "twice as many nodes: only one has changed"

@@ -1,4 +1,4 @@
-"""Nodes and pods of which a part cannot be read: the rest counts, and a pending pod is told."""
+"""Nodes and pods of which a part cannot be read: the rest counts, and a pending pod gets a report."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_end_of_such_a_pod_is_seen() -> None:
     assert readable({"nodeName": "n1", "containers": [box(cpu=BAD)]}, {"phase": "Failed"}).ended
 
 
-def test_a_pending_one_is_placed_nowhere_and_told_why() -> None:
+def test_a_pending_one_is_not_placed_and_its_report_says_why() -> None:
     term = {"matchExpressions": [{"key": "k", "operator": "Near", "values": ["v"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     affine = readable({"schedulerName": "eclectus", "affinity": {"nodeAffinity": required}})

@@ -1,4 +1,4 @@
-"""Whatever the API server accepts in a pod or a node: it is read, counted exactly, and told why it waits.
+"""What the API server accepts in a pod or a node is read and counted exactly; a pod that waits has a report.
 
 Anybody who may create a pod writes its texts and amounts, also those of pods that other schedulers place. So
 nothing that is drawn here may be skipped, raise in a policy, or open more columns than nodes ask for.
@@ -33,7 +33,7 @@ PROFILES = [
     {"order": {"policy": "sjf"}, "place": {"policy": "tetris"}},
     {"order": {"policy": "drf"}, "place": {"policy": "least-allocated"}, "learn": {"policy": "none"}},
 ]
-LATER = 3.0  # seconds: by now every pod that waits has been told
+LATER = 3.0  # seconds: by now every pod that waits has a report
 
 
 class Cluster:
@@ -51,7 +51,7 @@ class Cluster:
         self.pods: dict[str, Pod] = {}
         self.offered: set[str] = set()
         self.bound: dict[str, str] = {}  # pod -> node, of our binds
-        self.told: dict[str, str] = {}  # pod -> message
+        self.reported: dict[str, str] = {}  # pod -> message
         self.faults: list[Fault] = []
         self.step([Resumed()])
 
@@ -84,7 +84,7 @@ class Cluster:
                 case Bind():
                     self.bound[command.name] = command.node
                 case Report():
-                    self.told[command.name] = command.message
+                    self.reported[command.name] = command.message
                 case Fault():
                     self.faults.append(command)
 
@@ -117,7 +117,9 @@ class Cluster:
             assert {each: cluster.used[row][at] for each, at in cluster.columns.items()} == self.used(name)
             assert cluster.cordoned[row] == node.spec["unschedulable"]
         for name, pod in self.pods.items():
-            assert not pod.waits or name in self.bound or self.told.get(name), f"{name} waits untold"
+            assert not pod.waits or name in self.bound or self.reported.get(name), (
+                f"{name} waits without a report"
+            )
 
 
 def run(data: st.DataObject, profile: dict[str, object]) -> None:
@@ -145,7 +147,9 @@ IN_ANY_RUN = settings(deadline=None, database=None, suppress_health_check=SLOW_T
 @pytest.mark.parametrize("profile", PROFILES, ids=str)
 @settings(IN_ANY_RUN, max_examples=60, derandomize=True)
 @given(data=st.data())
-def test_anything_accepted_is_read_counted_and_told(profile: dict[str, object], data: st.DataObject) -> None:
+def test_anything_accepted_is_read_counted_and_reported(
+    profile: dict[str, object], data: st.DataObject
+) -> None:
     run(data, profile)
 
 

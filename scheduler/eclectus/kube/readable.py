@@ -1,7 +1,7 @@
 """Nodes and pods of which a part cannot be read: the rest of them still counts.
 
 A cordon, a taint, the room that a pod takes and its end must be seen whatever else the object says. An amount
-that cannot be read counts as none. A pending pod with such a part is placed nowhere, and told why.
+that cannot be read counts as none. A pending pod with such a part is not placed, and its report says why.
 """
 
 from __future__ import annotations
