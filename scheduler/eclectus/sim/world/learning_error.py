@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from math import exp, log
 from statistics import fmean
 
+from eclectus.framework import LearnedCell
 from eclectus.sim.base.results import LearnedSpeed, LearningError
 from eclectus.sim.base.series import Series
 from eclectus.sim.world.world import World
 
 SAMPLES_MOST, SAMPLES_LEAST = 40, 4
-PAIRS_PER_RUN = (
-    15_000  # compared in all samples together, at most twice as many: large clusters are sampled less often
-)
+# Compared in all samples together, at most twice as many: large clusters are sampled less often.
+PAIRS_PER_RUN = 15_000
 
 
 class LearningErrorRecorder:
@@ -28,9 +28,8 @@ class LearningErrorRecorder:
         at_once = max(len(world.machines) * len(mean_sizes), 1)
         samples = min(max(PAIRS_PER_RUN // at_once, SAMPLES_LEAST), SAMPLES_MOST)
         self._series: Series[list[LearningError]] = Series(max(expected_end / samples, 1e-9), samples)
-        self.learned: list[
-            LearnedSpeed
-        ] = []  # at the end of the window: later, while machines run dry, learners forget
+        # At the end of the window: later, while machines run dry, learners forget.
+        self.learned: list[LearnedSpeed] = []
         world.record.on_sample, world.record.on_close = self._sample, self._close
 
     def _sample(self, at: float) -> None:
@@ -45,12 +44,15 @@ class LearningErrorRecorder:
         return [error for sample in self._series.items for error in sample]
 
     def _learned_speeds(self) -> Iterator[LearnedSpeed]:
-        """Learned and true rates of each pair of machine and class, now."""
+        """Learned and true rates of each pair of machine and class, now, in the order of machines."""
+        learned: dict[str, list[LearnedCell]] = {}
         for cell in self._world.engine.learned_cells():
-            machine = self._world.machines.get(cell.node)
-            if machine is not None and cell.workload in self._mean_sizes:
-                true = machine.nominal_speed(cell.workload) / self._mean_sizes[cell.workload]
-                yield LearnedSpeed(cell.node, machine.group, cell.workload, cell.samples, cell.rate, true)
+            learned.setdefault(cell.node, []).append(cell)
+        for node, machine in self._world.machines.items():
+            for cell in learned.get(node, ()):
+                if cell.workload in self._mean_sizes:
+                    true = machine.nominal_speed(cell.workload) / self._mean_sizes[cell.workload]
+                    yield LearnedSpeed(node, machine.group, cell.workload, cell.samples, cell.rate, true)
 
 
 def ratios(cells: list[LearnedSpeed]) -> dict[str, list[float]]:
