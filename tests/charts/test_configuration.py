@@ -28,6 +28,9 @@ ONLY_IN_A_POD = {
     "leaderElection.leaderElect",
     "server.port",
     "server.address",
+    "server.authentication",
+    "server.tlsCertFile",
+    "server.tlsPrivateKeyFile",
     "leaderElection.resourceNamespace",
     "leaderElection.resourceName",
 }
@@ -75,6 +78,7 @@ GOOD = [
     election(leaseDuration="8s", renewDeadline="6s", retryPeriod="1s")
     | {"clientConnection": {"requestTimeout": "2000ms"}},
     {"loadSignal": {"url": "http://prometheus.monitoring:9090", "interval": "15s"}},
+    {"server": {"authentication": "none", "allowAnonymous": True}},
 ]
 BAD = [
     ({"lern": {}}, "additional properties 'lern' not allowed"),
@@ -129,6 +133,8 @@ BAD = [
     ({"clientConnection": {"requestTimeout": "50ms"}}, "requestTimeout: 50ms is too small; at least 0.1s"),
     ({"loadSignal": {"url": "prometheus:9090"}}, "at '/config/loadSignal/url'"),
     ({"loadSignal": {"interval": "1 minute"}}, "at '/config/loadSignal/interval'"),
+    ({"server": {"authentication": "none"}}, "none would show the pages to everybody who reaches 0.0.0.0"),
+    ({"server": {"authentication": "basic"}}, "at '/config/server/authentication'"),
     ({"metrics": {"nodeGroupLabel": ""}}, "at '/config/metrics/nodeGroupLabel'"),
     ({"apiVersion": "v1"}, "at '/config/apiVersion'"),
 ]
@@ -198,8 +204,16 @@ def test_a_loopback_address_is_refused_because_of_the_probes(chart, address):
 
 
 def test_without_pods_there_are_no_probes(chart):
-    values = {"scheduler": {"replicas": 0}, "config": {"server": {"address": "127.0.0.1"}}}
+    server = {"address": "127.0.0.1", "authentication": "none"}
+    values = {"scheduler": {"replicas": 0}, "config": {"server": server}}
     assert chart.render(values, name=RELEASE, namespace="any")
+
+
+def test_without_the_value_tokens_are_reviewed(chart):
+    """As after `helm upgrade --reuse-values` from a chart that did not have it."""
+    values = {"config": {"server": {"authentication": None}}}
+    found = chart.render(values, name=RELEASE, namespace="any")["eclectus/templates/configmap.yaml"]
+    assert "authentication: delegated" in found
 
 
 @pytest.mark.parametrize("address", ["::", "10.0.0.7"])
@@ -266,8 +280,8 @@ def agree(checks, config):
 
 def probes(hint, setting):
     """Values of several kinds, and those at and beyond the bounds."""
-    found = [True, "text", 2.5, None, {"a": 1}, "1500ms", *get_args(hint)]
+    found = [True, "text", 2.5, None, {"a": 1}, "1500ms", ["a", "b-1"], ["no label"], [1], *get_args(hint)]
     bounds = [(setting.least, 0.99), (setting.most, 1.01)]
     numbers = [at for bound, past in bounds if bound is not None for at in (bound, bound * past)]
     written = [f"{number:.4f}s" for number in numbers if setting.unit == "s"]
-    return [each for each in [*found, *numbers, *written] if not isinstance(each, type)]
+    return [each for each in [*found, *numbers, *written] if each is not ... and not isinstance(each, type)]

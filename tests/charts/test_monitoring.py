@@ -107,8 +107,35 @@ def test_each_service_monitor_selects_one_metrics_service():
         ]
         assert selected == [f"{name}-metrics"]
         (endpoint,) = monitor["spec"]["endpoints"]
-        assert endpoint == {"port": "http", "path": "/metrics", "interval": "15s"}
+        assert endpoint == {
+            "port": "metrics",
+            "path": "/metrics",
+            "interval": "15s",
+            "scheme": "https",
+            "tlsConfig": {"insecureSkipVerify": True},
+            "bearerTokenFile": "/var/run/secrets/kubernetes.io/serviceaccount/token",
+        }
         assert monitor["metadata"]["labels"]["release"] == "kube-prometheus-stack"
+
+
+def endpoint_of(monitor=None, **values):
+    values["metrics"] = {"serviceMonitor": {"enabled": True, **(monitor or {})}}
+    (endpoint,) = objects("ServiceMonitor", values)["eclectus"]["spec"]["endpoints"]
+    return {key: value for key, value in endpoint.items() if key not in ("port", "path", "interval")}
+
+
+def test_a_service_monitor_verifies_and_authenticates_as_its_values_say():
+    authorization = {"credentials": {"name": "scraper", "key": "token"}}
+    tls = {"ca": {"secret": {"name": "authority", "key": "ca.crt"}}, "serverName": "eclectus"}
+    found = endpoint_of({"authorization": authorization, "tlsConfig": tls}, scheduler={"tlsSecret": "pair"})
+    assert found == {"scheme": "https", "tlsConfig": tls, "authorization": authorization}
+
+
+def test_without_authentication_prometheus_sends_no_token():
+    server = {"authentication": "none", "allowAnonymous": True}
+    assert endpoint_of(config={"server": server}) == {"scheme": "http"}
+    found = endpoint_of(config={"server": server}, scheduler={"tlsSecret": "pair"})
+    assert found == {"scheme": "https", "tlsConfig": {"insecureSkipVerify": True}}
 
 
 def test_a_service_monitor_needs_the_service():

@@ -25,6 +25,8 @@ TABLE = {
     Permission("eclectus.dev", "nodeprofiles", "create"),
     Permission("eclectus.dev", "nodeprofiles", "get"),
     Permission("eclectus.dev", "nodeprofiles/status", "patch"),
+    Permission("authentication.k8s.io", "tokenreviews", "create"),
+    Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
     Permission("", "pods", "create", namespace=NAMESPACE),
     Permission("", "pods", "delete", namespace=NAMESPACE),
     Permission("", "pods", "watch", namespace=NAMESPACE),

@@ -25,6 +25,8 @@ TABLE = {
     Permission("eclectus.dev", "nodeprofiles", "create"),
     Permission("eclectus.dev", "nodeprofiles", "list"),
     Permission("eclectus.dev", "nodeprofiles/status", "patch"),
+    Permission("authentication.k8s.io", "tokenreviews", "create"),
+    Permission("authorization.k8s.io", "subjectaccessreviews", "create"),
     Permission("coordination.k8s.io", "leases", "create", namespace=NAMESPACE),
     Permission("coordination.k8s.io", "leases", "get", "eclectus", NAMESPACE),
     Permission("coordination.k8s.io", "leases", "update", "eclectus", NAMESPACE),
@@ -58,6 +60,11 @@ def test_without_preemption_no_pod_may_be_deleted():
         }
 
 
+def test_without_authentication_nothing_is_reviewed():
+    values = {"config": {"server": {"authentication": "none", "allowAnonymous": True}}}
+    assert granted(render(values)) == {each for each in TABLE if not each.resource.endswith("reviews")}
+
+
 def test_without_rbac_nothing_is_granted():
     objects = render({"rbac": {"create": False}})
     assert granted(objects) == set()
@@ -69,10 +76,27 @@ def test_roles_are_bound_to_the_schedulers_account_alone(kind):
     bindings = [each for each in render() if each["kind"] == kind]
     account = [{"kind": "ServiceAccount", "name": "eclectus", "namespace": NAMESPACE}]
     assert all(each["subjects"] == account for each in bindings)
-    roles = [each for each in render() if each["kind"] == kind.removesuffix("Binding")]
+    roles = [
+        each for each in render() if each["kind"] == kind.removesuffix("Binding") and not is_readers(each)
+    ]
     assert [each["roleRef"]["name"] for each in bindings] == [each["metadata"]["name"] for each in roles]
     places = [[each["metadata"].get("namespace", "") for each in part] for part in (bindings, roles)]
     assert places[0] == places[1]
+
+
+def is_readers(each):
+    return each["metadata"]["name"].endswith(":metrics-reader")
+
+
+def test_metrics_and_speeds_may_be_read_by_the_named_readers_alone():
+    account = {"kind": "ServiceAccount", "name": "prometheus-k8s", "namespace": "monitoring"}
+    group = {"kind": "Group", "name": "operators"}
+    (role,) = (each for each in render() if is_readers(each))
+    assert role["rules"] == [{"nonResourceURLs": ["/metrics", "/speeds"], "verbs": ["get"]}]
+    bound = [each for each in render({"metrics": {"readers": [account, group]}}) if is_readers(each)]
+    (binding,) = (each for each in bound if each["kind"] == "ClusterRoleBinding")
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert binding["subjects"] == [account, {**group, "apiGroup": "rbac.authorization.k8s.io"}]
 
 
 def test_a_name_may_be_claimed_for_each_profile_and_no_other():

@@ -22,6 +22,7 @@ from eclectus_e2e.testbed.controlplane.endpoint import free_ports
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.processes import wait_for
 from eclectus_hack.permissions import forbidden, granted, requests, superfluous
+from secured_pages import READER, READERS, page
 
 pytestmark = pytest.mark.live
 OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE)
@@ -52,7 +53,8 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     connection = {"requestTimeout": f"{REQUEST_SECONDS}s"}
     server, profiles = {"address": "127.0.0.1", "port": port}, {"interval": "1s"}
     config = {"server": server, "clientConnection": connection, "nodeProfiles": profiles}
-    values = {"config": config, "scheduler": {"replicas": 0}}  # the scheduler runs as a process
+    readers = {"readers": READERS}
+    values = {"config": config, "scheduler": {"replicas": 0}, "metrics": readers}  # it runs as a process
     installed = chart.install(plane.kubeconfig, values=values)
     core.create_node(node())
     core.create_namespaced_pod("default", pod("huge", cpu="10000"))
@@ -64,6 +66,9 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
         return any((each.verb, each.resource) == (verb, resource) for each in used())
 
     with running(plane, installed, tmp_path) as scheduler:
+        token = reader_token(core)
+        assert wait_for(lambda: scraped(port, token) == 200, 60), "RBAC takes its time"
+        assert scraped(port) == 401
         assert wait_for(lambda: has("patch", "pods/status") and has("create", "events"), 60)
         CustomObjectsApi(core.api_client).create_cluster_custom_object(
             "eclectus.dev", "v1alpha1", "nodeprobes", node_probe()
@@ -83,6 +88,20 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     rights = granted(chart.render(values))
     assert forbidden(rights, used()) == set()
     assert superfluous(rights, used()) == set()
+
+
+def reader_token(core):
+    core.create_namespaced_service_account("default", {"metadata": {"name": READER}})
+    body = {"spec": {"expirationSeconds": 3600}}
+    return core.create_namespaced_service_account_token(READER, "default", body).status.token
+
+
+def scraped(port, token=""):
+    """The status of /metrics; 0 as long as nobody listens."""
+    try:
+        return page(f"127.0.0.1:{port}", "/metrics", token)[0]
+    except OSError:
+        return 0
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from eclectus_e2e.paths import CHART
 from eclectus_e2e.testbed.chart import RELEASE, configuration, deployment, render
 
 OLDEST, NEWEST = "1.29", "1.37"
+OPEN = {"config": {"server": {"authentication": "none", "allowAnonymous": True}}}
 CASES = ["defaults", *sorted(path.name for path in (CHART / "ci").glob("*-values.yaml"))]
 
 
@@ -92,7 +93,7 @@ def is_restricted(spec):
         assert security["capabilities"] == {"drop": ["ALL"]}
         assert security["readOnlyRootFilesystem"] is True
     assert all(
-        next(iter(volume.keys() - {"name"})) in ("configMap", "emptyDir")
+        next(iter(volume.keys() - {"name"})) in ("configMap", "emptyDir", "secret")
         for volume in spec.get("volumes", [])
     )
 
@@ -100,8 +101,10 @@ def is_restricted(spec):
 def test_probes_and_service_follow_the_configured_port():
     objects = render({"config": {"server": {"port": 8080}}})
     (container,) = pod_of(objects)["spec"]["containers"]
-    assert container["ports"] == [{"name": "http", "containerPort": 8080}]
-    assert {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")} == {"http"}
+    assert container["ports"] == [{"name": "metrics", "containerPort": 8080}]
+    assert {container[probe]["httpGet"]["port"] for probe in ("livenessProbe", "readinessProbe")} == {
+        "metrics"
+    }
     assert one(objects, "Service")["spec"]["ports"][0]["port"] == 8080
 
 
@@ -197,7 +200,9 @@ def test_the_notes_show_the_first_commands():
         ),
         ({"rbac": {"create": False}}, "or no pod is scheduled"),
         ({"metrics": {"prometheusRule": {"enabled": True}}}, "EclectusNoLeader will fire"),
-        ({"config": {"nodeProfiles": {"enabled": False}}}, "curl http://127.0.0.1:10269/speeds"),
+        ({"config": {"nodeProfiles": {"enabled": False}}}, "https://127.0.0.1:10269/speeds"),
+        ({"metrics": {"serviceMonitor": {"enabled": True}}}, "Prometheus gets 403 until"),
+        (OPEN, "everybody who reaches the port reads metrics"),
     ],
 )
 def test_the_notes_warn_of_what_the_values_imply(values, warning):

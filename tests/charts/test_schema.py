@@ -25,6 +25,11 @@ INVALID = [
     ({"config": {"server": {"port": 80}}}, "at '/config/server/port'"),
     ({"podDisruptionBudget": {"maxUnavailable": "half"}}, "at '/podDisruptionBudget/maxUnavailable'"),
     ({"networkPolicy": {"from": {}}}, "at '/networkPolicy/from'"),
+    ({"scheduler": {"tlsSecret": "A b"}}, "at '/scheduler/tlsSecret'"),
+    ({"config": {"server": {"tlsCertFile": "/a"}}}, "additional properties 'tlsCertFile' not allowed"),
+    ({"metrics": {"readers": [{"kind": "ServiceAccount", "name": "a"}]}}, "missing property 'namespace'"),
+    ({"metrics": {"readers": [{"kind": "Role", "name": "a"}]}}, "at '/metrics/readers/0/kind'"),
+    ({"metrics": {"serviceMonitor": {"bearerTokenFile": "token"}}}, "serviceMonitor/bearerTokenFile'"),
     (
         {"config": {"leaderElection": {"leaderElect": False}}},
         "Set scheduler.replicas to 1 or leaderElect to true",

@@ -129,7 +129,7 @@ def test_certificates_that_are_replaced_on_disk_are_read_again(tmp_path, certifi
     second = credentials.endpoint.tls
     assert second.cert_store_stats()["x509_ca"] == 2
     (tmp_path / "pair").write_bytes(b"half of a pair")
-    with pytest.raises(CredentialsError, match="client certificate and its key"):
+    with pytest.raises(CredentialsError, match="certificate and its key"):
         asyncio.run(credentials.refresh())
     assert credentials.endpoint.tls is second, "what cannot be read replaces nothing"
 
@@ -164,15 +164,78 @@ def test_a_server_with_a_certificate_of_a_new_authority_is_trusted_once_that_is_
     asyncio.run(work())
 
 
+def test_requests_that_are_refused_together_renew_the_token_once(server, answers):
+    renewed = []
+
+    def renew():
+        renewed.append("Bearer new")
+        return {"Authorization": renewed[-1]}
+
+    async def guard(request):
+        is_new = request.headers["Authorization"] == "Bearer new"
+        return await answers.says({}, 200 if is_new else 401)(request)
+
+    server.on("GET /x", guard)
+
+    async def work():
+        async with server.context(seconds=10) as context:
+            context.client._credentials = Credentials(Endpoint(""), {"Authorization": "Bearer old"}, renew)
+            await asyncio.gather(*(context.client.get("/x") for _ in range(50)))
+
+    asyncio.run(work())
+    assert len(renewed) == 1
+
+
+def test_a_token_that_cannot_be_read_keeps_no_certificate_from_being_renewed():
+    contexts = [ssl.create_default_context() for _ in range(2)]
+
+    def renew():
+        raise CredentialsError("the token cannot be read")
+
+    credentials = Credentials(
+        Endpoint("https://a", contexts[0]), {"a": "old"}, renew, renew_tls=lambda: contexts[1]
+    )
+    with pytest.raises(CredentialsError):
+        asyncio.run(credentials.refresh())
+    assert (credentials.headers, credentials.endpoint.tls) == ({"a": "old"}, contexts[1])
+
+
+@pytest.mark.parametrize("damage", ["", None])
+def test_a_token_file_that_is_empty_or_gone_leaves_the_old_token_in_use(tmp_path, damage):
+    file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1/"}, {"tokenFile": "t"})
+    (tmp_path / "t").write_text("one\n")
+    credentials = load(file)
+    (tmp_path / "t").unlink() if damage is None else (tmp_path / "t").write_text(damage)
+    with pytest.raises(CredentialsError, match="the token cannot be read"):
+        asyncio.run(credentials.refresh())
+    assert credentials.headers == {"Authorization": "Bearer one"}
+
+
+def test_certificates_of_a_plugins_cluster_are_read_again_too(tmp_path, certificates):
+    (tmp_path / "ca").write_bytes(certificates.authority)
+    cluster = {"server": "https://10.0.0.1", "certificate-authority": str(tmp_path / "ca")}
+    credentials = load(kubeconfig(tmp_path / "k", cluster, {"exec": plugin_with_a_token(tmp_path)}))
+    first = credentials.endpoint.tls
+    asyncio.run(credentials.refresh())
+    assert credentials.endpoint.tls is first
+    (tmp_path / "ca").write_bytes(certificates.authority + certificates.another_authority)
+    asyncio.run(credentials.refresh())
+    assert credentials.endpoint.tls.cert_store_stats()["x509_ca"] == 2
+
+
 def test_an_exec_plugin_is_run_by_the_package(tmp_path):
+    user = {"exec": plugin_with_a_token(tmp_path)}
+    file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1"}, user)
+    assert load(file).headers == {"Authorization": "Bearer p"}
+
+
+def plugin_with_a_token(tmp_path):
     plugin = tmp_path / "plugin"
     version = "client.authentication.k8s.io/v1"
     answer = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": "p"}}
     plugin.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
     plugin.chmod(0o755)
-    run = {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}
-    file = kubeconfig(tmp_path / "k", {"server": "http://127.0.0.1:1"}, {"exec": run})
-    assert load(file).headers == {"Authorization": "Bearer p"}
+    return {"apiVersion": version, "command": str(plugin), "interactiveMode": "Never"}
 
 
 def test_in_a_pod_the_service_account_is_used(tmp_path, monkeypatch, certificates):
@@ -200,7 +263,7 @@ def test_a_client_certificate_is_loaded_and_a_broken_one_is_named(tmp_path, cert
         "client-certificate-data": base64_of(certificates.authority),
         "client-key-data": base64_of(b"no key"),
     }
-    with pytest.raises(CredentialsError, match="client certificate and its key"):
+    with pytest.raises(CredentialsError, match="certificate and its key"):
         load(kubeconfig(tmp_path / "k", cluster, broken))
 
 

@@ -4,8 +4,8 @@ import subprocess
 import sys
 
 MODULES = ["backoff", "client", "clock", "credentials", "election", "elector", "errors", "lines"]
-MODULES += ["serving.health", "serving.listening", "serving.pages"]
-HEAVY = ["kubernetes", "numpy", "orjson", "yaml"]  # not in the operator's image, or large
+MODULES += ["serving.certificate", "serving.access", "serving.health", "serving.listening", "serving.pages"]
+HEAVY = ["cryptography", "kubernetes", "numpy", "orjson", "yaml"]  # not in the operator's image, or large
 ABOVE = ["eclectus.config", "eclectus.engine", "eclectus.live"]
 
 

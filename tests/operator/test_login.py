@@ -16,8 +16,8 @@ from eclectus.kubeclient.errors import (
     UnauthenticatedError,
     UnsureError,
 )
-from eclectus_operator import handlers
 from eclectus_operator.login import credentials, login
+from eclectus_operator.watch_login import LOGIN_SECONDS, WatchLogin
 
 
 class Server:
@@ -169,15 +169,68 @@ def test_in_a_pod_the_service_is_found_by_its_address_so_that_no_dns_is_needed(m
     assert (found.server, found.default_namespace) == (server, "ns")
 
 
-def test_kopf_logs_in_again_after_a_while_so_that_its_watches_trust_new_certificates(monkeypatch):
-    info = kopf.ConnectionInfo(server="https://api", default_namespace="ns")
-    monkeypatch.setattr(handlers, "login", lambda: info)
+class Clock:
+    """The time, which passes while somebody sleeps."""
 
-    def log_in(at):
-        monkeypatch.setattr(handlers.time, "time", lambda: at)
-        return asyncio.run(handlers._log_in())
+    def __init__(self):
+        self.now, self.slept = 6_000.0, []
 
-    first, later = log_in(6_000.0), log_in(6_599.0)
-    assert first == later, "kopf would take a refused token for a new one, and try it again at once"
-    assert first.expiration.timestamp() == 6_600.0
-    assert log_in(6_600.0).expiration.timestamp() == 7_200.0
+    async def sleep(self, seconds):
+        self.now += seconds
+        self.slept.append(seconds)
+
+    def watch_login(self, log_in):
+        return WatchLogin(log_in, lambda: self.now, self.sleep)
+
+
+INFO = kopf.ConnectionInfo(server="https://api", default_namespace="ns")
+
+
+def test_kopf_logs_in_again_after_a_while_so_that_its_watches_trust_new_certificates():
+    clock = Clock()
+    logins = clock.watch_login(lambda: INFO)
+    first = asyncio.run(logins.log_in())
+    assert first.expiration.timestamp() == 6_000.0 + LOGIN_SECONDS
+    clock.now += LOGIN_SECONDS
+    assert asyncio.run(logins.log_in()).expiration.timestamp() == 6_000.0 + 2 * LOGIN_SECONDS
+    assert clock.slept == []
+
+
+def test_a_login_that_is_refused_is_tried_again_ever_more_rarely_and_is_never_the_same():
+    clock = Clock()
+    logins = clock.watch_login(lambda: INFO)
+
+    async def refused_ten_times():
+        return [await logins.log_in() for _ in range(11)]
+
+    found = asyncio.run(refused_ten_times())
+    assert len({each.expiration for each in found}) == len(found), (
+        "kopf ends with a login it knows as refused"
+    )
+    assert len(clock.slept) == 10
+    assert clock.slept[0] <= 1
+    assert 15 <= clock.slept[-1] <= 30
+
+
+def test_credentials_that_cannot_be_read_leave_the_last_ones_in_use(caplog):
+    clock, answers = Clock(), [INFO, OSError("no such file"), kopf.LoginError("none")]
+
+    def log_in():
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    logins = clock.watch_login(log_in)
+    for _ in range(3):
+        assert asyncio.run(logins.log_in()).server == INFO.server
+        clock.now += LOGIN_SECONDS
+    assert "no such file" in caplog.text
+
+
+def test_without_any_credentials_the_first_login_is_an_error():
+    def log_in():
+        raise kopf.LoginError("none")
+
+    with pytest.raises(kopf.LoginError):
+        asyncio.run(Clock().watch_login(log_in).log_in())

@@ -13,6 +13,12 @@ scheduler refuses the same; tests/charts/test_configuration.py compares them.
 {{- fail (printf "config.server.address: %s is reachable only inside the pod, so that its probes would fail. Set it to 0.0.0.0, or to \"::\" on an IPv6-only cluster." .) }}
 {{- end }}
 {{- end }}
+{{- if not (include "eclectus.delegates" .) }}
+{{- $loopback := regexMatch "^(127\\.|::1$|localhost$)" (default "127.0.0.1" $config.server.address) }}
+{{- if not (or $config.server.allowAnonymous $loopback) }}
+{{- fail (printf "config.server.authentication: none would show the pages to everybody who reaches %s. Set it to delegated, or config.server.allowAnonymous to true." $config.server.address) }}
+{{- end }}
+{{- end }}
 {{- include "eclectus.checkBounds" . }}
 {{- include "eclectus.checkElection" $config }}
 {{- include "eclectus.checkProfiles" $config }}

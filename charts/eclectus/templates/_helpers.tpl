@@ -102,9 +102,40 @@ app.kubernetes.io/component: operator
 {{- printf "%s-%s-probe" (include "eclectus.fullname" .) .Release.Namespace }}
 {{- end }}
 
+{{- /* Not empty if tokens are reviewed. A release of a chart without this value reviews them too. */ -}}
+{{- define "eclectus.delegates" -}}
+{{- if ne (default "delegated" .Values.config.server.authentication) "none" }}true{{ end }}
+{{- end }}
+
+{{- /* HTTPS, or HTTP without a certificate: (dict "root" $ "secret" …). */ -}}
+{{- define "eclectus.scheme" -}}
+{{- if or .secret (include "eclectus.delegates" .root) }}HTTPS{{ else }}HTTP{{ end }}
+{{- end }}
+
+{{- /* Where the Secret with the certificate is mounted, and the volume. */ -}}
+{{- define "eclectus.tls.mount" -}}
+- name: tls
+  mountPath: /etc/eclectus-tls
+  readOnly: true
+{{- end }}
+
+{{- define "eclectus.tls.volume" -}}
+- name: tls
+  secret:
+    secretName: {{ . }}
+{{- end }}
+
+{{- define "eclectus.tls.certificate" }}/etc/eclectus-tls/tls.crt{{ end }}
+{{- define "eclectus.tls.key" }}/etc/eclectus-tls/tls.key{{ end }}
+
 {{- /* The scheduler's configuration: values.config merged over defaults that depend on the release. */ -}}
 {{- define "eclectus.config" -}}
+{{- $server := dict "authentication" "delegated" }}
+{{- if .Values.scheduler.tlsSecret }}
+{{- $_ := set $server "tlsCertFile" (include "eclectus.tls.certificate" .) }}
+{{- $_ := set $server "tlsPrivateKeyFile" (include "eclectus.tls.key" .) }}
+{{- end }}
 {{- $lease := dict "resourceNamespace" .Release.Namespace "resourceName" (include "eclectus.fullname" .) }}
-{{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease }}
+{{- $identity := dict "apiVersion" "eclectus.dev/v1alpha1" "kind" "SchedulerConfiguration" "leaderElection" $lease "server" $server }}
 {{- mergeOverwrite $identity (deepCopy .Values.config) | toYaml }}
 {{- end }}

@@ -89,9 +89,10 @@ class ApiClient:
         options: dict[str, Any] = {"params": query, "timeout": limit}
         if body is not None:
             options["data"] = msgspec.json.encode(body)
+        renewals = self._credentials.renewals
         status, answered, answer = await self._exchange(method, path, headers, options)
         if status == 401:  # refused before it was handled, so it is safe to repeat
-            await _renew(self._credentials)
+            await _renew(self._credentials, renewals)
             status, answered, answer = await self._exchange(method, path, headers, options)
         if status >= 400:
             raise self._refusal(f"{method} {path}", status, answer, answered)
@@ -102,13 +103,14 @@ class ApiClient:
         """A watch's body as it arrives. Raises ApiError; UnsureError after `silence` seconds of nothing."""
         limit = aiohttp.ClientTimeout(total=None, connect=CONNECT_SECONDS, sock_read=silence)
         what, headers = f"WATCH {path}", {"Content-Type": JSON, "Accept": JSON}
+        renewals = self._credentials.renewals
         with self._translated_errors(what):
             async with self._request(
                 "GET", path, headers, params=query, timeout=limit, read_bufsize=2**20
             ) as response:
                 if response.status >= 400:
                     if response.status == 401:
-                        await _renew(self._credentials)
+                        await _renew(self._credentials, renewals)
                     raise self._refusal(what, response.status, await response.read(), response.headers)
                 yield response.content
 
@@ -230,12 +232,13 @@ async def list_pages(
 async def _renew_forever(credentials: Credentials) -> None:
     while True:
         await asyncio.sleep(RENEWAL_SECONDS)
-        await _renew(credentials)
+        await _renew(credentials, credentials.renewals)
 
 
-async def _renew(credentials: Credentials) -> None:
+async def _renew(credentials: Credentials, renewals: int) -> None:
+    """Renew the credentials, unless it was done since there were so many renewals. A failure is logged."""
     try:
-        await credentials.refresh()
+        await credentials.refresh_after(renewals)
     except CredentialsError as error:
         _log.warning("the credentials could not be renewed, so the old ones stay in use: %s", error)
     except Exception:  # a plugin may fail in any way; the present ones may still be valid

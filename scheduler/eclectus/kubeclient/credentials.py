@@ -12,14 +12,15 @@ import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import proxy_bypass
 
 from eclectus.kubeclient import kubeconfig as kubeconfigs
+from eclectus.kubeclient.addresses import is_loopback
 from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.tls import TlsContext, authenticating
 
 RENEWAL_SECONDS = 60.0  # bound tokens rotate: the file or the plugin is asked again this often
 
@@ -40,7 +41,7 @@ class Credentials:
     `headers` are empty where a client certificate authenticates. `renew` reads them again from their source,
     `renew_tls` the certificates; both run in a thread, since a plugin may be slow. `source` and
     `authenticates_by` are words for messages: where the credentials come from, and what proves who the client
-    is.
+    is. `renewals` counts how often they were read again, with success or not.
     """
 
     def __init__(
@@ -54,17 +55,26 @@ class Credentials:
         renew_tls: Callable[[], ssl.SSLContext] | None = None,
     ) -> None:
         self.endpoint, self.source, self.authenticates_by = endpoint, source, authenticates_by
-        self.headers = headers or {}
+        self.headers, self.renewals = headers or {}, 0
         self._renew, self._renew_tls = renew, renew_tls
         self._renewing = asyncio.Lock()
 
     async def refresh(self) -> None:
         """Renew headers and certificates. Raises what their source raises; the old ones stay in use then."""
+        await self.refresh_after(self.renewals)
+
+    async def refresh_after(self, renewals: int) -> None:
+        """The same, unless it was done since there were so many: requests that fail together ask once."""
         async with self._renewing:
-            if self._renew is not None:
-                self.headers = await asyncio.to_thread(self._renew)
-            if self._renew_tls is not None:
-                self.endpoint = replace(self.endpoint, tls=await asyncio.to_thread(self._renew_tls))
+            if self.renewals != renewals:
+                return
+            self.renewals += 1
+            try:
+                if self._renew is not None:
+                    self.headers = await asyncio.to_thread(self._renew)
+            finally:  # a token that cannot be read keeps no certificate from being renewed
+                if self._renew_tls is not None:
+                    self.endpoint = replace(self.endpoint, tls=await asyncio.to_thread(self._renew_tls))
 
 
 def load(kubeconfig: Path | None = None, context: str | None = None) -> Credentials:
@@ -107,10 +117,18 @@ def _by_package(kubeconfig: Path | None, context: str | None, source: str) -> Cr
         load_kube_config(file, context, configuration)  # type: ignore[no-untyped-call]
     except (ConfigException, OSError, ValueError, YAMLError) as error:
         raise CredentialsError(f"{source}: {error}") from error
-    return from_configuration(_endpoint(configuration), configuration, source)
+    tls = _tls(configuration, source)
+    endpoint = _endpoint(configuration, tls() if tls is not None else None)
+    return from_configuration(endpoint, configuration, source, renew_tls=tls)
 
 
-def from_configuration(endpoint: Endpoint, configuration: Any, source: str = "") -> Credentials:
+def from_configuration(
+    endpoint: Endpoint,
+    configuration: Any,
+    source: str = "",
+    *,
+    renew_tls: Callable[[], ssl.SSLContext] | None = None,
+) -> Credentials:
     """Credentials with the token of a `kubernetes.client.Configuration`, renewed by its own hook."""
     hook = getattr(configuration, "refresh_api_key_hook", None)
 
@@ -119,7 +137,8 @@ def from_configuration(endpoint: Endpoint, configuration: Any, source: str = "")
             hook(configuration)
         return _headers(configuration)
 
-    return Credentials(endpoint, _headers(configuration), renew, source, f"the login of {source}")
+    login = f"the login of {source}"
+    return Credentials(endpoint, _headers(configuration), renew, source, login, renew_tls=renew_tls)
 
 
 def _headers(configuration: Any) -> dict[str, str]:
@@ -128,17 +147,18 @@ def _headers(configuration: Any) -> dict[str, str]:
     return {"Authorization": "Bearer " + token.split(" ", 1)[-1]} if token else {}
 
 
-def _endpoint(configuration: Any) -> Endpoint:
+def _endpoint(configuration: Any, tls: ssl.SSLContext | None) -> Endpoint:
     url = configuration.host.rstrip("/")
     proxy = _proxy(url, configuration.proxy)
-    return Endpoint(url, _tls(configuration), configuration.tls_server_name or None, proxy)
+    return Endpoint(url, tls, configuration.tls_server_name or None, proxy)
 
 
 def _proxy(url: str, proxy: str | None) -> str | None:
     return None if proxy and _bypasses_proxy(urlsplit(url).hostname or "") else proxy
 
 
-def _tls(configuration: Any) -> ssl.SSLContext | None:
+def _tls(configuration: Any, source: str) -> TlsContext[tuple[bytes, bytes]] | None:
+    """The context of the files that the package names now, whose contents a plugin may replace."""
     if not configuration.host.startswith("https:"):
         return None
     if not configuration.verify_ssl:
@@ -146,18 +166,20 @@ def _tls(configuration: Any) -> ssl.SSLContext | None:
             "the kubeconfig sets insecure-skip-tls-verify, so anybody could answer for the API server: "
             "put the cluster's CA into certificate-authority-data instead"
         )
+
+    def read() -> tuple[bytes, bytes]:
+        certificate, key = _content(configuration.cert_file), _content(configuration.key_file)
+        return _content(configuration.ssl_ca_cert), certificate and certificate + b"\n" + key
+
+    return TlsContext(read, lambda found: authenticating(*found, source))
+
+
+def _content(file: str | None) -> bytes:
     try:
-        context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
-        if configuration.cert_file:
-            context.load_cert_chain(configuration.cert_file, configuration.key_file or None)
-    except (OSError, ssl.SSLError) as error:
+        return Path(file).read_bytes() if file else b""
+    except OSError as error:
         raise CredentialsError(f"the certificates cannot be read: {error}") from error
-    return context
 
 
 def _bypasses_proxy(host: str) -> bool:
-    try:
-        is_local = ip_address(host).is_loopback
-    except ValueError:
-        is_local = host == "localhost"
-    return is_local or bool(proxy_bypass(host))
+    return is_loopback(host) or bool(proxy_bypass(host))

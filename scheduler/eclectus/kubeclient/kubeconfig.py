@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from eclectus.kubeclient.errors import CredentialsError
-from eclectus.kubeclient.tls import TlsContext, load_client_certificate, trusting
+from eclectus.kubeclient.tls import TlsContext, authenticating, trusting
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PLUGINS = ("exec", "auth-provider")
@@ -125,9 +125,12 @@ def _token(user: dict[str, Any], file: Path) -> tuple[Callable[[], str], str]:
 def _file_token(path: Path) -> Callable[[], str]:
     def token() -> str:
         try:
-            return path.read_text(encoding="utf-8").strip()
+            found = path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
             raise CredentialsError(f"{path}: the token cannot be read: {error}") from error
+        if not found:  # as while somebody writes it: the old one may still be valid, and no token is not
+            raise CredentialsError(f"{path}: the token cannot be read: the file is empty")
+        return found
 
     return token
 
@@ -160,14 +163,7 @@ def _cluster_tls(
         certificate, key = _pem(user, "client-certificate", file), _pem(user, "client-key", file)
         return _pem(cluster, "certificate-authority", file), certificate and certificate + b"\n" + key
 
-    def make(found: tuple[bytes, bytes]) -> ssl.SSLContext:
-        authority, certificate = found
-        context = trusting(authority, str(file))
-        if certificate:
-            load_client_certificate(context, certificate, str(file))
-        return context
-
-    return TlsContext(read, make)
+    return TlsContext(read, lambda found: authenticating(*found, str(file)))
 
 
 def _pem(entry: Mapping[str, Any], key: str, file: Path) -> bytes:

@@ -41,14 +41,23 @@ def trusting(authority: bytes, where: str) -> ssl.SSLContext:
         raise CredentialsError(f"{where}: the certificate authority cannot be read: {error}") from error
 
 
-def load_client_certificate(context: ssl.SSLContext, pem: bytes, where: str) -> None:
-    """Authenticate with this certificate and its key. Raises CredentialsError."""
-    # Python reads client certificates from files only; this one is gone before anything else happens.
+def authenticating(authority: bytes, certificate: bytes, where: str) -> ssl.SSLContext:
+    """The same with a client certificate and its key, unless they are empty. Raises CredentialsError."""
+    context = trusting(authority, where)
+    if certificate:
+        load_certificate(context, certificate, where)
+    return context
+
+
+def load_certificate(context: ssl.SSLContext, pem: bytes, where: str) -> None:
+    """Authenticate with this certificate and its key, as client or as server. Raises CredentialsError."""
+    # Python reads certificates from files only; this one is gone before anything else happens.
     with tempfile.NamedTemporaryFile() as temporary:  # mode 0600
         temporary.write(pem)
         temporary.flush()
         try:
-            context.load_cert_chain(temporary.name)
+            # An empty password: for an encrypted key OpenSSL would ask on the terminal.
+            context.load_cert_chain(temporary.name, password="")
         except (OSError, ssl.SSLError) as error:
-            problem = f"the client certificate and its key cannot be read: {error}"
+            problem = f"the certificate and its key cannot be read: {error}"
             raise CredentialsError(f"{where}: {problem}") from error

@@ -1,17 +1,30 @@
-"""Health checks and metrics over HTTP, on the loop whose health they report: a hung loop does not answer."""
+"""Health checks and metrics over HTTP, on the loop whose health they report: a hung loop does not answer.
+
+Health checks need no token and wait for nothing; every other page is for whom the access control permits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from http import HTTPStatus
 from socket import socket
 
 from aiohttp import web
 
+from eclectus.kubeclient.serving.access import AccessControl, Decision
+from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 RETRY_SECONDS = "1"  # after which a client that was refused asks again
 SHUTDOWN_SECONDS = 1.0  # a client that reads slowly does not keep the process
+_REASONS = {  # of metav1.Status
+    HTTPStatus.UNAUTHORIZED: "Unauthorized",
+    HTTPStatus.FORBIDDEN: "Forbidden",
+    HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
+}
 Check = Callable[[], str]
 """What is wrong, as text; empty if nothing is."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -22,18 +35,21 @@ def application(
     ready: Mapping[str, Check],
     metrics: Callable[[], bytes],
     json_pages: Mapping[str, PageParts] | None = None,
+    access: AccessControl | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
-    `metrics` returns the page /metrics, in Prometheus' text format; `json_pages` are further paths.
+    `metrics` returns the page /metrics, in Prometheus' text format; `json_pages` are further paths. Without
+    `access` everybody may read them.
     """
     app = web.Application()
     app.router.add_get("/healthz", _checking("healthz", live))
     app.router.add_get("/livez", _checking("livez", live))
     app.router.add_get("/readyz", _checking("readyz", {**live, **ready}))
-    app.router.add_get("/metrics", _page(lambda _: [metrics()], METRICS_TYPE))
-    for path, parts in (json_pages or {}).items():
-        app.router.add_get(path, _page(parts, "application/json"))
+    pages = {"/metrics": _page(lambda _: [metrics()], METRICS_TYPE)}
+    pages |= {path: _page(parts, "application/json") for path, parts in (json_pages or {}).items()}
+    for path, page in pages.items():
+        app.router.add_get(path, page if access is None else _controlled(access, path, page))
     return app
 
 
@@ -44,12 +60,28 @@ def report(name: str, found: Mapping[str, str]) -> str:
     return "\n".join([*lines, f"{name} check {verdict}", ""])
 
 
-async def serve(app: web.Application, listening: socket) -> web.AppRunner:
-    """Answer requests to the socket. The runner is to be cleaned up, which closes the socket."""
+async def serve(
+    app: web.Application, listening: socket, certificate: ServingCertificate | None = None
+) -> web.AppRunner:
+    """Answer requests to the socket; plain HTTP without a certificate.
+
+    The runner is to be cleaned up, which closes the socket.
+    """
+    if certificate is not None:
+        app.cleanup_ctx.append(lambda _: _following(certificate))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
-    await web.SockSite(runner, listening).start()
+    tls = None if certificate is None else certificate.context
+    await web.SockSite(runner, listening, ssl_context=tls).start()
     return runner
+
+
+async def _following(certificate: ServingCertificate) -> AsyncIterator[None]:
+    """Read the certificate again as long as the server runs."""
+    following = asyncio.create_task(certificate.follow(), name="certificate")
+    yield
+    following.cancel()
+    await asyncio.gather(following, return_exceptions=True)
 
 
 def _checking(name: str, checks: Mapping[str, Check]) -> Handler:
@@ -75,3 +107,32 @@ def _page(parts: PageParts, content_type: str) -> Handler:
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     return answer
+
+
+def _controlled(access: AccessControl, path: str, page: Handler) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        decided = await access.decision(_token(request), path)
+        return await page(request) if decided.status == HTTPStatus.OK else _refusal(decided)
+
+    return answer
+
+
+def _token(request: web.Request) -> str:
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def _refusal(decided: Decision) -> web.Response:
+    """The answer as the API server writes it: a Status."""
+    status = decided.status
+    body = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": decided.message,
+        "reason": _REASONS[status],
+        "code": int(status),
+    }
+    wait = {"Retry-After": RETRY_SECONDS} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
+    return web.json_response(body, status=status, headers=wait)

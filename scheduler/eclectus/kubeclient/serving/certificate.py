@@ -1,0 +1,93 @@
+"""The certificate of the server, which may be replaced on disk while the process runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from eclectus.kubeclient.errors import CredentialsError
+from eclectus.kubeclient.serving.self_signed import self_signed
+from eclectus.kubeclient.serving.settings import ServerSettings
+from eclectus.kubeclient.tls import load_certificate
+from eclectus.kubeclient.trouble import TroubleLog
+
+REREAD_SECONDS = 10.0  # a rotated certificate is valid for days beside its successor
+
+_log = logging.getLogger(__name__)
+
+
+class ServingCertificate:
+    """A TLS context whose certificate is that of `read`, PEM with its key. `where` names it in messages.
+
+    Raises CredentialsError if it cannot be read at first; later the old one stays in use.
+    """
+
+    def __init__(self, read: Callable[[], bytes], where: str) -> None:
+        self._read, self._where = read, where
+        self._found = read()
+        self.context = _loaded(self._found, where)
+        self._trouble = TroubleLog(_log)
+
+    async def follow(self) -> None:
+        """Read it again every REREAD_SECONDS, until cancelled. New connections get what was read last."""
+        while True:
+            await asyncio.sleep(REREAD_SECONDS)
+            try:
+                found = await asyncio.to_thread(self._changed)
+            except CredentialsError as error:
+                self._trouble.failed(
+                    "certificate", f"the old certificate of the server stays in use: {error}"
+                )
+                continue
+            self._trouble.succeeded("the certificate of the server can be read again")
+            if found:
+                self._replace(found)
+
+    def _changed(self) -> bytes:
+        """What is read now, if it differs from what is in use and is valid; otherwise empty."""
+        found = self._read()
+        if found == self._found:
+            return b""
+        _loaded(found, self._where)  # a certificate that does not fit its key would damage the context in use
+        return found
+
+    def _replace(self, found: bytes) -> None:
+        """Called in the loop, so that no connection begins between the certificate and its key."""
+        load_certificate(self.context, found, self._where)
+        self._found = found
+        _log.info("the certificate of the server was replaced: %s", self._where)
+
+
+def check_files(settings: ServerSettings) -> None:
+    """Raise CredentialsError if the certificate's files are configured and cannot be used."""
+    if settings.tls_cert_file:
+        certificate_of(settings)
+
+
+def certificate_of(settings: ServerSettings) -> ServingCertificate | None:
+    """The certificate to serve with; None for plain HTTP. Raises CredentialsError."""
+    if settings.tls_cert_file:
+        files = [Path(settings.tls_cert_file), Path(settings.tls_private_key_file)]
+        return ServingCertificate(lambda: _read(files), settings.tls_cert_file)
+    if settings.authentication == "none":
+        return None
+    pem = self_signed()
+    return ServingCertificate(lambda: pem, "self-signed certificate")
+
+
+def _read(files: list[Path]) -> bytes:
+    try:
+        return b"\n".join(each.read_bytes() for each in files)
+    except OSError as error:
+        raise CredentialsError(f"the certificate of the server cannot be read: {error}") from error
+
+
+def _loaded(pem: bytes, where: str) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # whatever OpenSSL's configuration allows
+    context.set_alpn_protocols(["http/1.1"])
+    load_certificate(context, pem, where)
+    return context
