@@ -62,6 +62,10 @@ class LabelColumns:
             self._add_column(key)
         return self._codes[key]
 
+    def of_row(self, row: int) -> Pairs:
+        """The labels of a row; none where there is no node."""
+        return self._labels.get(row, ())
+
     def numbers(self, key: str) -> Numbers:
         """The values of `key` as integers, shape [codes] each; a pod may compare them thousands of times."""
         codes = self.codes(key)

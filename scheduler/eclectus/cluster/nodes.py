@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.cluster.anti_affinity import AntiAffinityTerms
+from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.host_ports import HostPorts
 from eclectus.cluster.labels import ABSENT, LabelColumns

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from eclectus.model.objects import Requirement
 
+Selector = tuple[Requirement, ...]
+
 
 def selects(selector: Iterable[Requirement], labels: Mapping[str, str]) -> bool:
     """Whether every requirement holds. A selector without requirements selects every pod."""

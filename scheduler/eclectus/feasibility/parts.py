@@ -7,7 +7,7 @@ more than what is its own. A part goes with its last class.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.fit import Fit
-from eclectus.feasibility.preferences import scores, taint_scores
+from eclectus.feasibility.many_terms import ManyTerms
+from eclectus.feasibility.preferences import scores, taint_scores, weigh
+from eclectus.feasibility.room import Floats
 from eclectus.feasibility.room_arrays import RoomArrays
 from eclectus.feasibility.rules.node_affinity import term_holds
-from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.shape_values import ShapeValues
-from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, rules_hold, static_part, static_rules_of
+from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, evaluation, static_part
 from eclectus.model.objects import Amounts, Preference, Spec, Term, Toleration
 
 MAX_SHARED_TERMS = 32  # of one pod: a pod may state thousands of preferences, and a mask takes a byte a node
@@ -68,9 +69,8 @@ class Parts:
         cluster, part = self._cluster, static_part(spec)
         found = self._masks.get(part)
         if found is None:
-            rules = static_rules_of(part)
-            found = ShapeValues(cluster, np.bool_, lambda rows: rules_hold(rules, cluster, part, _each(rows)))
-            self._masks[part] = found
+            holds = evaluation(cluster, part)
+            found = self._masks[part] = ShapeValues(cluster, np.bool_, lambda rows: holds(_each(rows)))
         return found
 
     def preference_scores(self, spec: Spec) -> ScorePart:
@@ -88,18 +88,24 @@ class Parts:
         if not preferences:
             return ShapeValues(cluster, np.float64, lambda rows: taint_scores(cluster, tolerations, rows))
         taints = self.preference_scores(Spec(tolerations=tolerations))
+        weigh, total = self._weighing(preferences), sum(each.weight for each in preferences)
+        return ShapeValues(
+            cluster, np.float64, lambda rows: scores(taints.refresh()[rows], weigh(rows), total)
+        )
+
+    def _weighing(self, preferences: tuple[Preference, ...]) -> Callable[[AnyRows], Floats]:
+        """A function of rows: the weights of the preferences that hold there."""
         if len(preferences) > MAX_SHARED_TERMS:
+            many = ManyTerms(self._cluster, [each.term for each in preferences])
+            weights = np.array([each.weight for each in preferences], dtype=float)
+            return lambda rows: many.weigh(weights, _each(rows))
+        shared = [(each.weight, self._term(each.term)) for each in preferences]
 
-            def terms(rows: AnyRows) -> Iterator[tuple[int, Mask]]:
-                each = _each(rows)
-                return ((one.weight, term_holds(cluster, one.term, each)) for one in preferences)
-        else:
-            shared = [(one.weight, self._term(one.term)) for one in preferences]
+        def of_shared(rows: AnyRows) -> Floats:
+            masks = [(weight, term.refresh()[rows]) for weight, term in shared]
+            return weigh(masks, len(masks[0][1]))
 
-            def terms(rows: AnyRows) -> Iterator[tuple[int, Mask]]:
-                return ((weight, term.refresh()[rows]) for weight, term in shared)
-
-        return ShapeValues(cluster, np.float64, lambda rows: scores(taints.refresh()[rows], terms(rows)))
+        return of_shared
 
     def _term(self, term: Term) -> MaskPart:
         """Where a node selector term holds."""

@@ -39,14 +39,18 @@ def taint_scores(cluster: Cluster, tolerations: tuple[Toleration, ...], rows: An
     return by_taint_set(cluster, rows, taint_score)
 
 
-def scores(taints: Floats, terms: Iterable[tuple[int, Mask]]) -> Floats:
-    """The score of each row, 0..1, from that of its taints and from the weight and mask of each term.
-
-    There must be at least one term.
-    """
-    affinity, total = np.zeros(len(taints)), 0
+def weigh(terms: Iterable[tuple[int, Mask]], rows: int) -> Floats:
+    """The sum of the weights of the terms that hold on each row, from each term's weight and mask."""
+    found = np.zeros(rows)
     for weight, holds in terms:
-        affinity += np.multiply(holds, float(weight))
-        total += weight
-    affinity /= total
+        found += np.multiply(holds, float(weight))
+    return found
+
+
+def scores(taints: Floats, weights: Floats, total: int) -> Floats:
+    """The score of each row, 0..1, from that of its taints and the weights of the terms that hold there.
+
+    `total`: the weight of all terms, above 0.
+    """
+    affinity = weights / total
     return (TAINT_WEIGHT * taints + AFFINITY_WEIGHT * affinity) / (TAINT_WEIGHT + AFFINITY_WEIGHT)

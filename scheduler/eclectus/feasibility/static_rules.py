@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from msgspec.structs import replace
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.many_terms import FEW_TERMS, ManyTerms
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.rules.table import STATIC_RULES
 from eclectus.model.objects import Spec
@@ -28,7 +30,19 @@ def static_rules_of(spec: Spec) -> tuple[Rule, ...]:
     return tuple(rule for rule in STATIC_RULES if rule.applies(spec))
 
 
-def rules_hold(rules: Iterable[Rule], cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+def evaluation(cluster: Cluster, spec: Spec) -> Callable[[Rows], Mask]:
+    """A function of rows: whether there is a node on each for which all static rules hold, shape [len(rows)].
+
+    Made once for a spec: required node affinity of very many terms is prepared for evaluating few rows.
+    """
+    if spec.affinity is None or len(spec.affinity) <= FEW_TERMS:
+        return partial(_rules_hold, static_rules_of(spec), cluster, spec)
+    rest, many = replace(spec, affinity=None), ManyTerms(cluster, spec.affinity)
+    others = partial(_rules_hold, static_rules_of(rest), cluster, rest)
+    return lambda rows: others(rows) & many.any_holds(rows)
+
+
+def _rules_hold(rules: Iterable[Rule], cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     """Whether there is a node on each of the rows for which all these rules hold, shape [len(rows)]."""
     holds = cluster.present[rows]
     for rule in rules:

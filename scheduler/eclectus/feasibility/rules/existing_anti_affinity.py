@@ -5,8 +5,7 @@ The pod's own required inter-pod affinity is not implemented: a pod that has any
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection
 
 import numpy as np
 
@@ -14,39 +13,29 @@ from eclectus.cluster.changelog import Rows
 from eclectus.cluster.labels import ABSENT
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.model.objects import AntiAffinityTerm, Spec, Task
+from eclectus.model.objects import Spec, Task
 
 
 def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     holds = np.ones(len(rows), dtype=bool)
-    for key, taken in _taken_rows(cluster, spec.matched_terms).items():
+    for key, (taken, _) in cluster.anti_affinity.matched(spec.matched_terms).by_key.items():
         codes, column = cluster.labels.codes(key), cluster.labels.column(key)
         if not codes:  # no node is in such a domain
             continue
         is_taken = np.zeros(len(codes) + 1, dtype=bool)
-        is_taken[column[list(taken)]] = True
+        is_taken[column[taken]] = True
         is_taken[ABSENT] = False  # the last place: no domain
         holds &= ~is_taken[column[rows]]
     return holds
 
 
-def _taken_rows(cluster: Cluster, terms: Iterable[AntiAffinityTerm]) -> Mapping[str, Collection[int]]:
-    """By topology key: the rows of pods with one of the terms. One pod may have thousands of them."""
-    taken: dict[str, set[int]] = {}
-    for term in terms:
-        taken.setdefault(term.topology_key, set()).update(cluster.anti_affinity.pods(term))
-    return taken
-
-
 def _holds_without(cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
-    freed = Counter(term for pod in removed for term in pod.anti_affinity_terms)
-    for term in spec.matched_terms:
-        column, pods = cluster.labels.column(term.topology_key), cluster.anti_affinity.pods(term)
+    matched = cluster.anti_affinity.matched(spec.matched_terms)
+    freed = matched.pairs_of(removed)
+    for key, (rows, pairs) in matched.by_key.items():
+        column = cluster.labels.column(key)
         domain = column[row]
-        if domain == ABSENT:
-            continue
-        in_domain = sum(count for each, count in pods.items() if column[each] == domain)
-        if in_domain > freed[term]:
+        if domain != ABSENT and pairs[column[rows] == domain].sum() > freed[key]:
             return False
     return True
 

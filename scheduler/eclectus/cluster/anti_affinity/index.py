@@ -1,0 +1,85 @@
+"""Anti-affinity terms by one label that a pod must have to match them.
+
+A pod with ten thousand terms must not cost every pod that arrives ten thousand comparisons. So each term is
+filed under the namespaces and one label of the pods that it can match, or under the key alone for `Exists`,
+and an arriving pod is compared only with the terms filed under its own labels. Selectors that ask for no
+label (`NotIn`, `DoesNotExist`, none at all) match nearly every pod, and are compared with each. Equal
+selectors are compared once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from eclectus.cluster.selectors import Selector, selects
+from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement
+
+Place = tuple[str | None, str, str | None]
+"""Namespace (None: every one), key of a label (empty: any labels), value (None: any)."""
+
+
+class TermIndex:
+    """A set of terms; `matching` is what it is for."""
+
+    def __init__(self) -> None:
+        # place -> selector -> the terms with it; dicts as ordered sets
+        self._filed: dict[Place, dict[Selector, dict[AntiAffinityTerm, None]]] = {}
+        self._places: dict[AntiAffinityTerm, tuple[Place, ...]] = {}
+
+    def add(self, term: AntiAffinityTerm) -> None:
+        """A term that is not in the set."""
+        self._places[term] = places = self._narrowest(term)
+        for place in places:
+            self._filed.setdefault(place, {}).setdefault(term.selector, {})[term] = None
+
+    def discard(self, term: AntiAffinityTerm) -> None:
+        """Remove a term that is in the set."""
+        for place in self._places.pop(term):
+            selectors = self._filed[place]
+            terms = selectors[term.selector]
+            del terms[term]
+            if not terms:
+                del selectors[term.selector]
+            if not selectors:
+                del self._filed[place]
+
+    def matching(self, namespace: str, labels: Pairs) -> Iterator[AntiAffinityTerm]:
+        """The terms that match a pod with this namespace and these labels, each once."""
+        pod_labels = dict(labels)
+        known: dict[Selector, bool] = {}  # a term filed for a namespace and one for all may ask the same
+        for place in _places_of(namespace, labels):
+            for selector, terms in self._filed.get(place, {}).items():
+                if selector not in known:
+                    known[selector] = selects(selector, pod_labels)
+                if known[selector]:
+                    yield from terms
+
+    def _narrowest(self, term: AntiAffinityTerm) -> tuple[Place, ...]:
+        """Where to file a term: where the fewest selectors are, among its requirements that allow it."""
+        choices = [places for each in term.selector if (places := _places_for(term, each)) is not None]
+        if not choices:
+            return tuple((namespace, "", None) for namespace in _namespaces(term))
+        return min(choices, key=lambda places: sum(len(self._filed.get(place, {})) for place in places))
+
+
+def _places_of(namespace: str, labels: Pairs) -> Iterator[Place]:
+    """Where the terms are filed that can match a pod."""
+    for each in (namespace, None):
+        yield each, "", None
+        for key, value in labels:
+            yield each, key, value
+            yield each, key, None
+
+
+def _places_for(term: AntiAffinityTerm, requirement: Requirement) -> tuple[Place, ...] | None:
+    """Where a pod must look that meets the requirement; None if a pod meets it without the label."""
+    if requirement.op not in ("In", "Exists"):
+        return None
+    values: tuple[str | None, ...] = (None,)
+    if requirement.op == "In":
+        values = tuple(dict.fromkeys(requirement.values))
+    return tuple((each, requirement.key, value) for each in _namespaces(term) for value in values)
+
+
+def _namespaces(term: AntiAffinityTerm) -> tuple[str | None, ...]:
+    return tuple(dict.fromkeys(term.namespaces)) if term.namespaces else (None,)

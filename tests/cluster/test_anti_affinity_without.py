@@ -1,0 +1,70 @@
+"""The rule of anti-affinity, asked what it would say without some pods of a node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eclectus.feasibility.rules import existing_anti_affinity
+from eclectus.model.objects import AntiAffinityTerm, Requirement, Spec, Task
+from operations import operations
+from small_clusters import cluster_of, node
+
+WEB = (("app", "web"),)
+NAMES = ("a1", "a2", "b1", "none")
+RULE = existing_anti_affinity.RULE
+
+
+def term(key: str, at: int = 0) -> AntiAffinityTerm:
+    """It keeps pods with app=web away; `at` makes different ones."""
+    return AntiAffinityTerm(key, (Requirement("app", "NotIn", (f"x{at}",)),), ("shop",))
+
+
+def fresh_cluster():
+    return cluster_of(
+        node("a1", zone="a"), node("a2", zone="a"), node("b1", zone="b", rack="r"), node("none")
+    )
+
+
+TERMS = st.lists(
+    st.builds(term, st.sampled_from(["zone", "rack"]), st.integers(0, 2)), max_size=3, unique=True
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(NAMES), TERMS, st.booleans()), max_size=6))
+def test_it_says_what_it_says_once_the_pods_are_gone(placed: list[tuple[str, list[AntiAffinityTerm], bool]]):
+    cluster = fresh_cluster()
+    pods = [
+        (cluster.rows[name], Task(f"u{at}", "shop", f"p{at}", anti_affinity_terms=tuple(terms)), is_removed)
+        for at, (name, terms, is_removed) in enumerate(placed)
+    ]
+    for row, pod, _ in pods:
+        cluster.hold(row, pod)
+    spec = Spec(matched_terms=cluster.anti_affinity.matching("shop", WEB))
+    for row in cluster.rows.values():
+        removed = [pod for on, pod, is_removed in pods if is_removed and on == row]
+        asked = RULE.holds_without(cluster, spec, row, removed)
+        for pod in removed:
+            cluster.release(row, pod)
+        assert asked == RULE.holds(cluster, spec, np.array([row]))[0]
+        for pod in removed:
+            cluster.hold(row, pod)
+
+
+@pytest.mark.parametrize("owner", ["a2", "b1"])
+def test_a_node_costs_the_pods_removed_and_not_the_terms_that_match(owner: str) -> None:
+    """A search for victims asks about thousands of nodes, and one pod may have thousands of terms."""
+
+    def work(terms: int) -> int:
+        cluster = fresh_cluster()
+        holder = Task("h", "shop", "h", anti_affinity_terms=tuple(term("zone", at) for at in range(terms)))
+        small = Task("s", "shop", "s")
+        cluster.hold(cluster.rows[owner], holder)
+        cluster.hold(cluster.rows["a1"], small)
+        spec = Spec(matched_terms=cluster.anti_affinity.matching("shop", WEB))
+        RULE.holds_without(cluster, spec, cluster.rows["a2"], [small])
+        return operations(lambda: RULE.holds_without(cluster, spec, cluster.rows["a1"], [small]))
+
+    assert work(400) <= work(4) + 10
