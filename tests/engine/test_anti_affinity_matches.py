@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.cluster.anti_affinity import AntiAffinityTerms
+from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
 from eclectus.cluster.selectors import selects
 from eclectus.engine.queues import anti_affinity_matches
 from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches

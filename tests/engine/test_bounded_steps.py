@@ -153,3 +153,64 @@ def test_a_changed_node_costs_a_large_pod_that_waits_no_more_than_its_size(kind:
         return operations(lambda: world.put_node(make_node("n1", cpu=5, labels={"zone": "c", "number": "7"})))
 
     assert work(8) < 1.5 * work(4), "twice as many nodes: only one has changed"
+
+
+TERMS = ["Gt", "Lt", "In", "names", "preferences"]
+
+
+@pytest.mark.parametrize("kind", TERMS)
+def test_a_changed_node_costs_a_pod_of_many_terms_its_own_labels_and_not_the_terms(kind: str) -> None:
+    def work(terms: int) -> int:
+        world = world_of(4)
+        report_on(world, make_task("large", spec=too_large(LARGE[kind](terms))))
+        return operations(lambda: world.put_node(make_node("n1", cpu=5, labels={"zone": "c", "number": "7"})))
+
+    assert work(800) < 1.1 * work(100)
+
+
+ABSENT: dict[str, Callable[[int], AntiAffinityTerm]] = {
+    "another value": lambda at: keeping_away(Requirement("app", "In", (f"x{at}",))),
+    "many other values": lambda at: keeping_away(
+        Requirement("app", "In", tuple(f"x{at}-{each}" for each in range(3)))
+    ),
+    "another key": lambda at: keeping_away(Requirement(f"k{at}", "Exists")),
+    "one value of two": lambda at: keeping_away(
+        Requirement("app", "In", ("web",)), Requirement("tier", "In", (f"x{at}",))
+    ),
+    "another namespace": lambda at: AntiAffinityTerm("zone", (), (f"x{at}",)),
+    "equal selectors": lambda at: AntiAffinityTerm(
+        f"k{at}", (Requirement("app", "NotIn", ("web",)),), ("default",)
+    ),
+}
+
+
+def keeping_away(*selector: Requirement) -> AntiAffinityTerm:
+    return AntiAffinityTerm("zone", selector, ("default",))
+
+
+@pytest.mark.parametrize("kind", ABSENT)
+def test_anti_affinity_terms_that_do_not_match_cost_an_arriving_pod_nothing(kind: str) -> None:
+    def work(terms: int) -> int:
+        placed = replace(holder(1), anti_affinity_terms=tuple(map(ABSENT[kind], range(terms))))
+        world = world_of(4, placed)
+        labels = (("app", "web"), ("tier", "front"))
+        world.add(make_task("before", labels=(("app", "web"),)))
+        return operations(lambda: world.add(make_task("small", labels=labels)))
+
+    assert work(400) <= work(100) + 40, "one lookup for each label, however many terms"
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["all of a pod that comes", "one of many"])
+def test_terms_that_match_waiting_pods_cost_what_has_changed(is_new: bool) -> None:
+    """Not the product of the terms that a waiting pod is matched by and those that change."""
+
+    def work(scale: int) -> int:
+        world = world_of(4)
+        world.add(make_task("waiting", cpu=999, labels=(("app", "web"),)))
+        many = holder(scale * SMALL)
+        one = replace(holder(1), name="one", uid="uid-one", anti_affinity_terms=(keeping_away(),))
+        if not is_new:
+            world.add(many)
+        return operations(lambda: world.add(many if is_new else one))
+
+    assert work(8) < 3 * work(4)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import Task
+from eclectus.model.objects import Amounts, Task
 from worlds import World
 
 
@@ -19,12 +19,14 @@ class RecordingLearner(ExactSpeeds):
     def __init__(self) -> None:
         super().__init__({})
         self.calls: list[tuple[Any, ...]] = []
+        self.requests: list[Amounts] = []  # of started tasks
 
     def arrived(self, workload: str, now: float) -> None:
         self.calls.append(("arrived", workload, now))
 
-    def started(self, uid: str, row: int, workload: str, now: float) -> None:
+    def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts) -> None:
         self.calls.append(("started", uid, row, workload, now))
+        self.requests.append(requests)
 
     def left(self, uid: str, now: float) -> None:
         self.calls.append(("left", uid, now))
@@ -135,7 +137,7 @@ def test_a_pod_deleted_while_it_runs_is_no_sample() -> None:
 class FaultyLearner(RecordingLearner):
     """Raises in every hook."""
 
-    def started(self, uid: str, row: int, workload: str, now: float) -> None:
+    def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts) -> None:
         raise ValueError("too much")
 
     left = arrived = started  # type: ignore[assignment]
@@ -156,3 +158,14 @@ def test_hooks_that_a_learner_does_not_override_are_not_called() -> None:
     engine.step([Resumed(), NodeSeen(make_node("n0")), TaskSeen(TASK)], 0.0)
     feed = engine._learner_feed
     assert (feed._arrived, feed._started, feed._left) == (None, None, None)
+
+
+def test_the_learner_is_informed_of_requests_and_of_notional_ones() -> None:
+    """A probe with zero requests does the work of a task, so it is compared with tasks."""
+    world, learner = make_world()
+    plain = running(make_task("plain", cpu=2))
+    probe = replace(running(make_task("probe", cpu=0)), notional_requests=(("cpu", 2000),))
+    world.step(TaskSeen(plain), TaskSeen(probe))
+    assert learner.requests == [(("cpu", 2000),)] * 2
+    world.step(TaskSeen(replace(plain, phase="Succeeded", finished=3.0)), after=3.0)
+    assert [done.requests for done in learner.seen] == [(("cpu", 2000),)]

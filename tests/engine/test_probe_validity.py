@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.model.commands import EndProbe
 from eclectus.model.events import NodeGone, NodeSeen, TaskGone, TaskSeen
-from eclectus.model.objects import Task
+from eclectus.model.objects import Amounts, Task
 from worlds import World
 
 NOTIONAL = (("cpu", 1000), ("memory", 2**20))
@@ -23,7 +23,7 @@ class RecordingLearner(ExactSpeeds):
         super().__init__({})
         self.running: set[str] = set()
 
-    def started(self, uid: str, row: int, workload: str, now: float) -> None:
+    def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts) -> None:
         self.running.add(uid)
 
     def left(self, uid: str, now: float) -> None:

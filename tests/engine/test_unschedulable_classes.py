@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.explain.explanations import FIT_ERRORS_MOST
+from eclectus.engine.explain.explanations import CLASSES_MOST
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
@@ -174,13 +174,13 @@ def test_without_a_change_nothing_is_evaluated(full: Any) -> None:
 
 def test_reports_of_many_classes_are_spread_over_steps_and_none_is_lost() -> None:
     world = World(make_engine(), make_node("n"))
-    count = 2 * FIT_ERRORS_MOST + 5
+    count = 2 * CLASSES_MOST + 5
     world.add(*(make_task(f"t{at}", node_selector=(("disk", f"d{at}"),)) for at in range(count)))
-    assert len(world.reports) == FIT_ERRORS_MOST
+    assert len(world.reports) == CLASSES_MOST
     while world.engine.next_step_at() == world.now:
         before = len(world.reports)
         world.step()
-        assert 0 < len(world.reports) - before <= FIT_ERRORS_MOST
+        assert 0 < len(world.reports) - before <= CLASSES_MOST
     assert {report.name for report in world.reports} == {f"t{at}" for at in range(count)}
     assert len(world.reports) == count
 

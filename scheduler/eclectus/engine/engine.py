@@ -91,13 +91,15 @@ class Engine:
         if state.relief.next_due() <= now:
             self._relief.relieve()
             self._nominations.dispatch_changed()
-        # 7. Pods that still wait are reported, when their reports are due.
+        # 7. Pods that still wait are reported, when their reports are due and all have been asked about.
         at = state.reports.next_due()
-        if at <= now:
+        if at <= now and not self._placement.goes_on:
             at = self._explanations.report_due()
         at = min(at, state.waiting_times.next_due)
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, self._placement.next_until, max(state.relief.next_due(), now))
+            if self._placement.is_due:
+                at = now
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
         self._next_step_at = at if at < inf else None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from eclectus.engine.state import State
 from eclectus.framework import Completion, Learn
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Task
+from eclectus.model.objects import Amounts, Task
 
 
 class LearnerFeed:
@@ -67,7 +67,7 @@ class LearnerFeed:
             return
         row = self._state.cluster.rows.get(task.node)
         if row is not None:
-            self._call(self._started, task.uid, row, task.workload, self._state.now)
+            self._call(self._started, task.uid, row, task.workload, self._state.now, _requests(task))
 
     def task_ended(self, task: Task) -> None:
         """The task has ended. Its time is a sample unless it failed or was an invalid probe."""
@@ -76,7 +76,8 @@ class LearnerFeed:
             state, seconds = self._state, task.finished - task.started
             row = state.cluster.rows.get(state.placed.node_of(task.uid))
             if row is not None and seconds > 0:
-                self._call(self._learn.observe, Completion(row, task.workload, seconds, state.now))
+                done = Completion(row, task.workload, seconds, state.now, _requests(task))
+                self._call(self._learn.observe, done)
 
     def task_gone(self, uid: str) -> None:
         """The task has ended or was deleted."""
@@ -94,6 +95,11 @@ class LearnerFeed:
             hook(*arguments)
         except Exception as error:  # a plug-in's defect must not stop the others
             self._state.fault(self._learn, f"{type(error).__name__}: {error}")
+
+
+def _requests(task: Task) -> Amounts:
+    """What distinguishes tasks of one workload; a probe with zero requests does the work of a task."""
+    return task.notional_requests or task.spec.requests
 
 
 def _overridden(learn: Learn, hook: str) -> Callable[..., None] | None:

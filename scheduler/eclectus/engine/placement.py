@@ -11,6 +11,7 @@ from heapq import nsmallest
 from operator import attrgetter
 from typing import Any
 
+from eclectus.engine.cycle_slices import CycleSlices
 from eclectus.engine.effects.table import Effects
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.deferred_classes import DeferredClasses
@@ -33,6 +34,8 @@ class Placement:
 
     def __init__(self, state: State, effects: Effects, nominations: Nominations) -> None:
         self._state, self._effects, self._nominations = state, effects, nominations
+        self._slices = CycleSlices()
+        self._faults_before = 0  # the cycle began
         self._deferred = DeferredClasses(
             state.view, state.class_queues, state.deferrals, state.profiles, state.job_work
         )
@@ -42,25 +45,53 @@ class Placement:
         """The first time at which a deferred task asks to be placed again, seconds; inf for never."""
         return self._deferred.next_until
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether the next step goes on with the cycle of this one."""
+        return bool(self._slices)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the next step must not wait: a cycle was cut, and not all has been decided by all."""
+        if not self._slices.is_cut:
+            return False
+        active = self._state.class_queues.active.values()
+        return bool(self._slices) or self._deferred.has_changed or self._slices.has_joined(active)
+
     # -- cycles --------------------------------------------------------------------------------
 
     def place_pending(self) -> None:
-        """Run one cycle of every profile, beginning with the profile whose first task is the eldest."""
+        """Run one cycle of every profile, or the next slice of it.
+
+        The profile whose first task is the eldest begins.
+        """
         state = self._state
-        self._deferred.begin_cycle(state.view)
+        self._begin()
         refused = self._count_joined()
         by_profile: dict[str, list[PendingClass]] = {}
-        for pending in state.class_queues.active.values():
+        for pending in self._slices.take(state.class_queues.active):
             by_profile.setdefault(pending.profile, []).append(pending)
-        active, faults = by_profile.items(), state.counters.faults
+        active = by_profile.items()
         for name, classes in sorted(active, key=_eldest) if len(active) > 1 else active:
             self._run_cycle(state.profiles[name], classes)
-        if state.deferrals.rows or state.deferrals.released:
-            self._deferred.end_cycle(has_failed=state.counters.faults > faults)
+        if self._slices:
+            self._deferred.end_step()
+        elif state.deferrals.rows or state.deferrals.released:
+            self._deferred.end_cycle(has_failed=state.counters.faults > self._faults_before)
         if state.placed.has_nominated:
             asked = (pending for classes in by_profile.values() for pending in classes)
             refused += [pending for pending in asked if pending.unschedulable_since is not None]
             self._nominations.bind_above_lower(dict.fromkeys(refused))
+
+    def _begin(self) -> None:
+        """Begin a cycle, or go on with the one that the last step has cut."""
+        state = self._state
+        if self._slices:
+            self._deferred.resume_cycle(state.view)
+            return
+        self._deferred.begin_cycle(state.view)
+        self._slices.begin(state.class_queues.active.values())
+        self._faults_before = state.counters.faults
 
     def _count_joined(self) -> list[PendingClass]:
         """The unschedulable classes that tasks have joined: their answer is that of the class.
@@ -89,7 +120,10 @@ class Placement:
                 queues.activate(pending)
 
     def _run_cycle(self, profile: Profile, classes: list[PendingClass]) -> None:
-        cycle, policy = SchedulingCycle(profile, self._state, classes), profile.place
+        if self._slices.is_cut:
+            self._deferred.release(classes)
+        cycle = SchedulingCycle(profile, self._state, classes, self._slices.tasks_left)
+        policy = profile.place
         answers: Iterator[Action] | None = None
         faults = 0
         while faults < FAULTS_MOST:
@@ -112,6 +146,11 @@ class Placement:
                 self._reject(cycle, policy, action, error)
         if faults == FAULTS_MOST:
             self._policy_raised(cycle, policy, f"erred {faults} times in one scheduling cycle")
+        self._slices.count_removed(cycle.removed)
+        if cycle.is_cut:
+            self._slices.put_back([pending for pending in classes if pending.has_more])
+        if self._slices.is_cut:
+            self._slices.end_slice(classes)
         if self._state.deferrals.rows or len(self._state.profiles) > 1:
             self._deferred.observe(classes)
         self._state.class_queues.end_cycle(classes)

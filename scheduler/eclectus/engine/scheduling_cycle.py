@@ -15,16 +15,28 @@ from eclectus.model.objects import Task
 class SchedulingCycle(PendingTasks):
     """The iterator over pending tasks that a Place policy pulls from.
 
-    Each task is offered once a cycle. An Order that fails ends the cycle.
+    Each task is offered once a cycle. An Order that fails ends the cycle. After `most` tasks have left their
+    queues, no other is offered one by one; who takes them all with `take` gets them all.
     `offered`: uid -> the task and its class, offered and not answered yet.
     """
 
-    __slots__ = ("_classes", "_has_failed", "_only", "_order", "_profile", "_state", "offered")
+    __slots__ = (
+        "_classes",
+        "_has_failed",
+        "_most",
+        "_only",
+        "_order",
+        "_profile",
+        "_state",
+        "offered",
+        "removed",
+    )
 
-    def __init__(self, profile: Profile, state: State, classes: Sequence[PendingClass]) -> None:
+    def __init__(self, profile: Profile, state: State, classes: Sequence[PendingClass], most: int) -> None:
         self._profile, self._state, self._classes = profile, state, classes
         self._order: CycleOrder | None = None
         self._has_failed = False
+        self._most, self.removed = most, 0  # tasks that may leave, and have left, their queues
         # A single queue: the Order need not be asked.
         first = classes[0]
         is_single = len(classes) == 1 and len(first.queues) == 1
@@ -40,7 +52,14 @@ class SchedulingCycle(PendingTasks):
             raise StopIteration
         return task
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether as many tasks have left their queues as may."""
+        return self.removed >= self._most
+
     def _next_task(self) -> Task | None:
+        if self.removed >= self._most:
+            return None
         while (found := self._only or self._next_queue()) is not None:
             pending, queue = found
             if pending.to_skip:
@@ -82,6 +101,7 @@ class SchedulingCycle(PendingTasks):
         """The task was answered and leaves its class queue."""
         uid, state = task.uid, self._state
         del self.offered[uid]
+        self.removed += 1
         state.class_queues.remove_in_cycle(uid)
         state.deferrals.discard(uid)
 

@@ -1,7 +1,12 @@
-"""The main loop: events from the inbox go to the engine, its commands go to the outbox."""
+"""The main loop: events from the inbox go to the engine, its commands go to the outbox.
+
+After each step the other tasks of the process run, whatever waits in the inbox: the Lease is renewed on the
+same event loop. What one step does is bounded by counts (`inbox.MAX_BATCH`, engine/cycle_slices.py).
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from eclectus.kubeclient.clock import elapsed
@@ -12,6 +17,8 @@ from eclectus.model.commands import Command
 from eclectus.model.events import Event
 
 IDLE_SECONDS = 5.0  # the longest sleep, so that an idle loop still passes its liveness check
+LONG_SECONDS = 0.05  # after a step of this length others get REST_SECONDS, and one turn after any other
+REST_SECONDS = 0.02  # a renewal of the Lease takes several turns: the request, its answer, the next request
 HUNG_SECONDS = 60.0  # a loop without a new iteration for this long fails its liveness check
 
 StepObserver = Callable[[float, Sequence[Event], Sequence[Command]], None]
@@ -53,7 +60,8 @@ class Loop:
             began = elapsed()
             commands = self._engine.step(events, now)
             # 3. Report the step to the tape and the metrics.
-            self._observe_seconds(elapsed() - began)
+            took = elapsed() - began
+            self._observe_seconds(took)
             for observe in self._observers:
                 observe(now, events, commands)
             # 4. Hand over the commands; wait while the API server does not keep up.
@@ -61,6 +69,8 @@ class Loop:
             self._is_throttled = True  # for however long: an unreachable server does not make the loop hung
             await self._outbox.wait_for_room()
             self._is_throttled = False
+            # 5. Let others run, who would wait for as long as events wait or a cycle goes on.
+            await asyncio.sleep(REST_SECONDS if took > LONG_SECONDS else 0.0)
 
     def stop(self) -> None:
         """Decide nothing more; what has been decided is still sent."""

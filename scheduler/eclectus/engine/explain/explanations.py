@@ -9,9 +9,10 @@ from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.reservation import ClassKey, Reservation
 
-FIT_ERRORS_MOST = 64  # messages made in one step: some tens of milliseconds on 5,000 nodes
+CLASSES_MOST = 64  # classes of pods explained in one step: some tens of milliseconds on 5,000 nodes
+REPORTS_MOST = 2_000  # pods reported in one step, of however few classes
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
 NO_RELIEF = (
     " preemption: this profile evicts no pods, although without pods of lower priority this pod would fit."
@@ -33,17 +34,18 @@ class Explanations:
     def report_due(self) -> float:
         """Report every pod whose report is due; returns when the next one is due, seconds.
 
-        Pods of one class share one message. A new message may cost O(nodes), so only so many are made in one
+        Pods of one class share one message. A class costs O(nodes), so only so many are explained in one
         step; the other reports stay due.
         """
         state, reports = self._state, self._state.reports
-        fit_errors: FitErrors = {}
-        due = reports.take_due(state.now)
+        fit_errors, explained = FitErrors(), set[ClassKey]()
+        due = reports.take_due(state.now, REPORTS_MOST)
         for at, uid in enumerate(due):
-            if len(fit_errors) == FIT_ERRORS_MOST:
+            task = state.pending[uid]
+            explained.add((task.spec, task.workload))
+            if len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST:
                 reports.put_back(due[at:], state.now)
                 break
-            task = state.pending[uid]
             reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
             reports.add(uid, state.now, at_once=False)
@@ -63,17 +65,17 @@ class Explanations:
                 f"than on any of {task_class.fits_now_count} nodes with room"
             )
         pending = state.class_queues.class_of(task.uid)
-        if pending is not None and pending.message:
-            return "WaitingForNode" if task_class.fits_now_count else "Unschedulable", pending.message
+        own = "" if pending is None else pending.message
+        place = type(state.profiles[task.profile].place).__name__
         if task_class.fits_now_count:
-            place = type(state.profiles[task.profile].place).__name__
-            return "WaitingForNode", (
+            return "WaitingForNode", own or (
                 f"waiting although {task_class.fits_now_count} nodes have room: "
                 f"policy {place} has not placed it yet"
             )
         # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
         reason: ReportReason = "SchedulerError" if task.spec.unsupported else "Unschedulable"
-        return reason, self._fit_error(task, task_class, fit_errors)
+        fit_error = self._fit_error(task, task_class, fit_errors)
+        return reason, f"{fit_error} {place}: {own}." if own else fit_error
 
     def _fit_error(self, task: Task, task_class: TaskClass, made: FitErrors) -> str:
         """Why no node has room, and the outcome of preemption; `made`: those of this step."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.cluster.anti_affinity import AntiAffinityTerms, in_order
+from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
 from eclectus.cluster.selectors import selects
 from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement, Task
 
@@ -40,7 +40,6 @@ class AntiAffinityMatches:
 
     def __init__(self, terms: AntiAffinityTerms, pending: Mapping[str, Task]) -> None:
         self._terms, self._pending = terms, pending
-        self._known: Collection[AntiAffinityTerm] = ()  # the terms that `matched` takes account of
         self._version = self._generation = 0  # of the terms: when last compared, and when last asked
         self._alike: dict[tuple[str, Pairs], _Alike] = {}
         self._group_of: dict[str, _Alike] = {}  # uid -> its group
@@ -92,20 +91,20 @@ class AntiAffinityMatches:
             for task in self._pending.values():
                 self._add(task)
         self._version = self._terms.version
-        known, now = self._known, dict.fromkeys(self._terms)
-        self._known = now
-        for term in [term for term in known if term not in now]:
+        affected: dict[_Alike, set[AntiAffinityTerm]] = {}
+        for term in self._terms.take_changed():
             for group in self._matched_by(term):
-                if term in group.matched:
-                    self._set(group, tuple(each for each in group.matched if each != term))
-        for term in [term for term in now if term not in known]:
-            for group in self._matched_by(term):
-                if term not in group.matched:
-                    self._set(group, in_order([*group.matched, term]))
+                affected.setdefault(group, set()).add(term)
+        for group, terms in affected.items():  # each once: one pod may have thousands of terms
+            self._update(group, terms)
 
-    def _set(self, group: _Alike, matched: tuple[AntiAffinityTerm, ...]) -> None:
-        group.matched = matched
-        self._changed[group] = None
+    def _update(self, group: _Alike, terms: Collection[AntiAffinityTerm]) -> None:
+        """The group after these terms, which match it, have appeared or vanished."""
+        kept = [term for term in group.matched if term not in terms]
+        matched = self._terms.in_order([*kept, *(term for term in terms if term in self._terms)])
+        if matched != group.matched:
+            group.matched = matched
+            self._changed[group] = None
 
     def _matched_by(self, term: AntiAffinityTerm) -> Iterator[_Alike]:
         for namespace in self._in_namespace if term.namespaces is None else term.namespaces:
@@ -138,7 +137,7 @@ class AntiAffinityMatches:
         self.discard(uid)
         group = self._alike.get(key)
         if group is None:
-            group = self._alike[key] = _Alike(key, self._terms.matching(*key) if self._known else ())
+            group = self._alike[key] = _Alike(key, self._terms.matching(*key) if self._version else ())
             self._in_namespace.setdefault(task.namespace, {})[group] = None
             for label in task.labels:
                 self._with_label.setdefault((task.namespace, *label), {})[group] = None

@@ -34,6 +34,14 @@ from eclectus.framework.job_work import JobWork
 EVERY_ROW = -1  # as a set of rows
 
 
+class Answered(NamedTuple):
+    """What of the conditions below is known when a class has been asked about."""
+
+    version: int  # of the class
+    epoch: int
+    accounts: tuple[int, ...]
+
+
 class Conditions(NamedTuple):
     """What the answers to a deferred class depended on, beside its tasks.
 
@@ -59,11 +67,18 @@ class DeferredClasses:
     ) -> None:
         self._view, self._class_queues, self._deferrals = view, class_queues, deferrals
         self._profiles, self._job_work = profiles, job_work
-        self._to_ask: list[PendingClass] = []  # active: their deferrals end when the next cycle begins
+        # Active: their deferrals end when the next cycle begins.
+        self._to_ask: dict[PendingClass, Answered] = {}
         self._deferred: dict[PendingClass, Conditions] = {}
-        self._left: list[PendingClass] = []  # classes that tasks have left in this cycle
+        self._left: dict[PendingClass, None] = {}  # classes that tasks have left in this cycle, in order
         self._shape_cursor = self._usage_cursor = 0
+        self._missed = 0  # rows that have changed between the steps of the cycle
         self.next_until = inf  # when the first deferral ends, seconds; written here only
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether nodes have changed between the steps of the cycle: not all classes have seen that."""
+        return bool(self._missed)
 
     # -- before a cycle ----------------------------------------------------------------------------
 
@@ -77,10 +92,22 @@ class DeferredClasses:
         self._class_queues.activate_fitting()
         if self._deferred:
             self._activate()
+        self._missed = 0
+
+    def resume_cycle(self, view: View) -> None:
+        """The cycle goes on in another step."""
+        self._view = view
+        self._missed |= self._changed_rows()
+
+    def release(self, classes: Iterable[PendingClass]) -> None:
+        """These classes are asked about now: of one that was cut, the deferrals so far end."""
+        for pending in classes:
+            if pending.until:
+                self._release(pending)
 
     def _activate(self) -> None:
         """Activate deferred classes until none is left to which an answer could be another one."""
-        queues, touched, asked = self._class_queues, self._changed_rows(), set[PendingClass]()
+        queues, touched, asked = self._class_queues, self._changed_rows() | self._missed, set[PendingClass]()
         while self._deferred:
             new = [pending for pending in queues.active.values() if pending not in asked]
             asked.update(new)
@@ -123,22 +150,31 @@ class DeferredClasses:
         """The cycle of a profile over these classes is about to end."""
         for pending in asked:
             if pending.until:
-                self._to_ask.append(pending)
+                answered = Answered(pending.version, self._epoch_of(pending), self._accounts_of(pending))
+                self._to_ask[pending] = answered
             if pending.answered:
-                self._left.append(pending)
+                self._left[pending] = None
+
+    def end_step(self) -> None:
+        """What has changed up to now, the classes that are asked about in this cycle have seen or done."""
+        self._shape_cursor, self._usage_cursor = self._view.cluster.shape.head, self._view.cluster.usage.head
 
     def end_cycle(self, *, has_failed: bool) -> None:
         """The cycles of all profiles are over. `has_failed`: a policy; it may answer otherwise next time."""
         self._deferrals.end_cycle()
         if self._to_ask and not has_failed:
             left = self._rows_of(self._left)
-            self._to_ask = [pending for pending in self._to_ask if not self._defer(pending, left)]
-        self._shape_cursor, self._usage_cursor = self._view.cluster.shape.head, self._view.cluster.usage.head
+            self._to_ask = {
+                pending: answered
+                for pending, answered in self._to_ask.items()
+                if not self._defer(pending, answered, left)
+            }
+        self.end_step()
         active = (until for pending in self._to_ask for until in pending.until.values())
         deferred = (conditions.until for conditions in self._deferred.values())
         self.next_until = min(min(active, default=inf), min(deferred, default=inf))
 
-    def _defer(self, pending: PendingClass, left: int) -> bool:
+    def _defer(self, pending: PendingClass, answered: Answered, left: int) -> bool:
         """Mark the class as deferred if its answers can only stay the same; whether it is.
 
         `left`: rows that tasks which left in this cycle may have taken.
@@ -146,11 +182,13 @@ class DeferredClasses:
         place = self._profiles[pending.profile].place
         if not place.traits.defers_until_change or pending.unschedulable_since is not None:
             return False
+        if not pending.until or pending.version != answered.version:
+            return False
         rows = self._rows_of([pending])
         if rows & left:
             return False
-        until, epoch = min(pending.until.values()), self._epoch_of(pending)
-        self._deferred[pending] = Conditions(until, epoch, self._accounts_of(pending), rows)
+        until = min(pending.until.values())
+        self._deferred[pending] = Conditions(until, answered.epoch, answered.accounts, rows)
         self._class_queues.mark_deferred(pending)
         return True
 

@@ -33,6 +33,8 @@ class PendingClass:
     is_deferred = False  # tasks of it are deferred, and no answer can have changed
     count = 0  # tasks that wait
     highest_priority: float = -inf  # no task that waits has a higher one
+    version = 0  # grows when a task joins or leaves it between two cycles
+    asked_version = -1  # the version that was asked about, where a cycle takes several steps
     # In a scheduling cycle:
     passed = 0  # tasks that were taken or skipped
     answered = 0  # tasks that were taken and wait no more
@@ -59,6 +61,11 @@ class PendingClass:
     def class_key(self) -> ClassKey:
         """Its spec and workload."""
         return self.key[1:]
+
+    @property
+    def has_more(self) -> bool:
+        """In a scheduling cycle: whether tasks of it are still to be offered."""
+        return not self.is_closed and self.passed < self.count + self.answered
 
     def highest(self) -> Task:
         """A task of the highest priority; there must be one. O(tasks)."""
@@ -95,6 +102,7 @@ class PendingClass:
             if self._groups is not None:
                 self._groups.setdefault(group, {})[self] = queue
         self.count += 1
+        self.version += 1
         if task.priority > self.highest_priority:
             self.highest_priority = task.priority
         if queue.add(key, serial, task) and self._heaps:
@@ -104,6 +112,7 @@ class PendingClass:
     def discard(self, queue: SortedClassQueue, key: tuple[float, ...], serial: int) -> None:
         """Remove a task from one of the queues."""
         self.count -= 1
+        self.version += 1
         was_first = queue.discard(key, serial)
         if not len(queue):
             self._drop(queue)

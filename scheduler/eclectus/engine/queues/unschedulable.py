@@ -9,7 +9,7 @@ kube-scheduler's counterpart: unschedulablePods, and the QueueingHints of its pl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.rules.rule import Mask
-from eclectus.feasibility.static_rules import rules_hold, static_part, static_rules_of
+from eclectus.feasibility.static_rules import evaluation, static_part
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec
 from eclectus.model.reservation import ClassKey
@@ -38,7 +38,8 @@ class UnschedulableClasses:
         self._classes, self._cluster = classes, classes.cluster
         self._slots: dict[ClassKey, int] = {}
         self._keys: dict[int, ClassKey] = {}
-        self._static_specs: dict[int, Spec] = {}  # without the fields that no static rule reads
+        # By slot: the spec without the fields that no static rule reads, and what evaluates it on rows.
+        self._static: dict[int, tuple[Spec, Callable[[Rows], Mask]]] = {}
         self._never: set[ClassKey] = set()  # feasible on no node, however empty
         self._refused: set[ClassKey] = set()  # with room on a node: a policy has refused them all the same
         self._free: list[int] = []
@@ -59,7 +60,8 @@ class UnschedulableClasses:
                 self._grow(2 * len(self._demand))
             slot = self._slots[key] = self._free.pop()
             self._keys[slot] = key
-            self._static_specs[slot] = static_part(key[0])
+            part = static_part(key[0])
+            self._static[slot] = part, evaluation(self._cluster, part)
         elif not task_class.fits_now_count and key not in self._refused:
             return  # another queue of the class is unschedulable already
         self._write(slot, task_class)
@@ -69,7 +71,7 @@ class UnschedulableClasses:
         slot = self._slots.pop(key, None)
         if slot is None:
             return
-        del self._keys[slot], self._static_specs[slot]
+        del self._keys[slot], self._static[slot]
         self._never.discard(key)
         self._refused.discard(key)
         self._feasible[:, slot] = 0
@@ -163,10 +165,10 @@ class UnschedulableClasses:
         """Nodes on these rows have come, gone or changed."""
         holds = np.zeros((len(self._demand), len(rows)), dtype=bool)
         evaluated: dict[Spec, Mask] = {}
-        for slot, spec in self._static_specs.items():
-            found = evaluated.get(spec)
+        for slot, (part, rules_hold) in self._static.items():
+            found = evaluated.get(part)
             if found is None:
-                found = evaluated[spec] = rules_hold(static_rules_of(spec), self._cluster, spec, rows)
+                found = evaluated[part] = rules_hold(rows)
             holds[slot] = found
         for at, row in enumerate(rows.tolist()):
             is_feasible = holds[:, at] & (self._demand <= self._cluster.allocatable[row]).all(axis=1)

@@ -67,13 +67,13 @@ class ReportSchedule:
         if self._first.pop(uid, None) is not None:
             self._add_at(uid, now)
 
-    def take_due(self, now: float) -> list[str]:
-        """Take out the pods whose reports are due now, in order of their due times."""
-        due = []
-        while next(iter(self._first.values()), inf) <= now:
+    def take_due(self, now: float, most: int) -> list[str]:
+        """Take out pods whose reports are due now, in order of their due times; at most so many."""
+        due: list[tuple[float, str]] = []
+        while len(due) < most and next(iter(self._first.values()), inf) <= now:
             uid, at = self._first.popitem(last=False)
             due.append((at, uid))
-        while self._next_other() <= now:
+        while len(due) < most and self._next_other() <= now:
             at, uid = heappop(self._others)
             del self._due_of[uid]
             due.append((at, uid))

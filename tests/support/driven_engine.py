@@ -1,0 +1,99 @@
+"""An engine, the model of its API server, and the time, which steps advance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from builders import make_engine, make_profile
+from eclectus.engine.engine import Engine
+from eclectus.framework import Learn, PlacePolicy, Relieve
+from eclectus.model.events import Event, Resumed
+from eclectus.model.objects import Task
+from eclectus.policies.relieve.preemption import Preemption
+from eclectus.policies.rosella import Rosella, RosellaLearn
+from engine_invariants import no_pod_is_lost
+from model_server import ModelServer
+
+LIMIT_SECONDS = make_profile().settings.wait_limit or 0.0
+
+
+class DrivenEngine:
+    """Call `set_up`, then `start`."""
+
+    policy: Callable[[], PlacePolicy] = Rosella
+    learn: Callable[[], Learn] = RosellaLearn
+    relieve: Callable[[], Relieve] = Preemption
+
+    def set_up(self) -> None:
+        """An empty cluster at time 0."""
+        self.server, self.now, self.paused = ModelServer(), 0.0, False
+
+    def start(self) -> None:
+        """A new engine, which learns of the cluster by a list."""
+        self.engine: Engine = make_engine(self.policy(), self.learn(), seed=7, relieve=self.relieve())
+        self.gone: list[Task] = []
+        self.server.delivered = type(self.server.delivered)()
+        self.paused = False
+        self.step([*self.server.relist(), Resumed()])
+
+    def step(self, events: list[Event], after: float = 0.0) -> None:
+        """The engine receives events, so many seconds after the step before."""
+        self.now += after
+        known = self.server.delivered
+        for event in events:
+            before = dict(known.tasks)
+            known.apply(event)
+            self.gone += [before[uid] for uid in before.keys() - known.tasks.keys()]
+        self.engine_only(events)
+
+    def engine_only(self, events: list[Event]) -> None:
+        """The engine receives events that change nothing in the cluster."""
+        self.server.accept(self.engine.step(events, self.now))
+
+    def run_until_idle(self) -> None:
+        """Deliver and answer everything, until nothing has happened for longer than a pod may wait."""
+        idle_steps, idle_since = 0, self.now
+        while idle_steps < 12 or self.now < idle_since + LIMIT_SECONDS:
+            self.step([*self.server.resolve_lost_binds(), *self.server.deliver(999, 999)])
+            while self.server.binds_in_flight:
+                self.step([self.server.answer(0)])
+            while self.server.reliefs_in_flight:
+                self.step(self.server.write_relief(refused=False))
+            for uid in [uid for uid, task in self.server.tasks.items() if task.deleting]:
+                self.server.drop_task(uid)  # in the end every pod that is terminating has ended
+            idle_steps = 0 if self.server.task_watch or self.server.node_watch else idle_steps + 1
+            if idle_steps:
+                at = self.engine.next_step_at()
+                self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 40.0)
+            else:
+                idle_since = self.now
+        self.check_that_no_pod_is_lost()
+        known = self.server.delivered
+        assert not known.nominated, f"room is held that nobody will use: {known.nominated}"
+
+    def end_all(self) -> None:
+        """Let every pod run and end; none may be left that could run."""
+        self.paused = False
+        self.step([Resumed()])
+        self.run_until_idle()
+        for task in [task for task in self.server.tasks.values() if task.profile != "eclectus"]:
+            if task.nominated and not task.node:
+                self.server.drop_task(task.uid)
+        self.run_until_idle()
+        for _ in range(len(self.server.tasks)):  # each iteration ends one of them
+            running = [
+                uid for uid, task in self.server.tasks.items() if task.node and not task.spec.long_running
+            ]
+            if not running:
+                break
+            self.server.end_task(running[0], self.now, 5.0)
+            self.run_until_idle()
+        self.check_that_no_pod_is_lost()
+
+    def check_that_no_pod_is_lost(self) -> None:
+        """No pod waits that could run, with the evictions that the engine may ask for.
+
+        A pod in a node queue was not refused, so nobody is evicted for it.
+        """
+        queued = self.engine._state.node_queues
+        no_pod_is_lost(self.server, lambda task: self.relieve is Preemption and task.uid not in queued)

@@ -1,0 +1,90 @@
+"""What must hold of an engine after every step, and once nothing happens any more.
+
+Each function compares an engine with `Delivered` (model_server.py): what the events that it has received say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from eclectus.engine.engine import Engine
+from eclectus.model.objects import HostPort, Task
+from judge import refusal
+from model_server import Delivered, ModelServer
+
+
+def every_waiting_pod_is_in_one_queue(engine: Engine, known: Delivered) -> None:
+    """No waiting pod is in two queues or in none, and the queues hold no others."""
+    state = engine._state
+    for task in known.waiting():
+        places = [
+            task.uid in each for each in (state.class_queues, state.node_queues, state.backoff, state._gated)
+        ]
+        assert sum(places) == 1, f"{task}: {places}"
+    queued = len(state.class_queues) + len(state.node_queues) + len(state.backoff) + len(state._gated)
+    assert queued == len(known.waiting())
+    assert engine.queue_counts().counters.missed_activations == 0
+
+
+def the_arrays_match_the_delivered_events(engine: Engine, known: Delivered) -> None:
+    """Every node's row holds its amounts, and those of the pods on it."""
+    cluster = engine._state.cluster
+    assert set(cluster.rows) == set(known.nodes)
+    for name, node in known.nodes.items():
+        row, placed = cluster.rows[name], known.on(name)
+        _same(cluster, cluster.allocatable[row], [dict(node.allocatable)])
+        _same(cluster, cluster.used[row], [_held(task) for task in placed])
+        services = [task for task in placed if task.spec.long_running]
+        _same(cluster, cluster.long_running[row], [_held(task) for task in services])
+        scored = np.array([task.spec.score_requests for task in placed]).reshape(-1, 2).sum(axis=0)
+        assert tuple(cluster.scored[row]) == tuple(scored)
+        assert bool(cluster.cordoned[row]) == node.unschedulable
+    for name, row in cluster.rows.items():
+        ports = [port for task in known.on(name) for port in task.spec.host_ports]
+        assert cluster.host_ports.count(HostPort(80), row) == len(ports)
+
+
+def tentative_room_is_that_of_node_queues_and_deferrals(engine: Engine) -> None:
+    """Tentative room has an owner."""
+    state = engine._state
+    tentative = [*state.deferrals._rows.values()]
+    for row, queue in state.node_queues.by_row.items():
+        assert all(each.tasks and each.rows.count(row) == queue.count(each) for each in queue)
+        tentative += [(each.head, row) for each in queue if each.is_tentative]
+    expected = np.zeros_like(state.cluster.tentative)
+    for task, row in tentative:
+        expected[row] += state.cluster.task_vector(task.spec.requests)
+    assert np.array_equal(state.cluster.tentative, expected)
+
+
+def no_pod_is_lost(server: ModelServer, may_evict: Callable[[Task], bool]) -> None:
+    """Whatever is believed: after so much time a pod waits only where no feasible node has room."""
+    for task in server.delivered.waiting():
+        if task.gates:
+            continue
+        assert task.reported, f"{task} waits and has no report"
+        known = server.delivered
+        refusals = [refusal(task, node, known.beside(task, name)) for name, node in server.nodes.items()]
+        assert all(refusals), f"{task} could run: {refusals}"
+        if may_evict(task):
+            no_eviction_would_help(server, task)
+
+
+def no_eviction_would_help(server: ModelServer, task: Task) -> None:
+    """No node would have room if all pods of lower priority left it."""
+    for name, node in server.nodes.items():
+        known = server.delivered
+        staying = [other for other in known.beside(task, name) if other.priority >= task.priority]
+        assert refusal(task, node, staying), f"{task} waits although it may evict pods from {name}"
+
+
+def _held(task: Task) -> dict[str, int]:
+    return {"pods": 1, **dict(task.holding)}
+
+
+def _same(cluster: object, row: object, parts: list[dict[str, int]]) -> None:
+    total = {name: sum(part.get(name, 0) for part in parts) for name in cluster.columns}  # type: ignore[attr-defined]
+    counted = {name: row[column] for name, column in cluster.columns.items()}  # type: ignore[attr-defined,index]
+    assert counted == total

@@ -1,0 +1,244 @@
+"""Random events for an engine: Hypothesis chooses them, and engine_invariants.py says what must hold.
+
+An engine is driven against a model of the API server (model_server.py), with late, repeated and batched
+events, lost and refused binds, foreign pods, crashes and lost watches.
+"""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
+
+import engine_invariants as invariants
+from builders import amounts, make_node, make_task
+from driven_engine import DrivenEngine
+from eclectus.model.events import BudgetSeen, Paused, Resumed, TaskSeen
+from eclectus.model.objects import Budget, HostPort, Requirement, Taint, Task, Toleration
+from judge import refusal
+
+POD_FIELDS = st.sampled_from(
+    [
+        {"cpu": 1},
+        {"cpu": 1},
+        {"cpu": 2, "workload": "sort"},
+        {"cpu": 3},
+        {"cpu": 1, "node_selector": (("zone", "z1"),)},
+        {"cpu": 1, "tolerations": (Toleration("t", "Exists"),)},
+        {"cpu": 1, "gpus": 1},
+        {"cpu": 0, "host_ports": (HostPort(80),)},
+        {"cpu": 1, "long_running": True},
+        {"cpu": 0, "notional_requests": amounts(1)},
+        {"cpu": 9},
+    ]
+)
+NODE_FIELDS = st.fixed_dictionaries(
+    {
+        "cpu": st.sampled_from([1, 2, 4]),
+        "pods": st.sampled_from([2, 10]),
+        "gpus": st.sampled_from([0, 0, 1]),
+        "labels": st.sampled_from([{"zone": "z1"}, {"zone": "z2"}, {}]),
+        "taints": st.sampled_from([(), (), (Taint("t"),)]),
+        "unschedulable": st.sampled_from([False, False, False, True]),
+    }
+)
+PICK = st.integers(0, 1000)
+
+
+class EngineMachine(DrivenEngine, RuleBasedStateMachine):
+    """One engine, one server, and the watches and answers between them."""
+
+    @initialize()
+    def initialise(self) -> None:
+        self.set_up()
+        self.serial = 0
+        self.server.put_node(make_node("first", cpu=2))
+        self.start()
+
+    # -- the cluster -----------------------------------------------------------------------------
+
+    @rule(fields=POD_FIELDS, priority=st.sampled_from([0, 0, 1, 2]), gated=st.booleans())
+    def create(self, fields: dict[str, object], priority: int, gated: bool) -> None:
+        self.serial += 1
+        gates = ("gate",) if gated and priority else ()
+        name, labels = f"t{self.serial}", (("app", f"a{self.serial % 3}"),)
+        self.server.put_task(
+            make_task(name, created=self.now, priority=priority, gates=gates, labels=labels, **fields)
+        )
+
+    @rule(fields=POD_FIELDS, count=st.integers(2, 6))
+    def create_many(self, fields: dict[str, object], count: int) -> None:
+        for _ in range(count):
+            self.create(fields, 0, False)
+
+    @rule(pick=PICK)
+    def delete(self, pick: int) -> None:
+        if uid := self._pick(self.server.tasks, pick):
+            self.server.drop_task(uid)
+
+    @rule(pick=PICK, change=st.sampled_from(["priority", "gates", "deleting", "tolerations", "held"]))
+    def update(self, pick: int, change: str) -> None:
+        if uid := self._pick(self.server.tasks, pick):
+            self.server.put_task(self._changed(self.server.tasks[uid], change))
+
+    @rule(pick=PICK, seconds=st.sampled_from([1.0, 5.0, 40.0]))
+    def end(self, pick: int, seconds: float) -> None:
+        running = [uid for uid, task in self.server.tasks.items() if task.node and not task.spec.long_running]
+        if uid := self._pick(running, pick):
+            self.server.end_task(uid, self.now, seconds)
+
+    @rule(fields=NODE_FIELDS)
+    def add_node(self, fields: dict[str, object]) -> None:
+        if len(self.server.nodes) < 6:
+            self.serial += 1
+            self.server.put_node(make_node(f"n{self.serial}", **fields))
+
+    @rule(pick=PICK, fields=NODE_FIELDS)
+    def update_node(self, pick: int, fields: dict[str, object]) -> None:
+        if name := self._pick(self.server.nodes, pick):
+            self.server.put_node(make_node(name, **fields))
+
+    @rule(pick=PICK)
+    def drop_node(self, pick: int) -> None:
+        if name := self._pick(self.server.nodes, pick):
+            self.server.drop_node(name)
+
+    @rule(pick=PICK)
+    def recreate_node(self, pick: int) -> None:
+        if name := self._pick(self.server.nodes, pick):
+            node = self.server.nodes[name]
+            self.server.drop_node(name)
+            self.server.put_node(node)
+
+    @rule(pick=PICK, fields=POD_FIELDS, nominated=st.booleans())
+    def create_foreign(self, pick: int, fields: dict[str, object], nominated: bool) -> None:
+        """Another scheduler takes room that it sees free, though binds of ours may be in flight."""
+        name = self._pick(self.server.nodes, pick)
+        self.serial += 1
+        task = make_task(f"f{self.serial}", profile="other", **fields)
+        if name and not refusal(task, self.server.nodes[name], self.server.on(name)):
+            self.server.put_task(replace(task, nominated=name) if nominated else replace(task, node=name))
+
+    # -- delivery ----------------------------------------------------------------------------------
+
+    @rule(nodes=st.integers(0, 9), tasks=st.integers(0, 9), after=st.sampled_from([0.0, 0.1, 1.0, 30.0]))
+    def deliver(self, nodes: int, tasks: int, after: float) -> None:
+        self.step(self.server.deliver(nodes, tasks), after)
+
+    @rule()
+    def deliver_all(self) -> None:
+        self.step(self.server.deliver(999, 999))
+
+    @rule(pick=PICK, how=st.sampled_from(["answer", "answer", "answer", "refuse", "lose", "lose late"]))
+    @precondition(lambda self: self.server.binds_in_flight)
+    def answer_bind(self, pick: int, how: str) -> None:
+        at = pick % len(self.server.binds_in_flight)
+        if how.startswith("lose"):
+            self.server.lose(at, before=how == "lose")
+        else:
+            self.step([self.server.answer(at) if how == "answer" else self.server.refuse(at)])
+
+    @rule(refused=st.sampled_from([False, False, False, True]))
+    @precondition(lambda self: self.server.reliefs_in_flight)
+    def write_relief(self, refused: bool) -> None:
+        self.step(self.server.write_relief(refused))
+
+    @rule(pick=PICK)
+    def end_termination(self, pick: int) -> None:
+        terminating = [uid for uid, task in self.server.tasks.items() if task.deleting]
+        if uid := self._pick(terminating, pick):
+            self.server.drop_task(uid)
+
+    @rule(pick=PICK, allowed=st.integers(0, 2))
+    def put_budget(self, pick: int, allowed: int) -> None:
+        selector = (Requirement("app", "In", (f"a{pick % 2}",)),)
+        self.step([BudgetSeen(Budget("default", f"b{pick % 2}", selector, allowed))])
+
+    @rule()
+    def resolve_lost_binds(self) -> None:
+        self.step(list(self.server.resolve_lost_binds()))
+
+    @rule(pick=PICK)
+    def repeat_event(self, pick: int) -> None:
+        """The newest event of a pod again; for a bound pod also an older one."""
+        known = self.server.delivered.tasks
+        if uid := self._pick(known, pick):
+            self.step([TaskSeen(known[uid])])
+            if known[uid].node:
+                self.engine_only([TaskSeen(replace(known[uid], node=""))])
+
+    @rule(pick=PICK)
+    def deliver_late_event(self, pick: int) -> None:
+        """An event of a pod that the engine knows to be gone."""
+        if self.gone:
+            self.engine_only([TaskSeen(self.gone[pick % len(self.gone)])])
+
+    @rule()
+    def step_when_due(self) -> None:
+        at = self.engine.next_step_at()
+        if at is not None:
+            self.step([], max(0.0, at - self.now))
+
+    @rule()
+    @precondition(lambda self: not self.paused)
+    def wait_beyond_the_limit(self) -> None:
+        self.run_until_idle()
+
+    @rule()
+    def pause_or_resume(self) -> None:
+        self.paused = not self.paused
+        self.step([Paused() if self.paused else Resumed()])
+
+    @rule()
+    def lose_the_watch(self) -> None:
+        self.step([Paused()])
+        self.step([*self.server.relist(), Resumed()])
+        self.paused = False
+
+    @rule(applied=st.booleans())
+    def crash(self, applied: bool) -> None:
+        """The process dies; its binds have reached the store or not. A new one starts from the store."""
+        while self.server.binds_in_flight:
+            self.server.lose(0, before=not applied)
+        while applied and self.server.reliefs_in_flight:
+            self.server.write_relief(refused=False)
+        self.server.lost_binds, self.server.reliefs_in_flight = [], []
+        self.start()
+
+    # -- invariants --------------------------------------------------------------------------------
+
+    @invariant()
+    def every_waiting_pod_is_in_one_queue(self) -> None:
+        invariants.every_waiting_pod_is_in_one_queue(self.engine, self.server.delivered)
+
+    @invariant()
+    def the_arrays_match_the_delivered_events(self) -> None:
+        invariants.the_arrays_match_the_delivered_events(self.engine, self.server.delivered)
+
+    @invariant()
+    def tentative_room_is_that_of_node_queues_and_deferrals(self) -> None:
+        invariants.tentative_room_is_that_of_node_queues_and_deferrals(self.engine)
+
+    def teardown(self) -> None:
+        if hasattr(self, "server"):
+            self.end_all()
+
+    # -- helpers -------------------------------------------------------------------------------------
+
+    def _pick(self, named: object, pick: int) -> str:
+        names = list(named)  # type: ignore[call-overload]
+        return names[pick % len(names)] if names else ""
+
+    def _changed(self, task: Task, change: str) -> Task:
+        match change:
+            case "priority":
+                return replace(task, priority=task.priority + 1)
+            case "gates" if not task.node and task.profile == "eclectus":
+                return replace(task, gates=() if task.gates else ("gate",))
+            case "deleting":
+                return replace(task, deleting=True)
+            case "tolerations" if not task.node:
+                return replace(task, spec=replace(task.spec, tolerations=(Toleration("t", "Exists"),)))
+            case "held" if task.node:
+                return replace(task, held=None if task.held else amounts(cpu=2))
+        return task
