@@ -18,9 +18,11 @@ from eclectus.api.names import (
     RUN_ID_LABEL,
 )
 from eclectus.kube import hints
+from eclectus.kube.decoding import decode_pod
 from eclectus.kube.probe_room import to_annotation
+from eclectus.kube.translate import task_from
 from eclectus.model import objects as model
-from pod_objects import task
+from pod_objects import raw, task
 
 # -- identity and state ----------------------------------------------------------------------------
 
@@ -159,7 +161,28 @@ def test_a_pod_of_many_long_images_has_a_workload_that_a_status_can_hold() -> No
 
 
 def test_the_class_label_names_the_workload() -> None:
-    assert task(labels={CLASS_LABEL: "render-4k"}).workload == "render-4k"
+    assert task(labels={CLASS_LABEL: "render-4k"}).workload == "shop/render-4k"
+
+
+def test_the_same_label_in_another_namespace_is_other_work() -> None:
+    labels = {CLASS_LABEL: "train"}
+    assert task(labels=labels, namespace="evil").workload == "evil/train" != task(labels=labels).workload
+
+
+def test_a_shared_class_belongs_to_no_namespace() -> None:
+    shared = frozenset({"train"})
+
+    def workload(label: str, namespace: str) -> str:
+        pod = decode_pod(raw(labels={CLASS_LABEL: label}, namespace=namespace))
+        return task_from(pod, shared=shared).workload
+
+    assert workload("train", "a") == workload("train", "b") == "train"
+    assert workload("training", "a") == "a/training"
+
+
+def test_an_image_named_like_a_shared_class_is_not_shared() -> None:
+    pod = decode_pod(raw({"containers": [{"name": "main", "image": "train:1"}]}))
+    assert task_from(pod, shared=frozenset({"train"})).workload == "shop/train"
 
 
 @pytest.mark.parametrize("label", ["x" * 64, "no spaces", "-a"])

@@ -93,9 +93,12 @@ def loses_no_task(make: Callable[[], Engine]) -> None:
 
 
 def _waits_by_choice(story: Story, report: Report | None) -> bool:
-    """Whether the task has a reason of its own, and the engine looks at it again although nothing happens."""
-    at = story.engine.next_step_at()
-    return report is not None and report.reason == "WaitingForNode" and at is not None and at > story.now
+    """Whether the task waits for a node, not refused, and the engine looks at it again if nothing happens."""
+    if report is None or report.reason != "WaitingForNode":
+        return False
+    pending, at = story.engine._state.class_queues.class_of(report.uid), story.engine.next_step_at()
+    is_refused = pending is not None and pending.unschedulable_since is not None
+    return not is_refused and at is not None and at > story.now
 
 
 def conserves_work(make: Callable[[], Engine]) -> None:

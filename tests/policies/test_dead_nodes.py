@@ -43,7 +43,7 @@ def test_a_dead_node_gets_no_task_even_when_all_others_are_full(way: str) -> Non
 @pytest.mark.parametrize("long_running", [False, True], ids=["task", "service"])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_pod_that_may_run_only_on_dead_nodes_is_placed_there(way: str, long_running: bool) -> None:
-    """Whoever makes them count as dead: two sleeping pods of another namespace suffice."""
+    """Whoever makes them count as dead: two sleeping pods of its namespace suffice."""
     there = world(Rosella(**WAYS[way]), dead=0.0, live=1.0)  # type: ignore[arg-type]
     there.add(make_task("a", node_name="dead", long_running=long_running))
     assert there.placed() == {"a": "dead"}

@@ -107,4 +107,4 @@ def _school(learn: Learn, rng: np.random.Generator) -> Iterator[str]:
 
 
 def _starter(learn: Learn, row: int, workload: str) -> Callable[[str, float], None]:
-    return lambda uid, now: learn.started(uid, row, workload, now)
+    return lambda uid, now: learn.started(uid, row, workload, now, ())

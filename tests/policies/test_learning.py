@@ -77,11 +77,11 @@ def test_a_change_of_one_workload_keeps_the_windows_of_others() -> None:
 def test_a_workload_that_becomes_longer_everywhere_changes_no_node() -> None:
     school = School(rows=30)
     school.teach(80)
-    alarms = school.learn.rates.alarms
+    alarms = school.learn.tally.alarms
     school.teach(60, {"w": 10.0})
     spread = np.log(school.rate() / np.median(school.rate()))
     assert np.median(np.abs(spread)) < THIRD
-    assert school.learn.rates.alarms - alarms < 30
+    assert school.learn.tally.alarms - alarms < 30
 
 
 @pytest.mark.slow
@@ -89,7 +89,7 @@ def test_false_alarms_of_the_whole_learner_are_as_rare_as_those_of_the_test_alon
     """Expected times, location and spread are estimates here: still over 1,000 samples for each alarm."""
     school = School(rows=20)
     school.teach(3000)
-    assert 20 * 3000 / school.learn.rates.alarms > 1000
+    assert 20 * 3000 / school.learn.tally.alarms > 1000
 
 
 # -- age ---------------------------------------------------------------------------------------------

@@ -208,5 +208,5 @@ def test_running_tasks_are_counted_correctly_for_any_sequence_of_events(
         assert np.isfinite(rate).all()
         assert (rate >= 0).all()
         assert rate.max() > 0
-        slots = school.learn.liveness._running
+        slots = school.learn.occupancy.running
         assert slots == [sum(at == each for _, at in running) for each in range(4)]

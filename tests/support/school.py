@@ -8,6 +8,7 @@ from itertools import count
 import numpy as np
 
 from eclectus.framework import Completion
+from eclectus.model.objects import Amounts
 from eclectus.policies.rosella import RosellaLearn
 
 
@@ -28,10 +29,12 @@ class School:
 
     # -- events ----------------------------------------------------------------------------------
 
-    def end(self, row: int, seconds: float, workload: str = "w", after: float = 0.0) -> None:
+    def end(
+        self, row: int, seconds: float, workload: str = "w", after: float = 0.0, requests: Amounts = ()
+    ) -> None:
         """A task ends on the row without having been seen running."""
         self.now += after
-        self.learn.observe(Completion(row, workload, seconds, self.now))
+        self.learn.observe(Completion(row, workload, seconds, self.now, requests))
 
     def teach(
         self, rounds: int, sizes: Mapping[str, float] | None = None, rows: list[int] | None = None
@@ -43,15 +46,15 @@ class School:
             for row in range(len(self.speed)) if rows is None else rows:
                 self.end(row, mean * self.draw() / self.speed[row], workload, after=0.1)
 
-    def begin(self, row: int, workload: str = "w") -> str:
+    def begin(self, row: int, workload: str = "w", requests: Amounts = ()) -> str:
         """A task is seen running on the row; returns its uid."""
         uid = f"u{next(self._uids)}"
-        self.learn.started(uid, row, workload, self.now)
+        self.learn.started(uid, row, workload, self.now, requests)
         return uid
 
-    def finish(self, uid: str, row: int, seconds: float, workload: str = "w") -> None:
+    def finish(self, uid: str, row: int, seconds: float, workload: str = "w", requests: Amounts = ()) -> None:
         """A task that was seen running completes."""
-        self.learn.observe(Completion(row, workload, seconds, self.now))
+        self.learn.observe(Completion(row, workload, seconds, self.now, requests))
         self.learn.left(uid, self.now)
 
     def run(self, row: int, seconds: float, workload: str = "w") -> None:

@@ -6,6 +6,8 @@ that cannot be read counts as none. A pending pod with such a part is not placed
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
+
 from msgspec.structs import replace
 
 from eclectus.kube.objects import (
@@ -29,13 +31,13 @@ def readable_node(node: Node) -> Node:
     return replace(node, status=replace(node.status, allocatable=_readable(node.status.allocatable)))
 
 
-def readable_task(pod: Pod, error: MalformedError) -> Task:
-    """The pod as a task without what cannot be read; `error` is what task_from raised.
+def readable_task(pod: Pod, error: MalformedError, shared: AbstractSet[str] = frozenset()) -> Task:
+    """The pod as a task without what cannot be read; `error` is what task_from raised, `shared` as there.
 
     Its spec asks for a feature that is not supported, which names the field. Raises MalformedError if the pod
     has no name or no uid.
     """
-    task = task_from(replace(pod, spec=_spec(pod.spec), status=_status(pod.status)))
+    task = task_from(replace(pod, spec=_spec(pod.spec), status=_status(pod.status)), shared=shared)
     feature = f"what cannot be read ({error.field}: {error.problem})"
     return replace(task, spec=replace(task.spec, unsupported=(*task.spec.unsupported, feature)))
 

@@ -8,6 +8,7 @@ tasks that the engine itself restricts to a node.
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from eclectus.api.class_names import bounded
@@ -20,18 +21,20 @@ from eclectus.kube.unsupported import unsupported
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Spec, Task
+from eclectus.model.workload_names import workload_name
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
 
 
-def task_from(pod: Pod, spec: Spec | None = None) -> Task:
+def task_from(pod: Pod, spec: Spec | None = None, shared: AbstractSet[str] = frozenset()) -> Task:
     """The pod as a task. Raises MalformedError naming the pod and the field.
 
-    `spec` is the Spec made from the same generation of the pod before; it saves half of the work.
+    `spec` is the Spec made from the same generation of the pod before; it saves half of the work. `shared`
+    are the classes of work that belong to no namespace.
     """
     try:
-        return _task(pod, _spec(pod) if spec is None else spec)
+        return _task(pod, _spec(pod) if spec is None else spec, shared)
     except FieldError as error:
         name = full_name(pod.metadata.namespace, pod.metadata.name)
         raise MalformedError("Pod", name, error.field, error.problem) from error
@@ -59,7 +62,7 @@ def node_from(node: objects.Node) -> model.Node:
     )
 
 
-def _task(pod: Pod, translated: Spec) -> Task:
+def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
     meta, spec, status = pod.metadata, pod.spec, pod.status
     if not meta.name:
         raise FieldError("metadata.name", "missing")
@@ -76,7 +79,7 @@ def _task(pod: Pod, translated: Spec) -> Task:
         priority=spec.priority,
         preempts=spec.preemption_policy != "Never",
         created=objects.seconds(meta.creation_timestamp) or 0.0,
-        workload=_workload(pod),
+        workload=_workload(pod, shared),
         job=_job(meta),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
@@ -120,13 +123,13 @@ def _held(pod: Pod, spec: Spec) -> model.Amounts | None:
     return None if amounts_held == spec.requests else amounts_held
 
 
-def _workload(pod: Pod) -> str:
-    """The class of work: the class label, or else the namespace and the images without versions."""
-    label = pod.metadata.labels.get(CLASS_LABEL)
+def _workload(pod: Pod, shared: AbstractSet[str]) -> str:
+    """The class label, or else the images without versions; of the pod's namespace, unless it is shared."""
+    namespace, label = pod.metadata.namespace, pod.metadata.labels.get(CLASS_LABEL)
     if label and _LABEL_VALUE.fullmatch(label):  # the API server allows no other
-        return label
+        return workload_name(namespace, label, shared)
     images = sorted({_repository(container.image) for container in pod.spec.containers})
-    return bounded(f"{pod.metadata.namespace}/{','.join(images)}")
+    return bounded(workload_name(namespace, ",".join(images)))
 
 
 def _repository(image: str) -> str:

@@ -98,7 +98,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     long_running: bool = False  # a service: it does not end by itself, so no task should wait for it
     probe: bool = False  # a NodeProbe's pod: measures how fast a node is, whatever is learned of it
     unsupported: tuple[str, ...] = ()  # requested features that no rule implements
-    # Anti-affinity terms of pods on nodes that match this pod: cluster/anti_affinity.py.
+    # Anti-affinity terms of pods on nodes that match this pod: cluster/anti_affinity/.
     matched_terms: tuple[AntiAffinityTerm, ...] = ()
 
 

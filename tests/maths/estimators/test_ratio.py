@@ -234,13 +234,6 @@ def test_a_node_that_returns_is_unknown() -> None:
     assert {cell.node for cell in learn.learned_cells()} == {"n1", "n2", "n3"}
 
 
-def test_workloads_beyond_the_bound_replace_the_least_recently_used() -> None:
-    learn = learner(most_workloads=3)
-    for at, name in enumerate(["a", "b", "c", "a", "d"]):
-        teach(learn, 0, 1.0, at, workload=name)
-    assert {cell.workload for cell in learn.learned_cells()} == {"a", "c", "d"}
-
-
 def test_an_unknown_workload_uses_the_speeds_over_all_workloads() -> None:
     learn = learner()
     for at in range(50):

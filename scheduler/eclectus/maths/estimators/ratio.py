@@ -134,6 +134,22 @@ class RatioMatrix:
         """The rate of a cell from its samples alone, without the prior; it must have samples."""
         return self.count.item(workload, row) / self.seconds.item(workload, row)
 
+    def speed_given(self, prior: Floats, rows: slice) -> Floats:
+        """f of these rows with p instead of 1 as their prior: (k + n) / (k / p + T), T = sum_c S_ic / m_c.
+
+        So f is multiplied by a number between p and 1: p without samples, nearer to 1 the more there are.
+        """
+        k, spent = self.prior_samples, self._spent[rows]
+        given: Floats = self.factor[rows] * ((k + spent) / (k / prior[rows] + spent))
+        return given
+
+    def rate_given(self, speed: Floats, rows: slice) -> Floats:
+        """The rates of these rows with these speeds instead of f; shape [workloads, rows]."""
+        k = self.prior_samples
+        expected = k * self.size[:, None] / speed + self.seconds[:, rows]
+        given: Floats = (k + self.count[:, rows]) / expected
+        return given
+
     def refresh(self) -> None:
         """Fit sizes and node factors to all samples and compute every rate: O(C N)."""
         k = self.prior_samples

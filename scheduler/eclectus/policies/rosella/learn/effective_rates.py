@@ -1,10 +1,11 @@
-"""Effective rates: what placement uses. Learned rates times a share for silence and for untried workloads.
+"""Effective rates: what placement uses of one namespace's learned rates.
 
-A node whose tasks are overdue counts as slower (liveness.py). A node also counts as slower for a workload
-that it has never run than its speed for other workloads suggests: workloads may rank nodes differently, a
-task that finds this out runs long, and other nodes are known to be good at it. Two cases are exempt: a node
-without any samples counts as typical, and so does a cell whose samples were dropped, since it was tried and
-its present speed must be found out.
+They are multiplied by a share for silence (liveness.py). A node also counts as slower for a workload that it
+has never run than its speed for other workloads suggests: workloads may rank nodes differently, a task that
+finds this out runs long, and other nodes are known to be good at it. Two cases are exempt: a node without any
+samples counts as typical, and so does a cell whose samples were dropped, since it was tried and its present
+speed must be found out. What other namespaces have learned of the nodes is a prior
+(maths/estimators/others.py): it enters here alone, so that it changes nothing of what is learned.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ import numpy as np
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import Speeds
 from eclectus.maths.estimators.ratio import NEGLIGIBLE, Floats, RatioMatrix
-from eclectus.policies.rosella.learn.liveness import Liveness
 
 
 class EffectiveRates:
     """Rates by node, for all workloads together and for each; between two fits single rows are updated."""
 
-    def __init__(self, matrix: RatioMatrix, watch: Liveness, untried_share: float) -> None:
-        self._matrix, self._liveness, self._untried_share = matrix, watch, untried_share
+    def __init__(self, matrix: RatioMatrix, untried_share: float) -> None:
+        self._matrix, self._untried_share = matrix, untried_share
         self._rate: Floats = np.ones((1, 0))  # row 0: all workloads together; then one row for each workload
-        self._speeds: dict[str, Speeds] = {}
+        self._prior: Floats | None = None  # of the nodes' speeds, from other namespaces
+        self._speeds: dict[int | None, Speeds] = {}
         self._epoch, self._most = 0, 1.0
 
     @property
@@ -31,38 +32,51 @@ class EffectiveRates:
         """Length of the arrays."""
         return len(self._rate[0])
 
-    def speeds(self, workload: str, index: int | None) -> Speeds:
+    def speeds(self, index: int | None) -> Speeds:
         """Rates of the workload with this index in the matrix; for None, of all workloads together."""
-        found = self._speeds.get(workload)
+        found = self._speeds.get(index)
         if found is None:
             rate = self._rate[0 if index is None else index + 1]
-            found = self._speeds[workload] = Speeds(read_only(rate), self._most, self._epoch)
+            found = self._speeds[index] = Speeds(read_only(rate), self._most, self._epoch)
         return found
 
-    def rebuild(self) -> None:
-        """Compute all rates again, and start a new epoch."""
-        factor = self._matrix.factor
-        if self._rate.shape != (shape := (len(self._matrix.rate) + 1, len(factor))):
+    def rebuild(self, share: Floats, prior: Floats | None, epoch: int) -> None:
+        """Compute all rates again. `share` and `prior` have shape [rows]; without others it is None."""
+        self._prior, self._epoch = prior, epoch
+        factor, rate = self._believed(slice(None))
+        if self._rate.shape != (shape := (len(rate) + 1, len(factor))):
             self._rate = np.empty(shape)
         self._rate[0] = factor  # in place: fresh memory would take most of the time
-        np.multiply(self._discounts(slice(None)), self._matrix.rate, out=self._rate[1:])
-        self._rate *= self._liveness.share
+        np.multiply(self._discounts(slice(None)), rate, out=self._rate[1:])
+        self._rate *= share
         self._most = float(self._rate.max(initial=0.0)) or 1.0
-        self._epoch += 1
         self._speeds.clear()
 
-    def update_row(self, row: int) -> None:
+    def update_row(self, row: int, share: float) -> None:
         """Compute the rates of one node again."""
-        share = self._liveness.share[row]
-        self._rate[0, row] = self._matrix.factor[row] * share
-        self._rate[1:, row] = self._discounts(slice(row, row + 1))[:, 0] * self._matrix.rate[:, row] * share
+        rows = slice(row, row + 1)
+        factor, rate = self._believed(rows)
+        self._rate[0, row] = factor[0] * share
+        self._rate[1:, row] = self._discounts(rows)[:, 0] * rate[:, 0] * share
         self._raise_bound(float(self._rate[:, row].max()))
 
     def update_cell(self, workload: int, row: int) -> None:
         """Compute the rate of one cell again, of a node whose share is 1."""
-        factor, rate = self._matrix.factor.item(row), self._matrix.rate.item(workload, row)
+        if self._prior is None:
+            factor, rate = self._matrix.factor.item(row), self._matrix.rate.item(workload, row)
+        else:
+            factors, rates = self._believed(slice(row, row + 1))
+            factor, rate = factors.item(0), rates.item(workload, 0)
         self._rate[0, row], self._rate[workload + 1, row] = factor, rate
         self._raise_bound(max(factor, rate))
+
+    def _believed(self, rows: slice) -> tuple[Floats, Floats]:
+        """Speeds and rates of these rows, with what others know of them."""
+        matrix = self._matrix
+        if self._prior is None:
+            return matrix.factor[rows], matrix.rate[:, rows]
+        speed = matrix.speed_given(self._prior, rows)
+        return speed, matrix.rate_given(speed, rows)
 
     def _discounts(self, rows: slice) -> Floats:
         """What the rates of all workloads on these rows are multiplied by: less than 1 where untried."""

@@ -10,8 +10,9 @@ node. docs/rosella.md describes the learner with its formulas. Departures from t
   samples lose weight with age;
 - a test detects a change of speed and drops the samples from before it (maths/cusum.py);
 - a node with samples counts as slower for a workload that it has never run (effective_rates.py);
+- each namespace learns from its own tasks, and from others no more than a bounded prior (namespaces.py);
 - unknown is not dead: a node without samples counts as typical, and a silent node is dead only if tasks run
-  there and do not end (liveness.py).
+  there and do not end (failure_detector.py).
 
 `mode: paper` disables the cap, ageing, alarms and the matrix. The corrections of the paper's formulas stay
 (docs/rosella.md), as does that unknown is not dead, and a weak prior, without which a single sample would
@@ -32,16 +33,19 @@ from numpy.typing import NDArray
 from eclectus.framework import Completion, Learn, LearnedCell, Speeds
 from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
+from eclectus.model.objects import Amounts
 from eclectus.model.settings import apply_implied
-from eclectus.policies.rosella.learn.effective_rates import EffectiveRates
+from eclectus.model.workload_names import in_namespace_of
 from eclectus.policies.rosella.learn.exports import Exports
-from eclectus.policies.rosella.learn.failure_detector import FailureDetector
-from eclectus.policies.rosella.learn.liveness import Liveness
+from eclectus.policies.rosella.learn.failure_detector import FailureDetector, Seen
 from eclectus.policies.rosella.learn.load import Load
-from eclectus.policies.rosella.learn.rates import Rates, Sensitivity
+from eclectus.policies.rosella.learn.namespaces import Namespaces
+from eclectus.policies.rosella.learn.occupancy import Occupancy
+from eclectus.policies.rosella.learn.rates import Rates, Sensitivity, Tally
 from eclectus.policies.rosella.learn.settings import LearnSettings
 
 REFRESH_SECONDS = 1.0  # least time between two fits of sizes and factors
+CELLS_A_SECOND = 200_000  # rows times namespaces; with more, fits are rarer: each costs 0.14 us a cell
 
 
 @dataclass(eq=False)
@@ -50,40 +54,33 @@ class RosellaLearn(LearnSettings, Learn):
 
     def __post_init__(self) -> None:
         apply_implied(self)
-        test = Sensitivity(self.alarm_slack, self.alarm_threshold)
-        self.load, self.liveness = Load(self.capacity), Liveness()
-        self.rates = Rates(self.prior_samples, self.half_life, self.window, self.most_workloads, test)
-        self._effective_rates = EffectiveRates(self.rates.matrix, self.liveness, self.untried_share)
-        self._exports = Exports(self.rates, self.liveness, self.load)
-        self._failure_detector = FailureDetector(
-            self.rates,
-            self.liveness,
-            self.load,
-            certainty=self.certainty,
-            spare_share=self.spare_share,
-            reset_after=self.half_life,
-        )
+        self.load, self.occupancy, self.tally = Load(self.capacity), Occupancy(), Tally()
+        self.namespaces = Namespaces(self._new_rates, self.untried_share, self.most_workloads)
+        self._exports = Exports(self.namespaces, self.load, self.tally)
+        self._failure_detector = FailureDetector(self.certainty, self.spare_share, self.half_life)
         self._names: dict[int, str] = {}
         self._rows: dict[str, int] = {}
         self._epochs: dict[int, int] = {}  # by row, of the knowledge of its node
         self._now = self._refreshed_at = float("-inf")
         self._is_stale = False  # whether there is reason for a fit before rates are read
 
+    def _new_rates(self) -> Rates:
+        test = Sensitivity(self.alarm_slack, self.alarm_threshold)
+        return Rates(self.prior_samples, self.half_life, self.window, test, self.tally)
+
     # -- nodes ---------------------------------------------------------------------------------
 
     def add_node(self, row: int, node: str, capacity: int) -> None:
         """A new node, without samples."""
-        self.liveness.open_rows(capacity)
-        self.rates.add_node(row, capacity)
+        self.occupancy.open_rows(capacity)
+        self.namespaces.add_node(row, capacity)
         self._names[row], self._rows[node], self._epochs[row] = node, row, 0
-        if self._effective_rates.rows < capacity:
-            self._effective_rates.rebuild()
 
     def remove_node(self, row: int) -> None:
         """Forget the node of this row."""
         del self._rows[self._names.pop(row)], self._epochs[row]
-        self.rates.remove_node(row)
-        self.liveness.clear_row(row)
+        self.namespaces.remove_node(row)
+        self.occupancy.clear_row(row)
         self._update_row(row)
 
     # -- events --------------------------------------------------------------------------
@@ -94,70 +91,87 @@ class RosellaLearn(LearnSettings, Learn):
         if self._is_due(now):
             self._refresh(now)
 
-    def started(self, uid: str, row: int, workload: str, now: float) -> None:
+    def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts = ()) -> None:
         """A task runs on the row."""
-        self.liveness.started(uid, row, self._workload_key(workload), now)
+        self.occupancy.started(uid, row, (self._learned_as(workload), self._shape(requests)), now)
 
     def left(self, uid: str, now: float) -> None:
         """The task has ended or is gone."""
-        self.liveness.left(uid, now)
+        row = self.occupancy.left(uid)
+        if row is not None:
+            self.namespaces.left(row, now)
 
     def observe(self, done: Completion) -> None:
         """A task has ended: a sample of the node, unless the node died while it ran."""
-        row, now = done.row, done.at
-        is_due, share = self._is_due(now), self.liveness.share.item(row)
-        if not self.liveness.ended(row, now - done.seconds, now):
+        row, now, workload = done.row, done.at, self._learned_as(done.workload)
+        is_due, was_lowered = self._is_due(now), self.namespaces.is_lowered(row)
+        self.occupancy.last_end[row] = now
+        if not self.namespaces.ended(workload, row, now - done.seconds, now):
             self._update_row(row)
             return
         if is_due:
             self._fade(now)
-        workload = self.rates.workload(self._workload_key(done.workload))
-        calls_for_a_fit = self.rates.add(workload, row, done.seconds, now)
-        self._epochs[row] += 1
-        is_back = self._check_revived(row)
-        if is_due or ((calls_for_a_fit or is_back) and now > self._refreshed_at):
+        calls_for_a_fit = self._add_sample(workload, done)
+        calls_for_a_fit |= was_lowered and self.namespaces.check_revived(row)
+        if is_due or (calls_for_a_fit and now > self._refreshed_at):
             self._refresh(now)
-        elif calls_for_a_fit or is_back:  # a step gets one fit for all its samples beyond the first
+        elif calls_for_a_fit:  # a step gets one fit for all its samples beyond the first
             self._is_stale = True
-        elif self.liveness.share.item(row) != 1.0 or share != 1.0:
+        elif was_lowered:
             self._update_row(row)
         elif not self._is_stale:
-            self._effective_rates.update_cell(workload, row)
+            self.namespaces.update_cell(workload, row)
+
+    def _add_sample(self, workload: str, done: Completion) -> bool:
+        """Whether all samples should be fitted again. Too rare workloads are not learned (kinds.py)."""
+        space = self.namespaces.admit(workload, done.at)
+        if space is None:
+            return False
+        rates, shape = space.rates, self._shape(done.requests)
+        self._epochs[done.row] += 1
+        return rates.add(rates.workload(workload), done.row, done.seconds, done.at, shape)
 
     def _update_row(self, row: int) -> None:
         if not self._is_stale:  # the next fit covers it, and workloads may have come since the last one
-            self._effective_rates.update_row(row)
+            self.namespaces.update_row(row)
 
-    def _workload_key(self, workload: str) -> str:
-        return workload if self.by == "workload" else ""
+    def _learned_as(self, workload: str) -> str:
+        """The workload, or that which stands for all of its namespace."""
+        return workload if self.by == "workload" else in_namespace_of(workload, "")
 
-    def _check_revived(self, row: int) -> bool:
-        """Whether a dead node is live again; drops its samples from before its death."""
-        since = self.liveness.revived_since(row)
-        if since is None:
-            return False
-        for workload, _ in self.rates.scalars(row):
-            self.rates.drop_before(workload, row, since)
-        return True
+    def _shape(self, requests: Amounts) -> Amounts:
+        """The requests, if tasks with different ones are distinguished."""
+        return requests if self.by == "workload" else ()
 
     # -- time ----------------------------------------------------------------------------------
 
     def _is_due(self, now: float) -> bool:
-        return now - self._refreshed_at >= REFRESH_SECONDS
+        interval = max(REFRESH_SECONDS, self.namespaces.cells / CELLS_A_SECOND)
+        return now - self._refreshed_at >= interval
 
     def _fade(self, now: float) -> None:
         self._now = max(self._now, now)
-        self.rates.fade(self._now)
+        self.namespaces.fade(self._now)
 
     def _refresh(self, now: float) -> None:
         """Fit all rates to all samples and check all nodes for failures: O(workloads x nodes)."""
         self._fade(now)
-        self.rates.drop_aged(now)
-        self.rates.refresh(len(self._names), error_aimed(self.load.ratio(now)))
-        for row in self._failure_detector.check(now, self._names):
-            self._epochs[row] += 1
-        self._effective_rates.rebuild()
+        self.namespaces.refresh(now, error_aimed(self.load.ratio(now)))
+        if self._names:
+            self._check(now)
+        self.namespaces.exchange()
         self._refreshed_at, self._is_stale = now, False
+
+    def _check(self, now: float) -> None:
+        """Check all nodes for each namespace, and measure their capacity."""
+        rows, load = np.array(sorted(self._names), dtype=np.intp), self.load.ratio(now)
+        seen = Seen(now, rows, self.occupancy.slots(now), self.occupancy.last_end, load)
+        spaces = self.namespaces.items()
+        for name, space in spaces:
+            for row in self._failure_detector.check(space, self.occupancy.tasks(name), seen):
+                self._epochs[row] += 1
+        if self.load.measured_capacity.is_due(now):
+            self.load.measure_capacity([space for _, space in spaces], rows, seen.slots[rows], now)
 
     # -- rates for placement ----------------------------------------------------------------------
 
@@ -165,8 +179,7 @@ class RosellaLearn(LearnSettings, Learn):
         """Effective rates of this workload, 0 for dead nodes; those of all workloads if it is unknown."""
         if self._is_stale:
             self._refresh(self._now)
-        workload = self._workload_key(workload)
-        return self._effective_rates.speeds(workload, self.rates.index.get(workload))
+        return self.namespaces.speeds(self._learned_as(workload))
 
     # -- reading and restoring ----------------------------------------------------
 
@@ -196,8 +209,11 @@ class RosellaLearn(LearnSettings, Learn):
             return
         if known.at - self._now >= REFRESH_SECONDS:  # not for each node: fading reads all samples
             self._fade(known.at)
-        self.rates.clear(row)
+        self.namespaces.clear(row)
         for work in known.work:
-            workload = self.rates.workload(self._workload_key(work.workload))
-            self.rates.recall(workload, row, work.rate, work.samples, known.at)
+            workload = self._learned_as(work.workload)
+            space = self.namespaces.admit(workload, known.at, work.samples)
+            if space is not None:
+                rates = space.rates
+                rates.recall(rates.workload(workload), row, work.rate, work.samples, known.at)
         self._epochs[row], self._is_stale, self._now = known.epoch, True, max(self._now, known.at)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
 from eclectus.maths.estimators.arrivals import ArrivalRate
 from eclectus.maths.estimators.low_percentile import LowPercentile
+from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import load_ratio
+from eclectus.policies.rosella.learn.namespace import Namespace
 
 
 class Load:
@@ -20,6 +27,23 @@ class Load:
         """A task has arrived."""
         self.count += 1
         self._arrivals.add(now)
+
+    def measure_capacity(
+        self, namespaces: Sequence[Namespace], rows: NDArray[np.intp], slots: NDArray[np.int64], now: float
+    ) -> None:
+        """Add a reading: the sum of effective speeds times slots, over the mean size of recent tasks.
+
+        Speeds and sizes of each namespace count in proportion to its recent tasks. Nothing before the first.
+        """
+        known = [(space, recent) for space in namespaces if (recent := float(space.rates.recent.sum())) > 0]
+        if not known:
+            return
+        total, speed, size = sum(recent for _, recent in known), 0.0, 0.0
+        for space, recent in known:
+            effective = space.rates.matrix.factor[rows] * space.shares()[rows]
+            speed += recent / total * float(sum_of_products(effective, slots))
+            size += recent / total * space.rates.mean_size()
+        self.measured_capacity.add(speed / size, now)
 
     def arrivals(self, now: float) -> float:
         """lambda: the arrival rate of tasks of all schedulers."""

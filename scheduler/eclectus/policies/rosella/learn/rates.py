@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from eclectus.maths.estimators.spread import Spread
 from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
+from eclectus.policies.rosella.learn.comparable import EndedShapes
 
 FORGET_HALF_LIVES = 4.0  # after so long without a sample a cell is dropped
 NODES_CHECKED = 16  # for such cells with each fit: all 320,000 cells of 5,000 nodes would take 0.2 s
@@ -26,17 +27,26 @@ class Sensitivity:
     threshold: float
 
 
+@dataclass(slots=True)
+class Tally:
+    """Numbers of samples and of alarms since the start, of all namespaces together."""
+
+    samples: int = 0
+    alarms: int = 0
+
+
 class Rates:
-    """Samples and rates of each node (by row) for each workload (by index into the matrix)."""
+    """Samples and rates of each node (by row) for each workload (by index) of one namespace."""
 
     def __init__(
-        self, prior_samples: float, half_life: float, window: int, most_workloads: int, test: Sensitivity
+        self, prior_samples: float, half_life: float, window: int, test: Sensitivity, tally: Tally
     ) -> None:
         self.matrix = RatioMatrix(prior_samples, half_life=half_life)
-        self.index: dict[str, int] = {}  # workload -> index, least recently used first
+        self.index: dict[str, int] = {}  # workload -> index
         self.recent: Floats = np.zeros(0)  # ended tasks of each workload, older ones with less weight
-        self.taken = self.alarms = 0  # number of samples and of alarms since the start
-        self._window, self._most_workloads, self._test = window, most_workloads, test
+        self.ended = EndedShapes()
+        self._window, self._test, self._tally = window, test, tally
+        self._free: list[int] = []  # indices of forgotten workloads
         self._spread: list[Spread] = []  # by index, as are
         self._sample_counts: list[int] = []  # the number of samples ever taken
         self._window_lengths: list[int] = []  # and the number kept of each node
@@ -61,12 +71,10 @@ class Rates:
         self.matrix.clear_row(row)
 
     def workload(self, name: str) -> int:
-        """The index of a workload. Beyond the bound it replaces the least recently used one."""
-        index = self.index.pop(name, None)
-        if index is None:
-            index = self._new_index() if len(self.index) < self._most_workloads else self._reuse_index()
-        self.index[name] = index
-        return index
+        """The index of a workload."""
+        if name not in self.index:
+            self.index[name] = self._free.pop() if self._free else self._new_index()
+        return self.index[name]
 
     def _new_index(self) -> int:
         self._spread.append(Spread())
@@ -75,23 +83,24 @@ class Rates:
         self.recent = np.append(self.recent, 0.0)
         return self.matrix.open_workload()
 
-    def _reuse_index(self) -> int:
-        index = self.index.pop(next(iter(self.index)))
+    def forget(self, name: str) -> None:
+        """Drop all samples of a workload; its index may be used for another."""
+        index = self.index.pop(name)
+        self._free.append(index)
         self.matrix.clear_workload(index)
-        self._spread[index], self._sample_counts[index], self._window_lengths[index] = (
-            Spread(),
-            0,
-            self._window,
-        )
-        self.recent[index] = 0.0
+        self.ended.forget(index)
+        self._spread[index], self._sample_counts[index] = Spread(), 0
+        self._window_lengths[index], self.recent[index] = self._window, 0.0
         for node in self._nodes.values():
             node.by_workload.pop(index, None)
-        return index
 
     # -- samples -------------------------------------------------------------------------------
 
-    def add(self, workload: int, row: int, seconds: float, at: float) -> bool:
-        """Add a sample; True if more than its row has changed, or if all samples should be fitted again."""
+    def add(self, workload: int, row: int, seconds: float, at: float, requests: Hashable) -> bool:
+        """Add a sample of a task with these requests.
+
+        True if more than its row has changed, or if all samples should be fitted again.
+        """
         node = self._nodes[row]
         cell = node.cell(workload)
         score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
@@ -104,11 +113,12 @@ class Rates:
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
         for outdated, since in node.check_alarm(workload, self._test.threshold):
-            self.alarms += 1
+            self._tally.alarms += 1
             self.drop_before(outdated, row, since)
+        self.ended.add(workload, requests, weight, seconds)
         self.recent[workload] += weight
         self._sample_counts[workload] += 1
-        self.taken += 1
+        self._tally.samples += 1
         # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
         # again each time the number of samples has doubled, however little time has passed.
         return is_first or self._sample_counts[workload].bit_count() == 1
@@ -142,9 +152,12 @@ class Rates:
 
     # -- time ----------------------------------------------------------------------------------
 
-    def fade(self, now: float) -> None:
-        """Age all samples to `now`."""
-        self.recent *= self.matrix.fade(now)
+    def fade(self, now: float) -> float:
+        """Age all samples to `now`; returns the factor applied."""
+        share = self.matrix.fade(now)
+        self.recent *= share
+        self.ended.fade(share)
+        return share
 
     def refresh(self, nodes: int, error: float) -> None:
         """Fit all rates to all samples, and window lengths to the target relative error."""
@@ -166,10 +179,9 @@ class Rates:
                     self._drop(workload, row, len(cell.samples))
                     del cells[workload]
 
-    def mean_size(self) -> float | None:
-        """Mean size of recent tasks, reference seconds; None before the first."""
-        total = float(self.recent.sum())
-        return float(sum_of_products(self.recent, self.matrix.size)) / total if total > 0 else None
+    def mean_size(self) -> float:
+        """Mean size of recent tasks, reference seconds; there must be some."""
+        return float(sum_of_products(self.recent, self.matrix.size)) / float(self.recent.sum())
 
     # -- reading -------------------------------------------------------------------------------
 

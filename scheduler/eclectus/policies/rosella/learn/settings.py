@@ -117,7 +117,8 @@ class LearnSettings:
     most_workloads: Annotated[
         int,
         Setting(
-            "maximum number of workloads learned at a time; the least recently used one is replaced",
+            "maximum number of workloads learned at a time, in fair shares of the namespaces; in a namespace "
+            "those with the most samples",
             why="limits memory: 64 workloads on 5,000 nodes take 8 MB of rates, and a window for each pair",
             unit="workloads",
             least=1,
