@@ -61,7 +61,7 @@ def _eclectus(plane: ControlPlane, program: list[str]) -> Iterator[int]:
 
 def _arguments(plane: ControlPlane) -> list[str]:
     (port,) = free_ports(1)
-    server = {"address": "127.0.0.1", "port": port}
+    server = {"address": "127.0.0.1", "port": port, "authentication": "none"}
     values = {"config": {"leaderElection": {"leaderElect": False}, "server": server}}
     installed = chart.install(plane.kubeconfig, values=values)
     config = plane.directory / "eclectus.yaml"

@@ -23,7 +23,11 @@ Schema = dict[str, Any]
 DURATION = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"
 SCHEDULER_NAME = r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$"
 # What __post_init__ methods check of a single field.
-_PATTERNS = {"loadSignal.url": "^(https?://.*)?$", "metrics.nodeGroupLabel": "."}
+_PATTERNS = {
+    "loadSignal.url": "^(https?://.*)?$",
+    "metrics.nodeGroupLabel": ".",
+    "tenancy.sharedWorkloads": "^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$",
+}
 _MAPPING = ["object", "null"]  # an empty mapping may be left empty
 
 
@@ -142,8 +146,10 @@ def _property(hint: Any, setting: Setting | None, field: Field[Any], path: str) 
     if isinstance(hint, type) and is_dataclass(hint):
         return {"description": _first_line(hint), **_closed(_properties(hint, f"{path}."), nullable=True)}
     described = {"description": _description(setting, default_of(field))} if setting else {}
-    pattern = {"pattern": _PATTERNS[path]} if path in _PATTERNS else {}
-    return {**described, **_value(hint, setting), **pattern}
+    value = _value(hint, setting)
+    if path in _PATTERNS:
+        value.get("items", value)["pattern"] = _PATTERNS[path]
+    return {**described, **value}
 
 
 def _value(hint: Any, setting: Setting | None) -> Schema:
@@ -155,6 +161,8 @@ def _value(hint: Any, setting: Setting | None) -> Schema:
         return {"enum": list(parts)}
     if origin is dict:
         return {"type": _MAPPING, "additionalProperties": _value(parts[1], setting)}
+    if origin is tuple:
+        return {"type": ["array", "null"], "items": _value(parts[0], setting)}
     if hint in (int, float):
         return _number(hint, setting)
     return {"type": {bool: "boolean", str: "string"}[hint]}
@@ -181,6 +189,7 @@ def _description(setting: Setting, default: object) -> str:
     if default is None:
         return f"{setting.means}{unit}. {setting.why[:1].upper()}{setting.why[1:]}"
     spelled = str(default).lower() if isinstance(default, bool) else f"{_whole(default)}"
+    spelled = "" if default == () else spelled
     reason = f" ({setting.why})" if setting.why else ""
     return f"{setting.means}{unit}. Default: {spelled or 'empty'}{reason}"
 

@@ -31,11 +31,11 @@ class Permission:
 
 
 def granted(objects: Iterable[Object]) -> set[Permission]:
-    """The permissions of all Roles and ClusterRoles in `objects`."""
+    """The permissions on resources of all Roles and ClusterRoles in `objects`."""
     found = set()
     for role in objects:
         if role["kind"] in ("Role", "ClusterRole"):
-            for rule in role["rules"]:
+            for rule in (each for each in role["rules"] if "resources" in each):
                 found |= _flattened(rule, role["metadata"].get("namespace", ""))
     return found
 

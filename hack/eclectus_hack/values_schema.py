@@ -44,7 +44,17 @@ _IN_A_POD: list[tuple[str, str, Schema]] = [
             "minimum": 1024,
         },
     ),
+    (
+        "server",
+        "authentication",
+        {
+            "description": "delegated: HTTPS, and the API server says who may read the pages; none: "
+            "everybody, with allowAnonymous. Default: delegated"
+        },
+    ),
 ]
+# The chart mounts the Secrets `scheduler.tlsSecret` and `operator.tlsSecret` and writes these itself.
+_OF_THE_CHART = ["tlsCertFile", "tlsPrivateKeyFile"]
 
 
 def with_configuration(text: str) -> str:
@@ -89,6 +99,8 @@ def _config() -> Schema:
     parts["server"].update(type="object", required=["port"])
     for part, name, changed in _IN_A_POD:
         parts[part]["properties"][name].update(changed)
+    for name in _OF_THE_CHART:
+        del parts["server"]["properties"][name]
     return {
         "description": "SchedulerConfiguration; written by `make manifests`, as `definitions` is",
         **schema,

@@ -8,12 +8,13 @@ import logging
 import os
 import sys
 from collections.abc import Callable
-from typing import Any, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 import kopf
 
-from eclectus.kubeclient.errors import ListenError
+from eclectus.kubeclient.errors import CredentialsError, ListenError
+from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus_operator.program import run
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
@@ -34,7 +35,9 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
     setting: Setting = hint.__metadata__[0]
     meaning = f"{setting.means} ({setting.why})" if setting.why else setting.means
     kind: Any = hint.__origin__
-    if kind in (int, float):
+    if get_origin(kind) is Literal:
+        kind = click.Choice(get_args(kind))
+    elif kind in (int, float):
         ranged = click.IntRange if kind is int else click.FloatRange
         kind = ranged(setting.least, setting.most)  # type: ignore[arg-type]
     required = field.default is dataclasses.MISSING
@@ -67,11 +70,11 @@ def main(kubeconfig: str | None, log_format: str, verbose: bool, **given: Any) -
     logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)
     try:
         parts = [part(**_of(part, given)) for part in PARTS]
-    except ValueError as error:
+    except (ValueError, SettingsError) as error:
         raise click.UsageError(str(error)) from error
     try:
         sys.exit(asyncio.run(run(*parts)))
-    except (kopf.LoginError, ListenError) as error:
+    except (kopf.LoginError, ListenError, CredentialsError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -12,8 +12,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import UTC, datetime
 from random import Random
 from typing import Any
 
@@ -30,6 +28,7 @@ from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.login import credentials, login
 from eclectus_operator.objects.convert import ShapeError
 from eclectus_operator.settings import REQUEST_SECONDS, Settings
+from eclectus_operator.watch_login import WatchLogin
 
 USER_AGENT = "eclectus-operator"
 # The API server closes a watch after WATCH_SECONDS, and a connection without even a bookmark for
@@ -38,7 +37,6 @@ USER_AGENT = "eclectus-operator"
 WATCH_SECONDS, SILENT_SECONDS = 270, 70
 HUNG_SECONDS = 120.0  # beyond look_seconds, until a controller that does not sync counts as hung
 BATCH_SECONDS = 0.2  # events that arrive together cause one sync
-LOGIN_SECONDS = 600.0  # kopf reads certificates only when it logs in, so it does that again after this time
 _log = logging.getLogger(__name__)
 
 
@@ -70,7 +68,7 @@ class Work:
     def registry(self) -> kopf.OperatorRegistry:
         """The handlers."""
         registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=registry)(_log_in)
+        kopf.on.login(registry=registry)(WatchLogin(login).log_in)
         kopf.on.startup(registry=registry)(self._start)
         kopf.on.cleanup(registry=registry)(self._end)
         kopf.on.event(GROUP, VERSION, NODE_PROBES, registry=registry)(self._on_node_probe)
@@ -151,12 +149,3 @@ async def _sync(controller: Controller) -> float:
     except (ApiError, ShapeError) as error:
         _log.warning("sync failed: %s", error)
     return RETRY_SECONDS
-
-
-async def _log_in(**_: Any) -> kopf.ConnectionInfo:
-    """The credentials of kopf's watches, to the end of a period. Raises kopf.LoginError.
-
-    Logins of one period are equal: by that kopf recognises a token that the API server has refused.
-    """
-    end = (time.time() // LOGIN_SECONDS + 1) * LOGIN_SECONDS
-    return replace(login(), expiration=datetime.fromtimestamp(end, UTC))

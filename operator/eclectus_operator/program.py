@@ -22,6 +22,8 @@ from eclectus.api.names import PROBES_CLAIM
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving import health
+from eclectus.kubeclient.serving.access import access_of
+from eclectus.kubeclient.serving.certificate import certificate_of
 from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.handlers import USER_AGENT, Work
@@ -91,18 +93,21 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
     loop, signalled, ended = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, signalled.set)
+    certificate = certificate_of(server)
     async with connected(credentials(login), lease.retry_period, USER_AGENT) as client:
+        api = ObjectClient(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
-        leadership = Leadership(ObjectClient(client), identity, lease.election, Random(), [PROBES])
+        leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
         metrics = Metrics()
         kopf_thread = KopfThread(
             settings, leadership.holds_lease, lambda: loop.call_soon_threadsafe(ended.set), metrics
         )
         live = {"leader-election": leadership.trouble, "controller": kopf_thread.trouble}
-        app = health.application(live, {"api-server": leadership.unanswered}, metrics.expose)
+        ready = {"api-server": leadership.unanswered}
+        app = health.application(live, ready, metrics.expose, access=access_of(server, api))
         listening = listen(server.address, server.port, "--")
         _log.info("serving health checks and metrics on %s", bound_address(listening))
-        runner = await health.serve(app, listening)
+        runner = await health.serve(app, listening, certificate)
         election = asyncio.create_task(leadership.run())
         try:
             await _wait_for_first(signalled.wait(), leadership.leading.wait())

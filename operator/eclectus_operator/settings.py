@@ -6,6 +6,7 @@ from typing import Annotated
 from eclectus.api.probe_names import ProbeId
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import JITTER
+from eclectus.kubeclient.serving import settings as serving
 from eclectus.model.settings import Setting
 
 REQUEST_SECONDS = 4.0  # time limit of a leader's request
@@ -98,10 +99,15 @@ class LeaseSettings:
 
 
 @dataclass(frozen=True)
-class ServerSettings:
-    """Where the process serves its health checks and metrics."""
+class ServerSettings(serving.ServerSettings):
+    """Where the process serves its health checks and metrics, and who may read the metrics."""
 
-    address: Annotated[str, Setting("address of /livez, /readyz and /metrics")] = "127.0.0.1"
     port: Annotated[
-        int, Setting("their port; 0 takes a free one, which the log names", least=0, most=65535)
+        int,
+        Setting(
+            "TCP port; with 0 a free one is chosen and logged",
+            "not the scheduler's, so that both can run on one machine",
+            least=0,
+            most=65535,
+        ),
     ] = 10279

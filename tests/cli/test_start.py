@@ -8,6 +8,7 @@ import yaml
 
 # Each costs a tenth of a second of CPU or more, and no pod is bound by it.
 HEAVY = [
+    "cryptography",
     "kubernetes",
     "pydantic",
     "requests",
@@ -26,11 +27,12 @@ finally:
 """
 
 
-def run_scheduler(tmp_path, port, user):
+def run_scheduler(tmp_path, port, user, **server):
     """Start the command on a port; returns (modules that it has imported, what it has written to stderr)."""
     config, kubeconfig = tmp_path / "c.yaml", tmp_path / "kubeconfig"
     document = {"apiVersion": "eclectus.dev/v1alpha1", "kind": "SchedulerConfiguration"}
-    profiles = {"profiles": [{"schedulerName": "eclectus"}], "server": {"port": port}}
+    server = {"port": port, "authentication": "delegated", **server}
+    profiles = {"profiles": [{"schedulerName": "eclectus"}], "server": server}
     config.write_text(yaml.safe_dump(document | profiles))
     clusters = {"clusters": [{"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}]}
     contexts = {"contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}
@@ -57,3 +59,11 @@ def test_a_port_in_use_is_one_line_that_says_what_to_change(tmp_path):
     (line,) = text.splitlines()
     assert line.startswith(f"error: cannot listen on 127.0.0.1:{port}: another process listens there")
     assert "set server.port to another port" in line
+
+
+def test_a_certificate_that_cannot_be_read_is_one_line_with_its_name(tmp_path):
+    files = {"tlsCertFile": str(tmp_path / "tls.crt"), "tlsPrivateKeyFile": str(tmp_path / "tls.key")}
+    _, text = run_scheduler(tmp_path, 0, {"token": "t"}, **files)
+    (line,) = text.splitlines()
+    assert line.startswith("error: the certificate of the server cannot be read: ")
+    assert files["tlsCertFile"] in line

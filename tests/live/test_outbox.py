@@ -70,6 +70,30 @@ def test_events_that_hang_do_not_hold_up_binds(server, answers, until):
     asyncio.run(work())
 
 
+def test_events_take_the_requests_of_binds_once_no_bind_waits(server, answers, until):
+    connection = ClientConnectionSettings(events_in_flight=2, requests_in_flight=10)
+    free, slow = asyncio.Event(), [Bind(f"u{i}", "d", "slow", "n1", "eclectus") for i in range(4)]
+
+    async def answers_when_free(request):
+        await free.wait()
+        return await answers.says({}, 201)(request)
+
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on("POST /api/v1/namespaces/d/pods/slow/binding", answers_when_free)
+    server.on(EVENTS, answers.hangs)
+
+    async def work():
+        async with working(server, connection=connection) as (outbox, inbox, _):
+            outbox.accept([BIND] * 40 + slow)
+            await until(lambda: len(inbox) == 40 and server.count(EVENTS) == 2)
+            beside_binds = server.count(EVENTS)
+            free.set()
+            await until(lambda: server.count(EVENTS) == 10)
+            return beside_binds
+
+    assert asyncio.run(work()) == 2
+
+
 def test_a_report_becomes_a_condition_and_an_event(server, answers):
     server.on(f"PATCH {PATH}/status", answers.says({}))
     server.on(EVENTS, answers.says({}, 201))

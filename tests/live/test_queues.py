@@ -80,6 +80,34 @@ def test_a_pool_handles_every_item_and_at_most_one_per_worker_at_a_time():
     assert asyncio.run(work()) == (3, list(range(60)))
 
 
+def test_a_limited_pool_handles_fewer_at_a_time_until_the_limit_rises(until):
+    async def work():
+        begun, free = [], asyncio.Event()
+
+        async def handle(item):
+            begun.append(item)
+            await free.wait()
+
+        pool = WorkerPool("test", 5, handle)
+        running = asyncio.create_task(pool.run())
+        pool.limit_to(2)
+        for item in range(9):
+            pool.put(item)
+        await until(lambda: len(begun) == 2)
+        counts = [len(begun)]
+        pool.limit_to(4)
+        await until(lambda: len(begun) == 4)
+        pool.limit_to(1)  # what has begun is finished
+        counts.append(len(begun))
+        free.set()
+        await pool.wait_below(1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        return counts, begun
+
+    assert asyncio.run(work()) == ([2, 4], list(range(9)))
+
+
 def test_an_exception_of_the_handler_ends_the_pool():
     async def work():
         async def handle(_):

@@ -22,7 +22,8 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
         loop=SimpleNamespace(trouble=lambda: ""),
         reflectors=(SimpleNamespace(synced=synced),),
     )
-    context, engine = SimpleNamespace(metrics=Metrics()), SimpleNamespace(learned_cells=list)
+    context = SimpleNamespace(metrics=Metrics(), client=None)
+    engine = SimpleNamespace(learned_cells=list)
 
     async def work() -> tuple[int, str]:
         process = SchedulerProcess(engine, ProcessSettings(), context, parts, {})

@@ -82,3 +82,15 @@ def test_cells_are_read_as_the_parts_are():
     for part in range(1, 4):
         next(parts)
         assert count == part * CELLS_PER_PART
+
+
+def test_a_namespace_sees_its_own_and_shared_work():
+    cells = [
+        LearnedCell(f"n{node:05}", workload, 1.0, 1)
+        for node in range(CELLS_PER_PART)
+        for workload in ("a/train", "ab/train", "train")
+    ]
+    found, _ = read(lambda after: iter(cells), namespace="a")
+    assert found == [cell for cell in cells if cell.workload in ("a/train", "train")]
+    found, _ = read(lambda after: (cell for cell in cells if cell.workload == "a/train"), namespace="b")
+    assert found == []

@@ -4,8 +4,10 @@ import getpass
 
 import kopf
 import pytest
+from click.testing import CliRunner
 
 from eclectus_operator import handlers
+from eclectus_operator.__main__ import main
 from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.program import KopfThread
 from eclectus_operator.settings import Settings
@@ -30,3 +32,30 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog):
     thread.stop()
     assert not thread.is_alive()
     assert "ended: " not in caplog.text
+
+
+REQUIRED = ["--instance=a", "--namespace=ns", "--lease-namespace=ns"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--address=0.0.0.0"], "authentication: none would show the pages to everybody who reaches 0.0.0.0"),
+        (["--authentication=basic"], "'basic' is not one of 'none', 'delegated'"),
+        (["--tls-cert-file=a"], "tls_private_key_file: is missing"),
+    ],
+)
+def test_a_server_that_would_be_open_by_accident_is_refused(options, message):
+    done = CliRunner().invoke(main, [*REQUIRED, *options])
+    assert done.exit_code == 2
+    assert message in done.output
+
+
+def test_a_certificate_that_cannot_be_read_is_named(tmp_path):
+    files = [f"--tls-cert-file={tmp_path}/c", f"--tls-private-key-file={tmp_path}/k"]
+    done = CliRunner().invoke(main, [*REQUIRED, *files])
+    assert done.exit_code == 1
+    assert (
+        f"the certificate of the server cannot be read: [Errno 2] No such file or directory: '{tmp_path}/c'"
+        in (done.output)
+    )

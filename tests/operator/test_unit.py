@@ -79,6 +79,42 @@ def test_on_sigterm_it_ends_and_leaves_no_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+CLASS_OF_CHILD = """
+import os, runpy, sys
+{before}
+sys.argv = [{program!r}, "cpu", "--units", "1", {option}]
+try:
+    runpy.run_path(sys.argv[0], run_name="__main__")
+except SystemExit as ended:
+    print(ended.code, os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))
+"""
+REFUSED = """
+def refuse(*_):
+    raise PermissionError
+os.sched_setscheduler = refuse
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "before", "is_idle", "is_nice"),
+    [
+        ("", "", False, False),
+        ("'--idle'", "", True, False),
+        ("'--idle'", REFUSED, False, True),
+    ],
+    ids=["not asked for", "idle", "refused"],
+)
+def test_it_takes_only_processor_time_that_nobody_wants(option, before, is_idle, is_nice, tmp_path):
+    """The class that the process has in the end, read back by itself."""
+    program = CLASS_OF_CHILD.format(before=before, program=PROGRAM, option=option)
+    normal = "os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))"  # whatever the tests run with
+    normal += "; os.setpriority(os.PRIO_PROCESS, 0, 0)"
+    command = [sys.executable, "-I", "-c", f"import os; {normal}\n{program}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[0])["proof"] == "ce8eefe99cd3cc41"
+    assert done.stdout.splitlines()[-1] == f"0 {is_idle} {19 if is_nice else 0}"
+
+
 @pytest.mark.parametrize("arguments", [["gpu"], ["cpu", "--units", "0"], ["cpu", "--units", "many"], []])
 def test_a_wrong_command_line_is_refused(arguments, tmp_path):
     done = ran(*arguments, folder=tmp_path)

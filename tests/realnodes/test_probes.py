@@ -121,6 +121,8 @@ def last_reasons(kubectl):
 
 def test_quotas_changed_under_load_are_learned(probing, kubectl, real):
     probing("changed", unit(units_of_core_seconds(LONG_CORE_SECONDS)), running=2)
+    # With fewer samples a change raises no alarm, and it takes three times as many probes to outweigh them.
+    wait("all are known well", lambda: worst_error(kubectl, SHARES, samples=10) < math.inf, LEARN_SECONDS)
     wait("a probe runs", lambda: probe_pods(kubectl))
     try:
         for name, share in CHANGED.items():
@@ -218,7 +220,9 @@ def test_a_frozen_node_gets_no_pods_and_is_trusted_again_after_probes(release, p
         return state(kubectl, FROZEN) == "Dead"
 
     send(12)
-    wait("the first have run", lambda: finished(kubectl) == 12, LEARN_SECONDS)
+    like_hung = pod("like-hung", "sleep", "3", klass="waiting", nodeSelector={"pool": "batch"})
+    kubectl("create", "-f", "-", given=like_hung)
+    wait("the first have run", lambda: finished(kubectl) == 13, LEARN_SECONDS)
     hung = [hung_task(f"hung-{each}") for each in range(8)]
     kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "List", "items": hung})
     wait("they run there", lambda: started(kubectl, FROZEN) == len(hung), LEARN_SECONDS)
@@ -246,7 +250,7 @@ def task(name, cpu):
 
 
 def hung_task(name):
-    """A pod that still runs when its node is frozen."""
+    """A pod that still runs when its node is frozen, with the requests of one that has ended."""
     return pod(name, "sleep", "600", klass="waiting", nodeSelector={"kubernetes.io/hostname": FROZEN})
 
 

@@ -82,6 +82,10 @@ class Admin:
         except ApiError:
             return None
 
+    def text(self, path: str) -> str:
+        """A page that is no JSON."""
+        return self._runner.run(self._client.get(path)).decode()
+
     def patch(self, path: str, body: Any) -> None:
         """A strategic merge patch."""
         self.send("PATCH", path, body, content_type=STRATEGIC_MERGE)

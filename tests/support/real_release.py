@@ -17,7 +17,11 @@ VALUES = {
     "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},
     "operator": {"enabled": True, "image": {"pullPolicy": "Never"}, **_SYSTEM},
     # `capacity`: its estimate by the learner is too small at first, and no node would count as too slow.
-    "config": {"nodeProfiles": {"interval": "1s"}, "learn": {"policy": "rosella", "capacity": 10}},
+    "config": {
+        "nodeProfiles": {"interval": "1s"},
+        "learn": {"policy": "rosella", "capacity": 10},
+        "tenancy": {"sharedWorkloads": ["bench", "waiting"]},  # of probes and pods, in two namespaces
+    },
 }
 
 

@@ -1,7 +1,6 @@
 """The operator on a real API server: the chart's account, roles and policies, a scheduler, fake nodes."""
 
 import signal
-import urllib.request
 from collections import Counter
 from contextlib import ExitStack
 
@@ -9,6 +8,7 @@ import pytest
 
 from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.kubeclient.errors import ApiError
+from eclectus.model.workload_names import kind_of
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
@@ -18,10 +18,11 @@ from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 from live_cluster import Admin, Scheduler, pod, wait
 from live_operator import Operator, node_probe
 from refused_templates import REFUSED
+from secured_pages import READER, READERS, page, token_of
 
 pytestmark = pytest.mark.live
 
-VALUES = {"operator": {"enabled": True}}
+VALUES = {"operator": {"enabled": True}, "metrics": {"readers": READERS}}
 PROBES = NODE_PROBES_PATH
 PROFILES = NODE_PROFILES_PATH
 PODS = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
@@ -106,7 +107,10 @@ def test_probes_run_on_the_selected_nodes_and_profiles_show_them(admin, operator
     found = suspended(admin)
     assert found["failed"] == 0
     assert found["succeeded"] == found["nextNumber"] == len(kubelets.pod_times())
-    metrics = urllib.request.urlopen(f"http://{running.address}/metrics").read().decode()
+    token = token_of(admin, READER)
+    wait("the reader's role counts", lambda: page(running.address, "/metrics", token)[0] == 200)
+    _, metrics = page(running.address, "/metrics", token)
+    assert page(running.address, "/metrics")[0] == 401
     counted = f'eclectus_probes_total{{outcome="succeeded",stage="Running"}} {found["succeeded"]:.1f}'
     assert counted in metrics.splitlines()
     metadata = admin.get(f"{PROBES}/batch")["metadata"]
@@ -123,7 +127,8 @@ def test_probes_run_on_the_selected_nodes_and_profiles_show_them(admin, operator
 def learned(admin):
     """Whether the scheduler has written what it learned from probes into every profile."""
     profiles = [each["status"] for each in admin.get(PROFILES)["items"]]
-    return all("bench" in [work["name"] for work in each.get("classes", [])] for each in profiles)
+    kinds = [[kind_of(work["name"]) for work in each.get("classes", [])] for each in profiles]
+    return all("bench" in each for each in kinds)
 
 
 @pytest.mark.slow
@@ -159,8 +164,7 @@ def test_a_standby_takes_over_from_a_frozen_leader(admin, operator, kubelets):
     assert leader.code == 1
     assert suspended(admin)["failed"] == 0
     assert set(Counter(entry.name for entry in kubelets.pod_times()).values()) == {1}
-    with urllib.request.urlopen(f"http://{standby.address}/livez") as answer:
-        assert answer.read() == b"ok"
+    assert page(standby.address, "/livez") == (200, "ok")
     assert standby.stop() == 0
 
 

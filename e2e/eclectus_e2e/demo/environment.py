@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from eclectus_e2e.demo.workload import arrivals, mixed
 from eclectus_e2e.testbed import product
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
@@ -35,13 +36,19 @@ def started(
 ) -> Iterator[Environment]:
     """Start the environment and remove it after the block; with `keep`, only if the block fails.
 
-    `values` are the chart's.
+    `values` are the chart's. The classes of the experiments are shared: probes, which run in a namespace of
+    their own, teach the classes of the pods.
     """
     plane = ControlPlane.start(directory, PlaneOptions(dies_with_caller=not keep))
     with ExitStack() as stack:
         stack.callback(plane.stop)
         kubelet, _ = handle.start(directory, plane.kubeconfig, nodes, dies_with_caller=not keep)
-        installed = product.install(plane.kubeconfig, directory, values)
+        installed = product.install(plane.kubeconfig, directory, _with_shared_classes(values or {}))
         yield Environment(plane, kubelet, nodes, installed)
         if keep:
             stack.pop_all()
+
+
+def _with_shared_classes(values: Mapping[str, Any]) -> dict[str, Any]:
+    names = sorted({kind.name for kind in (*arrivals.CLASSES, *mixed.CLASSES)})
+    return {**values, "config": {"tenancy": {"sharedWorkloads": names}, **values.get("config", {})}}

@@ -107,7 +107,13 @@ def start_operator(product: Product, flags: Sequence[str] = (), *, dies_with_cal
         product.kubeconfig, directory, installed.namespace, installed.operator_account, product.token_seconds
     )
     (port,) = free_ports(1)
-    ours = ["--address=127.0.0.1", f"--port={port}", f"--kubeconfig={account}", *flags]
+    ours = [
+        "--address=127.0.0.1",
+        f"--port={port}",
+        "--authentication=none",
+        f"--kubeconfig={account}",
+        *flags,
+    ]
     replaced = tuple(flag.partition("=")[0] + "=" for flag in ours)
     given = [flag for flag in installed.operator_arguments if not flag.startswith(replaced)]
     program = [sys.executable, "-m", "eclectus_operator", *given, *ours]

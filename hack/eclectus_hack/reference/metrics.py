@@ -15,9 +15,9 @@ from eclectus_hack.reference.markdown import code, head, table
 from eclectus_operator.decide import metrics as operator_metrics
 
 INTRODUCTION = """\
-Every metric, in Prometheus' text format over plain HTTP: the scheduler's at `:10269/metrics`, the
-operator's at `:10279/metrics`. [Metrics](../metrics.md) says how to read them and what to alert on. A
-histogram has the series `_bucket`, `_sum` and `_count`."""
+Every metric, in Prometheus' text format: the scheduler's at `:10269/metrics`, the operator's at
+`:10279/metrics`. [Metrics](../metrics.md) says who may read them, how, and what to alert on. A histogram
+has the series `_bucket`, `_sum` and `_count`."""
 HEADS = ["metric", "type", "labels", "meaning"]
 
 

@@ -13,17 +13,19 @@ has yielded too.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from eclectus.api.node_probe import NodeProbe, Run
+from eclectus.api.node_probe import Run
 from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube import probe_room as notional_requests
 from eclectus.kube.requests import FieldError
 from eclectus.kubeclient.client import list_pages
 from eclectus.kubeclient.errors import MissingError
+from eclectus.model.objects import Amounts
 from eclectus_operator.control.context import OperatorContext, Snapshot
-from eclectus_operator.control.nodes import read_node, read_profile
+from eclectus_operator.control.nodes import NodeWithPods, read_node, read_profile
 from eclectus_operator.decide import room, waiting
 from eclectus_operator.decide.room import ProbeRoom
 from eclectus_operator.objects import convert, pods
@@ -41,23 +43,28 @@ async def find_yielding(context: OperatorContext, snapshot: Snapshot) -> set[str
         return yielding
     snapshot.wake_by(context.now() + RECHECK_SECONDS)
     for probe in running:
-        there = await _read_room(context, probe)
-        if there is None:
+        there = await _read_node(context, probe.spec.node_name)
+        held = None if there is None else await _find_room(context, probe, there)
+        if there is None or held is None:
             continue
-        if _is_taken(probe, there):
+        if _is_taken(there, partial(_annotated, probe)):
             yielding.add(probe.metadata.name)
-        elif there.may_block():
-            may_block[probe.metadata.name] = there
+        elif held.may_block():
+            may_block[probe.metadata.name] = held
     return yielding | await _find_blocking(context, may_block)
 
 
-async def _read_room(context: OperatorContext, probe: Pod) -> ProbeRoom | None:
-    """The room of a probe on its node; None if it does not have to yield, whoever waits."""
-    name = probe.spec.node_name
+async def _read_node(context: OperatorContext, name: str) -> NodeWithPods | None:
+    """A node and the pods on it; None if it is gone."""
     try:
-        there = await read_node(context.api, name)
+        return await read_node(context.api, name)
     except MissingError:
         return None
+
+
+async def _find_room(context: OperatorContext, probe: Pod, there: NodeWithPods) -> ProbeRoom | None:
+    """The room of a probe on its node; None if it does not have to yield, whoever waits."""
+    name = probe.spec.node_name
     if (await read_profile(context.api, name)).status.state == DEAD:
         return None
     try:
@@ -67,14 +74,18 @@ async def _read_room(context: OperatorContext, probe: Pod) -> ProbeRoom | None:
         return None
 
 
-def _is_taken(probe: Pod, there: ProbeRoom) -> bool:
-    """Whether real pods use what the probe requests notionally."""
+def _is_taken(there: NodeWithPods, wanted: Callable[[], Amounts]) -> bool:
+    """Whether real pods use what a probe wants of a node; not, if the node or the probe cannot be read."""
     try:
-        notional = notional_requests.from_annotations(probe.metadata.annotations or {})
+        return bool(room.lacking(wanted(), room.left(there.node, there.pods)))
     except FieldError as error:
-        _log.warning("%s: the notional requests cannot be read: %s", probe.metadata.name, error)
+        _log.warning("whether the room of a probe is taken is not known: %s", error)
         return False
-    return bool(room.lacking(notional, there.beside))
+
+
+def _annotated(probe: Pod) -> Amounts:
+    """The notional requests that the pod was created with. Raises FieldError."""
+    return notional_requests.from_annotations(probe.metadata.annotations or {})
 
 
 async def _find_blocking(context: OperatorContext, rooms: Mapping[str, ProbeRoom]) -> set[str]:
@@ -101,8 +112,16 @@ async def _find_displaced(context: OperatorContext, snapshot: Snapshot) -> set[s
     found = set[str]()
     for probe in snapshot.probes.values():
         for run in probe.status.runs:
-            name = pods.identity(probe, run, context.settings.instance).name
-            if _is_deleted_early(run, snapshot.pods.get(name)) and await _is_displaced(context, probe, run):
+            name, work = (
+                pods.identity(probe, run, context.settings.instance).name,
+                probe.find_class(run.class_name),
+            )
+            if work is None or not _is_deleted_early(run, snapshot.pods.get(name)):
+                continue
+            # The pod may be gone, so what it requested is read from its NodeProbe.
+            wanted = partial(pods.notional_requests, probe, work, context.settings)
+            there = await _read_node(context, run.node)
+            if there is not None and _is_taken(there, wanted):
                 found.add(name)
     return found
 
@@ -111,22 +130,6 @@ def _is_deleted_early(run: Run, pod: Pod | None) -> bool:
     """Whether the pod of a run without an outcome, which was seen, is gone or terminating."""
     is_deleted = pod is None or pod.metadata.deletion_timestamp is not None
     return is_deleted and bool(run.pod_uid) and run.outcome is None
-
-
-async def _is_displaced(context: OperatorContext, probe: NodeProbe, run: Run) -> bool:
-    """Whether the run's node lacks the room of its probe."""
-    work = probe.find_class(run.class_name)
-    if work is None:
-        return False
-    try:
-        there = await read_node(context.api, run.node)
-        wanted = pods.notional_requests(probe, work, context.settings)
-        return bool(room.lacking(wanted, room.left(there.node, there.pods)))
-    except MissingError:
-        return False
-    except FieldError as error:
-        _log.warning("the room of node %s is not known: %s", run.node, error)
-        return False
 
 
 def _is_running(pod: Pod) -> bool:

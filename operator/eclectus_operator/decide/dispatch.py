@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from eclectus.api.node_probe import Load, NodeProbe, ProbeClass
 from eclectus.api.node_profile import NodeProfile
 from eclectus.maths.probing import draw_cell, gap_seconds, probe_rate
+from eclectus.model.workload_names import kind_of
 
 LOAD_SECONDS = 600.0  # an older `status.load` is ignored
 HOUR = 3600.0
@@ -85,9 +86,15 @@ def is_resting(profile: NodeProfile, interval: float, now: float) -> bool:
 
 
 def _shares(probe: NodeProbe, now: float) -> NDArray[np.float64]:
-    """The share of each class in the arriving work; a class without one counts as the mean of the others."""
+    """The share of each class in the arriving work; a class without one counts as the mean of the others.
+
+    A class of the same name in several namespaces counts with all of them.
+    """
     load, names = _fresh_load(probe, now), [work.name for work in probe.spec.classes]
-    known = {each.name: each.share for each in (load.classes if load else ()) if each.name in names}
+    known: dict[str, float] = {}
+    for each in load.classes if load else ():
+        if (name := kind_of(each.name)) in names:
+            known[name] = known.get(name, 0.0) + each.share
     if sum(known.values()) == 0:
         return np.ones(len(names))
     mean = sum(known.values()) / len(known)

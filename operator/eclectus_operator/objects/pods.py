@@ -75,7 +75,7 @@ def of_probe(pods: Iterable[Pod], probe: NodeProbe) -> list[Pod]:
 
 def pod(probe: NodeProbe, run: Run, work: ProbeClass, settings: Settings) -> Object:
     """The pod of a run, ready to be created."""
-    template = template_of(work, settings)
+    template = template_of(work, settings, is_idle=not probe.spec.reserve_room)
     metadata, spec = template.get("metadata", {}), template["spec"]
     annotations = {**metadata.get("annotations", {}), NODE_ANNOTATION: run.node}
     if not probe.spec.reserve_room:
@@ -132,10 +132,13 @@ def active_deadline_seconds(deadlines: Deadlines) -> int:
     return int(deadlines.pulling_seconds + deadlines.starting_seconds + deadlines.running_seconds)
 
 
-def template_of(work: ProbeClass, settings: Settings) -> Object:
-    """The pod template of a class."""
+def template_of(work: ProbeClass, settings: Settings, *, is_idle: bool = False) -> Object:
+    """The pod template of a class; `is_idle`: the built-in benchmark leaves the processor to all others.
+
+    The programs of other images are run as given: what is in an image to change their class is not known.
+    """
     if work.unit is not None:
-        return {"spec": _unit(work.unit, settings.unit_image)}
+        return {"spec": _unit(work.unit, settings.unit_image, is_idle=is_idle)}
     if work.run is not None:
         return {"spec": {"containers": [container(work.run)]}}
     template: Object = work.template or {}
@@ -154,13 +157,13 @@ def container(run: SingleContainer) -> Object:
     return body
 
 
-def _unit(unit: Unit, image: str) -> Object:
+def _unit(unit: Unit, image: str, *, is_idle: bool) -> Object:
     requests = dict(UNIT_REQUESTS[unit.kind])
     limits = {name: amount for name, amount in requests.items() if name != "cpu"}
     main: Object = {
         "name": "unit",
         "image": image,
-        "args": [unit.kind, "--units", str(unit.units)],
+        "args": [unit.kind, "--units", str(unit.units), *(["--idle"] if is_idle else [])],
         "resources": {"requests": requests, "limits": limits},
         "securityContext": {"readOnlyRootFilesystem": True},
     }

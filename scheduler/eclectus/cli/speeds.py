@@ -35,15 +35,23 @@ Output = Literal["table", "wide", "json", "yaml"]
     help="Output format; `wide` is a table with all classes of work.",
 )
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
+@click.option("-n", "--namespace", help="Show only classes of this namespace, and those that are shared.")
 @click.option("-w", "--watch", is_flag=True, help="Keep running and print again after each change.")
 @kubeconfig_options
 def speeds(
-    output: Output, only_class: str, watch: bool, kubeconfig: Path | None, context: str | None
+    *,
+    output: Output,
+    only_class: str,
+    namespace: str | None,
+    watch: bool,
+    kubeconfig: Path | None,
+    context: str | None,
 ) -> None:
     """Show the speed of each node as learned from the pods that ran on it, the slowest node first.
 
     SPEED is the speed over all work; the column of a class is the speed at that class of work. 1.00 is a
-    typical node of this cluster, 0.50 is half as fast. CONFIDENCE is the probability that the learned rate
+    typical node of this cluster, 0.50 is half as fast. A class is named NAMESPACE/CLASS, a shared one CLASS.
+    CONFIDENCE is the probability that the learned rate
     is within a third of the true rate. `-` is what nothing is known of; such nodes are last.
 
     \b
@@ -55,18 +63,21 @@ def speeds(
 
     access = credentials.load(kubeconfig, context)
     try:
-        asyncio.run(_show(access, output, only_class, watch))
+        asyncio.run(_show(access, output, only_class, namespace, watch))
     except KeyboardInterrupt:
         click.echo()
 
 
-async def _show(access: Credentials, output: Output, only_class: str, watch: bool) -> None:
+async def _show(
+    access: Credentials, output: Output, only_class: str, namespace: str | None, watch: bool
+) -> None:
     from eclectus.kubeclient.client import connected
 
     shown = ""
     async with connected(access, REQUEST_SECONDS) as client:
         while True:
-            profiles = await awaited(_listed(client), "listing the NodeProfiles")
+            listed = await awaited(_listed(client), "listing the NodeProfiles")
+            profiles = listed if namespace is None else [view.limited(each, namespace) for each in listed]
             nodes = await awaited(_node_names(client), "listing the nodes")
             text = _formatted(profiles, output, only_class, nodes)
             if text != shown:

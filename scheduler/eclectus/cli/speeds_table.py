@@ -8,12 +8,21 @@ from math import inf
 from statistics import median
 from typing import Any
 
+from msgspec.structs import replace
+
 from eclectus.api.node_profile import LastProbe, NodeProfile
 from eclectus.cli.columns import ABSENT, age, aligned
+from eclectus.model.workload_names import concerns
 
 CLASSES_SHOWN = 4  # in the plain table; `-o wide` shows all
 
 Row = dict[str, Any]
+
+
+def limited(profile: NodeProfile, namespace: str) -> NodeProfile:
+    """The profile with the classes of one namespace and the shared ones."""
+    classes = tuple(each for each in profile.status.classes if concerns(each.name, namespace))
+    return replace(profile, status=replace(profile.status, classes=classes))
 
 
 def rows(profiles: Sequence[NodeProfile], only_class: str = "", nodes: Sequence[str] = ()) -> list[Row]:

@@ -104,6 +104,8 @@ def _written(value: object, setting: Setting | None) -> str:
         return value or '""'
     if isinstance(value, float) and setting is not None and setting.unit == "s":
         return str(duration(value))
+    if isinstance(value, tuple):
+        return str(list(value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
+from eclectus.api.names import CLASS_LABEL
+from eclectus.kubeclient.serving.settings import ServerSettings
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
+
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class ClientConnectionSettings:
     events_in_flight: Annotated[
         int,
         Setting(
-            "events in flight at the same time",
+            "events in flight at the same time while binds are; without binds, as many as requestsInFlight",
             "few, so that events do not take capacity from binds",
             least=1,
         ),
@@ -117,27 +121,6 @@ class LeaderElection:
             problem = f"times 1.2 must be less than renewDeadline, which is {self.renew_deadline:g}s"
             problems.add("retryPeriod", problem)
         problems.raise_any()
-
-
-@dataclass(frozen=True)
-class ServerSettings:
-    """The server of health checks, metrics and learned speeds: plain HTTP, no secrets."""
-
-    address: Annotated[
-        str,
-        Setting(
-            "address to listen on", "loopback, so that nothing is exposed by default; the chart sets 0.0.0.0"
-        ),
-    ] = "127.0.0.1"
-    port: Annotated[
-        int,
-        Setting(
-            "TCP port; with 0 a free one is chosen and logged",
-            "kube-scheduler's port is 10259",
-            least=0,
-            most=65535,
-        ),
-    ] = 10269
 
 
 @dataclass(frozen=True)
@@ -249,15 +232,36 @@ class MetricsSettings:
 
 
 @dataclass(frozen=True)
+class TenancySettings:
+    """What the namespaces of the cluster share. What is learned of other work stays in its namespace."""
+
+    shared_workloads: Annotated[
+        tuple[str, ...],
+        Setting(
+            f"classes of work (values of the label {CLASS_LABEL}) that are the same in all namespaces",
+            "whoever may create pods in any namespace teaches a shared class to everybody",
+        ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        problems = Problems()
+        for at, name in enumerate(self.shared_workloads):
+            if not _LABEL_VALUE.fullmatch(name):
+                problems.add(f"sharedWorkloads[{at}]", f"{name[:80]!r} is not the value of a label")
+        problems.raise_any()
+
+
+@dataclass(frozen=True)
 class ProcessSettings:
     """All settings of the process."""
 
     client_connection: ClientConnectionSettings = ClientConnectionSettings()
     leader_election: LeaderElection = LeaderElection()
-    server: ServerSettings = ServerSettings()
+    server: ServerSettings = field(default_factory=ServerSettings)
     load_signal: LoadSignalSettings = LoadSignalSettings()
     node_profiles: NodeProfilesSettings = NodeProfilesSettings()
     metrics: MetricsSettings = MetricsSettings()
+    tenancy: TenancySettings = TenancySettings()
 
     def __post_init__(self) -> None:
         election = self.leader_election

@@ -11,6 +11,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary, NodeState
+from eclectus.model.objects import Amounts
 
 
 class Completion(Struct, frozen=True, gc=False):
@@ -20,6 +21,7 @@ class Completion(Struct, frozen=True, gc=False):
     workload: str
     seconds: float  # from container start to container end, without queueing and image pull
     at: float  # when the scheduler saw that it had ended, seconds: independent of the kubelet's clock
+    requests: Amounts = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,9 @@ class Learn(ABC):
         """A task that ends by itself is pending here, or was bound by another scheduler; once a task."""
         del workload, now
 
-    def started(self, uid: str, row: int, workload: str, now: float) -> None:
+    def started(self, uid: str, row: int, workload: str, now: float, requests: Amounts) -> None:
         """A task that ends by itself was seen running, whoever bound it; possibly more than once a task."""
-        del uid, row, workload, now
+        del uid, row, workload, now, requests
 
     def left(self, uid: str, now: float) -> None:
         """A task has ended, failed or was deleted; it may never have been seen running."""

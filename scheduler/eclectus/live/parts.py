@@ -70,7 +70,8 @@ def build(
 ) -> Parts:
     """The parts for one engine; `names` are the schedulerNames of its profiles."""
     is_ours = names.__contains__
-    host, clock, inbox, pods = socket.gethostname(), Clock(), Inbox(), WatchedPods(is_ours)
+    host, clock, inbox = socket.gethostname(), Clock(), Inbox()
+    pods = WatchedPods(is_ours, frozenset(settings.tenancy.shared_workloads))
     _register_collectors(engine, settings, context, clock)
     leadership = Leadership(
         ObjectClient(context.client),

@@ -13,8 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from eclectus.config.process_settings import ProcessSettings
-from eclectus.kubeclient.client import connected
+from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import Credentials
+from eclectus.kubeclient.serving.access import access_of
+from eclectus.kubeclient.serving.certificate import certificate_of, check_files
 from eclectus.kubeclient.serving.listening import bound_address, listen
 from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.live import garbage, shutdown
@@ -81,6 +83,7 @@ class SchedulerProcess:
             asyncio.get_running_loop().add_signal_handler(number, self._on_signal)
         # 2. The port is taken before anything is requested: another scheduler may have it.
         server = self._settings.server
+        check_files(server)
         listening = listen(server.address, server.port)
         _log.info("serving health checks and metrics", extra={"address": bound_address(listening)})
         try:
@@ -191,8 +194,9 @@ class SchedulerProcess:
 
         # 2. What was imported and listed lives long.
         garbage.freeze()
-        # 3. From now on requests are answered.
-        runner = await health.serve(self._health_server(), listening)
+        # 3. From now on requests are answered. To make a certificate takes time.
+        certificate = await asyncio.to_thread(certificate_of, self._settings.server)
+        runner = await health.serve(self._health_server(), listening, certificate)
         try:
             await asyncio.Event().wait()  # for ever
         finally:
@@ -208,7 +212,8 @@ class SchedulerProcess:
             "sync": self._unsynced,
             "shutdown": lambda: "shutting down" if self._is_signalled else "",
         }
-        return health.application(live, ready, self._context.metrics.expose, self._pages)
+        access = access_of(self._settings.server, ObjectClient(self._context.client))
+        return health.application(live, ready, self._context.metrics.expose, self._pages, access)
 
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)

@@ -1,4 +1,4 @@
-"""Ten thousand pods that wait: the operator reads them page by page, and only where it has to."""
+"""Many thousand pods that wait: the operator reads them page by page, only where it has to, and goes on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from eclectus.api.common import time_text
 from eclectus.kubeclient.client import PAGE_ITEMS
 from eclectus_operator.decide import waiting
 from eclectus_operator.objects.observed import ALL_PODS_PATH
@@ -22,6 +23,8 @@ class Backlog(FakeApi):
     def __init__(self) -> None:
         super().__init__()
         self.count, self.pages, self.pod = 0, 0, real("waiting", "2")
+        self.size = 40  # entries of a pod's environment
+        self.others: list[Object] = []  # the first of them, which differ from `pod`
 
     async def send(
         self, method: str, path: str, body: Any = None, query: Any = None, **options: Any
@@ -32,12 +35,13 @@ class Backlog(FakeApi):
             return await super().send(method, path, body, query, **options)
         self.pages += 1
         end = min(int(query.get("continue", 0)) + PAGE_ITEMS, self.count)
-        items = [self._copied(number) for number in range(end - PAGE_ITEMS, end)]
+        items = [self._copied(number) for number in range(int(query.get("continue", 0)), end)]
         return {"metadata": {"continue": str(end)} if end < self.count else {}, "items": items}
 
     def _copied(self, number: int) -> Object:
-        environment = [{"name": f"E{each}", "value": f"{number}-{each}"} for each in range(40)]
-        return {**self.pod, "spec": {**self.pod["spec"], "env": environment}}
+        environment = [{"name": f"E{each}", "value": f"{number}-{each}"} for each in range(self.size)]
+        pod = self.others[number] if number < len(self.others) else self.pod
+        return {**pod, "spec": {**pod["spec"], "env": environment}}
 
 
 def probed(*, reserve_room: bool = False, **fields: Any) -> ProbeWorld:
@@ -94,6 +98,50 @@ def test_before_a_run_they_are_listed_no_further_than_to_one_that_waits_for_room
         world.api.now += 1
     assert world.condition("Probing")["reason"] == "RealPodsWait"
     assert world.api.pages == 1
+
+
+MANY = 20_000
+PAGES_BYTES = 6 * 2**20  # two decoded pages of the pods below are 2 MiB; all of them would be 40 MiB
+
+
+def beside_pods_that_get_no_room() -> ProbeWorld:
+    """Three nodes of four cores, and pods of all kinds that wait although no probe takes room from them."""
+    world = ProbeWorld(nodes=3)
+    nodes = {path: each for path, each in world.api.objects.items() if path.startswith(NODES)}
+    world.api = Backlog()
+    world.api.objects |= nodes
+    world.start()
+    mistyped = real("mistyped", "1", is_reported=False, schedulerName="eclectus-typo")
+    old = time_text(world.api.now - waiting.UNREPORTED_SECONDS)
+    mistyped["metadata"]["creationTimestamp"] = old
+    elsewhere = real("waiting", "1")
+    elsewhere["status"]["conditions"][0]["message"] = NOWHERE
+    world.api.others, world.api.pod, world.api.count = [mistyped, real("impossible", "1000")], elsewhere, MANY
+    world.api.size = 8
+    world.api.put(PROBES, node_probe(limits={"running": 1}))
+    return world
+
+
+@pytest.mark.long
+def test_probes_go_on_beside_twenty_thousand_that_get_no_room_and_memory_is_that_of_two_pages():
+    world, peaks = beside_pods_that_get_no_room(), list[int]()
+
+    def note_peak() -> None:
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.reset_peak()
+
+    tracemalloc.start()
+    try:
+        while world.status().get("succeeded", 0) < 2:
+            assert world.api.now < 1_000_300.0, world.status()
+            world.play(5.0, each=note_peak)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    runs = world.status()["nextNumber"]
+    assert runs * MANY / PAGE_ITEMS <= world.api.pages, "all pods were read before each run"
+    assert max(peaks) < PAGES_BYTES
+    assert kept < 2 * 2**20, "nothing of the pods is kept between two syncs"
 
 
 @pytest.mark.long

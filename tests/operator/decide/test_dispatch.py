@@ -73,6 +73,14 @@ def test_nodes_and_classes_are_drawn_uniformly_when_the_load_is_unknown():
     assert all(count == pytest.approx(1000, rel=0.15) for count in counts.values())
 
 
+def test_a_class_counts_with_its_shares_of_all_namespaces():
+    shares = {"shop/a": 0.25, "b": 0.25, "farm/a": 0.5, "farm/a-b": 0.5, "farm/c": 0.1}
+    drawn = Counter(
+        draw(probe(load(0.1, 0.5, **shares)), ["x"], NOW, Random(n)).work.name for n in range(400)
+    )
+    assert drawn["a"] / 400 == pytest.approx(0.75, abs=0.07)
+
+
 def test_classes_are_drawn_by_their_share_of_the_arriving_work():
     counts = drawn(4000, probe(load(4.0, 100.0, a=0.6, b=0.2, other=0.2)))
     share = sum(count for (_, work), count in counts.items() if work == "a") / 4000

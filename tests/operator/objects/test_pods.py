@@ -95,11 +95,17 @@ def test_the_benchmark_gets_its_arguments_and_scratch_space():
     (container,) = body["spec"]["containers"]
     assert (container["image"], container["args"]) == (
         "eclectus-unit:1",
-        ["disk", "--units", "3", "--folder", "/scratch"],
+        ["disk", "--units", "3", "--idle", "--folder", "/scratch"],
     )
     assert container["volumeMounts"][0]["mountPath"] == "/scratch"
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
     assert "cpu" not in container["resources"]["limits"], "a throttled benchmark measures its throttle"
+
+
+def test_a_benchmark_that_reserves_its_room_runs_like_a_task():
+    probe, _ = probe_and_pod("disk", reserveRoom=True)
+    body = pod(probe, RUN, probe.spec.classes[0], SETTINGS)
+    assert "--idle" not in body["spec"]["containers"][0]["args"]
 
 
 @pytest.mark.parametrize("work", WORKS)

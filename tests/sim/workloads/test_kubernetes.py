@@ -99,7 +99,14 @@ def test_class_and_estimate_are_read_as_from_a_live_pod() -> None:
     one["metadata"]["labels"] = {"eclectus.dev/class": "web"}
     one["metadata"]["annotations"]["eclectus.dev/estimated-seconds"] = "45"
     (arrival,) = read(one)
-    assert (arrival.work_class.name, arrival.estimate) == ("web", 45.0)
+    assert (arrival.work_class.name, arrival.estimate) == ("default/web", 45.0)
+
+
+def test_a_shared_class_has_a_bare_name() -> None:
+    one = pod()
+    one["metadata"]["labels"] = {"eclectus.dev/class": "web"}
+    (arrival,) = read_manifest(yaml.safe_dump(one), frozenset({"web"}))
+    assert arrival.work_class.name == "web"
 
 
 def test_defaults_of_the_api_server_are_set() -> None:

@@ -11,11 +11,12 @@ CLASS = "unit"
 POOL = "pool"
 WORKERS = "batch"
 _ON_SYSTEM = {"image": {"pullPolicy": "Never"}, "nodeSelector": {POOL: "system"}}
-# What was learned is written to NodeProfiles every second, because the experiment is short.
+# What was learned is written to NodeProfiles every second, because the experiment is short. Probes run in a
+# namespace of their own, so the class that they teach is shared.
 VALUES: Json = {
     "scheduler": {**_ON_SYSTEM, "replicas": 1},
     "operator": {"enabled": True, **_ON_SYSTEM},
-    "config": {"nodeProfiles": {"interval": "1s"}},
+    "config": {"nodeProfiles": {"interval": "1s"}, "tenancy": {"sharedWorkloads": [CLASS]}},
 }
 # To learn: a probe wherever there is room for one. During streams: one in 45 s, or fewer where that is more
 # than the operator's share of the spare capacity.

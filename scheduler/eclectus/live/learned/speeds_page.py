@@ -10,6 +10,7 @@ import msgspec
 
 from eclectus.framework import LearnedCell
 from eclectus.kubeclient.serving.pages import QueryError
+from eclectus.model.workload_names import concerns
 
 MOST_CELLS = 5_000  # of a page: 0.7 MB; 5,000 nodes and 64 classes of work are 320,000 cells
 CELLS_PER_PART = 200  # 2 ms
@@ -21,15 +22,18 @@ def speeds_page(
     """The object `{items, metadata}` with cells in the order of the nodes' names, read as the parts are.
 
     A page ends with the node in which `limit` is reached; then `metadata.continue` is what `continue` must be
-    for the next page. `learned_cells` returns the cells of the nodes whose names come after one. Raises
-    QueryError.
+    for the next page. With `namespace` only cells of its workloads and of shared ones are in a page; it may
+    then be empty although others follow. `learned_cells` returns the cells of the nodes whose names come
+    after one. Raises QueryError.
     """
+    namespace = query.get("namespace")
     page = _Page(learned_cells(query.get("continue", "")), _limit(query.get("limit", str(MOST_CELLS))))
     remaining, separator = iter(page), b""
     yield b'{"items":['
-    while part := list(islice(remaining, CELLS_PER_PART)):
-        yield separator + msgspec.json.encode(part)[1:-1]
-        separator = b","
+    while read := list(islice(remaining, CELLS_PER_PART)):
+        part = [cell for cell in read if namespace is None or concerns(cell.workload, namespace)]
+        yield separator + msgspec.json.encode(part)[1:-1] if part else b""
+        separator = b"," if part else separator
     metadata = {"continue": page.last} if page.has_more else {}
     yield b'],"metadata":' + msgspec.json.encode(metadata) + b"}"
 

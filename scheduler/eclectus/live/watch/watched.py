@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from msgspec import Raw, Struct
@@ -104,8 +105,9 @@ class WatchedPods:
     path = "/api/v1/pods"
     list_query: Mapping[str, str] = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
 
-    def __init__(self, is_ours: Callable[[str], bool]) -> None:
+    def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:
         self._is_ours = is_ours  # whether a schedulerName is one of ours
+        self._shared = shared  # classes of work that belong to no namespace
         self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
         self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours; taken out when it is placed
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
@@ -146,9 +148,9 @@ class WatchedPods:
         # Before Kubernetes 1.33 pods have no generation, so a change of the spec cannot be detected.
         problem: MalformedError | None = None
         try:
-            task = task_from(pod, spec if known == generation > 0 else None)
+            task = task_from(pod, spec if known == generation > 0 else None, self._shared)
         except MalformedError as error:
-            task, problem = readable_task(pod, error), error
+            task, problem = readable_task(pod, error, self._shared), error
         if task.ended:
             self._specs.pop(uid, None)
         else:

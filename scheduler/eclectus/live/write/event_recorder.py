@@ -1,7 +1,7 @@
 """Kubernetes events about pods, with the reasons and notes of kube-scheduler, which people and tools know.
 
-A bind matters more than an event: events have few requests in flight and a bounded queue, and are dropped
-and counted when it is full.
+A bind matters more than an event: events have few requests in flight while binds wait for the API server, and
+a bounded queue; they are dropped and counted when it is full.
 """
 
 from __future__ import annotations
@@ -56,10 +56,14 @@ class EventRecorder:
     def __init__(self, context: Context, instance: str, connection: ClientConnectionSettings) -> None:
         self._context, self._instance = context, instance
         self._capacity = connection.events_waiting
+        self._beside_binds = connection.events_in_flight
+        self._without_binds = max(connection.events_in_flight, connection.requests_in_flight)
         self._buckets = TokenBuckets()
-        self.workers: WorkerPool[dict[str, Any]] = WorkerPool(
-            "events", connection.events_in_flight, self._write
-        )
+        self.workers: WorkerPool[dict[str, Any]] = WorkerPool("events", self._without_binds, self._write)
+
+    def yield_to_binds(self, are_binds_waiting: bool) -> None:
+        """Leave the requests in flight to binds while any are waiting; otherwise use as many as binds may."""
+        self.workers.limit_to(self._beside_binds if are_binds_waiting else self._without_binds)
 
     def scheduled(self, bind: Bind) -> None:
         """Record that the pod has been bound."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from eclectus.kubeclient.client import STRATEGIC_MERGE
@@ -25,7 +26,7 @@ from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Evict, Nominate
 from eclectus.model.events import EvictRefused, NominateRefused
 
-PATIENCE_SECONDS = 30.0  # what could not be written for this long is refused: the cluster has changed
+PATIENCE_SECONDS = 30.0  # a write not done for this long is given up, since the cluster has changed
 
 _log = logging.getLogger(__name__)
 
@@ -86,14 +87,10 @@ class Evictor:
         return problem
 
     async def _evict(self, evict: Evict) -> None:
-        async def delete() -> None:
-            body = disruption_patch(evict, datetime.now(UTC))
-            await self._send("PATCH", _path(evict) + "/status", body, content_type=STRATEGIC_MERGE)
-            options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": evict.uid}}
-            await self._send("DELETE", _path(evict), options)
-
         try:
-            problem = await self._persistence.attempt(delete, (NotDoneError, UnsureError), PATIENCE_SECONDS)
+            problem = await self._attempt(partial(self._mark, evict))
+            # A request of its own, because the Lease may be lost between the two.
+            problem = problem or await self._attempt(partial(self._delete, evict))
         except (MissingError, ConflictError):
             return  # it is gone, and so is the need: the watch says so
         except ApiError as error:
@@ -105,8 +102,17 @@ class Evictor:
         self._recorder.preempted(evict)
         _log.info("evicted for pod %s", evict.preemptor, extra=_log_fields(evict))
 
-    async def _send(self, method: str, path: str, body: dict[str, Any], **options: Any) -> None:
-        await self._context.client.send(method, path, body, **options)
+    async def _attempt(self, write: Callable[[], Awaitable[None]]) -> str:
+        return await self._persistence.attempt(write, (NotDoneError, UnsureError), PATIENCE_SECONDS)
+
+    async def _mark(self, evict: Evict) -> None:
+        body = disruption_patch(evict, datetime.now(UTC))
+        path = _path(evict) + "/status"
+        await self._context.client.send("PATCH", path, body, content_type=STRATEGIC_MERGE)
+
+    async def _delete(self, evict: Evict) -> None:
+        options = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": {"uid": evict.uid}}
+        await self._context.client.send("DELETE", _path(evict), options)
 
 
 def disruption_patch(evict: Evict, now: datetime) -> dict[str, Any]:

@@ -86,6 +86,7 @@ class Outbox:
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
         self._evictor.accept(commands)
+        self._share_requests()
 
     async def wait_for_room(self) -> None:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
@@ -120,9 +121,13 @@ class Outbox:
         result = "scheduled" if is_bound else "error"
         self._metrics.attempt_seconds.labels(result, bind.profile).observe(elapsed() - since)
         self._inbox.put(answer)
+        self._share_requests()
         if is_bound:
             self._recorder.scheduled(bind)
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
+
+    def _share_requests(self) -> None:
+        self._recorder.yield_to_binds(len(self._binds) > 1)  # one that has just been answered still counts
 
     def _report(self, report: Report) -> None:
         self._conditions.set(report)

@@ -7,6 +7,7 @@ requests, selectors, affinity, tolerations, priorities and classes mean what the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -35,12 +36,20 @@ class Kubernetes(Workload):
     """Settings of the workload."""
 
     file: Annotated[str, Setting("path of the manifest, relative to the scenario's folder: YAML or JSON")]
+    shared_workloads: Annotated[
+        tuple[str, ...],
+        Setting(
+            "classes of work that are the same in all namespaces, and go by their bare names",
+            "the default of tenancy.sharedWorkloads in the scheduler's configuration",
+        ),
+    ] = ()
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the manifest. Raises SettingsError naming the document, the object and the field."""
         del machines
         try:
-            jobs = read_manifest((folder / self.file).read_text(encoding="utf-8"))
+            text = (folder / self.file).read_text(encoding="utf-8")
+            jobs = read_manifest(text, frozenset(self.shared_workloads))
         except (OSError, UnicodeDecodeError) as error:
             raise SettingsError("file", f"{self.file} cannot be read: {error}") from error
         except SettingsError as error:
@@ -79,12 +88,13 @@ class _Job(ApiObject, frozen=True):
     spec: _JobSpec
 
 
-def read_manifest(text: str) -> list[Arrival]:
+def read_manifest(text: str, shared: AbstractSet[str] = frozenset()) -> list[Arrival]:
     """The jobs of a manifest, ordered by time, then by position in the file.
 
-    Raises SettingsError, its path the number of the document and the name of the object.
+    `shared`: classes of work that belong to no namespace. Raises SettingsError, its path the number of the
+    document and the name of the object.
     """
-    found = [_arrival(each, where) for where, each in _objects(text)]
+    found = [_arrival(each, where, shared) for where, each in _objects(text)]
     return sorted(found, key=lambda job: job.at)
 
 
@@ -122,7 +132,7 @@ def _without_nulls(value: dict[str, object]) -> Json:
     return found
 
 
-def _arrival(thing: Json, where: str) -> Arrival:
+def _arrival(thing: Json, where: str, shared: AbstractSet[str]) -> Arrival:
     kind = thing["kind"]
     try:
         if kind not in ("Pod", "Job"):
@@ -130,17 +140,19 @@ def _arrival(thing: Json, where: str) -> Arrival:
         meta = convert(thing, _Any).metadata
         where = f"{where} ({kind} {full_name(meta.namespace, meta.display_name)})"
         at = seconds(meta.annotations, ARRIVAL_SECONDS, least=0.0, default="0")
-        return _of_pod(thing, meta, at) if kind == "Pod" else _of_job(convert(thing, _Job).spec, meta, at)
+        if kind == "Pod":
+            return _of_pod(thing, meta, at, shared)
+        return _of_job(convert(thing, _Job).spec, meta, at, shared)
     except FieldError as error:
         raise SettingsError(where, str(error)) from error
 
 
-def _of_pod(pod: Json, meta: _Metadata, at: float) -> Arrival:
-    task, size = read_pod(pod, meta.display_name, meta.namespace)
+def _of_pod(pod: Json, meta: _Metadata, at: float, shared: AbstractSet[str]) -> Arrival:
+    task, size = read_pod(pod, meta.display_name, meta.namespace, shared)
     return Arrival(at, _work_class(task), (size,), estimate=task.estimate)
 
 
-def _of_job(spec: _JobSpec, meta: _Metadata, at: float) -> Arrival:
+def _of_job(spec: _JobSpec, meta: _Metadata, at: float, shared: AbstractSet[str]) -> Arrival:
     """`completions` pods, at most `parallelism` at a time; without completions, `parallelism` pods."""
     for name, value in (("parallelism", spec.parallelism), ("completions", spec.completions)):
         if value is not None and value < 1:
@@ -149,7 +161,7 @@ def _of_job(spec: _JobSpec, meta: _Metadata, at: float) -> Arrival:
         raise FieldError("spec.suspend", "a suspended Job runs nothing; leave it out")
     at_once = spec.parallelism or 1
     try:
-        task, size = read_pod(spec.template, meta.display_name, meta.namespace)
+        task, size = read_pod(spec.template, meta.display_name, meta.namespace, shared)
     except FieldError as error:
         raise FieldError(f"spec.template.{error.field}", error.problem) from error
     sizes = (size,) * (spec.completions or at_once)

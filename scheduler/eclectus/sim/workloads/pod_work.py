@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from math import isfinite, nan
 from typing import Any, TypeVar
 
@@ -42,10 +43,11 @@ class _Pod(ApiObject, frozen=True):
     metadata: Json = field(default_factory=dict)
 
 
-def read_pod(pod: Json, name: str, namespace: str) -> tuple[Task, float]:
+def read_pod(pod: Json, name: str, namespace: str, shared: AbstractSet[str]) -> tuple[Task, float]:
     """The pod as the scheduler would see it, and its true size in seconds at speed 1.
 
-    Raises FieldError if it is malformed, would never run or would never end.
+    `shared`: classes of work that belong to no namespace. Raises FieldError if the pod is malformed, would
+    never run or would never end.
     """
     checked = convert(pod, _Pod)
     metadata = {"uid": name, **checked.metadata, "name": name, "namespace": namespace}
@@ -53,7 +55,7 @@ def read_pod(pod: Json, name: str, namespace: str) -> tuple[Task, float]:
     _default(spec, checked.spec)
     try:
         decoded = decode_pod(msgspec.json.encode({"metadata": metadata, "spec": spec}))
-        task = task_from(decoded)
+        task = task_from(decoded, shared=shared)
     except MalformedError as error:
         raise FieldError(error.field, error.problem) from error
     for problem in hints.problems(decoded.metadata.annotations):

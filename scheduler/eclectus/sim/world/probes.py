@@ -196,6 +196,7 @@ class ProbeStream:
             node=node,
             phase="Running",
             started=now,
+            notional_requests=work_class.spec.requests,
         )
         run = TaskRun(task, work_class, -1, size, now)
         self._shadows[node].start(run, now)

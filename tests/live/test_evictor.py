@@ -1,0 +1,71 @@
+"""An eviction is two writes, and each is sent only while this process holds the Lease."""
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from eclectus.live.inbox import Inbox
+from eclectus.model.commands import Evict
+from eclectus.model.events import EvictRefused
+from outboxes import outbox_of
+
+POD = "/api/v1/namespaces/d/pods/p"
+MARK, DELETE = f"PATCH {POD}/status", f"DELETE {POD}"
+EVICT = Evict("u", "d", "p", "n", "eclectus", preemptor="v", preemptor_namespace="d", preemptor_name="q")
+
+
+@pytest.fixture
+def evict(server, answers):
+    """Evict one pod; `lose_after` is the request with which the Lease is lost. Returns the events."""
+
+    def run(lose_after="", marked=200):
+        leads = [True]
+
+        def answer(request, status):
+            async def respond(_):
+                leads[0] = leads[0] and request != lose_after
+                return web.json_response({}, status=status)
+
+            return respond
+
+        async def work():
+            async with server.context() as context:
+                inbox = Inbox()
+                outbox = outbox_of(context, inbox, holds_lease=lambda: leads[0])
+                server.on(MARK, answer(MARK, marked), answer(MARK, 200))
+                server.on(DELETE, answer(DELETE, 200))
+                server.on("POST /apis/events.k8s.io/v1/namespaces/d/events", answers.says({}, 201))
+                sending = asyncio.create_task(outbox.run())
+                outbox.accept([EVICT])
+                async with asyncio.timeout(10):
+                    await outbox.wait_until_empty()
+                sending.cancel()
+                return await inbox.take(0.0)
+
+        return asyncio.run(work())
+
+    return run
+
+
+def test_a_pod_is_marked_then_deleted(server, evict):
+    assert evict() == []
+    assert [what for what, _, _ in server.requests][:2] == [MARK, DELETE]
+
+
+def test_it_is_not_deleted_once_the_lease_is_lost(server, evict):
+    (event,) = evict(lose_after=MARK)
+    assert isinstance(event, EvictRefused)
+    assert "no longer holds the Lease" in event.reason
+    assert server.count(DELETE) == 0
+
+
+def test_neither_is_repeated_once_the_lease_is_lost(server, evict):
+    (event,) = evict(lose_after=MARK, marked=503)
+    assert isinstance(event, EvictRefused)
+    assert (server.count(MARK), server.count(DELETE)) == (1, 0)
+
+
+def test_a_mark_that_failed_is_repeated_before_the_pod_is_deleted(server, evict):
+    assert evict(marked=503) == []
+    assert [what for what, _, _ in server.requests][:3] == [MARK, MARK, DELETE]
