@@ -208,6 +208,17 @@ def test_who_has_hardly_run_there_does_not_contradict() -> None:
     assert school.state(9) == "dead"
 
 
+def test_probes_from_before_the_silence_do_not_contradict() -> None:
+    school = taught()
+    for _ in range(6):
+        school.end(9, 2.5, "probes/worker", is_probe=True)
+    freeze(school, "team-a", 9)
+    go_on(school, ["team-a"], range(5, 9), 5000.0)
+    assert school.state(9) == "dead"
+    school.run(9, 2.5, "probes/worker")
+    assert school.state(9) == "suspect"
+
+
 def test_two_sleeping_pods_of_a_tenant_make_no_node_dead_for_others() -> None:
     school = taught(rows=20)
     freeze(school, "evil", 19, tasks=8)

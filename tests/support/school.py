@@ -30,11 +30,17 @@ class School:
     # -- events ----------------------------------------------------------------------------------
 
     def end(
-        self, row: int, seconds: float, workload: str = "w", after: float = 0.0, requests: Amounts = ()
+        self,
+        row: int,
+        seconds: float,
+        workload: str = "w",
+        after: float = 0.0,
+        requests: Amounts = (),
+        is_probe: bool = False,
     ) -> None:
         """A task ends on the row without having been seen running."""
         self.now += after
-        self.learn.observe(Completion(row, workload, seconds, self.now, requests))
+        self.learn.observe(Completion(row, workload, seconds, self.now, requests, is_probe))
 
     def teach(
         self, rounds: int, sizes: Mapping[str, float] | None = None, rows: list[int] | None = None

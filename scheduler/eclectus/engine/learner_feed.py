@@ -76,7 +76,7 @@ class LearnerFeed:
             state, seconds = self._state, task.finished - task.started
             row = state.cluster.rows.get(state.placed.node_of(task.uid))
             if row is not None and seconds > 0:
-                done = Completion(row, task.workload, seconds, state.now, _requests(task))
+                done = Completion(row, task.workload, seconds, state.now, _requests(task), task.spec.probe)
                 self._call(self._learn.observe, done)
 
     def task_gone(self, uid: str) -> None:

@@ -22,6 +22,7 @@ class Completion(Struct, frozen=True, gc=False):
     seconds: float  # from container start to container end, without queueing and image pull
     at: float  # when the scheduler saw that it had ended, seconds: independent of the kubelet's clock
     requests: Amounts = ()
+    is_probe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,6 +127,7 @@ class RosellaLearn(LearnSettings, Learn):
         space = self.namespaces.admit(workload, done.at)
         if space is None:
             return False
+        space.runs_work |= not done.is_probe
         rates, shape = space.rates, self._shape(done.requests)
         self._epochs[done.row] += 1
         return rates.add(rates.workload(workload), done.row, done.seconds, done.at, shape)

@@ -15,6 +15,7 @@ class Namespace:
 
     def __init__(self, rates: Rates, untried_share: float) -> None:
         self.rates, self.liveness = rates, Liveness()
+        self.runs_work = False  # whether a task of it has ended that is no probe
         self.effective_rates = EffectiveRates(rates.matrix, untried_share)
         self.agreed: Floats | None = None  # shares of the nodes that hold for all namespaces
         self.prior: Floats | None = None  # of the nodes' speeds

@@ -206,11 +206,18 @@ class Namespaces:
     # -- reading -------------------------------------------------------------------------------
 
     def state(self, row: int) -> NodeState:
-        """The state of a node: dead if two namespaces say so, or all that know it (KNOWING_SAMPLES)."""
+        """The state of a node: dead if two namespaces say so, or all that know it (KNOWING_SAMPLES).
+
+        Samples of probes contradict nobody: they are as old as the silence, and none has ended since.
+        """
         spaces = self._by_name.values()
         if row in self._lowered:
             dead = [space for space in spaces if space.liveness.is_dead(row)]
-            knowing = [space for space in spaces if space.rates.matrix.samples.item(row) >= KNOWING_SAMPLES]
+            knowing = [
+                space
+                for space in spaces
+                if space.runs_work and space.rates.matrix.samples.item(row) >= KNOWING_SAMPLES
+            ]
             if dead and (len(dead) > 1 or all(space in dead for space in knowing)):
                 return "dead"
             if any(space.share(row) < 1.0 for space in spaces):
