@@ -31,6 +31,9 @@ READ_EVERY_SECONDS = 1.0  # the scheduler's /speeds
 TIMEOUT_FACTOR = 2.0  # times the target of a wait; then the run goes on without
 RETURN_SECONDS = 90.0  # usual time until the frozen node is back; it depends on when probes get there
 DRAIN_SECONDS = 60.0
+SILENT_PODS = 2  # that must run on a node when it freezes: one alone may just be long (Prediction.cut_off)
+BUSY_SECONDS = 60.0  # the longest wait for them
+POLL_SECONDS = 0.1  # pods run for half a second on the node that freezes
 SILENT_SECONDS = 30.0  # longer than a Lease is held
 _SCHEDULER = SCHEDULERS[ECLECTUS].scheduler_name
 
@@ -41,7 +44,7 @@ def run(environment: Environment, plan: Plan, screen: Screen) -> Observations:
     longest = (
         settings.learn_seconds + settings.recover_seconds + settings.rest_seconds + settings.after_seconds
     )
-    longest += TIMEOUT_FACTOR * (PREDICTION_FACTOR * plan.prediction.cut_off + RETURN_SECONDS)
+    longest += BUSY_SECONDS + TIMEOUT_FACTOR * (PREDICTION_FACTOR * plan.prediction.cut_off + RETURN_SECONDS)
     arrivals = poisson_arrivals(settings.seed, plan.pods_per_second, longest, settings.mix)
     with schedulers.running(environment, ECLECTUS), operator_process.running(environment):
         observations = Observations(SentPods(len(arrivals), time.time() + BEGIN_SECONDS), arrivals)
@@ -91,6 +94,7 @@ class _Timeline:
         await self._set_speeds("swap", "speeds are swapped", swapped)
         await _sleep_until(seen.events["swap"] + settings.recover_seconds)
         # 3. One node freezes: its containers stand still, and its kubelet goes on to report Ready.
+        await self._until_busy(api, frozen)
         await self._set_speeds("freeze", f"{frozen} freezes", {frozen: 0.0})
         limit = TIMEOUT_FACTOR * PREDICTION_FACTOR * self.plan.prediction.cut_off
         await self._wait_for(lambda: self._state() == "dead", limit)
@@ -102,6 +106,12 @@ class _Timeline:
         await self._set_speeds("thaw", f"{frozen} thaws", {frozen: swapped[frozen]})
         await self._wait_for(lambda: self._state() == "live", TIMEOUT_FACTOR * RETURN_SECONDS)
         await asyncio.sleep(settings.after_seconds)
+
+    async def _until_busy(self, api: Api, node: str) -> None:
+        """Wait until so many pods run on the node that its silence will show, or until BUSY_SECONDS."""
+        deadline = time.time() + BUSY_SECONDS
+        while await load.running_on_node(api, node) < SILENT_PODS and time.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(POLL_SECONDS)
 
     async def _set_speeds(self, event: str, text: str, speeds: Mapping[str, float]) -> None:
         """Change speeds of nodes. The event's time is taken before: until then the old speeds are true."""

@@ -95,6 +95,13 @@ async def delete_node_profiles(api: Api) -> None:
         await api.request("DELETE", f"{NODE_PROFILES_PATH}/{one.metadata.name}")
 
 
+async def running_on_node(api: Api, node: str) -> int:
+    """How many pods of the demo run on a node."""
+    selector = f"spec.nodeName={node},status.phase=Running"
+    answer = await api.request("GET", f"{PODS}?fieldSelector={selector}")
+    return len(msgspec.json.decode(answer, type=_Pods).items)
+
+
 async def delete_on_node(api: Api, node: str) -> list[str]:
     """Delete the pods that are bound to a node, without grace period; returns their names."""
     answer = await api.request("GET", f"{PODS}?fieldSelector=spec.nodeName={node}")
