@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.cluster.nodes import Cluster
-from eclectus.engine.explain.explanations import CLASSES_MOST
+from eclectus.engine.explain.explanations import CLASSES_MOST, PAUSE_SECONDS
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
@@ -177,9 +177,11 @@ def test_reports_of_many_classes_are_spread_over_steps_and_none_is_lost() -> Non
     count = 2 * CLASSES_MOST + 5
     world.add(*(make_task(f"t{at}", node_selector=(("disk", f"d{at}"),)) for at in range(count)))
     assert len(world.reports) == CLASSES_MOST
-    while world.engine.next_step_at() == world.now:
+    while world.engine.next_step_at() == pytest.approx(world.now + PAUSE_SECONDS):
         before = len(world.reports)
-        world.step()
+        world.step(after=PAUSE_SECONDS / 2)
+        assert len(world.reports) == before
+        world.step(after=PAUSE_SECONDS / 2)
         assert 0 < len(world.reports) - before <= CLASSES_MOST
     assert {report.name for report in world.reports} == {f"t{at}" for at in range(count)}
     assert len(world.reports) == count

@@ -36,6 +36,7 @@ class School:
         workload: str = "w",
         after: float = 0.0,
         requests: Amounts = (),
+        *,
         is_probe: bool = False,
     ) -> None:
         """A task ends on the row without having been seen running."""

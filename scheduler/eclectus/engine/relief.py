@@ -16,7 +16,7 @@ from eclectus.model.errors import PolicyError
 from eclectus.model.objects import Task
 
 TASKS_MOST = 64  # refused tasks of a class that are shown in one step, so that the step stays short
-CLASSES_MOST = 16  # classes in one step, likewise
+CLASSES_MOST = 16  # classes in one step for which there may be victims, likewise
 
 
 class Relief:
@@ -26,19 +26,19 @@ class Relief:
         self._state, self._effects = state, effects
 
     def relieve(self) -> None:
-        """Ask about every class that is due."""
-        state, schedule = self._state, self._state.relief
-        due = schedule.take_due(state.now)
-        for key in due[CLASSES_MOST:]:
-            schedule.add(key)
-        for key in due[:CLASSES_MOST]:
-            self._relieve_class(key)
+        """Ask about the classes that are due: so many, and all for which nobody could be evicted."""
+        state, asked = self._state, 0
+        for key in state.relief.take_due(state.now):
+            if self._has_nobody_to_evict(key):
+                state.relief.ask_again(key, state.now)
+            elif asked == CLASSES_MOST:
+                state.relief.add(key)
+            else:
+                asked += 1
+                self._relieve_class(key)
 
     def _relieve_class(self, key: RefusedKey) -> None:
         state, (profile, class_key) = self._state, key
-        if self._has_nobody_to_evict(key):
-            state.relief.ask_again(key, state.now)
-            return
         task_class = state.view.classes.current(*class_key)
         waiting = [] if task_class.fits_now_count else self._waiting(key)
         if not waiting:

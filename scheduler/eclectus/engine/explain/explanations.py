@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
 from eclectus.engine.state import ReportReason, State
@@ -11,8 +13,9 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey, Reservation
 
-CLASSES_MOST = 64  # classes of pods explained in one step: some tens of milliseconds on 5,000 nodes
-REPORTS_MOST = 2_000  # pods reported in one step, of however few classes
+CLASSES_MOST = 32  # classes of pods explained in one step: some tens of milliseconds on 15,000 nodes
+PAUSE_SECONDS = 0.1  # from then to the next ones: pods that can be placed must not wait for explanations
+REPORTS_MOST = 500  # pods reported in one step, of however few classes
 PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
 NO_RELIEF = (
     " preemption: this profile evicts no pods, although without pods of lower priority this pod would fit."
@@ -30,13 +33,19 @@ class Explanations:
 
     def __init__(self, state: State) -> None:
         self._state = state
+        self._resumes_at = -inf  # seconds
 
     def report_due(self) -> float:
-        """Report every pod whose report is due; returns when the next one is due, seconds.
+        """Report every pod whose report is due; returns when the next ones are to be made, seconds.
 
         Pods of one class share one message. A class costs O(nodes), so only so many are explained in one
-        step; the other reports stay due.
+        step; the other reports are made after a pause.
         """
+        if self._state.now >= self._resumes_at:
+            self._report_some()
+        return max(self._state.reports.next_due(), self._resumes_at)
+
+    def _report_some(self) -> None:
         state, reports = self._state, self._state.reports
         fit_errors, explained = FitErrors(), set[ClassKey]()
         due = reports.take_due(state.now, REPORTS_MOST)
@@ -45,11 +54,11 @@ class Explanations:
             explained.add((task.spec, task.workload))
             if len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST:
                 reports.put_back(due[at:], state.now)
+                self._resumes_at = state.now + PAUSE_SECONDS
                 break
             reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
             reports.add(uid, state.now, at_once=False)
-        return reports.next_due()
 
     def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
         state, task_class = self._state, self._state.view.task_class(task)

@@ -32,6 +32,7 @@ class UnschedulableClasses:
     `_demand` [slots, columns]: what a task of the class demands, -inf of a resource that it does not request,
     inf of all if it requests one that no node offers.
     `_feasible` [rows / 8, slots]: a bit for each row, whether the class is feasible there.
+    `_never` [slots]: whether the class is feasible on no node, however empty.
     """
 
     def __init__(self, classes: ClassCache) -> None:
@@ -40,11 +41,11 @@ class UnschedulableClasses:
         self._keys: dict[int, ClassKey] = {}
         # By slot: the spec without the fields that no static rule reads, and what evaluates it on rows.
         self._static: dict[int, tuple[Spec, Callable[[Rows], Mask]]] = {}
-        self._never: set[ClassKey] = set()  # feasible on no node, however empty
         self._refused: set[ClassKey] = set()  # with room on a node: a policy has refused them all the same
         self._free: list[int] = []
         self._demand: NDArray[np.float64] = np.empty((0, 0))
         self._feasible: NDArray[np.uint8] = np.empty((0, 0), dtype=np.uint8)
+        self._never: NDArray[np.bool_] = np.empty(0, dtype=bool)
         self._grow(MIN_SLOTS)
 
     def __len__(self) -> int:
@@ -72,7 +73,7 @@ class UnschedulableClasses:
         if slot is None:
             return
         del self._keys[slot], self._static[slot]
-        self._never.discard(key)
+        self._never[slot] = False
         self._refused.discard(key)
         self._feasible[:, slot] = 0
         self._free.append(slot)
@@ -104,26 +105,23 @@ class UnschedulableClasses:
     # -- the comparison ------------------------------------------------------------------------
 
     def _may_have_room(self, rows: Iterable[int]) -> list[ClassKey]:
-        cluster, keys = self._cluster, self._keys
-        found = dict.fromkeys(self._refused)
+        cluster, found = self._cluster, dict.fromkeys(self._refused)
         for row in rows:
             slots = np.flatnonzero(self._feasible[row >> 3] & (1 << (row & 7)))
             if not len(slots):
                 continue
             taken = cluster.used[row] + cluster.tentative[row]
             fits = (taken + self._demand[slots] <= cluster.allocatable[row]).all(axis=1)
-            found.update(
-                (keys[slot], None)
-                for slot, has_room in zip(slots.tolist(), fits.tolist(), strict=True)
-                if has_room or keys[slot] in self._never
-            )
+            for slot in slots[fits | self._never[slots]].tolist():
+                found[self._keys[slot]] = None
         return list(found)
 
     def _has_room(self, key: ClassKey) -> bool:
         task_class = self._classes.current(*key)
         if key in self._refused and not task_class.fits_now_count:
             self._write(self._slots[key], task_class)
-        return bool(task_class.fits_now_count or (key in self._never and task_class.feasible_count))
+        is_never = self._never.item(self._slots[key])
+        return bool(task_class.fits_now_count or (is_never and task_class.feasible_count))
 
     # -- the arrays ----------------------------------------------------------------------------
 
@@ -143,12 +141,16 @@ class UnschedulableClasses:
         demand[:had, : self._demand.shape[1]] = self._demand
         feasible[: len(self._feasible), :had] = self._feasible
         self._demand, self._feasible = demand, feasible
+        self._never = np.pad(self._never, (0, slots - had))
         self._free.extend(reversed(range(had, slots)))
 
     def _write(self, slot: int, task_class: TaskClass) -> None:
         key: ClassKey = (task_class.spec, task_class.workload)
-        _set_member(self._never, key, not task_class.feasible_count)
-        _set_member(self._refused, key, bool(task_class.fits_now_count))
+        self._never[slot] = not task_class.feasible_count
+        if task_class.fits_now_count:
+            self._refused.add(key)
+        else:
+            self._refused.discard(key)
         self._match_cluster()
         self._write_demand(slot, task_class.spec)
         self._feasible[:, slot] = np.packbits(task_class.feasible, bitorder="little")
@@ -178,10 +180,3 @@ class UnschedulableClasses:
 
     def _move_cursors(self) -> None:
         self._shape_cursor, self._usage_cursor = self._cluster.shape.head, self._cluster.usage.head
-
-
-def _set_member(members: set[ClassKey], key: ClassKey, is_member: bool) -> None:
-    if is_member:
-        members.add(key)
-    else:
-        members.discard(key)
