@@ -14,6 +14,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.serving.access import AccessControl, Decision
 from eclectus.kubeclient.serving.certificate import ServingCertificate
+from eclectus.kubeclient.serving.connections import BoundedSite
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -63,7 +64,7 @@ def report(name: str, found: Mapping[str, str]) -> str:
 async def serve(
     app: web.Application, listening: socket, certificate: ServingCertificate | None = None
 ) -> web.AppRunner:
-    """Answer requests to the socket; plain HTTP without a certificate.
+    """Answer requests to the socket, on a bounded number of connections; plain HTTP without a certificate.
 
     The runner is to be cleaned up, which closes the socket.
     """
@@ -72,7 +73,7 @@ async def serve(
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
     await runner.setup()
     tls = None if certificate is None else certificate.context
-    await web.SockSite(runner, listening, ssl_context=tls).start()
+    await BoundedSite(runner, listening, tls).start()
     return runner
 
 
