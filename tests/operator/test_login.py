@@ -6,7 +6,7 @@ import kopf
 import pytest
 from aiohttp import web
 
-from eclectus.kubeclient.client import ObjectClient, connected, list_objects
+from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.errors import (
     ConflictError,
     MissingError,
@@ -16,6 +16,7 @@ from eclectus.kubeclient.errors import (
     UnauthenticatedError,
     UnsureError,
 )
+from eclectus.kubeclient.listing import list_objects
 from eclectus_operator.login import credentials, login
 from eclectus_operator.watch_login import LOGIN_SECONDS, WatchLogin
 

@@ -56,6 +56,7 @@ class FakeApi:
         *,
         metadata_only: bool = False,
         seconds: float | None = None,
+        most_bytes: int | None = None,
     ) -> Object:
         """One request."""
         number = len(self.calls)

@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 
 from eclectus.api.node_probe import NodeProbe, Run
-from eclectus.kubeclient.client import list_objects
 from eclectus.kubeclient.errors import ApiError
+from eclectus.kubeclient.listing import list_objects
 from eclectus_operator.control.context import NotLeadingError, OperatorContext, Snapshot, write_status
 from eclectus_operator.control.step_handlers import HANDLERS, Action
 from eclectus_operator.decide import adoption, runs, stages

@@ -40,13 +40,16 @@ class Gated:
         *,
         metadata_only: bool = False,
         seconds: float | None = None,
+        most_bytes: int | None = None,
     ) -> Object:
         """See ObjectApi. Raises ApiError, NotLeadingError among them."""
         if method != "GET" and not self._holds_lease():
             raise NotLeadingError(
                 f"{method} {path}", message="not sent: this replica does not hold the lease"
             )
-        return await self._api.send(method, path, body, query, metadata_only=metadata_only, seconds=seconds)
+        return await self._api.send(
+            method, path, body, query, metadata_only=metadata_only, seconds=seconds, most_bytes=most_bytes
+        )
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from eclectus.api.common import ObjectMeta
 from eclectus.api.names import NODE_PROBE, NODE_PROBES_PATH, RUN_ID_LABEL
 from eclectus.api.node_probe import NodeProbe, NodeProbeStatus
 from eclectus.api.probe_names import selector
-from eclectus.kubeclient.client import list_objects
 from eclectus.kubeclient.errors import ApiError, ConflictError, MissingError
+from eclectus.kubeclient.listing import list_objects
 from eclectus_operator.control.advance_runs import advance_runs
 from eclectus_operator.control.context import (
     NotLeadingError,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from eclectus.api.common import ObjectMeta
 from eclectus.api.names import NO_PROBES_LABEL, NODE_PROFILES_PATH
 from eclectus.api.node_profile import NodeProfile
 from eclectus.kube import objects as kube
-from eclectus.kubeclient.client import ObjectApi, list_objects, list_pages
+from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.listing import list_pages
 from eclectus_operator.decide import room
 from eclectus_operator.decide.room import Room
 from eclectus_operator.objects import convert
@@ -68,28 +68,29 @@ class NodePool:
 
 @dataclass(frozen=True)
 class NodeWithPods:
-    """A node and the pods bound to it, whatever their phase."""
+    """A node, and the pods bound to it, whatever their phase, as the accounting of room reads them.
+
+    `starting`: a real pod that has not started; None if there is none.
+    """
 
     node: kube.Node
-    found: list[dict[str, Any]]
-
-    @property
-    def pods(self) -> list[kube.Pod]:
-        """The pods as the accounting of room reads them."""
-        return [convert.read(each, kube.Pod) for each in self.found]
-
-    @property
-    def starting(self) -> Pod | None:
-        """A real pod that has not started; None if there is none."""
-        pods = (convert.read(each, Pod) for each in self.found)
-        return next((pod for pod in pods if pod.status.phase == "Pending" and pod.is_real), None)
+    pods: list[kube.Pod]
+    starting: Pod | None
 
 
 async def read_node(api: ObjectApi, name: str) -> NodeWithPods:
     """A node and its pods. Raises ApiError; MissingError when there is no such node."""
     node = convert.read(await api.send("GET", f"{NODES_PATH}/{name}"), kube.Node)
-    found = await list_objects(api, ALL_PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"})
-    return NodeWithPods(node, found)
+    pods, starting = list[kube.Pod](), None
+    async for page in list_pages(api, ALL_PODS_PATH, {"fieldSelector": f"spec.nodeName={name}"}):
+        pods += [convert.read(each, kube.Pod) for each in page]
+        observed = (convert.read(each, Pod) for each in page)
+        starting = starting or next((pod for pod in observed if _is_starting(pod)), None)
+    return NodeWithPods(node, pods, starting)
+
+
+def _is_starting(pod: Pod) -> bool:
+    return pod.status.phase == "Pending" and pod.is_real
 
 
 async def read_profile(api: ObjectApi, node: str) -> NodeProfile:

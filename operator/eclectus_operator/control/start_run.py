@@ -12,8 +12,8 @@ from eclectus.api.node_probe import NodeProbe
 from eclectus.api.node_profile import DEAD
 from eclectus.kube import objects as kube
 from eclectus.kube.requests import FieldError
-from eclectus.kubeclient.client import list_pages
 from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.listing import list_pages
 from eclectus_operator.control.context import OperatorContext, Snapshot, write_status
 from eclectus_operator.control.nodes import read_node, read_profile
 from eclectus_operator.control.step_handlers import create_pod

@@ -110,8 +110,9 @@ async def _listed(client: ApiClient) -> list[NodeProfile]:
 
 async def _node_names(client: ApiClient) -> list[str]:
     """The names of all nodes; none if the caller may not list them."""
-    from eclectus.kubeclient.client import ObjectClient, list_objects
+    from eclectus.kubeclient.client import ObjectClient
     from eclectus.kubeclient.errors import RejectedError
+    from eclectus.kubeclient.listing import list_objects
 
     try:
         nodes = await list_objects(ObjectClient(client), "/api/v1/nodes", metadata_only=True)

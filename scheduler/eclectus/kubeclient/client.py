@@ -18,7 +18,14 @@ import msgspec
 from eclectus.api.common import NOT_JSON
 from eclectus.kubeclient import diagnosis
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
-from eclectus.kubeclient.errors import ApiError, CredentialsError, NotDoneError, UnsureError, error_from
+from eclectus.kubeclient.errors import (
+    ApiError,
+    CredentialsError,
+    NotDoneError,
+    TooLargeError,
+    UnsureError,
+    error_from,
+)
 from eclectus.kubeclient.trouble import TroubleLog
 
 JSON = "application/json"
@@ -26,7 +33,6 @@ MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE = "application/strategic-merge-patch+json"
 METADATA_LIST = f"application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,{JSON}"
 CONNECT_SECONDS = 5.0  # an API server that accepts no connection for this long counts as down
-PAGE_ITEMS = 500
 Query = Mapping[str, str]
 Object = dict[str, Any]
 
@@ -82,18 +88,22 @@ class ApiClient:
         content_type: str = JSON,
         accept: str = JSON,
         seconds: float | None = None,
+        most_bytes: int | None = None,
     ) -> bytes:
-        """The body of one request's answer; `seconds` overrides the time limit. Raises ApiError."""
+        """The body of one request's answer; `seconds` overrides the time limit.
+
+        Raises ApiError; TooLargeError for an answer of more than `most_bytes`.
+        """
         limit = aiohttp.ClientTimeout(total=seconds or self._seconds, connect=CONNECT_SECONDS)
         headers = {"Content-Type": content_type, "Accept": accept}
         options: dict[str, Any] = {"params": query, "timeout": limit}
         if body is not None:
             options["data"] = msgspec.json.encode(body)
         renewals = self._credentials.renewals
-        status, answered, answer = await self._exchange(method, path, headers, options)
+        status, answered, answer = await self._exchange(method, path, headers, options, most_bytes)
         if status == 401:  # refused before it was handled, so it is safe to repeat
             await _renew(self._credentials, renewals)
-            status, answered, answer = await self._exchange(method, path, headers, options)
+            status, answered, answer = await self._exchange(method, path, headers, options, most_bytes)
         if status >= 400:
             raise self._refusal(f"{method} {path}", status, answer, answered)
         return answer
@@ -115,11 +125,17 @@ class ApiClient:
                 yield response.content
 
     async def _exchange(
-        self, method: str, path: str, headers: dict[str, str], options: dict[str, Any]
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        options: dict[str, Any],
+        most_bytes: int | None,
     ) -> tuple[int, Mapping[str, str], bytes]:
         with self._translated_errors(f"{method} {path}"):
             async with self._request(method, path, headers, **options) as response:
-                answer = await response.read()
+                whole = response.read() if most_bytes is None else _read(response, most_bytes)
+                answer = await whole
         if response.status != 401:
             self._trouble.succeeded("the API server answers again")
         return response.status, response.headers, answer
@@ -167,8 +183,12 @@ class ObjectApi(Protocol):
         *,
         metadata_only: bool = False,
         seconds: float | None = None,
+        most_bytes: int | None = None,
     ) -> Object:
-        """One request; a PATCH is a merge patch. `metadata_only`: a list without specs. Raises ApiError."""
+        """One request; a PATCH is a merge patch. `metadata_only`: a list without specs.
+
+        Raises ApiError; TooLargeError for an answer of more than `most_bytes`.
+        """
 
 
 class ObjectClient:
@@ -186,6 +206,7 @@ class ObjectClient:
         *,
         metadata_only: bool = False,
         seconds: float | None = None,
+        most_bytes: int | None = None,
     ) -> Object:
         """See ObjectApi. An answer that is not a JSON object is an UnsureError."""
         answer = await self._client.send(
@@ -196,6 +217,7 @@ class ObjectClient:
             content_type=MERGE_PATCH if method == "PATCH" else JSON,
             accept=METADATA_LIST if metadata_only else JSON,
             seconds=seconds,
+            most_bytes=most_bytes,
         )
         try:
             return msgspec.json.decode(answer, type=dict[str, Any])
@@ -204,29 +226,16 @@ class ObjectClient:
             raise UnsureError(f"{method} {path}", message=message) from error
 
 
-async def list_objects(
-    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
-) -> list[Object]:
-    """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
-    pages = list_pages(api, path, query, metadata_only=metadata_only)
-    return [each async for page in pages for each in page]
-
-
-async def list_pages(
-    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
-) -> AsyncIterator[list[Object]]:
-    """The same, one page at a time, for lists too long to be held; `limit` in the query bounds a page.
-
-    Raises ApiError.
-    """
-    page_query = {"limit": str(PAGE_ITEMS), **(query or {})}
-    while True:
-        page = await api.send("GET", path, query=page_query, metadata_only=metadata_only)
-        yield page.get("items") or []
-        token = page.get("metadata", {}).get("continue")
-        if not token:
-            return
-        page_query["continue"] = token
+async def _read(response: aiohttp.ClientResponse, most_bytes: int) -> bytes:
+    """The body. Raises TooLargeError, with not much more than so many bytes read."""
+    parts, left = list[bytes](), most_bytes
+    async for part in response.content.iter_any():
+        left -= len(part)
+        if left < 0:
+            what = f"{response.method} {response.url.path}"
+            raise TooLargeError(what, message=f"the answer has more than {most_bytes} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 async def _renew_forever(credentials: Credentials) -> None:

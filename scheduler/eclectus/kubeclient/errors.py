@@ -10,6 +10,7 @@ EclectusError
     ├── StaleError             410: the resourceVersion or continue token has expired: list again
     ├── ConflictError          409: the object is not as the request assumed: read it, then decide
     ├── MissingError           404: it does not exist
+    ├── TooLargeError          the answer is longer than the caller takes: ask for less
     └── RejectedError          any other refusal: the same request never passes; correct it, or the RBAC rule
 """
 
@@ -81,6 +82,10 @@ class ConflictError(ApiError):
 
 class MissingError(ApiError):
     """The object, its namespace or its definition does not exist."""
+
+
+class TooLargeError(ApiError):
+    """The answer has more bytes than the caller takes; it was not read to its end."""
 
 
 class RejectedError(ApiError):

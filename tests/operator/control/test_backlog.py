@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from eclectus.api.common import time_text
-from eclectus.kubeclient.client import PAGE_ITEMS
+from eclectus.kubeclient.listing import PAGE_ITEMS
 from eclectus_operator.decide import waiting
 from eclectus_operator.objects.observed import ALL_PODS_PATH
 from fake_api import NODES, PROBES, FakeApi, Object

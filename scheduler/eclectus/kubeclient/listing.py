@@ -1,0 +1,51 @@
+"""Lists of objects, read in pages of a bounded number of objects and of bytes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from eclectus.kubeclient.client import Object, ObjectApi, Query
+from eclectus.kubeclient.errors import TooLargeError
+from eclectus.kubeclient.lines import MAX_LINE_BYTES
+
+PAGE_ITEMS = 500  # as in client-go
+PAGE_BYTES = 4 * 2**20  # of JSON, which takes up to ten times as much memory when it is decoded
+
+
+async def list_objects(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> list[Object]:
+    """All items of a list, read page by page; `metadata_only`: without specs. Raises ApiError."""
+    pages = list_pages(api, path, query, metadata_only=metadata_only)
+    return [each async for page in pages for each in page]
+
+
+async def list_pages(
+    api: ObjectApi, path: str, query: Query | None = None, *, metadata_only: bool = False
+) -> AsyncIterator[list[Object]]:
+    """The same, one page at a time, for lists too long to be held.
+
+    A page has at most PAGE_ITEMS objects, or as many as `limit` in the query, and PAGE_BYTES of JSON: one
+    that is larger is asked for again with half as many objects, and then a few more with each page. A single
+    object may be larger. Raises ApiError.
+    """
+    most = limit = int((query or {}).get("limit", PAGE_ITEMS))
+    page_query = dict(query or {})
+    while True:
+        page_query["limit"] = str(limit)
+        most_bytes = PAGE_BYTES if limit > 1 else MAX_LINE_BYTES
+        try:
+            page = await api.send(
+                "GET", path, query=page_query, metadata_only=metadata_only, most_bytes=most_bytes
+            )
+        except TooLargeError:
+            if limit == 1:
+                raise
+            limit //= 2
+            continue
+        yield page.get("items") or []
+        token = page.get("metadata", {}).get("continue")
+        if not token:
+            return
+        page_query["continue"] = token
+        limit = min(limit + limit // 8 + 1, most)
