@@ -54,7 +54,8 @@ class FailureDetector:
         limit = cut_off_rate(mean * nodes, seen.load, nodes, self.spare_share)
         margin = cut_margin(matrix.samples[rows], nodes, self.certainty, error_aimed(seen.load))
         speed = np.where(_has_mixed_samples(space)[rows], np.maximum(speed, 1.0), speed)
-        is_silent = speed * share[rows] < limit
+        # What overdue tasks bound is the speed itself: the learned one cancels out, and with it its error.
+        is_silent = (share[rows] < 1.0) & (speed * share[rows] < limit)
         is_slow = (speed * (1.0 + margin) < limit) & ~liveness.is_dead_or_on_trial(rows)
         changed = liveness.mark_dead(rows[is_silent | is_slow], seen.now)
         changed += self._reset_idle(space, running, seen.now)
