@@ -65,7 +65,7 @@ def _experiments(options: argparse.Namespace) -> Iterator[AnyExperiment]:
     if name == COMPARE:
         yield _comparison(options)
     if name == REAL:
-        yield RealExperiment(seed, options.seconds)
+        yield RealExperiment(seed, options.pairs, quick=options.quick)
 
 
 def _stream(options: argparse.Namespace) -> StreamExperiment:

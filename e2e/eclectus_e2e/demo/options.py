@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
+from eclectus_e2e.demo.real.plan import PAIRS, PODS
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.short import plan as short
 from eclectus_e2e.demo.stream import comparison
@@ -30,17 +31,18 @@ class Choice:
     options: frozenset[str]  # that apply to it
 
 
-_ALL = frozenset({"load", "loads", "seconds", "seed", "schedulers", "keep", "quick"})
+_STREAM = frozenset({"load", "loads", "seconds", "seed", "schedulers", "keep", "quick"})
+_ALL = _STREAM | {"pairs"}
 CHOICES = {
     SHORT: Choice(
         "make demo",
         "5 min",
         "Eclectus beside kube-scheduler at one load; speeds change half-way",
-        _ALL - {"loads", "schedulers"},
+        _STREAM - {"loads", "schedulers"},
     ),
-    FULL: Choice("make demo-full", "20 min", "`stream`, then `perturbations`", _ALL),
+    FULL: Choice("make demo-full", "20 min", "`stream`, then `perturbations`", _STREAM),
     STREAM: Choice(
-        "make demo DEMO=stream", "12 min", "several loads, and a baseline that knows no speeds", _ALL
+        "make demo DEMO=stream", "12 min", "several loads, and a baseline that knows no speeds", _STREAM
     ),
     PERTURBATIONS: Choice(
         "make demo DEMO=perturbations",
@@ -52,13 +54,13 @@ CHOICES = {
         "make compare",
         "50 min",
         "five schedulers on sixty nodes, which one class of pods ranks differently",
-        _ALL - {"load", "keep"},
+        _STREAM - {"load", "keep"},
     ),
     REAL: Choice(
         "make demo NODES=real",
-        "15 min",
-        "real kubelets and containers on this machine, as root",
-        frozenset({"seconds", "seed"}),
+        "60 min",
+        "real kubelets and containers on this machine, as root; pairs of streams with intervals",
+        frozenset({"seed", "pairs", "quick"}),
     ),
 }
 MAIN_LOAD = 0.8  # of the stream
@@ -166,11 +168,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add("--loads", type=_loads, metavar="LOAD,...", help=loads_help)
     lengths = (
-        f"{short.SECONDS:.0f}; stream and real: {MAIN_SECONDS:.0f}; "
-        f"compare, at load 0.9: {comparison.SECONDS:.0f}"
+        f"{short.SECONDS:.0f}; stream: {MAIN_SECONDS:.0f}; compare, at load 0.9: {comparison.SECONDS:.0f}"
     )
     add("--seconds", type=_seconds, help=_help("length of each stream", lengths, "seconds"))
     add("--seed", type=int, help=_help("seed of the stream: equal seeds send equal pods", "1", "seed"))
+    pairs_help = f"pairs of streams, {PODS} pods to each scheduler, before and after the change of quotas"
+    add("--pairs", type=_pairs, help=_help(pairs_help, f"{PAIRS}", "pairs"))
     names = ", ".join(SCHEDULERS)
     add(
         "--schedulers",
@@ -186,7 +189,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--quick",
         action="store_true",
-        help=_help("a stream of some seconds at one load, to check that everything works", "", "quick"),
+        help=_help("short streams at one load, to check that everything works", "", "quick"),
     )
 
 
@@ -215,6 +218,13 @@ def _seconds(text: str) -> float:
     if not 5 <= value <= 3600:
         raise argparse.ArgumentTypeError(f"between 5 and 3600 seconds, not {text}")
     return value
+
+
+def _pairs(text: str) -> int:
+    value = _number(text)
+    if value != int(value) or not 1 <= value <= 20:
+        raise argparse.ArgumentTypeError(f"a whole number from 1 to 20, not {text}")
+    return int(value)
 
 
 def _number(text: str) -> float:

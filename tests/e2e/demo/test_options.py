@@ -36,7 +36,11 @@ def test_defaults_are_those_of_the_experiment(arguments, seconds, loads):
         ),
         ("compare --load 0.5", "--load does not apply to the experiment 'compare'"),
         ("perturbations --seconds 20", "--seconds does not apply to .*, which has --quick, --seed"),
-        ("real --quick", "--quick does not apply to the experiment 'real', which has --seconds, --seed"),
+        (
+            "real --load 0.5",
+            "--load does not apply to the experiment 'real', which has --pairs, --quick, --seed",
+        ),
+        ("stream --pairs 2", "--pairs does not apply to the experiment 'stream'"),
     ],
 )
 def test_an_option_that_does_not_apply_is_refused(arguments, message):
@@ -51,6 +55,8 @@ def test_an_option_that_does_not_apply_is_refused(arguments, message):
         ("--load much", "a number is expected, not 'much'"),
         ("--seconds 2", "between 5 and 3600 seconds, not 2"),
         ("stream --schedulers eclectus,unknown", "known are eclectus, kube-scheduler, eclectus-uniform"),
+        ("real --pairs 0", "a whole number from 1 to 20, not 0"),
+        ("real --pairs 1.5", "a whole number from 1 to 20, not 1.5"),
         ("everything", "invalid choice: 'everything'"),
     ],
 )

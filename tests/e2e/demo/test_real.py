@@ -1,5 +1,6 @@
 """The experiment on real nodes without nodes: plan, observations, report, tables and picture."""
 
+import itertools
 import json
 import math
 
@@ -9,9 +10,10 @@ from rich.console import Console
 
 from eclectus_e2e.demo.command import demo
 from eclectus_e2e.demo.real import experiment
+from eclectus_e2e.demo.real.colocation import trial_name, trial_order
 from eclectus_e2e.demo.real.objects import node_probe, work_pod
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
-from eclectus_e2e.demo.real.plan import Plan
+from eclectus_e2e.demo.real.plan import Plan, real_plan
 from eclectus_e2e.demo.real.plots import draw
 from eclectus_e2e.demo.real.report import make_report
 from eclectus_e2e.demo.real.tables import tables
@@ -47,7 +49,10 @@ def observations():
             quotas,
             since,
             seen,
-            {"eclectus": stream(50.0, 2.0, 6.0), "kube-scheduler": stream(99.0, 8.0, 8.0)},
+            [
+                {"eclectus": stream(50.0, 2.0, 6.0), "kube-scheduler": stream(70.0, 8.0, 8.0)},
+                {"kube-scheduler": stream(90.0, 4.0, 4.0), "eclectus": stream(110.0, 1.0, 3.0)},
+            ],
         )
         for quotas, since, seen in zip((PLAN.quotas, PLAN.changed), (0.0, 200.0), readings, strict=True)
     ]
@@ -60,12 +65,29 @@ def test_quotas_are_swapped_by_a_factor_of_four():
     assert shifts == pytest.approx([0.25, 0.25, 4.0, 4.0])
 
 
-def test_arrivals_depend_on_the_seed_and_their_rate_on_the_load():
-    arrivals = Plan(seconds=10_000.0).arrivals(2.0)
-    assert arrivals == Plan(seconds=10_000.0).arrivals(2.0) != Plan(seed=2, seconds=10_000.0).arrivals(2.0)
-    assert len(arrivals) == pytest.approx(10_000, rel=0.05)
+def test_arrivals_depend_on_seed_and_pair_and_their_rate_on_the_load():
+    plan = Plan(pods=10_000)
+    arrivals = plan.arrivals(2.0, pair=0)
+    assert arrivals == plan.arrivals(2.0, pair=0)
+    assert arrivals != plan.arrivals(2.0, pair=1)
+    assert arrivals != Plan(seed=2, pods=10_000).arrivals(2.0, pair=0)
+    assert len(arrivals) == 10_000
     assert arrivals == sorted(arrivals)
-    assert arrivals[-1] < 10_000.0
+    assert arrivals[-1] == pytest.approx(10_000.0, rel=0.05)
+
+
+def test_the_schedulers_take_turns_in_being_first():
+    assert [PLAN.order(pair)[0] for pair in range(4)] == ["eclectus", "kube-scheduler"] * 2
+    assert all(sorted(PLAN.order(pair)) == ["eclectus", "kube-scheduler"] for pair in range(4))
+
+
+def test_the_plan_says_how_long_it_takes():
+    assert "about 60 min" in str(real_plan(1))
+    text = str(real_plan(1, 5))
+    assert "60 pods go to each of eclectus, kube-scheduler, 5 times" in text
+    quick = real_plan(1, quick=True)
+    assert quick.run_seconds < 12 * 60
+    assert "10 pods go to each of eclectus, kube-scheduler, once" in str(quick)
 
 
 @pytest.mark.parametrize(
@@ -107,21 +129,40 @@ def test_the_report_has_what_was_learned_and_response_times():
     assert all(abs(one.off) < 1e-9 for one in found.first.nodes)
     assert max(one.off for one in found.again.nodes) == pytest.approx(0.2)
     ours = found.first.schedulers["eclectus"]
-    assert (ours.pods, ours.lost, ours.failed) == (2, 0, 0)
-    assert (ours.response_seconds.mean, ours.response_seconds.p50) == (4.0, 4.0)
-    assert ours.by_node == {"real-1": 0, "real-2": 1, "real-3": 1, "real-4": 0}
-    assert found.first.mean_ratio == found.again.mean_ratio == pytest.approx(0.5)
+    assert (ours.pods, ours.lost, ours.failed) == (4, 0, 0)
+    assert (ours.response_seconds.mean, ours.response_seconds.p50) == (3.0, 2.5)
+    assert ours.by_node == {"real-1": 0, "real-2": 2, "real-3": 2, "real-4": 0}
     assert found.sound
+
+
+def test_ratios_are_of_pairs_and_have_an_interval():
+    found = make_report(PLAN, observations())
+    assert [(pair.first, pair.mean) for pair in found.first.pairs] == [
+        ("eclectus", 0.5),
+        ("kube-scheduler", 0.5),
+    ]
+    assert found.first.mean_ratio.text() == found.again.mean_ratio.text() == "0.50 (0.50 to 0.50)"
+    seen = observations()
+    seen.intervals[0].pairs[1]["eclectus"] = stream(110.0, 3.0, 5.0)
+    ratio = make_report(PLAN, seen).first.mean_ratio
+    assert ratio.pairs == 2
+    assert ratio.mean == pytest.approx(math.sqrt(0.5))
+    assert ratio.low < 0.5
+    assert ratio.high > 1.0
+    del seen.intervals[0].pairs[1]
+    alone = make_report(PLAN, seen).first.mean_ratio
+    assert (alone.mean, alone.low, alone.high) == (pytest.approx(0.5), None, None)
 
 
 def test_the_report_has_quotas_never_learned_and_pods_that_never_ended():
     seen = observations()
     seen.intervals[1].learned = None
-    seen.intervals[1].streams["kube-scheduler"].ended.clear()
+    seen.intervals[1].pairs[0]["kube-scheduler"].ended.clear()
     found = make_report(PLAN, seen)
     assert found.again.learned_seconds is None
     assert found.again.schedulers["kube-scheduler"].lost == 2
-    assert math.isnan(found.again.mean_ratio)
+    assert math.isnan(found.again.pairs[0].mean)
+    assert (found.again.mean_ratio.mean, found.again.mean_ratio.pairs) == (pytest.approx(0.5), 1)
     assert not found.sound
 
 
@@ -148,7 +189,7 @@ def test_learning_is_predicted_by_the_pace_of_the_node_that_had_the_quota_before
 def test_probes_during_a_stream_are_counted_with_the_pods_that_met_one():
     """Pods of 2 and 6 s from 50 s on: the second ran from 53 s, on a node on which a probe ran till then."""
     seen = observations()
-    first = seen.intervals[0].streams["eclectus"]
+    first = seen.intervals[0].pairs[0]["eclectus"]
     first.started.update({"0": 50.0, "1": 53.0})
     seen.observe_probe("long-gone", "real-2", "Running", 10.0)
     seen.observe_probe("long-gone", "real-2", "", 49.0)
@@ -157,60 +198,86 @@ def test_probes_during_a_stream_are_counted_with_the_pods_that_met_one():
     seen.observe_probe("beside", "real-2", "Succeeded", 53.0)
     seen.observe_probe("beside", "real-2", "", 54.0)
     found = make_report(PLAN, seen).first.schedulers
-    took = found["eclectus"].probes
+    took, none = found["eclectus"].probes
+    assert none.ended == 0
     assert (took.ended, took.met.pods, took.unmet.pods) == (1, 1, 1)
     assert took.met.most_seconds == pytest.approx(2.0)  # it was sent at 51 s
     assert not took.delay_no_pod
     cores, fast, slow = 1.5, 0.8, 0.1
     left = cores * (57.0 - 50.0) - fast * 2.0 - slow * 4.0
     assert took.spare_share == pytest.approx(slow * 3.0 / left)
-    assert found["kube-scheduler"].probes.ended == 0
+    assert [one.ended for one in found["kube-scheduler"].probes] == [0, 0]
 
 
-def test_colocation_trials_compare_pods_with_and_without_a_probe():
+def trial(seen, node, number, start, run, *, is_probed):
+    """A pod of a co-location trial that was sent at 1,000 s and started and ended after so many seconds."""
+    one = seen.colocated if is_probed else seen.alone
+    name = trial_name(node, number, is_probed=is_probed)
+    one.planned += 1
+    one.sent[name] = 1000.0
+    one.observe(name, node, "Running", 1000.0 + start)
+    one.observe(name, node, "Succeeded", 1000.0 + start + run)
+
+
+def test_colocation_trials_compare_the_pods_of_each_pair():
     seen = observations()
-    seen.colocated, seen.alone = stream(300.0, 3.0, 4.0, 9.0), stream(400.0, 2.0, 2.0, 8.0)
-    seen.colocated.started |= {"0": 301.0, "1": 301.5, "2": 303.0}
-    seen.alone.started |= {"0": 400.5, "1": 401.5, "2": 403.0}
-    for name, node, began, until in (("met", "real-3", 290, 301.2), ("not", "real-2", 303, 304)):
-        seen.observe_probe(name, node, "Running", began)
-        seen.observe_probe(name, node, "", until)
-    found = {one.node: one for one in make_report(PLAN, seen).colocation}
+    seen.observe_probe("met", "real-3", "Running", 990.0)
+    for number, (beside, alone) in enumerate([((0.75, 2.5), (0.5, 1.5)), ((1.25, 3.5), (0.5, 1.5))]):
+        trial(seen, "real-3", number, *beside, is_probed=True)
+        trial(seen, "real-3", number, *alone, is_probed=False)
+    trial(seen, "real-2", 0, 9.0, 9.0, is_probed=True)  # no probe ran there
+    trial(seen, "real-2", 0, 0.5, 4.0, is_probed=False)
+    report = make_report(PLAN, seen)
+    found = {one.node: one for one in report.colocation}
     beside, alone = found["real-3"].beside, found["real-3"].alone
     assert (beside.pods, beside.start_seconds, beside.start_most_seconds, beside.run_seconds) == (
         2,
-        0.75,
         1.0,
-        2.75,
+        1.25,
+        3.0,
     )
     assert (alone.pods, alone.start_seconds, alone.run_seconds) == (2, 0.5, 1.5)
-    assert found["real-2"].beside is None, "its probe came after it"
+    later = found["real-3"].start_difference_seconds
+    assert (later.mean, later.pairs) == (0.5, 2)
+    assert later.low < 0.25
+    assert later.high > 0.75
+    assert found["real-2"].beside is None, "no probe ran beside it"
     assert found["real-2"].alone.pods == 1
+    assert found["real-2"].run_difference_seconds.pairs == 0
     assert (found["real-1"].beside, found["real-1"].alone) == (None, None)
-    assert len(json.loads(msgspec.json.encode(make_report(PLAN, seen)))["colocation"]) == 4
-    assert make_report(PLAN, seen).sound
-    seen.alone.planned = 4
+    assert report.colocation_ratio.mean == pytest.approx(math.sqrt(3.25 / 2.0 * 4.75 / 2.0))
+    assert len(json.loads(msgspec.json.encode(report))["colocation"]) == 4
+    assert report.sound
+    seen.alone.planned += 1
     assert not make_report(PLAN, seen).sound
+
+
+def test_a_pair_of_trials_begins_as_the_one_before_ended():
+    orders = [trial_order(number) for number in range(4)]
+    assert all(sorted(order) == [False, True] for order in orders)
+    assert all(one[1] == later[0] for one, later in itertools.pairwise(orders))
 
 
 def test_a_failed_pod_is_not_sound():
     seen = observations()
-    seen.intervals[0].streams["eclectus"].failed.add("0")
+    seen.intervals[0].pairs[0]["eclectus"].failed.add("0")
     assert not make_report(PLAN, seen).sound
 
 
 def test_tables_and_picture_are_made(tmp_path):
     seen = observations()
-    seen.intervals[1].streams["kube-scheduler"].ended.clear()
-    console = Console(width=140, record=True)
-    for table in tables(make_report(PLAN, seen)):
+    seen.intervals[1].pairs[0]["kube-scheduler"].ended.clear()
+    report, console = make_report(PLAN, seen), Console(width=140, record=True)
+    for table in tables(report):
         console.print(table)
     text = console.export_text()
     assert "within a third after 30 s" in text
     row = next(line for line in text.splitlines() if " real-3 " in line)
     assert row.split()[1:] == ["0.80", "0.80", "+0%", "5"]
-    assert "0.50 of kube-scheduler's mean" in text
-    draw(PLAN, seen, tmp_path / "real.png")
+    row = next(line for line in text.splitlines() if line.split()[:1] == ["mean"])
+    assert row.split() == ["mean", "0.50", "0.50", "0.50", "(0.50", "to", "0.50)", "0.80", "met"]
+    assert "pair 2, kube-scheduler first" in text
+    draw(PLAN, seen, report, tmp_path / "real.png")
     assert (tmp_path / "real.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from eclectus_e2e.demo.experiment import Experiment
 from eclectus_e2e.demo.real.objects import POOL, VALUES, WORKERS
 from eclectus_e2e.demo.real.observations import Observations
-from eclectus_e2e.demo.real.plan import SYSTEM, Plan
+from eclectus_e2e.demo.real.plan import SYSTEM, Plan, real_plan
 from eclectus_e2e.demo.real.plots import draw
 from eclectus_e2e.demo.real.report import RealReport, make_report
 from eclectus_e2e.demo.real.tables import tables
@@ -34,14 +34,14 @@ class RealExperiment(Experiment[Plan, RealNodes, Observations, RealReport]):
 
     report_file, picture_file = "real.json", "real.png"
 
-    def __init__(self, seed: int, seconds: float) -> None:
-        self._seed, self._seconds = seed, seconds
+    def __init__(self, seed: int, pairs: int | None, *, quick: bool = False) -> None:
+        self._seed, self._pairs, self._quick = seed, pairs, quick
 
     def plan(self) -> Plan:
         """Quotas and streams. Raises MachineError with what the machine lacks."""
         if reason := requirements.unmet_requirement() or archives.unmet_requirement():
             raise MachineError(reason)
-        return Plan(seed=self._seed, seconds=self._seconds)
+        return real_plan(self._seed, self._pairs, quick=self._quick)
 
     @contextmanager
     def environment(self, plan: Plan, directory: Path) -> Iterator[RealNodes]:
@@ -63,8 +63,8 @@ class RealExperiment(Experiment[Plan, RealNodes, Observations, RealReport]):
         return make_report(plan, observations)
 
     def plot(self, plan: Plan, observations: Observations, report: RealReport, file: Path) -> None:
-        """Learned speeds against quotas, and the response time of each pod."""
-        draw(plan, observations, file)
+        """Learned speeds against quotas, the response time of each pod, and the ratios of the pairs."""
+        draw(plan, observations, report, file)
 
     def tables(self, plan: Plan, observations: Observations, report: RealReport) -> Iterator[Table | str]:
         """The same for each set of quotas, then probes and co-location trials."""

@@ -55,6 +55,11 @@ class Stream:
         return self.planned - len(self.ended) + len(self.failed)
 
     @property
+    def response_seconds(self) -> list[float]:
+        """Of each pod that ended, from sending its creation to its end."""
+        return [at - self.sent[name] for name, (_, at) in self.ended.items()]
+
+    @property
     def over(self) -> float:
         """When the last pod ended."""
         return max((at for _, at in self.ended.values()), default=self.began)
@@ -78,12 +83,16 @@ class Probe:
 
 @dataclass
 class QuotaInterval:
-    """The time of one set of quotas: when they were learned, and the stream of each scheduler."""
+    """The time of one set of quotas: when they were learned, and the pairs of streams, by scheduler."""
 
     quotas: Mapping[str, float]
     since: float
     learned: RatesAt | None = None
-    streams: dict[str, Stream] = field(default_factory=dict)
+    pairs: list[dict[str, Stream]] = field(default_factory=list)
+
+    def streams(self, scheduler: str) -> list[Stream]:
+        """One scheduler's stream of every pair."""
+        return [pair[scheduler] for pair in self.pairs if scheduler in pair]
 
     def check_learned(self, readings: Sequence[RatesAt]) -> bool:
         """Whether every node has been within a third; the first such reading is kept in `learned`."""

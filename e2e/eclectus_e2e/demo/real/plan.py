@@ -1,14 +1,21 @@
-"""What the experiment on real nodes does: the quotas before and after their change, and the stream."""
+"""What the experiment on real nodes does: the quotas before and after their change, and the streams."""
 
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER, SCHEDULERS
 from eclectus_e2e.testbed.realnodes.benchmark_units import units_of_core_seconds
 from eclectus_e2e.testbed.realnodes.command import CPU_SHARES
 
-OVERHEAD_SECONDS = 480.0  # of a run without the streams; depends on when probes learn the quotas
+PAIRS, PODS, TRIALS = 3, 60, 6
+QUICK_PAIRS, QUICK_PODS, QUICK_TRIALS = 1, 10, 2
+# Estimates for the time that a run takes, from runs on two cores.
+OVERHEAD_SECONDS = 330.0  # start, and learning twice; depends on when probes learn the quotas
+TRIAL_SECONDS = 45.0  # of a co-location trial on each node
+USUAL_CAPACITY = 0.5  # pods a second; probes reached .49
+DRAIN_SECONDS = 10.0  # from a stream's last arrival to its last end
 CORE_SECONDS = 2.0  # of a pod and of a probe
 SYSTEM = "system"  # the node of scheduler and operator, which takes no other pods
 SCHEDULER_NAMES = {name: SCHEDULERS[name].scheduler_name for name in (ECLECTUS, KUBE_SCHEDULER)}
@@ -23,25 +30,40 @@ def _swapped() -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Plan:
-    """Quotas are shares of one core; no scheduler knows them."""
+    """Quotas are shares of one core; no scheduler knows them.
+
+    Under each set of quotas there are `pairs` of streams: the same `pods` at the same times to each
+    scheduler, one after the other. The schedulers take turns in being first, so that neither gains from
+    what changes during the run, such as what else the machine does.
+    """
 
     seed: int = 1
     quotas: Mapping[str, float] = field(default_factory=lambda: dict(CPU_SHARES))
     changed: Mapping[str, float] = field(default_factory=_swapped)
     load: float = 0.5  # of the rate that the nodes reached while they ran only probes
-    seconds: float = 90.0  # of each stream
+    pairs: int = PAIRS
+    pods: int = PODS  # of each stream
+    trials: int = TRIALS  # pairs of co-location trials on each node
     # Units of the benchmark in each pod and probe: much more work than the half second in which a container
     # starts and its end is seen, which no quota shortens.
     units: int = field(default_factory=lambda: units_of_core_seconds(CORE_SECONDS))
 
-    def arrivals(self, capacity: float) -> list[float]:
-        """Poisson arrivals at `load` of `capacity` pods a second, in seconds; the same for every stream."""
-        gaps = random.Random(self.seed)
-        at, found = gaps.expovariate(self.load * capacity), []
-        while at < self.seconds:
-            found.append(at)
-            at += gaps.expovariate(self.load * capacity)
-        return found
+    def arrivals(self, capacity: float, pair: int) -> list[float]:
+        """Poisson arrivals of a pair's two streams at `load` of `capacity` pods a second, in seconds."""
+        gaps = random.Random(f"{self.seed} {pair}")
+        return list(accumulate(gaps.expovariate(self.load * capacity) for _ in range(self.pods)))
+
+    def order(self, pair: int) -> list[str]:
+        """The schedulers of a pair, the first one first."""
+        names = list(SCHEDULER_NAMES)
+        return names if pair % 2 == 0 else names[::-1]
+
+    @property
+    def run_seconds(self) -> float:
+        """Estimated time of everything."""
+        streams = 2 * self.pairs * len(SCHEDULER_NAMES)
+        stream_seconds = self.pods / (self.load * USUAL_CAPACITY) + DRAIN_SECONDS
+        return OVERHEAD_SECONDS + streams * stream_seconds + self.trials * TRIAL_SECONDS
 
     def __str__(self) -> str:
         changes = ", ".join(
@@ -50,10 +72,21 @@ class Plan:
         return "\n".join(
             [
                 f"Real nodes: {len(self.quotas)} kubelets, hidden CPU quotas, seed {self.seed}, "
-                f"about {round((OVERHEAD_SECONDS + 4 * self.seconds) / 60)} min",
-                f"  probes learn the quotas; then a stream of {self.seconds:.0f} s goes to each of "
-                f"{', '.join(SCHEDULER_NAMES)}",
+                f"about {round(self.run_seconds / 60)} min",
+                f"  probes learn the quotas; then {self.pods} pods go to each of "
+                f"{', '.join(SCHEDULER_NAMES)}, {_times(self.pairs)}",
                 f"  the same again with changed quotas: {changes}",
-                "  pods that start beside a probe, and the same pods without one",
+                f"  to each node a pod beside a probe and the same pod without one, {_times(self.trials)}",
             ]
         )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def real_plan(seed: int, pairs: int | None = None, *, quick: bool = False) -> Plan:
+    """The plan of `make demo NODES=real`; `quick`: only to check that everything works."""
+    if quick:
+        return Plan(seed, pairs=pairs or QUICK_PAIRS, pods=QUICK_PODS, trials=QUICK_TRIALS)
+    return Plan(seed, pairs=pairs or PAIRS)

@@ -1,6 +1,6 @@
 """From observations on real nodes to the figures of build/demo/real.json. Pure.
 
-docs/demo.md describes every field.
+docs/demo-experiments.md describes every field.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,13 +8,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from eclectus.policies.rosella import RosellaLearn
+from eclectus_e2e.demo.pairs import Interval, ratio_interval
 from eclectus_e2e.demo.pod_waits import ProbeUsage, probe_usage
-from eclectus_e2e.demo.real.colocation import ColocationTrials, colocation_trials
+from eclectus_e2e.demo.real.colocation import ColocationTrials, colocation_ratio, colocation_trials
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
-from eclectus_e2e.demo.real.plan import Plan
+from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import samples_until_alarm
 from eclectus_e2e.demo.stream.report import Summary, summarise
+
+TARGETS = {"mean": 0.8, "p99": 0.7}  # of Eclectus' response times, as shares of kube-scheduler's
 
 
 class Node(msgspec.Struct, frozen=True):
@@ -28,14 +31,23 @@ class Node(msgspec.Struct, frozen=True):
 
 
 class StreamResult(msgspec.Struct, frozen=True):
-    """One scheduler's stream. A response time ends when a watch sees the pod's end."""
+    """One scheduler's streams of all pairs. A response time ends when a watch sees the pod's end."""
 
     pods: int
     lost: int  # never ended
     failed: int
     response_seconds: Summary
     by_node: dict[str, int]
-    probes: ProbeUsage | None  # during the stream; a node has as many cores as its quota. None: no pod ended
+    probes: list[ProbeUsage]  # during each stream in which a pod ended; a node has as many cores as its quota
+
+
+class PairRatios(msgspec.Struct, frozen=True):
+    """One pair: Eclectus' response times as shares of kube-scheduler's; lower is better."""
+
+    first: str  # the scheduler whose stream was sent first
+    mean: float
+    p50: float
+    p99: float
 
 
 class QuotaReport(msgspec.Struct, frozen=True):
@@ -45,8 +57,10 @@ class QuotaReport(msgspec.Struct, frozen=True):
     predicted_seconds: float | None  # None: with nothing known before, or the first quotas were never learned
     nodes: list[Node]
     schedulers: dict[str, StreamResult]
-    mean_ratio: float  # Eclectus' response time as a share of kube-scheduler's
-    p99_ratio: float
+    pairs: list[PairRatios]
+    mean_ratio: Interval  # over the pairs
+    p50_ratio: Interval
+    p99_ratio: Interval
 
 
 class RealReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,10 +69,13 @@ class RealReport(msgspec.Struct, frozen=True, kw_only=True):
     seed: int
     load: float
     units: int
-    seconds: float
+    pods: int  # of each stream
     first: QuotaReport  # learned by probes alone, so `samples` are probes
     again: QuotaReport  # after the quotas had changed
     colocation: list[ColocationTrials]
+    colocation_ratio: (
+        Interval  # response time beside a probe over that without one, over the pairs of all nodes
+    )
     strays: int  # pods of the co-location trials that were lost or failed
 
     @property
@@ -79,10 +96,11 @@ def make_report(plan: Plan, observations: Observations) -> RealReport:
         seed=plan.seed,
         load=plan.load,
         units=plan.units,
-        seconds=plan.seconds,
+        pods=plan.pods,
         first=first,
         again=again,
-        colocation=colocation_trials(observations, plan.changed),
+        colocation=colocation_trials(observations, plan.changed, plan.trials),
+        colocation_ratio=colocation_ratio(observations, plan.changed, plan.trials),
         strays=observations.colocated.lost_or_failed + observations.alone.lost_or_failed,
     )
 
@@ -120,37 +138,43 @@ def _quota_report(
         Node(one.node, one.true, one.learned, one.error, one.samples) for one in found.speeds(interval.quotas)
     ]
     results = {
-        name: _stream_result(stream, observations, interval.quotas)
-        for name, stream in interval.streams.items()
+        name: _stream_result(interval.streams(name), observations, interval.quotas)
+        for name in SCHEDULER_NAMES
     }
-    ours, theirs = results[ECLECTUS].response_seconds, results[KUBE_SCHEDULER].response_seconds
+    pairs = [_pair_ratios(pair) for pair in interval.pairs]
     return QuotaReport(
         learned_seconds=interval.learned.at - interval.since if interval.learned else None,
         predicted_seconds=predicted,
         nodes=nodes,
         schedulers=results,
-        mean_ratio=ours.mean / theirs.mean,
-        p99_ratio=ours.p99 / theirs.p99,
+        pairs=pairs,
+        mean_ratio=ratio_interval([one.mean for one in pairs]),
+        p50_ratio=ratio_interval([one.p50 for one in pairs]),
+        p99_ratio=ratio_interval([one.p99 for one in pairs]),
     )
 
 
-def _stream_result(stream: Stream, observations: Observations, quotas: Mapping[str, float]) -> StreamResult:
-    nodes = [node for node, _ in stream.ended.values()]
+def _pair_ratios(pair: Mapping[str, Stream]) -> PairRatios:
+    ours, theirs = (summarise(pair[name].response_seconds) for name in (ECLECTUS, KUBE_SCHEDULER))
+    return PairRatios(next(iter(pair)), ours.mean / theirs.mean, ours.p50 / theirs.p50, ours.p99 / theirs.p99)
+
+
+def _stream_result(
+    streams: Sequence[Stream], observations: Observations, quotas: Mapping[str, float]
+) -> StreamResult:
+    nodes = [node for stream in streams for node, _ in stream.ended.values()]
+    usages = [_probes_during(stream, observations, quotas) for stream in streams if stream.ended]
     return StreamResult(
-        pods=stream.planned,
-        lost=stream.planned - len(stream.ended),
-        failed=len(stream.failed),
-        response_seconds=summarise([at - stream.sent[name] for name, (_, at) in stream.ended.items()]),
+        pods=sum(stream.planned for stream in streams),
+        lost=sum(stream.planned - len(stream.ended) for stream in streams),
+        failed=sum(len(stream.failed) for stream in streams),
+        response_seconds=summarise([took for stream in streams for took in stream.response_seconds]),
         by_node={node: nodes.count(node) for node in quotas},
-        probes=_probes_during(stream, observations, quotas),
+        probes=usages,
     )
 
 
-def _probes_during(
-    stream: Stream, observations: Observations, quotas: Mapping[str, float]
-) -> ProbeUsage | None:
-    if not stream.ended:
-        return None
+def _probes_during(stream: Stream, observations: Observations, quotas: Mapping[str, float]) -> ProbeUsage:
     room = {node: round(1000 * quota) for node, quota in quotas.items()}
     seconds = stream.over - stream.began
     return probe_usage(stream.stays(room), observations.probes_during(stream, room), room, seconds)

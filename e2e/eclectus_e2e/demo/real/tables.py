@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.box import SIMPLE
 from rich.table import Table
 
+from eclectus_e2e.demo.pairs import Interval
 from eclectus_e2e.demo.pod_waits import MAX_SPARE_SHARE, ProbeUsage
 from eclectus_e2e.demo.real.colocation import ColocationTrials
-from eclectus_e2e.demo.real.report import QuotaReport, RealReport
+from eclectus_e2e.demo.real.report import TARGETS, QuotaReport, RealReport
 from eclectus_e2e.demo.speeds import PREDICTION_FACTOR
 
 
@@ -19,11 +20,16 @@ def tables(report: RealReport) -> Iterator[Table | str]:
         yield _nodes(part, counted)
         yield "[bold]Response time[/] of pods in real containers (lower is better), and pods by node"
         yield _times(part)
-        yield f"Eclectus: {part.mean_ratio:.2f} of kube-scheduler's mean, {part.p99_ratio:.2f} of its p99"
+        yield "Eclectus over kube-scheduler in each pair, with the 95 % interval over the pairs"
+        yield _ratios(part)
     results = [result for _, _, part in parts for result in part.schedulers.values()]
-    yield from _probes([result.probes for result in results if result.probes])
-    yield "[bold]Start beside a probe[/]: the same pods, each asking for all cores of its node"
+    yield from _probes([usage for result in results for usage in result.probes])
+    yield (
+        "[bold]Pods beside a probe[/] and the same pods without one, each asking for all cores of its node; "
+        "`later` and `longer` are mean differences of the pairs in seconds, with their 95 % intervals"
+    )
     yield _colocation(report.colocation)
+    yield f"response time beside a probe over that without one: {report.colocation_ratio.text()}"
 
 
 def _duration(part: QuotaReport) -> str:
@@ -61,21 +67,23 @@ def _colocation(trials: Sequence[ColocationTrials]) -> Table:
     table = Table("node", box=SIMPLE)
     heads = (
         "quota (hidden)",
-        "pods beside a probe",
-        "alone",
+        "pairs",
         "start, beside",
-        "start, alone",
+        "alone",
+        "later",
         "run, beside",
-        "run, alone",
+        "alone",
+        "longer",
     )
     for name in heads:
         table.add_column(name, justify="right")
     for one in trials:
         both = (one.beside, one.alone)
-        pods = (str(each.pods) if each else "0" for each in both)
         starts = (f"{each.start_seconds:.2f} s" if each else "-" for each in both)
         runs = (f"{each.run_seconds:.2f} s" if each else "-" for each in both)
-        table.add_row(one.node, f"{one.quota:.2f}", *pods, *starts, *runs)
+        later, longer = one.start_difference_seconds, one.run_difference_seconds
+        cells = (*starts, later.text(), *runs, longer.text())
+        table.add_row(one.node, f"{one.quota:.2f}", str(later.pairs), *cells)
     return table
 
 
@@ -90,3 +98,23 @@ def _times(part: QuotaReport) -> Table:
         placed = (one.by_node[node] for node in nodes)
         table.add_row(name, *map(str, counts), *(f"{time:.1f} s" for time in times), *map(str, placed))
     return table
+
+
+def _ratios(part: QuotaReport) -> Table:
+    """A row for each figure, with a column for each pair, that says which scheduler was first."""
+    table = Table("ratio", box=SIMPLE)
+    for number, pair in enumerate(part.pairs, start=1):
+        table.add_column(f"pair {number}, {pair.first} first", justify="right")
+    for name in ("all (95 %)", "target", ""):
+        table.add_column(name, justify="right")
+    for name, found in (("mean", part.mean_ratio), ("p50", part.p50_ratio), ("p99", part.p99_ratio)):
+        cells = (f"{getattr(pair, name):.2f}" for pair in part.pairs)
+        table.add_row(name, *cells, found.text(), *_judged(found, TARGETS.get(name)))
+    return table
+
+
+def _judged(found: Interval, target: float | None) -> tuple[str, str]:
+    """The target and whether the mean over the pairs meets it; empty without one."""
+    if target is None:
+        return "", ""
+    return f"{target:.2f}", "[green]met[/]" if found.mean <= target else "[yellow]missed[/]"

@@ -1,4 +1,4 @@
-"""Runs the experiment on real nodes: twice, probes learn the quotas and each scheduler gets a stream."""
+"""Runs the experiment on real nodes: twice, probes learn the quotas and schedulers get pairs of streams."""
 
 import asyncio
 import time
@@ -11,7 +11,7 @@ import msgspec
 
 from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH, PROBE_LABEL
 from eclectus_e2e.demo.real.colocation import CLASS as TRIAL_CLASS
-from eclectus_e2e.demo.real.colocation import POD_UNITS_SHARE, PODS_PER_NODE, PROBE_UNITS_FACTOR
+from eclectus_e2e.demo.real.colocation import POD_UNITS_SHARE, PROBE_UNITS_FACTOR, trial_name, trial_order
 from eclectus_e2e.demo.real.objects import CLASS, LEARNING_LIMITS, STREAM_LIMITS, Json, node_probe, work_pod
 from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, RatesAt, Stream
 from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
@@ -57,6 +57,7 @@ class Timeline:
     set_quota: Callable[[str, float], None]
     say: Callable[[str], None]
     seen: Observations = field(default_factory=Observations)
+    is_probing: bool = False  # whether the NodeProbe of the co-location trials exists
 
     async def run(self) -> Observations:
         """All steps."""
@@ -65,11 +66,11 @@ class Timeline:
             await self.api.request("POST", NODE_PROBES_PATH, node_probe("demo", CLASS, self.plan.units))
             self.say(f"probes learn the quotas of {len(self.plan.quotas)} nodes, with nothing known")
             first = await self._learn(self.plan.quotas)
-            arrivals = self.plan.arrivals(sum(one.rate for one in self.seen.readings[-1].rates))
-            await self._streams(first, arrivals)
+            capacity = sum(one.rate for one in self.seen.readings[-1].rates)
+            await self._pairs(first, capacity)
             self.say("quotas are swapped, and probes learn them again")
             again = await self._learn(self.plan.changed)
-            await self._streams(again, arrivals)
+            await self._pairs(again, capacity)
             await self._colocation_trials()
             for task in background:
                 task.cancel()
@@ -109,15 +110,20 @@ class Timeline:
     async def _change_probe(self, **spec: object) -> None:
         await self.api.request("PATCH", f"{NODE_PROBES_PATH}/demo", {"spec": spec}, MERGE)
 
-    async def _streams(self, interval: QuotaInterval, arrivals: Sequence[float]) -> None:
-        for name in SCHEDULER_NAMES:
-            self.say(f"{name}: {len(arrivals)} pods in {self.plan.seconds:.0f} s")
-            await self._stream(interval, name, arrivals)
+    async def _pairs(self, interval: QuotaInterval, capacity: float) -> None:
+        """Send each pair's pods to one scheduler after the other. `capacity`: pods a second at load 1."""
+        for pair in range(self.plan.pairs):
+            arrivals = self.plan.arrivals(capacity, pair)
+            interval.pairs.append({})
+            for name in self.plan.order(pair):
+                which = f"pair {pair + 1} of {self.plan.pairs}"
+                self.say(f"{which}: {len(arrivals)} pods in {arrivals[-1]:.0f} s to {name}")
+                await self._stream(interval, name, arrivals)
 
     async def _stream(self, interval: QuotaInterval, name: str, arrivals: Sequence[float]) -> None:
-        """Send the stream and wait for its last pod."""
-        stream = interval.streams[name] = Stream(time.time(), len(arrivals))
-        prefix = f"{name}-{len(self.seen.intervals)}"
+        """Send a stream of the newest pair and wait for its last pod."""
+        stream = interval.pairs[-1][name] = Stream(time.time(), len(arrivals))
+        prefix = f"{name}-{len(self.seen.intervals)}-{len(interval.pairs)}"
         async with self._watched(stream):
             for number, at in enumerate(arrivals):
                 await asyncio.sleep(stream.began + at - time.time())
@@ -126,32 +132,40 @@ class Timeline:
             await _wait_for(lambda: len(stream.ended) == stream.planned, DRAIN_TIMEOUT_SECONDS)
 
     async def _colocation_trials(self) -> None:
-        """The same pods to each node without a probe, then while a probe runs there and nowhere else."""
-        self.say(f"to each node {PODS_PER_NODE} pods without a probe, then {PODS_PER_NODE} beside one")
-        seen, planned = self.seen, PODS_PER_NODE * len(self.plan.quotas)
+        """To each node pairs of a pod without a probe and one beside a probe, which runs nowhere else."""
+        self.say(f"to each node {self.plan.trials} pods beside a probe, and as many without one")
+        seen, planned = self.seen, self.plan.trials * len(self.plan.quotas)
         seen.colocated, seen.alone = Stream(time.time(), planned), Stream(time.time(), planned)
         await self._change_probe(suspend=True)
         async with self._watched(seen.colocated, seen.alone):
             for node in self.plan.quotas:
-                await self._send_one_by_one(seen.alone, "alone", node)
-                probe = node_probe(
-                    "colocation", TRIAL_CLASS, round(PROBE_UNITS_FACTOR * self.plan.units), node
-                )
-                await self.api.request("POST", NODE_PROBES_PATH, probe)
-                await self._send_one_by_one(seen.colocated, "beside", node, is_probed=True)
-                await self.api.request("DELETE", f"{NODE_PROBES_PATH}/colocation")  # deletes its pod too
+                for trial in range(self.plan.trials):
+                    for is_probed in trial_order(trial):
+                        await self._set_probed(node, is_probed=is_probed)
+                        await self._colocation_trial(node, trial, is_probed=is_probed)
+                await self._set_probed(node, is_probed=False)
 
-    async def _send_one_by_one(
-        self, stream: Stream, prefix: str, node: str, *, is_probed: bool = False
-    ) -> None:
-        """One pod after another to this node, each once a probe runs, or once none does."""
+    async def _set_probed(self, node: str, *, is_probed: bool) -> None:
+        """Have a probe run on this node, or none anywhere, and wait until it is so."""
+        if is_probed is not self.is_probing:
+            self.is_probing = is_probed
+            units = round(PROBE_UNITS_FACTOR * self.plan.units)
+            if is_probed:
+                await self.api.request(
+                    "POST", NODE_PROBES_PATH, node_probe("colocation", TRIAL_CLASS, units, node)
+                )
+            else:
+                await self.api.request("DELETE", f"{NODE_PROBES_PATH}/colocation")  # deletes its pod too
+        await _wait_for(lambda: self.seen.is_probed() is is_probed, LEARN_TIMEOUT_SECONDS)
+
+    async def _colocation_trial(self, node: str, trial: int, *, is_probed: bool) -> None:
+        """Send one pod to this node and wait until it ends."""
+        stream = self.seen.colocated if is_probed else self.seen.alone
         units = max(1, round(POD_UNITS_SHARE * self.plan.units))
-        for number in range(PODS_PER_NODE):
-            await _wait_for(lambda: self.seen.is_probed() is is_probed, LEARN_TIMEOUT_SECONDS)
-            name = f"{prefix}-{node}-{number}"
-            pod = work_pod(name, SCHEDULER_NAMES[ECLECTUS], self.cpu, units, klass=TRIAL_CLASS, node=node)
-            await self._send(stream, pod)
-            await _wait_for(partial(stream.ended.__contains__, name), DRAIN_TIMEOUT_SECONDS)
+        name = trial_name(node, trial, is_probed=is_probed)
+        pod = work_pod(name, SCHEDULER_NAMES[ECLECTUS], self.cpu, units, klass=TRIAL_CLASS, node=node)
+        await self._send(stream, pod)
+        await _wait_for(partial(stream.ended.__contains__, name), DRAIN_TIMEOUT_SECONDS)
 
     async def _send(self, stream: Stream, pod: Json) -> None:
         stream.sent[pod["metadata"]["name"]] = time.time()
