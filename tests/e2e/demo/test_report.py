@@ -1,43 +1,14 @@
 """From the kubelet's records to the report: response times, losses, violations."""
 
 import json
-from dataclasses import replace
 
 import msgspec
 import pytest
 
+from demo_runs import BUILD, CLEAN, EPOCH, INFER, NODES, TRAIN, arrival, entry, run
 from eclectus_e2e.demo.speeds import LearnedRate
-from eclectus_e2e.demo.stream.report import Run, make_report, make_result
-from eclectus_e2e.demo.workload.arrivals import CLASSES, Arrival, NodeConstraint
-from eclectus_e2e.demo.workload.pods import pod_name
-from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from eclectus_e2e.testbed.kubelet.pod_times import Counters, PodRecord
-
-NODES = [
-    NodeSpec(name="slow", group="1", speed=1.0, labels={"zone": "here"}, allocatable={"cpu": "2"}),
-    NodeSpec(name="fast", group="8", speed=8.0, labels={"zone": "there"}, allocatable={"cpu": "2"}),
-]
-BUILD, TRAIN, INFER = (
-    next(kind for kind in CLASSES if kind.name == name) for name in ("build", "train", "infer")
-)
-CLEAN = Counters(started=0, finished=0, killed=0, vanished=0, refused={}, overcommitted=0, violations=0)
-EPOCH = 1000.0
-
-
-def arrival(number, at=0.0, kind=BUILD, constraint=None):
-    return Arrival(number, at, kind, 1.0, constraint)
-
-
-def entry(one, node, started, finished, outcome="succeeded"):
-    return PodRecord(
-        "default", pod_name(one), str(one.number), node, one.kind.name, 1.0, started, finished, outcome
-    )
-
-
-def run(arrivals, entries, scheduler="eclectus", load=0.8, **more):
-    sent = {pod_name(one): EPOCH + one.at_seconds for one in arrivals}
-    given = Run(scheduler, load, 0.0, arrivals, sent, [0.0] * len(arrivals), entries, CLEAN, ())
-    return replace(given, **more)
+from eclectus_e2e.demo.stream.report import make_report, make_result
+from eclectus_e2e.demo.workload.arrivals import NodeConstraint
 
 
 def test_times_run_from_creation_to_start_and_end():

@@ -15,7 +15,7 @@ from eclectus_e2e.demo.real.observations import Observations, QuotaInterval, Rat
 from eclectus_e2e.demo.real.plan import SCHEDULER_NAMES, Plan
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.speeds import samples_until_alarm
-from eclectus_e2e.demo.stream.report import Summary, summarise
+from eclectus_e2e.demo.stream.summary import Summary, summarise
 
 TARGETS = {"mean": 0.8, "p99": 0.7}  # of Eclectus' response times, as shares of kube-scheduler's
 

@@ -7,7 +7,8 @@ import msgspec
 
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_e2e.demo.stream.plan import StreamPlan
-from eclectus_e2e.demo.stream.report import Report, Run, Summary, make_report, summarise
+from eclectus_e2e.demo.stream.report import Report, Run, make_report
+from eclectus_e2e.demo.stream.summary import Summary, summarise
 from eclectus_e2e.demo.workload.pods import pod_name
 
 EQUAL_WITHIN = 0.05  # relative difference; chosen, not measured: noise of a single run is no win

@@ -6,6 +6,7 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.short.report import BETTER, WORSE, Figure, ShortReport
+from eclectus_e2e.demo.stream.tables import groups_heading, groups_table
 
 BUSY_SECONDS = 0.1  # lateness of the load generator; on idle cores it is some milliseconds
 STYLES = {BETTER: "green", WORSE: "red"}
@@ -15,6 +16,8 @@ def tables(report: ShortReport) -> Iterator[Table | str]:
     """The table, the sentence, and what must not happen."""
     yield f"\n[bold]Eclectus beside kube-scheduler[/], load {report.load:g}, seed {report.seed}"
     yield _table(report)
+    yield groups_heading(report.load)
+    yield groups_table(report.loads[f"{report.load:g}"])
     yield f"[bold]{report.sentence}[/]"
     late = max(one.late_seconds.p99 for one in report.schedulers.values())
     if late > BUSY_SECONDS:

@@ -18,7 +18,8 @@ from rich.table import Table
 from eclectus_e2e.demo.schedulers import ECLECTUS
 from eclectus_e2e.demo.stream.experiment import StreamExperiment
 from eclectus_e2e.demo.stream.plan import LoadLevel, StreamPlan
-from eclectus_e2e.demo.stream.report import Report, Run, Summary
+from eclectus_e2e.demo.stream.report import Report, Run
+from eclectus_e2e.demo.stream.summary import Summary
 from eclectus_e2e.demo.workload.mixed import best_capacity, mix, mixed_nodes
 
 # Load: targets for mean and 99th percentile of Eclectus' response times, as shares of kube-scheduler's.

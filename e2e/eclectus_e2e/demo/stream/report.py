@@ -1,7 +1,7 @@
 """From observations of runs to response times, and counts of what must not happen. Pure.
 
 `Run` holds the observations of one scheduler at one load, `Result` what was computed from them, `Report`
-the whole of build/demo/report.json (docs/demo.md describes every field).
+the whole of build/demo/report.json (docs/demo-experiments.md describes every field).
 """
 
 from collections import Counter
@@ -22,6 +22,8 @@ from eclectus_e2e.demo.speeds import (
     without_class_factors,
 )
 from eclectus_e2e.demo.stream.audit import count_overcommits, count_violations
+from eclectus_e2e.demo.stream.groups import GroupTimes, times_by_group
+from eclectus_e2e.demo.stream.summary import Summary, ratio, summarise
 from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.pods import pod_name
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -58,15 +60,6 @@ class Run:
         return [entry.finished - self.sent[entry.name] for entry in entries]
 
 
-class Summary(msgspec.Struct, frozen=True):
-    """Mean and quantiles of times in seconds; NaN (null in JSON) without any."""
-
-    mean: float
-    p50: float
-    p95: float
-    p99: float
-
-
 class Learning(msgspec.Struct, frozen=True):
     """How well the nodes' speeds were learned."""
 
@@ -81,6 +74,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     response_seconds: Summary  # from sending the creation to the end of the work
     start_seconds: Summary  # from sending the creation to the start of the work
     response_by_class: dict[str, Summary]
+    groups: dict[str, GroupTimes]  # by what pods demand of their node
     pods: int
     timed: int
     lost: int  # never completed their work
@@ -141,6 +135,7 @@ def make_result(run: Run, nodes: Sequence[NodeSpec]) -> Result:
             klass: summarise(run.response_seconds([one for one in timed if one.klass == klass]))
             for klass in sorted({entry.klass for entry in timed})
         },
+        groups=times_by_group(timed, by_name, run.sent),
         pods=len(run.arrivals),
         timed=len(timed),
         lost=len(by_name.keys() - {entry.name for entry in run.succeeded}),
@@ -179,15 +174,6 @@ def make_report(
     )
 
 
-def summarise(seconds: Sequence[float]) -> Summary:
-    """Mean and quantiles; NaN of nothing."""
-    if not seconds:
-        return Summary(*[float("nan")] * 4)
-    return Summary(
-        float(np.mean(seconds)), *(float(value) for value in np.quantile(seconds, (0.5, 0.95, 0.99)))
-    )
-
-
 def _learning(run: Run, nodes: Sequence[NodeSpec]) -> Learning | None:
     if not run.rates:
         return None
@@ -201,15 +187,9 @@ def _load_report(runs: Sequence[Run], per_second: float, nodes: Sequence[NodeSpe
     baseline = results.get(KUBE_SCHEDULER)
     others = {name: one for name, one in results.items() if name != KUBE_SCHEDULER}
     ratios = (
-        {name: _ratio(one.response_seconds, baseline.response_seconds) for name, one in others.items()}
+        {name: ratio(one.response_seconds, baseline.response_seconds) for name, one in others.items()}
         if baseline
         else {}
     )
     seconds = max(arrival.at_seconds for run in runs for arrival in run.arrivals)
     return LoadReport(runs[0].load, per_second, seconds, results, ratios)
-
-
-def _ratio(one: Summary, baseline: Summary) -> Summary:
-    return Summary(
-        one.mean / baseline.mean, one.p50 / baseline.p50, one.p95 / baseline.p95, one.p99 / baseline.p99
-    )

@@ -5,14 +5,18 @@ from collections.abc import Iterator
 from rich.box import SIMPLE
 from rich.table import Table
 
-from eclectus_e2e.demo.schedulers import ECLECTUS
-from eclectus_e2e.demo.stream.report import Learning, LoadReport, Report, Result, Summary
+from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
+from eclectus_e2e.demo.stream.groups import GroupTimes
+from eclectus_e2e.demo.stream.report import Learning, LoadReport, Report, Result
+from eclectus_e2e.demo.stream.summary import Summary, ratio
 
 
 def tables(report: Report) -> Iterator[Table | str]:
     """Headings and tables, as rich renders them."""
     yield "\n[bold]Response time in seconds[/] (in brackets: as a share of kube-scheduler's; lower is better)"
     yield _times(report)
+    yield groups_heading(report.load)
+    yield groups_table(report.loads[f"{report.load:g}"])
     ours = report.schedulers.get(ECLECTUS)
     if ours and ours.learning:
         share = f"{ours.learning.within_third:.0%} of {report.nodes} nodes within a third of the truth"
@@ -72,3 +76,37 @@ def _faults(report: Report) -> Table:
             late = f"{one.late_seconds.p99 * 1000:.0f} ms"
             table.add_row(f"{level.load:g}", name, *map(str, counts), late, style="" if one.sound else "red")
     return table
+
+
+def groups_heading(load: float) -> str:
+    """What stands above `groups_table`."""
+    return (
+        f"\n[bold]By what pods demand of their node[/], load {load:g}: seconds, in brackets shares of "
+        "kube-scheduler's; lower is better. The wait is from creation to start"
+    )
+
+
+def groups_table(level: LoadReport) -> Table:
+    """A row for each group and scheduler: pods without demands, then preferences, then hard constraints."""
+    table = Table(box=SIMPLE)
+    for name in ("group", "scheduler"):
+        table.add_column(name)
+    for name in ("pods", "mean", "p99", "wait mean", "wait p99"):
+        table.add_column(name, justify="right")
+    baseline = level.schedulers.get(KUBE_SCHEDULER)
+    for group in dict.fromkeys(name for result in level.schedulers.values() for name in result.groups):
+        for name, result in level.schedulers.items():
+            if group in result.groups:
+                other = baseline.groups.get(group) if baseline and result is not baseline else None
+                table.add_row(group, name, *_group_cells(result.groups[group], other))
+        table.add_section()
+    return table
+
+
+def _group_cells(times: GroupTimes, baseline: GroupTimes | None) -> Iterator[str]:
+    yield str(times.pods)
+    for field in ("response_seconds", "wait_seconds"):
+        shares = ratio(getattr(times, field), getattr(baseline, field)) if baseline else None
+        for figure in ("mean", "p99"):
+            beside = f" ({getattr(shares, figure):.2f})" if shares else ""
+            yield f"{getattr(getattr(times, field), figure):.2f}{beside}"

@@ -38,6 +38,13 @@ class NodeConstraint:
         """Whether a node with these labels meets the constraint."""
         return labels.get(self.key) in self.allowed
 
+    @property
+    def text(self) -> str:
+        """For tables and reports: `arch arm64`, or `prefers zone zone-a`."""
+        return (
+            f"{'' if self.is_hard else 'prefers '}{self.key.rpartition('/')[2]} {' or '.join(self.allowed)}"
+        )
+
 
 @dataclass(frozen=True)
 class Arrival:
