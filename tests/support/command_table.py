@@ -61,6 +61,7 @@ NOT_RUN = {
     "make bench BENCH='--pairs 7 --nodes 15000 --pods 3000'": "`make bench`, longer",
     "make bench BENCH=--profile": "no measurement, for a reader",
     'make demo DEMO="--load 0.8*': "`make demo` at another load",
+    "make demo DEMO=scarce": "tests/e2e/demo/test_live.py runs a short one",
     "make demo DEMO=perturbations": "a part of `make demo-full`",
     "make demo DEMO=stream": "a part of `make demo-full`",
     "make demo NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",

@@ -13,6 +13,7 @@ from eclectus_e2e.demo.options import (
     FULL,
     PERTURBATIONS,
     REAL,
+    SCARCE,
     SHORT,
     STREAM,
     other_commands,
@@ -21,6 +22,8 @@ from eclectus_e2e.demo.options import (
 from eclectus_e2e.demo.perturbations.experiment import PerturbationExperiment
 from eclectus_e2e.demo.perturbations.plan import Settings, quick_settings
 from eclectus_e2e.demo.real.experiment import RealExperiment
+from eclectus_e2e.demo.scarce.experiment import ScarceExperiment
+from eclectus_e2e.demo.scarce.plan import scarce_plan
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.short.experiment import ShortExperiment
 from eclectus_e2e.demo.short.plan import short_plan
@@ -64,6 +67,9 @@ def _experiments(options: argparse.Namespace) -> Iterator[AnyExperiment]:
         yield PerturbationExperiment(quick_settings(seed) if options.quick else Settings(seed=seed))
     if name == COMPARE:
         yield _comparison(options)
+    if name == SCARCE:
+        plan = scarce_plan(options.load, options.seconds, seed, options.schedulers)
+        yield ScarceExperiment(plan, keep=options.keep)
     if name == REAL:
         yield RealExperiment(seed, options.pairs, quick=options.quick)
 

@@ -3,19 +3,21 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 
+from eclectus_e2e.demo import option_values
 from eclectus_e2e.demo.real.plan import PAIRS, PODS
+from eclectus_e2e.demo.scarce import plan as scarce
 from eclectus_e2e.demo.schedulers import SCHEDULERS
 from eclectus_e2e.demo.short import plan as short
 from eclectus_e2e.demo.stream import comparison
 from eclectus_e2e.errors import UsageError
 
-SHORT, FULL, STREAM, PERTURBATIONS, COMPARE, REAL = (
+SHORT, FULL, STREAM, PERTURBATIONS, SCARCE, COMPARE, REAL = (
     "short",
     "full",
     "stream",
     "perturbations",
+    "scarce",
     "compare",
     "real",
 )
@@ -50,6 +52,12 @@ CHOICES = {
         "Eclectus alone: speeds are swapped, a node freezes, another is only probed",
         frozenset({"seed", "quick"}),
     ),
+    SCARCE: Choice(
+        "make demo DEMO=scarce",
+        "5 min",
+        "batches of pods that few nodes may run, beside pods that any node may run",
+        _STREAM - {"loads"},
+    ),
     COMPARE: Choice(
         "make compare",
         "50 min",
@@ -63,7 +71,7 @@ CHOICES = {
         frozenset({"seed", "pairs", "quick"}),
     ),
 }
-MAIN_LOAD = 0.8  # of the stream
+MAIN_LOAD = 0.8  # of the stream and of scarce
 MAIN_SECONDS, QUICK_SECONDS, QUICK_COMPARED_SECONDS = 90.0, 12.0, 8.0
 SIDE_LOADS = [0.5, 0.9]
 
@@ -96,6 +104,7 @@ def _set_defaults(options: argparse.Namespace) -> None:
     name, quick = options.experiment, options.quick
     usual = {
         SHORT: (short.SECONDS, short.QUICK_SECONDS),
+        SCARCE: (scarce.SECONDS, scarce.QUICK_SECONDS),
         COMPARE: (comparison.SECONDS, QUICK_COMPARED_SECONDS),
     }
     full, shortest = usual.get(name, (MAIN_SECONDS, QUICK_SECONDS))
@@ -156,30 +165,35 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     add(
         "--load",
-        type=_load,
+        type=option_values.load,
         help=_help(
             "load, as a share of what the nodes can complete",
-            f"{short.LOAD:g}; stream: {MAIN_LOAD:g}",
+            f"{short.LOAD:g}; stream and scarce: {MAIN_LOAD:g}",
             "load",
         ),
     )
     loads_help = _help(
         "more loads, for shorter streams; '' for none", "0.5,0.9; compare: 0.5,0.8,0.9", "loads"
     )
-    add("--loads", type=_loads, metavar="LOAD,...", help=loads_help)
+    add("--loads", type=option_values.loads, metavar="LOAD,...", help=loads_help)
     lengths = (
-        f"{short.SECONDS:.0f}; stream: {MAIN_SECONDS:.0f}; compare, at load 0.9: {comparison.SECONDS:.0f}"
+        f"{short.SECONDS:.0f}; stream: {MAIN_SECONDS:.0f}; scarce: {scarce.SECONDS:.0f}; "
+        f"compare, at load 0.9: {comparison.SECONDS:.0f}"
     )
-    add("--seconds", type=_seconds, help=_help("length of each stream", lengths, "seconds"))
+    add("--seconds", type=option_values.seconds, help=_help("length of each stream", lengths, "seconds"))
     add("--seed", type=int, help=_help("seed of the stream: equal seeds send equal pods", "1", "seed"))
     pairs_help = f"pairs of streams, {PODS} pods to each scheduler, before and after the change of quotas"
-    add("--pairs", type=_pairs, help=_help(pairs_help, f"{PAIRS}", "pairs"))
+    add("--pairs", type=option_values.pairs, help=_help(pairs_help, f"{PAIRS}", "pairs"))
     names = ", ".join(SCHEDULERS)
     add(
         "--schedulers",
-        type=_names,
+        type=option_values.names,
         metavar="NAME,...",
-        help=_help(f"some of {names}", "stream: the first three; compare: all", "schedulers"),
+        help=_help(
+            f"some of {names}",
+            f"stream: the first three; scarce: {', '.join(scarce.SCHEDULERS)}; compare: all",
+            "schedulers",
+        ),
     )
     add(
         "--keep",
@@ -198,48 +212,3 @@ def _help(text: str, default: str, option: str) -> str:
     where = [name for name, one in CHOICES.items() if option in one.options]
     notes = [f"default: {default}"] * bool(default) + [f"for {', '.join(where)}"] * (where != list(CHOICES))
     return f"{text} ({'; '.join(notes)})" if notes else text
-
-
-def _load(text: str) -> float:
-    value = _number(text)
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(
-            f"a load is between 0 and 1, not {text}: at 1 and above, queues grow without bound"
-        )
-    return value
-
-
-def _loads(text: str) -> list[float]:
-    return sorted({_load(part) for part in text.split(",") if part})
-
-
-def _seconds(text: str) -> float:
-    value = _number(text)
-    if not 5 <= value <= 3600:
-        raise argparse.ArgumentTypeError(f"between 5 and 3600 seconds, not {text}")
-    return value
-
-
-def _pairs(text: str) -> int:
-    value = _number(text)
-    if value != int(value) or not 1 <= value <= 20:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 to 20, not {text}")
-    return int(value)
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = float("nan")
-    if not isfinite(value):
-        raise argparse.ArgumentTypeError(f"a number is expected, not {text!r}")
-    return value
-
-
-def _names(text: str) -> list[str]:
-    names = text.split(",")
-    unknown = [name for name in names if name not in SCHEDULERS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is unknown; known are {', '.join(SCHEDULERS)}")
-    return names

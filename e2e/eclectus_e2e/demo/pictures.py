@@ -86,7 +86,7 @@ def sums_over_time(
     begins: Sequence[float], ends: Sequence[float], amounts: Sequence[float], step_seconds: float
 ) -> tuple[Floats, Floats]:
     """Times, and the sum of the amounts that are present then, averaged over a step."""
-    edges = np.arange(0.0, max(ends) + step_seconds, step_seconds)
+    edges = np.arange(0.0, max(ends, default=0.0) + step_seconds, step_seconds)
     overlap = np.zeros(len(edges))
     for begin, end, amount in zip(begins, ends, amounts, strict=True):
         first, last = int(begin / step_seconds), int(end / step_seconds)

@@ -53,3 +53,13 @@ def test_what_is_learned_comes_from_every_pod(tmp_path, monkeypatch, capsys):
         assert 0.9 * one["pods"] < sum(node["samples"] for node in one["learning"]["nodes"]) <= one["pods"]
     assert (tmp_path / "stream.png").read_bytes().startswith(b"\x89PNG")
     assert "Response time" in capsys.readouterr().out
+
+
+def test_batches_run_on_their_scarce_nodes_alone(tmp_path, monkeypatch, capsys):
+    written = run(tmp_path, monkeypatch, "scarce --seconds 12 --schedulers eclectus", "scarce.json")
+    groups = written["schedulers"]["eclectus"]["groups"]
+    parts = [groups[name]["pods"] for name in ("free", "preferring", "constrained")]
+    assert min(parts) > 0
+    assert sum(parts) == written["schedulers"]["eclectus"]["pods"]
+    assert (tmp_path / "scarce.png").read_bytes().startswith(b"\x89PNG")
+    assert "constrained pods: mean wait" in capsys.readouterr().out

@@ -17,6 +17,8 @@ from eclectus_e2e.paths import CHECKOUT
         ("full --quick", 12.0, []),
         ("full --quick --seconds 20", 20.0, []),
         ("stream --loads 0.9,0.3", 90.0, [0.3, 0.9]),
+        ("scarce", 100.0, [0.5, 0.9]),
+        ("scarce --quick", 12.0, []),
         ("compare", 120.0, [0.5, 0.8, 0.9]),
         ("compare --quick", 8.0, [0.5]),
     ],
@@ -36,6 +38,7 @@ def test_defaults_are_those_of_the_experiment(arguments, seconds, loads):
         ),
         ("compare --load 0.5", "--load does not apply to the experiment 'compare'"),
         ("perturbations --seconds 20", "--seconds does not apply to .*, which has --quick, --seed"),
+        ("scarce --loads 0.5", "--loads does not apply to the experiment 'scarce'"),
         (
             "real --load 0.5",
             "--load does not apply to the experiment 'real', which has --pairs, --quick, --seed",
@@ -74,7 +77,7 @@ def test_the_help_explains_every_experiment_and_option(capsys):
     for name, choice in CHOICES.items():
         assert f"{name} {choice.minutes} {choice.shows}" in text
         assert f"({choice.command})" in text
-    assert "default: 0.6; stream: 0.8; for short, full, stream" in text
+    assert "default: 0.6; stream and scarce: 0.8; for short, full, stream, scarce" in text
     assert "equal seeds send equal pods (default: 1)" in text
 
 

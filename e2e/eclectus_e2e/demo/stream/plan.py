@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from eclectus_e2e.demo.schedulers import DEFAULT_SCHEDULERS, ECLECTUS, KUBE_SCHEDULER
-from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Mix, capacity
+from eclectus_e2e.demo.workload.arrivals import DEFAULT_MIX, Arrival, Mix, capacity, poisson_arrivals
 from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, NodeSpec, default_nodes
 
 WARM_SECONDS = 15.0
@@ -66,6 +66,10 @@ class StreamPlan:
     def capacity(self) -> float:
         """Pods a second at load 1."""
         return capacity(self.nodes, self.mix)
+
+    def arrivals(self, level: LoadLevel) -> list[Arrival]:
+        """The pods of one load, which every scheduler gets."""
+        return poisson_arrivals(self.seed, level.load * self.capacity, level.stream_seconds, self.mix)
 
     @property
     def run_seconds(self) -> float:

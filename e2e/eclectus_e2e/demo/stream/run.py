@@ -15,7 +15,7 @@ from eclectus_e2e.demo.screen import Screen
 from eclectus_e2e.demo.snapshot import RunId, Snapshot, take_snapshot
 from eclectus_e2e.demo.stream.plan import LoadLevel, Perturbation, StreamPlan
 from eclectus_e2e.demo.stream.report import Run
-from eclectus_e2e.demo.workload.arrivals import Arrival, poisson_arrivals
+from eclectus_e2e.demo.workload.arrivals import Arrival
 from eclectus_e2e.demo.workload.load import SentPods, delete_all, delete_node_profiles, delete_succeeded, send
 from eclectus_e2e.demo.workload.pods import NAMESPACE
 from eclectus_e2e.testbed.kubelet.api import Api, read_access
@@ -30,7 +30,7 @@ def run_all(environment: Environment, plan: StreamPlan, screen: Screen) -> Itera
     left_seconds = plan.run_seconds
     for level in plan.levels:
         per_second = level.load * plan.capacity
-        arrivals = poisson_arrivals(plan.seed, per_second, level.stream_seconds, plan.mix)
+        arrivals = plan.arrivals(level)
         for name in level.schedulers:
             stream = _Stream(environment, plan, RunId(name, level.load), arrivals, screen)
             left = f"about {max(1, round(left_seconds / 60))} min left"

@@ -23,7 +23,7 @@ def tables(report: Report) -> Iterator[Table | str]:
         yield f"\n[bold]Learned speeds[/] at load {report.load:g}: {share}"
         yield _learning(ours.learning)
     yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
-    yield _faults(report)
+    yield faults_table(report)
 
 
 def _times(report: Report) -> Table:
@@ -57,7 +57,8 @@ def _learning(learning: Learning) -> Table:
     return table
 
 
-def _faults(report: Report) -> Table:
+def faults_table(report: Report) -> Table:
+    """What must not happen, of every scheduler at every load, and how late pods were sent."""
     table = Table(box=SIMPLE)
     for name in (
         "load",

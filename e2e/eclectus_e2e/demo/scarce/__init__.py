@@ -1,0 +1,1 @@
+"""Batches of pods on scarce nodes: what they wait, and what the other pods pay for it."""
