@@ -76,7 +76,7 @@ def test_arrivals_depend_on_seed_and_pair_and_their_rate_on_the_load():
     assert arrivals[-1] == pytest.approx(10_000.0, rel=0.05)
 
 
-def test_the_schedulers_take_turns_in_being_first():
+def test_the_schedulers_alternate_in_being_first():
     assert [PLAN.order(pair)[0] for pair in range(4)] == ["eclectus", "kube-scheduler"] * 2
     assert all(sorted(PLAN.order(pair)) == ["eclectus", "kube-scheduler"] for pair in range(4))
 

@@ -33,7 +33,7 @@ class Plan:
     """Quotas are shares of one core; no scheduler knows them.
 
     Under each set of quotas there are `pairs` of streams: the same `pods` at the same times to each
-    scheduler, one after the other. The schedulers take turns in being first, so that neither gains from
+    scheduler, one after the other. The schedulers alternate in being first, so that neither gains from
     what changes during the run, such as what else the machine does.
     """
 
