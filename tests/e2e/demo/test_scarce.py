@@ -1,6 +1,7 @@
 """The experiment on scarce nodes without a cluster: nodes, batches, plan, tables and picture."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import groupby
 from statistics import mean
 
@@ -11,6 +12,7 @@ from demo_runs import EPOCH, entry, run
 from eclectus_e2e.demo.scarce.experiment import ScarceExperiment
 from eclectus_e2e.demo.scarce.plan import MIX, SHARE, scarce_nodes, scarce_plan
 from eclectus_e2e.demo.stream.groups import CONSTRAINED, FREE, PREFERRING, group
+from eclectus_e2e.demo.stream.tables import busy_warning
 from eclectus_e2e.demo.workload.arrivals import capacity
 from eclectus_e2e.demo.workload.batches import batch_arrivals
 from eclectus_e2e.testbed.kubelet.quantities import amount
@@ -124,8 +126,16 @@ def test_the_tables_have_the_wait_of_each_group_as_a_share_of_kube_schedulers(tm
     assert "constrained pods: mean response time 2.00 (0.40) 5.00" in rows
     assert any(row.startswith("preferences met ") for row in rows)
     assert any(row.startswith("arch arm64 eclectus ") for row in rows)
+    assert not any("mean little" in row for row in rows)
     experiment.plot(PLAN, runs, report, tmp_path / "scarce.png")
     assert (tmp_path / "scarce.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_busy_machine_is_named():
+    (one,) = observed({"eclectus": (1.0, 0.3)})
+    report = ScarceExperiment(PLAN).report(PLAN, [replace(one, late_seconds=[0.7])])
+    (warning,) = busy_warning(report)
+    assert "0.7 s late" in warning
 
 
 def test_a_scheduler_alone_has_no_shares():

@@ -9,7 +9,7 @@ from rich.table import Table
 from eclectus_e2e.demo.schedulers import KUBE_SCHEDULER
 from eclectus_e2e.demo.stream.groups import CONSTRAINED, FREE, PREFERRING
 from eclectus_e2e.demo.stream.report import LoadReport, Report, Result
-from eclectus_e2e.demo.stream.tables import faults_table, groups_heading, groups_table
+from eclectus_e2e.demo.stream.tables import busy_warning, faults_table, groups_heading, groups_table
 
 # Row: group and field of its times, both None for the response time of all pods.
 ROWS = {
@@ -32,6 +32,7 @@ def tables(report: Report) -> Iterator[Table | str]:
     yield _summary(level)
     yield groups_heading(report.load)
     yield groups_table(level)
+    yield from busy_warning(report)
     yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
     yield faults_table(report)
 

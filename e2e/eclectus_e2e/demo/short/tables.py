@@ -6,9 +6,8 @@ from rich.box import SIMPLE
 from rich.table import Table
 
 from eclectus_e2e.demo.short.report import BETTER, WORSE, Figure, ShortReport
-from eclectus_e2e.demo.stream.tables import groups_heading, groups_table
+from eclectus_e2e.demo.stream.tables import busy_warning, groups_heading, groups_table
 
-BUSY_SECONDS = 0.1  # lateness of the load generator; on idle cores it is some milliseconds
 STYLES = {BETTER: "green", WORSE: "red"}
 
 
@@ -19,12 +18,7 @@ def tables(report: ShortReport) -> Iterator[Table | str]:
     yield groups_heading(report.load)
     yield groups_table(report.loads[f"{report.load:g}"])
     yield f"[bold]{report.sentence}[/]"
-    late = max(one.late_seconds.p99 for one in report.schedulers.values())
-    if late > BUSY_SECONDS:
-        yield (
-            f"[yellow]These figures mean little. The machine was busy, pods were sent {late:.1f} s late; "
-            "run it again with nothing else running.[/]"
-        )
+    yield from busy_warning(report)
     yield _faults(report)
 
 

@@ -10,6 +10,8 @@ from eclectus_e2e.demo.stream.groups import GroupTimes
 from eclectus_e2e.demo.stream.report import Learning, LoadReport, Report, Result
 from eclectus_e2e.demo.stream.summary import Summary, ratio
 
+BUSY_SECONDS = 0.1  # lateness of the load generator; on idle cores it is some milliseconds
+
 
 def tables(report: Report) -> Iterator[Table | str]:
     """Headings and tables, as rich renders them."""
@@ -22,6 +24,7 @@ def tables(report: Report) -> Iterator[Table | str]:
         share = f"{ours.learning.within_third:.0%} of {report.nodes} nodes within a third of the truth"
         yield f"\n[bold]Learned speeds[/] at load {report.load:g}: {share}"
         yield _learning(ours.learning)
+    yield from busy_warning(report)
     yield "\n[bold]What must not happen[/]" + ("" if report.sound else "[red], and did happen[/]")
     yield faults_table(report)
 
@@ -55,6 +58,16 @@ def _learning(learning: Learning) -> Table:
     errors = learning.error_by_speed.values()
     table.add_row("mean error", *("-" if error is None else f"{error:.0%}" for error in errors))
     return table
+
+
+def busy_warning(report: Report) -> Iterator[str]:
+    """That the figures mean little, where the load generator could not keep its schedule."""
+    late = max(one.late_seconds.p99 for level in report.loads.values() for one in level.schedulers.values())
+    if late > BUSY_SECONDS:
+        yield (
+            f"[yellow]These figures mean little. The machine was busy, pods were sent {late:.1f} s late; "
+            "run it again with nothing else running.[/]"
+        )
 
 
 def faults_table(report: Report) -> Table:
