@@ -13,20 +13,31 @@ from eclectus.policies.rosella import Rosella
 from worlds import World, numbered, small_world
 
 FULL = "0/1 nodes are available: 1 Insufficient cpu."
+NEVER = f"{FULL} No node, however empty, satisfies: cpu 5."
 
 
 def test_a_pod_that_no_empty_node_could_run_is_reported_at_once() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5))
-    assert world.messages("a") == [("Unschedulable", FULL)]
+    assert world.messages("a") == [("Unschedulable", NEVER)]
     assert world.now == 0
+
+
+def test_a_pod_that_no_node_could_run_is_bound_in_the_step_in_which_a_node_that_could_appears() -> None:
+    world = World(make_engine(), make_node("n0", labels={"disk": "hdd"}))
+    world.add(make_task("a", node_selector=(("disk", "ssd"),)))
+    assert world.messages("a")[0][1].endswith(" No node, however empty, satisfies: disk=ssd.")
+    world.put_node(make_node("n1", labels={"disk": "ssd"}, unschedulable=True))
+    assert world.node_of("a") == ""
+    world.put_node(make_node("n1", labels={"disk": "ssd"}))
+    assert world.node_of("a") == "n1"
 
 
 def test_all_pods_of_a_class_that_is_never_feasible_are_reported_at_once() -> None:
     world = small_world(make_engine(), cpu=4)
     world.add(make_task("a", cpu=5), make_task("b", cpu=5))
     world.add(make_task("c", cpu=5))
-    assert [world.messages(name) for name in "abc"] == [[("Unschedulable", FULL)]] * 3
+    assert [world.messages(name) for name in "abc"] == [[("Unschedulable", NEVER)]] * 3
 
 
 def test_a_pod_that_waits_for_room_is_reported_after_the_grace_period() -> None:
@@ -55,7 +66,7 @@ def test_an_unchanged_message_is_not_reported_again() -> None:
 
 def test_a_message_already_on_the_pod_is_not_reported_again_after_a_restart() -> None:
     world = small_world(make_engine(), cpu=4)
-    world.add(make_task("a", cpu=5, reported=FULL))
+    world.add(make_task("a", cpu=5, reported=NEVER))
     world.sleep(60)
     assert world.reports == []
 
@@ -69,7 +80,9 @@ def test_a_changed_message_is_reported_ten_seconds_after_the_last_one() -> None:
     assert len(world.messages("a")) == 1
     world.sleep(0.2)
     assert world.messages("a")[1][1] == (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable. No node, however "
+        "empty, satisfies all of: spec.unschedulable=false, cpu 5; without cpu 5 1 node would; "
+        "nearest: n0 (all but cpu 5)."
     )
 
 

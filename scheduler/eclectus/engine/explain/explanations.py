@@ -8,6 +8,7 @@ import numpy as np
 
 from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
+from eclectus.feasibility.never_feasible import never_feasible
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task
@@ -87,11 +88,12 @@ class Explanations:
         return reason, f"{fit_error} {place}: {own}." if own else fit_error
 
     def _fit_error(self, task: Task, task_class: TaskClass, made: FitErrors) -> str:
-        """Why no node has room, and the outcome of preemption; `made`: those of this step."""
+        """Why no node has room, the outcome of preemption, and why no node ever will; `made` in this step."""
         is_nominated = self._state.placed.is_nominated(task.uid)
         key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
         if key not in made:
-            made[key] = fit_error(task_class, self._state.cluster) + self._preemption(task, task_class)
+            cluster, preemption = self._state.cluster, self._preemption(task, task_class)
+            made[key] = fit_error(task_class, cluster) + preemption + never_feasible(task_class, cluster)
         return made[key]
 
     def _preemption(self, task: Task, task_class: TaskClass) -> str:

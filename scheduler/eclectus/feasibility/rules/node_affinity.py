@@ -13,10 +13,11 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.labels import ABSENT, parse_integer
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.feasibility.rules.rule import Mask, Predicate, Rule
 from eclectus.model.objects import Requirement, Spec, Term
 
 NAME_FIELD = "metadata.name"
+MAX_CONDITIONS = 12  # told apart in messages: a selector may have thousands of keys
 
 
 def term_holds(cluster: Cluster, term: Term, rows: Rows) -> Mask:
@@ -124,9 +125,53 @@ def _holds(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     return holds
 
 
+def _conditions(spec: Spec) -> Sequence[Predicate]:
+    """Each pair of the selector, and each requirement of a single term; several terms are one condition."""
+    terms = spec.affinity
+    if len(spec.node_selector) + (len(terms[0].expressions) if terms else 0) > MAX_CONDITIONS:
+        return [("its node selector and affinity", lambda cluster, rows: _holds(cluster, spec, rows))]
+    found = [_of_label(Requirement(key, "In", (value,))) for key, value in spec.node_selector]
+    if terms is None:
+        return found
+    if len(terms) == 1 and (terms[0].expressions or terms[0].fields):
+        return [*found, *map(_of_label, terms[0].expressions), *map(_of_field, terms[0].fields)]
+    only_terms = Spec(affinity=terms)
+    words = " or ".join(_term_words(term) for term in terms[:MAX_CONDITIONS]) or "no affinity term"
+    return [*found, (words, lambda cluster, rows: _holds(cluster, only_terms, rows))]
+
+
+def _of_label(requirement: Requirement) -> Predicate:
+    return _words(requirement), lambda cluster, rows: _label_holds(cluster, requirement, rows)
+
+
+def _of_field(requirement: Requirement) -> Predicate:
+    return _words(requirement), lambda cluster, rows: _field_holds(cluster, requirement, rows)
+
+
+def _term_words(term: Term) -> str:
+    return f"({', '.join(map(_words, (*term.expressions, *term.fields))) or 'an empty term'})"
+
+
+def _words(requirement: Requirement) -> str:
+    """As label selectors are written: `key in (a, b)`, `key!=a`, `!key`."""
+    key, values = requirement.key, requirement.values
+    match requirement.op:
+        case "Exists":
+            return key
+        case "DoesNotExist":
+            return f"!{key}"
+        case "Gt" | "Lt":
+            return f"{key}{'>' if requirement.op == 'Gt' else '<'}{', '.join(values)}"
+        case "In" | "NotIn" if len(values) == 1:
+            return f"{key}{'=' if requirement.op == 'In' else '!='}{values[0]}"
+        case _:
+            return f"{key} {requirement.op.lower()} ({', '.join(values[:MAX_CONDITIONS])})"
+
+
 RULE = Rule(
     plugin="NodeAffinity",
     reason="node(s) didn't match Pod's node affinity/selector",
     applies=lambda spec: bool(spec.node_selector) or spec.affinity is not None,
     holds=_holds,
+    conditions=_conditions,
 )

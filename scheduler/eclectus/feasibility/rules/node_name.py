@@ -20,4 +20,5 @@ RULE = Rule(
     reason="node(s) didn't match the requested node name",
     applies=lambda spec: bool(spec.node_name),
     holds=_holds,
+    condition="the requested node name",
 )

@@ -20,4 +20,5 @@ RULE = Rule(
     reason="node(s) were unschedulable",
     applies=lambda spec: not Tolerations(spec.tolerations).tolerate(_CORDON),
     holds=_holds,
+    condition="spec.unschedulable=false",
 )

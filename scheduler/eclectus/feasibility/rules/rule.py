@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,9 @@ from eclectus.model.objects import Spec, Task
 Mask = NDArray[np.bool_]
 HoldsWithout = Callable[[Cluster, Spec, int, Collection[Task]], bool]
 """`(cluster, spec, row, removed)`: whether the rule holds on a row without these pods that are there."""
+
+Predicate = tuple[str, Callable[[Cluster, Rows], Mask]]
+"""One condition of a pod on nodes: in few words of the pod's own, and `(cluster, rows)`: where it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,17 @@ class Rule:
     holds: Callable[[Cluster, Spec, Rows], Mask]
     after_room: bool = False  # whether kube-scheduler runs it after NodeResourcesFit: matters for messages
     without: HoldsWithout | None = None  # usage rules have it
+    condition: str = ""  # what it asks of a node, for messages; static rules have it, or `conditions`
+    conditions: Callable[[Spec], Sequence[Predicate]] | None = None  # of a rule that asks for several
 
     def holds_without(self, cluster: Cluster, spec: Spec, row: int, removed: Collection[Task]) -> bool:
         """Whether the rule holds on a row without these of its pods."""
         if removed and self.without is not None:
             return self.without(cluster, spec, row, removed)
         return bool(self.holds(cluster, spec, np.array([row]))[0])
+
+    def predicates(self, spec: Spec) -> Sequence[Predicate]:
+        """The conditions of a static rule, which holds where they all do; only if `applies(spec)`."""
+        if self.conditions is not None:
+            return self.conditions(spec)
+        return [(self.condition, lambda cluster, rows: self.holds(cluster, spec, rows))]

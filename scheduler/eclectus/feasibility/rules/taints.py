@@ -86,4 +86,5 @@ RULE = Rule(
     reason="node(s) had untolerated taint(s)",
     applies=lambda _spec: True,
     holds=_holds,
+    condition="tolerated taints",
 )

@@ -26,4 +26,5 @@ RULE = Rule(
     reason="pod asks for features that Eclectus does not support yet",
     applies=lambda spec: bool(spec.unsupported),
     holds=_holds,
+    condition="supported features",
 )
