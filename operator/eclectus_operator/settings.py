@@ -8,6 +8,7 @@ from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import JITTER
 from eclectus.kubeclient.serving import settings as serving
 from eclectus.model.settings import Setting
+from eclectus_operator import node_labels
 
 REQUEST_SECONDS = 4.0  # time limit of a leader's request
 
@@ -39,6 +40,14 @@ class Settings:
             most=500,
         ),
     ] = 10
+    node_labels: Annotated[
+        str,
+        Setting(
+            "labels that nodes get from other labels of theirs: LABEL=SOURCE, separated by commas; a source "
+            "is a label, or a text with labels in braces",
+            why="none by default: it takes the permission to patch nodes",
+        ),
+    ] = ""
     orphan_seconds: Annotated[
         float,
         Setting(
@@ -60,6 +69,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         ProbeId(self.instance, "run", 0)  # raises NamingError, which says what an instance may be
+        node_labels.parse(self.node_labels)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """The operator in the chart."""
 
+import json
+import re
+
 import kubernetes_validate
 import pytest
 import yaml
@@ -10,6 +13,7 @@ from eclectus_e2e.testbed.chart import NAMESPACE, deployment, render
 from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
+from eclectus_operator.node_labels import MACHINE_LABELS, parse
 from eclectus_operator.program import PROBES
 from eclectus_operator.settings import LeaseSettings, Settings
 
@@ -67,6 +71,12 @@ def test_it_grants_exactly_the_table():
     assert granted(of_operator({**ON, "rbac": {"create": False}})) == set()
 
 
+def test_it_may_patch_nodes_with_a_mapping_of_labels_alone():
+    labels = {"eclectus.dev/gpu-model": "nvidia.com/gpu.product"}
+    values = {"operator": {"enabled": True, "nodeLabels": labels}}
+    assert granted(of_operator(values)) == TABLE | {Permission("", "nodes", "patch")}
+
+
 def test_its_roles_are_bound_to_its_account_alone():
     account = [{"kind": "ServiceAccount", "name": "eclectus-operator", "namespace": NAMESPACE}]
     bindings = [each for each in of_operator() if each["kind"].endswith("Binding") and "subjects" in each]
@@ -114,6 +124,14 @@ def test_its_arguments_follow_the_values():
     assert found[Settings].namespace == "benchmarks"
     assert found[Settings].unit_image == "registry.internal:5000/batch/eclectus-unit:2"
     assert (found[Settings].most_running, found[Settings].pull_secrets) == (3, "registry")
+    assert set(parse(found[Settings].node_labels)) == {"eclectus.dev/gpu-model", "eclectus.dev/kernel"}
+
+
+def test_the_chart_accepts_the_labels_that_the_operator_sets_and_no_others():
+    schema = json.loads((CHART / "values.schema.json").read_text())
+    pattern = schema["properties"]["operator"]["properties"]["nodeLabels"]["propertyNames"]["pattern"]
+    assert all(re.search(pattern, label) for label in MACHINE_LABELS)
+    assert not re.search(pattern, "eclectus.dev/no-probes")
 
 
 def test_two_releases_have_different_instances():

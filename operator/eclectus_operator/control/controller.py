@@ -28,6 +28,7 @@ from eclectus_operator.control.context import (
     record_event,
     write_status,
 )
+from eclectus_operator.control.label_nodes import NodeLabeller
 from eclectus_operator.control.start_run import start_run
 from eclectus_operator.control.yield_room import find_yielding
 from eclectus_operator.decide import adoption, dispatch, probe_status
@@ -54,6 +55,7 @@ class Controller:
 
     def __init__(self, context: OperatorContext) -> None:
         self._context, self._settings = context, context.settings
+        self._labeller = NodeLabeller(context)
         # By uid. Losing it in a crash changes nothing: the times between runs are memoryless.
         self._due: dict[str, Due] = {}
         self._retry_seconds = RETRY_SECONDS
@@ -79,6 +81,8 @@ class Controller:
         # 6. New runs start where they are due.
         for uid, probe in list(snapshot.probes.items()):
             done.append(await _attempt(probe.metadata.name, self._start_due(snapshot, uid)))
+        # 7. Nodes get the labels of the mapping.
+        done.append(await _attempt("node labels", self._labeller.label(snapshot)))
         return self._seconds_to_next(snapshot, is_well=all(done))
 
     async def _list_pods(self) -> dict[str, Pod]:

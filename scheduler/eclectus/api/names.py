@@ -44,12 +44,15 @@ PART_OF = "eclectus"
 
 # On nodes.
 NO_PROBES_LABEL = f"{GROUP}/no-probes"  # its presence excludes a node from benchmarks
+KERNEL_LABEL = f"{GROUP}/kernel"  # major and minor version, such as 6.12
+CORES_LABEL = f"{GROUP}/cores"  # physical cores
+CLOCK_MHZ_LABEL = f"{GROUP}/clock-mhz"  # nominal clock of the cores
+DISKS_LABEL = f"{GROUP}/disks"  # local disks
+NIC_GBPS_LABEL = f"{GROUP}/nic-gbps"  # the fastest network interface, Gbit/s
+GPU_MODEL_LABEL = f"{GROUP}/gpu-model"
 
 # Of the test bed, the simulator's manifests and the demo.
 WORK_SECONDS = f"e2e.{GROUP}/work-seconds"  # annotation of a pod: its true run time at speed 1
 ARRIVAL_SECONDS = f"e2e.{GROUP}/arrival-seconds"  # annotation of a pod or job: when it is created
-NIC_GBPS_LABEL = f"{GROUP}/nic-gbps"
-KERNEL_LABEL = f"{GROUP}/kernel"
-GPU_MODEL_LABEL = f"{GROUP}/gpu-model"
 PROBED_LABEL = f"demo.{GROUP}/probed"
 RESERVED_TAINT = f"demo.{GROUP}/reserved"
