@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,6 +20,12 @@ class Counters:
         self.placed_by_limit = 0  # pods that had waited for so long as their profile allows, beside room
         self.preemption_attempts = 0  # searches for pods to evict
         self.preemption_victims = 0  # pods of which the eviction was sent
+        self.expected_wait_seconds: dict[str, float] = defaultdict(
+            float
+        )  # by profile, of pods that were placed since
+        self.observed_wait_seconds: dict[str, float] = defaultdict(
+            float
+        )  # of the same pods, from the same moment on
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
 
 

@@ -78,6 +78,8 @@ class LearnerFeed:
             if row is not None and seconds > 0:
                 done = Completion(row, task.workload, seconds, state.now, _requests(task), task.spec.probe)
                 self._call(self._learn.observe, done)
+                if not task.spec.probe:
+                    state.service_times.observe(task.workload, seconds)
 
     def task_gone(self, uid: str) -> None:
         """The task has ended or was deleted."""

@@ -14,6 +14,8 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     reports         pods that get a PodScheduled=False condition, and when
     waiting_times   pods that wait, and when they have waited for longer than their profile allows
     probe_validity  probes on nodes, and which of them have lost their room
+    expected_waits  pods without room, and how long each was expected to wait
+    service_times   run times of each kind of work
     counters        counts for metrics
 """
 
@@ -30,6 +32,7 @@ from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
+from eclectus.engine.expected_waits import ExpectedWaits
 from eclectus.engine.placed_pods import PlacedPods
 from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.backoff import Backoff
@@ -42,6 +45,7 @@ from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.framework.job_work import JobWork
+from eclectus.maths.estimators.service_times import ServiceTimes
 from eclectus.model.commands import (
     Bind,
     BindStep,
@@ -80,6 +84,8 @@ class State:
         )
         self.probe_validity = ProbeValidity(self.cluster)
         self.counters = Counters()
+        self.expected_waits = ExpectedWaits(self.counters)
+        self.service_times = ServiceTimes()
         shares = self._shares_by_policy()
         self.placed = PlacedPods(self.cluster, shares.values())
         self.job_work = self._job_work()
@@ -162,6 +168,7 @@ class State:
         self.backoff.discard(uid)
         self.reports.cancel(uid)
         self.waiting_times.discard(uid)
+        self.expected_waits.discard(uid)
         self._gated.discard(uid)
 
     def gate(self, uid: str) -> None:
@@ -202,6 +209,7 @@ class State:
             task = self.cluster.devices.with_grant(row, task, grant, instead_of)
         self.reports.forget(task.uid)
         self.waiting_times.discard(task.uid)
+        self.expected_waits.placed(task.uid, self.now)
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)

@@ -25,7 +25,7 @@ from eclectus.feasibility.static_rules import static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec
 
-MAX_RESOURCES = 12  # told apart; a pod may request thousands
+MAX_RESOURCES = 12  # named one by one; a pod may request thousands
 MAX_WITHOUT = 3  # conditions of which the message says how many nodes would do without
 MAX_LENGTH = 120  # of one condition, characters
 _BINARY = (("Gi", 1 << 30), ("Mi", 1 << 20))
@@ -35,15 +35,15 @@ def never_feasible(task_class: TaskClass, cluster: Cluster) -> str:
     """A sentence to follow fit_error's; empty if a node could run the class when it is empty.
 
     Empty too for pods that ask for an unsupported feature, which fit_error names. Costs nodes times
-    conditions, of which some dozens are told apart at most.
+    conditions, of which some dozens are named one by one at most.
     """
     if task_class.feasible_count or task_class.spec.unsupported or not len(cluster):
         return ""
     rows = np.flatnonzero(cluster.present)
-    told = list(predicates(task_class.spec, cluster))
-    refused = np.array([~holds(cluster, rows) for _, holds in told])
-    counts = refused.any(axis=1)
-    words = [_cut(text) for (text, _), does in zip(told, counts.tolist(), strict=True) if does]
+    conditions = list(predicates(task_class.spec, cluster))
+    refused: Mask = np.array([~holds(cluster, rows) for _, holds in conditions])
+    counts: Mask = refused.any(axis=1)
+    words = [_cut(text) for (text, _), does in zip(conditions, counts.tolist(), strict=True) if does]
     return _sentence(words, refused[counts], [cluster.names[row] for row in rows.tolist()])
 
 

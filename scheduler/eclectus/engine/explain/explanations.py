@@ -6,6 +6,7 @@ from math import inf
 
 import numpy as np
 
+from eclectus.engine.explain.expected_wait import StepEstimates
 from eclectus.engine.state import ReportReason, State
 from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.never_feasible import never_feasible
@@ -48,7 +49,7 @@ class Explanations:
 
     def _report_some(self) -> None:
         state, reports = self._state, self._state.reports
-        fit_errors, explained = FitErrors(), set[ClassKey]()
+        fit_errors, explained, estimates = FitErrors(), set[ClassKey](), StepEstimates(state)
         due = reports.take_due(state.now, REPORTS_MOST)
         for at, uid in enumerate(due):
             task = state.pending[uid]
@@ -57,9 +58,20 @@ class Explanations:
                 reports.put_back(due[at:], state.now)
                 self._resumes_at = state.now + PAUSE_SECONDS
                 break
+            self._expect(task, estimates)
             reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
             reports.add(uid, state.now, at_once=False)
+
+    def _expect(self, task: Task, estimates: StepEstimates) -> None:
+        """Estimate, once, how long a pod will wait for which no node has room."""
+        state, task_class = self._state, self._state.view.task_class(task)
+        if task_class.fits_now_count or not task_class.feasible_count or task.uid in state.expected_waits:
+            return
+        seconds = None if state.placed.is_nominated(task.uid) else estimates.seconds(task_class)
+        if seconds is not None:
+            key = (task.spec, task.workload)
+            state.expected_waits.add(task.uid, key, task.profile, seconds, state.now)
 
     def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
         state, task_class = self._state, self._state.view.task_class(task)

@@ -17,7 +17,7 @@ from eclectus.feasibility.rules.rule import Mask, Predicate, Rule
 from eclectus.model.objects import Requirement, Spec, Term
 
 NAME_FIELD = "metadata.name"
-MAX_CONDITIONS = 12  # told apart in messages: a selector may have thousands of keys
+MAX_CONDITIONS = 12  # named one by one in messages: a selector may have thousands of keys
 
 
 def term_holds(cluster: Cluster, term: Term, rows: Rows) -> Mask:

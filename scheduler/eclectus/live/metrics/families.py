@@ -92,6 +92,20 @@ SCHEDULING = (
         "Pods placed because they had waited beside room for as long as their profile allows.",
     ),
     Family(
+        "expected_wait_seconds",
+        "counter",
+        "seconds",
+        "Expected waits of the pods that were placed after a wait for room of over a second, by profile.",
+        ("profile",),
+    ),
+    Family(
+        "observed_wait_seconds",
+        "counter",
+        "seconds",
+        "Waits of the same pods from the estimate to the placement; over the expected ones, 1 is exact.",
+        ("profile",),
+    ),
+    Family(
         "pod_scheduled_after_flush",
         "counter",
         "pods",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -36,9 +36,11 @@ class QueueCountsCollector(Collector):
         yield observed("preemption_attempts", [((), counters.preemption_attempts)])
         yield observed("preemption_victims", [((), counters.preemption_victims)])
         yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
+        yield observed("expected_wait_seconds", _by_one(counters.expected_wait_seconds))
+        yield observed("observed_wait_seconds", _by_one(counters.observed_wait_seconds))
         yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
 
 
-def _by_one(figures: dict[str, int]) -> Iterator[Sample]:
+def _by_one(figures: Mapping[str, float]) -> Iterator[Sample]:
     for value, figure in figures.items():
         yield (value,), figure
