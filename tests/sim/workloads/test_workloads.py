@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Requirement
 from eclectus.sim.base.distributions import SizeDistribution
 from eclectus.sim.base.histogram import ZERO_BUCKET, Histogram
 from eclectus.sim.base.random_streams import stream
@@ -96,6 +97,22 @@ def test_jobs_arrive_at_the_given_rate_and_shares() -> None:
     assert sum(job.work_class.name == "a" for job in jobs) / len(jobs) == pytest.approx(0.75, rel=0.02)
     gaps = np.diff([job.at for job in jobs])
     assert gaps.std() == pytest.approx(gaps.mean(), rel=0.03)
+
+
+def test_a_class_may_prefer_nodes() -> None:
+    preferences = [{"key": "zone", "values": ["a", "b"], "weight": 2}]
+    (work_class,) = scenario(
+        workload={"poisson": {"rate": 0.1, "classes": [{"preferences": preferences}]}}
+    ).plan.mean_sizes
+    (preference,) = work_class.spec.preferences
+    assert preference.weight == 2
+    assert preference.term.expressions == (Requirement("zone", "In", ("a", "b")),)
+
+
+def test_a_preference_that_no_node_can_meet_is_refused() -> None:
+    classes = [{"preferences": [{"key": "zone", "values": []}]}]
+    with pytest.raises(SettingsError, match=r"preferences\[0\].values: is empty"):
+        scenario(workload={"poisson": {"rate": 0.1, "classes": classes}})
 
 
 def test_seeds_differ_and_random_streams_are_independent() -> None:

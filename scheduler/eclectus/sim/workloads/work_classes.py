@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from eclectus.model.objects import Amounts, Spec
+from eclectus.model.errors import SettingsError
+from eclectus.model.objects import Amounts, Preference, Requirement, Spec, Term
 from eclectus.model.settings import Setting
 from eclectus.sim.base.distributions import SizeDistribution
 from eclectus.sim.base.machine import Machine
@@ -15,6 +16,24 @@ from eclectus.sim.world.cluster import SLOT_CPU, TolerationField, read_amounts
 from eclectus.sim.world.judge import forbidden
 
 SCORED_MEMORY = 200 * 2**20  # what kube-scheduler's scores assume for a pod without a memory request
+
+
+@dataclass(frozen=True)
+class PreferenceField:
+    """A preferred node affinity of one expression: the node's label `key` should be one of `values`."""
+
+    key: str
+    values: Annotated[tuple[str, ...], Setting("values of the label of which any will do")]
+    weight: Annotated[int, Setting("weight beside the pod's other preferences", least=1, most=100)] = 1
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise SettingsError("values", "is empty, so that no node could meet the preference")
+
+    @property
+    def preference(self) -> Preference:
+        """As the engine's model has it."""
+        return Preference(self.weight, Term((Requirement(self.key, "In", self.values),)))
 
 
 @dataclass(frozen=True)
@@ -27,6 +46,9 @@ class TaskNeeds:
     node_selector: Annotated[dict[str, str], Setting("labels that the node must carry")] = field(
         default_factory=dict
     )
+    preferences: Annotated[
+        tuple[PreferenceField, ...], Setting("labels that the node should carry, but need not")
+    ] = ()
     tolerations: tuple[TolerationField, ...] = ()
     priority: Annotated[int, Setting("higher goes first")] = 0
 
@@ -47,6 +69,7 @@ class TaskNeeds:
             requests=requests,
             score_requests=(amounts.get("cpu", 0) or 100, amounts.get("memory", 0) or SCORED_MEMORY),
             node_selector=tuple(sorted(self.node_selector.items())),
+            preferences=tuple(each.preference for each in self.preferences),
             tolerations=tuple(each.toleration for each in self.tolerations),
         )
         return WorkClass(name, spec, self.priority)
