@@ -109,6 +109,32 @@ def test_a_class_may_prefer_nodes() -> None:
     assert preference.term.expressions == (Requirement("zone", "In", ("a", "b")),)
 
 
+def test_classes_may_share_a_workload() -> None:
+    """A learner and reports see one class of work, and its sizes are those of all of them."""
+    classes = [{"name": "any"}, {"name": "ssd", "workload": "any", "nodeSelector": {"disk": "ssd"}}]
+    groups = [{"labels": {"disk": "ssd"}}]
+    plan = scenario(cluster={"groups": groups}, workload={"poisson": {"rate": 0.1, "classes": classes}}).plan
+    assert [(each.name, bool(each.spec.node_selector)) for each in plan.mean_sizes] == [
+        ("any", False),
+        ("any", True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        ({}, r"classes\[1\]: needs and workload are those of classes\[0\]"),
+        ({"priority": 1, "size": {"mean": 3}}, r"classes\[1\].size.mean: differs from that of classes\[0\]"),
+    ],
+)
+def test_classes_of_one_workload_that_cannot_be_told_apart_are_refused(
+    other: dict[str, Any], words: str
+) -> None:
+    classes = [{"name": "a"}, {"name": "b", "workload": "a", **other}]
+    with pytest.raises(SettingsError, match=words):
+        scenario(workload={"poisson": {"rate": 0.1, "classes": classes}})
+
+
 def test_a_preference_that_no_node_can_meet_is_refused() -> None:
     classes = [{"preferences": [{"key": "zone", "values": []}]}]
     with pytest.raises(SettingsError, match=r"preferences\[0\].values: is empty"):

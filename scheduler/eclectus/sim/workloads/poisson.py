@@ -38,6 +38,20 @@ class Poisson(Workload):
                 raise SettingsError(
                     f"classes[{at}].name", f"{name!r} is already used by classes[{names.index(name)}]"
                 )
+        self._check_workloads()
+
+    def _check_workloads(self) -> None:
+        """Classes that share a workload have the same mean size, and are not alike in all they need."""
+        first: dict[str, int] = {}
+        alike: dict[WorkClass, int] = {}
+        for at, each in enumerate(self.classes):
+            same, other = alike.setdefault(each.generated, at), first.setdefault(each.generated.name, at)
+            if same != at:
+                raise SettingsError(f"classes[{at}]", f"needs and workload are those of classes[{same}]")
+            if each.size.mean != self.classes[other].size.mean:
+                raise SettingsError(
+                    f"classes[{at}].size.mean", f"differs from that of classes[{other}] of the same workload"
+                )
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """The arrival plan.
@@ -56,7 +70,7 @@ class Poisson(Workload):
                 )
             rate = (self.load or 0.0) / load_at_one
         return ArrivalPlan(
-            mean_sizes={each.work_class(each.name): each.size.mean_seconds for each in self.classes},
+            mean_sizes={each.generated: each.size.mean_seconds for each in self.classes},
             work_rates={work_class: rate * work for work_class, work in per_task.items()},
             tasks_a_second=rate,
             tasks=None,
@@ -81,7 +95,7 @@ class Poisson(Workload):
         which = map(partial(bisect, bounds), endless_draws(stream(seed, "classes").random))
         classes = [
             (
-                each.work_class(each.name),
+                each.generated,
                 endless_draws(each.size.sampler(stream(seed, f"sizes of {each.name}"))),
                 each.tasks_per_job,
                 each.estimate,
@@ -105,6 +119,6 @@ class Poisson(Workload):
         """Mean work per task of the whole workload that is due to each class, in seconds at speed 1."""
         tasks = self._tasks_a_job()
         return {
-            each.work_class(each.name): share * each.tasks_per_job / tasks * each.size.mean_seconds
+            each.generated: share * each.tasks_per_job / tasks * each.size.mean_seconds
             for share, each in zip(self._shares(), self.classes, strict=True)
         }

@@ -88,6 +88,14 @@ class GeneratedClass(TaskNeeds):
     estimate: Annotated[
         float | None, Setting("duration of its tasks as shown to the scheduler", unit="s", least=1e-9)
     ] = None
+    workload: Annotated[
+        str, Setting("the pods' class label, for reports and learners, which classes may share; else the name")
+    ] = ""
+
+    @property
+    def generated(self) -> WorkClass:
+        """The class of its tasks."""
+        return self.work_class(self.workload or self.name)
 
 
 def capacity(work_class: WorkClass, machines: Iterable[Machine]) -> float:
