@@ -19,7 +19,6 @@ from eclectus.framework import (
     Line,
     LineTraits,
     Order,
-    OrderTraits,
     PendingTasks,
     PlacePolicy,
     PlaceTraits,
@@ -56,13 +55,21 @@ def tasks() -> list[Task]:
 
 
 def run(observe: Callable[[View], None] = lambda view: None, **roles: Any) -> World:
-    """All tasks arrive at three nodes with too little room, and end one by one, those of n2 first."""
+    """All tasks arrive at three nodes with too little room, and end one by one, those of n2 first.
+
+    Then comes a pod that only n0 may run, short ones that the other two nodes have room for, and a long one.
+    """
     engine = make_engine(learn=ExactSpeeds(SPEEDS), seed=1, **roles)
-    world = World(engine, *(make_node(f"n{at}", cpu=2) for at in range(3)))
+    labels = {"n0": {"disk": "ssd"}}
+    world = World(engine, *(make_node(f"n{at}", cpu=2, labels=labels.get(f"n{at}", {})) for at in range(3)))
     world.add(*tasks())
     while placed := world.placed():
         observe(engine._state.view)
         world.end(max(placed, key=lambda name: (placed[name], name)))
+    world.add(make_task("needs-n0", node_selector=(("disk", "ssd"),)))
+    world.step(after=60.0)
+    world.add(*numbered(4, "short", estimate=1.0))
+    world.add(make_task("long", estimate=1e4, created=world.now))
     world.sleep(1000.0)
     assert world.faults == []
     return world
@@ -194,7 +201,17 @@ def binds(order: Order, place: PlacePolicy) -> list[str]:
 def test_an_order_needs_one_at_a_time_if_what_is_placed_changes_it(choice: Any) -> None:
     order = choice.policy
     changes = binds(order, LeastAllocated()) != binds(order, AllAtOnce())
-    assert OrderTraits(needs_one_at_a_time=changes) == order.traits
+    assert changes == order.traits.needs_one_at_a_time
+
+
+@pytest.mark.parametrize("choice", ALL["order"], ids=str)
+def test_the_ranks_of_an_order_follow_the_time_only_if_it_says_so(choice: Any) -> None:
+    order = choice.policy
+    world = World(make_engine(LeastAllocated(), order=order), make_node(cpu=1))
+    world.add(*tasks())
+    view, head = world.engine._state.view, tasks()[-1]
+    ranks = [order.rank(replace(view, now=now), order.group(head), head) for now in (100.0, 200.0)]
+    assert (ranks[0] != ranks[1]) == order.traits.ranks_by_time
 
 
 # -- Relieve ---------------------------------------------------------------------------------------

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from math import inf
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import GroupShares
 from eclectus.model.grant import NO_GRANT
 from eclectus.model.objects import Task
 
@@ -27,11 +27,24 @@ class _Placed(Struct, frozen=True, gc=False):
     since: float  # seconds
 
 
+class Account(Protocol):
+    """What is counted of the pods on nodes, kept for policies that ask for it."""
+
+    def hold(self, task: Task) -> None:
+        """The pod has a node from now on."""
+
+    def release(self, uid: str) -> None:
+        """It has none any more."""
+
+    def regroup(self, task: Task) -> None:
+        """It holds what it held; its labels or its owner may have changed."""
+
+
 class PlacedPods:
     """Every pod that holds room on a node, whether the node is known yet or not."""
 
-    def __init__(self, cluster: Cluster, shares: Iterable[GroupShares] = ()) -> None:
-        self._cluster, self._shares = cluster, tuple(shares)
+    def __init__(self, cluster: Cluster, accounts: Iterable[Account] = ()) -> None:
+        self._cluster, self._accounts = cluster, tuple(accounts)
         self._placed: dict[str, _Placed] = {}
         self._on: dict[str, dict[str, None]] = defaultdict(dict)  # node name -> uids, in order of arrival
         self._nominated: dict[str, dict[str, None]] = defaultdict(dict)  # likewise, nominated ones alone
@@ -106,8 +119,8 @@ class PlacedPods:
         if not task.node and uid not in self._assumed:
             self._nominated[node][uid] = None
         self._priorities[task.priority] += 1
-        for shares in self._shares:
-            shares.hold(task)
+        for account in self._accounts:
+            account.hold(task)
         row = self._cluster.rows.get(node)
         if row is not None:
             self._cluster.hold(row, task)
@@ -127,8 +140,8 @@ class PlacedPods:
         if row is not None and (task.deleting, task.priority) != (before.deleting, before.priority):
             self._cluster.usage.record(row)  # for whoever chooses victims there
         if task.labels != before.labels or task.job != before.job:
-            for shares in self._shares:
-                shares.regroup(task)
+            for account in self._accounts:
+                account.regroup(task)
 
     def remove(self, uid: str) -> None:
         """The pod holds nothing any more."""
@@ -137,8 +150,8 @@ class PlacedPods:
             return
         task, node = placed.task, placed.node
         self._priorities[task.priority] -= 1
-        for shares in self._shares:
-            shares.release(uid)
+        for account in self._accounts:
+            account.release(uid)
         _discard(self._on, node, uid)
         if self._nominated:
             _discard(self._nominated, node, uid)

@@ -105,8 +105,8 @@ class SchedulingCycle(PendingTasks):
         state.class_queues.remove_in_cycle(uid)
         state.deferrals.discard(uid)
 
-    def defer(self, task: Task, row: int, until: float) -> None:
-        """The task waits for this row: it stays in its class queue, whose class stays active."""
+    def defer(self, task: Task, row: int | None, until: float) -> None:
+        """The task waits, for this row or for none: it stays in its class queue, whose class stays active."""
         state, pending = self._state, self.offered.pop(task.uid)[1]
         state.class_queues.activate(pending)
         state.deferrals.add(task, row, state.now)

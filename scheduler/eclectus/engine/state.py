@@ -43,8 +43,9 @@ from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Learn, Profile, View
+from eclectus.framework import Learn, Order, Profile, View
 from eclectus.framework.job_work import JobWork
+from eclectus.framework.node_prices import NodePricing
 from eclectus.maths.estimators.service_times import ServiceTimes
 from eclectus.model.commands import (
     Bind,
@@ -70,6 +71,7 @@ class State:
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int) -> None:
         self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in profiles}
+        self._told = {name: each.order for name, each in self.profiles.items() if _listens(each.order)}
         self.learn = learn
         self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
@@ -87,7 +89,9 @@ class State:
         self.expected_waits = ExpectedWaits(self.counters)
         self.service_times = ServiceTimes()
         shares = self._shares_by_policy()
-        self.placed = PlacedPods(self.cluster, shares.values())
+        self.pricing = self._pricing()
+        accounts = [*shares.values(), *([self.pricing.demand] if self.pricing else [])]
+        self.placed = PlacedPods(self.cluster, accounts)
         self.job_work = self._job_work()
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
@@ -104,6 +108,7 @@ class State:
             budgets=self.budgets,
             shares_by_policy=shares,
             job_work=self.job_work,
+            pricing=self.pricing,
         )
         self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
@@ -124,12 +129,19 @@ class State:
         profiles = self.profiles.values()
         return JobWork() if any(each.order.wants_work or each.place.wants_work for each in profiles) else None
 
+    def _pricing(self) -> NodePricing | None:
+        profiles = self.profiles.values()
+        wanted = any(each.order.wants_prices or each.place.wants_prices for each in profiles)
+        return NodePricing(self.cluster) if wanted else None
+
     # -- the step --------------------------------------------------------------------------------
 
     def begin_step(self, now: float) -> None:
         """A step begins at this time, seconds."""
         self.now, self.view = now, replace(self.view, now=now)
         self.view.classes.begin_cycle()
+        if self.pricing is not None:
+            self.pricing.update(now)
 
     def end_step(self) -> list[Command]:
         """The step is over; its commands."""
@@ -144,6 +156,9 @@ class State:
         self._pending[task.uid] = task
         if self.job_work is not None and (before is None or before.job != task.job):
             self.job_work.add(task)
+        if self.pricing is not None:
+            count = self.pricing.demand
+            count.wait(task) if _may_run(task) else count.leave(task.uid)
         return before
 
     def enqueue(self, task: Task, event: str) -> None:
@@ -195,6 +210,8 @@ class State:
         self.backoff.forget(uid)
         if self.job_work is not None:
             self.job_work.remove(task)
+        if self.pricing is not None:
+            self.pricing.demand.leave(uid)
         return task
 
     # -- commands --------------------------------------------------------------------------------
@@ -213,10 +230,19 @@ class State:
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)
+        self._tell_order(task, row)
         before = self._steps_before(node, nominated)
         self._commands.append(
             Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
         )
+
+    def _tell_order(self, task: Task, row: int) -> None:
+        order = self._told.get(task.profile)
+        if order is not None:
+            try:
+                order.placed(self.view, task, row)
+            except Exception as error:  # a plug-in's defect must not stop the others
+                self.fault(order, f"{type(error).__name__}: {error}")
 
     def _steps_before(self, node: str, nominated: str) -> tuple[BindStep, ...]:
         """`nominated`: another node, to which the pod was nominated until now; or empty."""
@@ -282,3 +308,13 @@ class State:
             classes=len(self.view.classes),
             counters=self.counters,
         )
+
+
+def _may_run(task: Task) -> bool:
+    """Whether a pending pod could get a node, and so demands one."""
+    return not task.gates and not task.deleting
+
+
+def _listens(order: Order) -> bool:
+    """Whether the policy wants to know which tasks are bound."""
+    return type(order).placed is not Order.placed

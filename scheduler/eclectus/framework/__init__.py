@@ -18,6 +18,7 @@ from eclectus.framework.actions import (
     Unschedulable,
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
+from eclectus.framework.node_prices import NodePrices
 from eclectus.framework.roles import (
     Accounted,
     ClassQueue,
@@ -45,6 +46,7 @@ __all__ = [
     "LearnedCell",
     "Line",
     "LineTraits",
+    "NodePrices",
     "Order",
     "OrderTraits",
     "PendingTasks",

@@ -31,11 +31,12 @@ class Defer(Struct, frozen=True, gc=False):
     """The task waits for this busy node until the policy is asked about it again.
 
     That is in the next scheduling cycle or, of a policy that says so (`PlaceTraits.defers_until_change`),
-    when something has changed that its answer depends on.
+    when something has changed that its answer depends on. With None it waits for no node in particular,
+    although some have room, and nothing is tentative for it anywhere.
     """
 
     task: Task
-    row: int
+    row: int | None
     until: float = inf  # ask again at this time even if nothing has happened, seconds
 
 

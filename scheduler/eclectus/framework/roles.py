@@ -87,6 +87,11 @@ class Accounted:
         return False
 
     @property
+    def wants_prices(self) -> bool:
+        """Whether `view.node_prices` and `view.is_long` are to be kept."""
+        return False
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """The group by which `view.shares(self)` adds up what placed pods hold; None for no account."""
         return None
@@ -115,10 +120,15 @@ class Order(Accounted, ABC):
         `head` is the group's first task in this scheduling cycle: of its class queues that are asked about,
         the head with the smallest key. The answer may depend on `head`, on what the group holds
         (`view.shares(self)`) and, if groups are jobs, on `view.work_left(head)`. It is asked again when one
-        of these has changed, and after each of the group's tasks. By default all groups are equal.
+        of these has changed, and after each of the group's tasks. If the order's traits say that ranks follow
+        the time, it may depend on `view.now` too. By default all groups are equal.
         """
         del view, group, head
         return ()
+
+    def placed(self, view: View, task: Task, row: int) -> None:
+        """A task of the profile is bound to the node of this row; called only where it is overridden."""
+        del view, task, row
 
 
 class PlacePolicy(Accounted, ABC):

@@ -16,6 +16,8 @@ class OrderTraits:
 
     needs_one_at_a_time: bool = False
     """Its ranks follow what groups hold, so a task must be bound before it names the next."""
+    ranks_by_time: bool = False
+    """Its ranks depend on `view.now`, so all groups are ranked again in each scheduling cycle."""
 
 
 @dataclass(frozen=True, slots=True)

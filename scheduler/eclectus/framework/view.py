@@ -17,6 +17,7 @@ from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.job_work import JobWork
 from eclectus.framework.learner import Learn, Speeds
+from eclectus.framework.node_prices import NodePrices, NodePricing
 from eclectus.framework.ranking import Cost, Ranking
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
@@ -61,6 +62,7 @@ class View(Struct, frozen=True, eq=False):
     budgets: Budgets
     shares_by_policy: Mapping[int, GroupShares]
     job_work: JobWork | None
+    pricing: NodePricing | None
 
     def placed_pods(self, row: int) -> Iterable[tuple[Task, float]]:
         """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
@@ -94,6 +96,16 @@ class View(Struct, frozen=True, eq=False):
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""
         return inf if self.job_work is None else self.job_work.left(task)
+
+    def node_prices(self) -> NodePrices:
+        """The prices of all nodes. Raises LookupError where no policy has asked for them (`wants_prices`)."""
+        if self.pricing is None:
+            raise LookupError("no policy of this scheduler has asked for node prices")
+        return self.pricing.current
+
+    def is_long(self, task: Task) -> bool:
+        """Whether the task's estimate is long beside those of late; False where node prices are not kept."""
+        return self.pricing is not None and self.pricing.demand.is_long(task.uid)
 
     def ranking(self, task_class: TaskClass, cost: Cost, owner: object, epoch: float = 0.0) -> Ranking:
         """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.

@@ -14,6 +14,7 @@ from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.line.stealing import Stealing
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.phoenix import FewestNodesFirst
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
 from eclectus.policies.place.allocation import LeastAllocated, MostAllocated
@@ -22,6 +23,7 @@ from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.fit import BestFit, WorstFit
 from eclectus.policies.place.hawk import Hawk
 from eclectus.policies.place.jiq import JoinIdle
+from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
 from eclectus.policies.place.pss import Proportional
 from eclectus.policies.place.round_robin import RoundRobin
@@ -42,6 +44,7 @@ ORDER: dict[str, type[Order]] = {
     "sjf": ShortestJob,
     "srtf": LeastWorkLeft,
     "drf": DominantShare,
+    "phoenix": FewestNodesFirst,
 }
 
 PLACE: dict[str, type[PlacePolicy]] = {
@@ -63,6 +66,7 @@ PLACE: dict[str, type[PlacePolicy]] = {
     "tetris": Tetris,
     "scaled-best-fit": ScaledBestFit,
     "dot-product": DotProduct,
+    "phoenix": ScarceNodesLast,
 }
 
 LINE: dict[str, type[Line]] = {

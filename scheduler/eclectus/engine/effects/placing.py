@@ -48,17 +48,20 @@ class Placing:
     # -- Defer -------------------------------------------------------------------------------------
 
     def validate_defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
-        """The node must be feasible, and the end of the wait lie in the future."""
+        """The node, if it names one, must be feasible, and the end of the wait lie in the future."""
         state, task, row, until = self._state, defer.task, defer.row, defer.until
         _validate_offered(cycle, task)
-        if not state.view.task_class(task).scalars.feasible[validate_row(state, task, row)]:
+        is_somewhere = (
+            row is None or state.view.task_class(task).scalars.feasible[validate_row(state, task, row)]
+        )
+        if not is_somewhere:
             raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
         if not until > state.now:  # nan too; a time in the past would be a busy loop
             raise PolicyError(f"{task} cannot be deferred until {until}: it is {state.now} now")
 
     def defer(self, cycle: SchedulingCycle, defer: Defer) -> None:
-        """The task waits for the node in its class queue."""
-        cycle.defer(defer.task, int(defer.row), defer.until)
+        """The task waits in its class queue, for the node if the policy names one."""
+        cycle.defer(defer.task, None if defer.row is None else int(defer.row), defer.until)
         self._state.waits(defer.task)
 
     # -- Enqueue -----------------------------------------------------------------------------------

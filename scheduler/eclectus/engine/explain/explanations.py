@@ -86,6 +86,9 @@ class Explanations:
                 f"waiting for node {state.cluster.names[row]}: expected to end sooner there "
                 f"than on any of {task_class.fits_now_count} nodes with room"
             )
+        if task.uid in state.deferrals.rows and task_class.fits_now_count:
+            nodes = task_class.fits_now_count
+            return "WaitingForNode", f"waiting for a node other than the {nodes} with room, which others need"
         pending = state.class_queues.class_of(task.uid)
         own = "" if pending is None else pending.message
         place = type(state.profiles[task.profile].place).__name__

@@ -47,7 +47,10 @@ class CycleOrder:
             self._meet("", ((each, queue) for each in self._classes for queue in each.queues.values()))
             return
         for pending in self._classes:
-            self._ranks(pending).refresh()
+            ranks = self._ranks(pending)
+            if order.traits.ranks_by_time:
+                ranks.touch_all()
+            ranks.refresh()
             self._push_next_of(pending)
 
     def next(self, *, again: bool = True) -> Found | None:

@@ -1,4 +1,4 @@
-"""Deferred tasks: the busy node that each of them waits for.
+"""Deferred tasks: the busy node that each of them waits for, if it waits for one.
 
 A deferred task counts as `tentative` on that node until its class is asked about again. Nothing is persisted.
 """
@@ -12,26 +12,27 @@ from eclectus.model.objects import Task
 
 
 class Deferrals:
-    """The row each deferred task waits for; `since` outlives the cycle."""
+    """The row each deferred task waits for, None for no one row; `since` outlives the cycle."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._rows: dict[str, tuple[Task, int]] = {}
-        self.rows: Mapping[str, tuple[Task, int]] = self._rows  # uid -> the task and the row
+        self._rows: dict[str, tuple[Task, int | None]] = {}
+        self.rows: Mapping[str, tuple[Task, int | None]] = self._rows  # uid -> the task and the row
         self._since: dict[str, float] = {}
         self.since: Mapping[str, float] = self._since  # uid -> since when deferred in every cycle, seconds
         self.released: list[str] = []  # since the last cycle has ended; written here only
 
     def row_of(self, uid: str) -> int | None:
-        """The row for which a task is deferred; None if it is not."""
+        """The row for which a task is deferred; None if it is not, or for none."""
         deferred = self._rows.get(uid)
         return deferred[1] if deferred else None
 
-    def add(self, task: Task, row: int, now: float) -> None:
+    def add(self, task: Task, row: int | None, now: float) -> None:
         """The task waits for this row."""
         self._rows[task.uid] = (task, row)
         self._since.setdefault(task.uid, now)
-        self._cluster.add_tentative(row, task.spec.requests)
+        if row is not None:
+            self._cluster.add_tentative(row, task.spec.requests)
 
     def discard(self, uid: str) -> None:
         """The task is placed or gone."""
@@ -60,4 +61,5 @@ class Deferrals:
         deferred = self._rows.pop(uid, None)
         if deferred is not None:
             task, row = deferred
-            self._cluster.add_tentative(row, task.spec.requests, -1)
+            if row is not None:
+                self._cluster.add_tentative(row, task.spec.requests, -1)

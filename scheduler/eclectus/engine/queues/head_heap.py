@@ -23,7 +23,7 @@ class HeadHeap:
     def __init__(
         self, value: Callable[[SortedClassQueue], Value], queues: Iterable[SortedClassQueue]
     ) -> None:
-        self._value = value
+        self.value = value
         self._touched = dict.fromkeys(queues)  # without a valid entry; a dict as an ordered set
         self._entries: dict[SortedClassQueue, _Entry] = {}  # the valid ones
         self._heap: list[_Entry] = []
@@ -40,7 +40,7 @@ class HeadHeap:
 
     def refresh(self) -> None:
         """Ask for the values of the queues that were touched. If that raises, nothing has changed."""
-        values = [self._value(queue) for queue in self._touched]
+        values = [self.value(queue) for queue in self._touched]
         for value, queue in zip(values, self._touched, strict=True):
             self._serial += 1
             entry = self._entries[queue] = (value, self._serial, queue)
@@ -79,6 +79,11 @@ class RankedHeads(HeadHeap):
         super().__init__(value, queues.values())
         self._queues, self._logs = queues, logs  # `queues`: by group
         self._cursors = [log.head for log in logs]
+
+    def touch_all(self) -> None:
+        """All values may have changed."""
+        for queue in self._queues.values():
+            self.touch(queue)
 
     def refresh(self) -> None:
         """Ask for the values of the queues that were touched, and of groups that have changed."""

@@ -86,10 +86,14 @@ class PendingClass:
     def ranks(
         self, value: Callable[[SortedClassQueue], Value], accounts: Sequence[ChangeLog[str]]
     ) -> RankedHeads:
-        """The queues by the rank of their heads: a heap that is made, as given, when it is first needed."""
+        """The queues by the rank of their heads: a heap that is made when it is first needed.
+
+        `value`: with the view of this step; from now on the heap asks it, and no earlier one.
+        """
         if self._ranks is None:
             self._ranks = RankedHeads(value, self.queues, accounts)
             self._heaps += (self._ranks,)
+        self._ranks.value = value
         return self._ranks
 
     # -- between two cycles ------------------------------------------------------------------------

@@ -65,6 +65,11 @@ class StaleView(PlacePolicy):
         return self._policy.wants_work
 
     @property
+    def wants_prices(self) -> bool:
+        """As the wrapped policy."""
+        return self._policy.wants_prices
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """As the wrapped policy."""
         return self._policy.counted_by

@@ -1,0 +1,224 @@
+"""Node prices by scarcity, kept up to date outside decisions (maths/scarcity.py has the formulas).
+
+The demand of every set of constraints is sampled when a step begins, before its events: what is counted then
+has been so since the step before. The samples are averaged over minutes, which by Little's law measures the
+work that arrives rather than the queue of the moment. Where demand over supply has moved by a tenth, the
+difference is added to the price of the set's nodes, a bounded number of sets in one step.
+
+Prices are published in steps of `PRICE_STEP`, all at once and at most every `SAMPLE_SECONDS`, because a new
+price makes every ranking of nodes start over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import exp
+
+import numpy as np
+from msgspec import Struct
+
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.scalars import read_only
+from eclectus.feasibility.constraint_set import ConstraintSet, nodes_of
+from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.framework.set_demand import LONG, SetDemand
+from eclectus.maths.scarcity import (
+    UNIT,
+    Floats,
+    Integers,
+    Mask,
+    in_units,
+    move,
+    price_to_supply,
+    scarcest,
+    scarcity,
+)
+
+SAMPLE_SECONDS = 5.0  # between two samples
+MEAN_SECONDS = 180.0  # over which demand is averaged: minutes, so that batches do not move prices
+LEAST_CHANGE = 0.1  # of a set's ratio that moves prices
+LEAST_CHANGE_ABSOLUTE = 0.01  # a smaller change of a ratio moves no price
+PRICE_STEP = 0.05  # prices are multiples of it: a smaller difference is noise
+LONG_USE = 0.9  # of the nodes that all long work needs
+SETS_PER_STEP = 64  # repriced in one step of the engine: a few milliseconds on 15,000 nodes
+
+_NEVER = (-1, -1)
+
+
+class NodePrices(Struct, frozen=True, gc=False, eq=False):
+    """The prices of all nodes at one time.
+
+    `epoch`: changes with them. `price`: shape [capacity], read-only, multiples of `PRICE_STEP`, 0 where
+    nothing is known. `long_limit`: the price up to which nodes suffice for all long work, used to 9 tenths.
+    """
+
+    epoch: int
+    price: Floats
+    long_limit: float
+
+
+class SetFigures(Struct, frozen=True, gc=False):
+    """Demand and supply of one set, of its scarcest resource, as shares of what all nodes have of it."""
+
+    name: str
+    demand: float
+    supply: float
+
+
+class _PricedSet:
+    """A set, its nodes, and what it has added to their prices."""
+
+    __slots__ = ("constraints", "nodes", "priced", "ratio", "supplied_at", "units")
+
+    def __init__(self, constraints: ConstraintSet) -> None:
+        self.constraints = constraints
+        self.nodes: ShapeValues[np.bool_] | None = None  # evaluated when the set is priced for the first time
+        self.ratio = 0.0  # demand over supply…
+        self.units = 0  # …as it stands in the prices of
+        self.priced: Mask = np.zeros(0, dtype=bool)  # these rows
+        self.supplied_at = _NEVER  # how far the nodes' changes were when its supply was summed
+
+
+class NodePricing:
+    """The account of prices; `update` is called when a step begins, the readers in it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self.demand = cluster, SetDemand(cluster)
+        self._mean: Floats = np.zeros_like(self.demand.amounts)  # not divided by `_weight`
+        self._weight = 0.0  # of the samples so far in the mean, 0..1
+        self._sampled_at: float | None = None
+        self._sets: dict[int, _PricedSet] = {}  # by row
+        self._supply: Floats = np.zeros_like(self._mean)
+        self._free: Floats = np.zeros((0, 0))  # what services leave of each node, shape [capacity, columns]
+        self._seen = _NEVER  # at the last sample: how far `shape` and `service_changes` of the nodes were
+        self._due: dict[int, None] = {}  # rows of sets that are to be repriced, in order
+        self._units: Integers = np.zeros(0, dtype=np.int64)
+        self._published = NodePrices(0, read_only(np.zeros(0)), 0.0)
+
+    # -- reading -------------------------------------------------------------------------------
+
+    @property
+    def current(self) -> NodePrices:
+        """The prices that were published last, for the rows that there are now."""
+        published, rows = self._published, self._cluster.capacity
+        if len(published.price) != rows:
+            price = np.zeros(rows)
+            price[: len(published.price)] = published.price
+            self._published = NodePrices(published.epoch + 1, read_only(price), published.long_limit)
+        return self._published
+
+    def figures(self) -> Iterator[SetFigures]:
+        """Demand and supply of every set that some node satisfies; O(sets)."""
+        if not self._weight:
+            return
+        total = self._free.sum(axis=0)
+        for row, each in self._sets.items():
+            demand, supply = self._mean[row] / self._weight, self._supply[row]
+            if supply.any():
+                column = scarcest(demand, supply)
+                yield SetFigures(
+                    str(each.constraints),
+                    float(demand[column] / total[column]),
+                    float(supply[column] / total[column]),
+                )
+
+    # -- keeping up to date --------------------------------------------------------------------
+
+    def update(self, now: float) -> None:
+        """A step begins at this time, seconds; its events are not counted yet."""
+        if self._sampled_at is None:
+            self._sampled_at = now
+        if now - self._sampled_at >= SAMPLE_SECONDS and not self._due:
+            self._sample(now - self._sampled_at)
+            self._sampled_at = now
+        if self._due:
+            for row in list(self._due)[:SETS_PER_STEP]:
+                del self._due[row]
+                self._reprice(row)
+            if not self._due:
+                self._publish()
+
+    def _sample(self, seconds: float) -> None:
+        """Average what has been counted for so many seconds, and find the sets that are to be repriced."""
+        self._fit_arrays()
+        share = 1.0 - exp(-seconds / MEAN_SECONDS)
+        self._mean += share * (self.demand.amounts - self._mean)
+        self._weight += share * (1.0 - self._weight)
+        for constraints, row in self.demand.sets.items():
+            if row not in self._sets:
+                self._sets[row] = _PricedSet(constraints)
+        seen = (self._cluster.shape.head, self._cluster.service_changes)
+        if seen != self._seen:
+            self._seen = seen
+            self._free = np.maximum(self._cluster.allocatable - self._cluster.long_running, 0.0)
+            self._due.update(dict.fromkeys(self._sets))
+            return
+        ratios = self._ratios(list(self._sets))
+        priced = np.array([each.ratio for each in self._sets.values()])
+        has_moved = np.abs(ratios - priced) > np.maximum(LEAST_CHANGE * priced, LEAST_CHANGE_ABSOLUTE)
+        for (row, each), moved, ratio in zip(self._sets.items(), has_moved, ratios, strict=True):
+            if moved or each.nodes is None or self._is_idle(row, ratio):
+                self._due[row] = None
+
+    def _fit_arrays(self) -> None:
+        """Nodes may offer more resources, and there may be more rows for nodes, than at the last sample."""
+        columns = len(self._cluster.columns) - self._mean.shape[1]
+        if columns:
+            more = ((0, 0), (0, columns))
+            self._mean, self._supply = np.pad(self._mean, more), np.pad(self._supply, more)
+            self.demand.widen()
+        if len(self._units) != self._cluster.capacity:
+            self._units = np.zeros(self._cluster.capacity, dtype=np.int64)
+            for each in self._sets.values():
+                each.units, each.priced = 0, np.zeros(self._cluster.capacity, dtype=bool)
+
+    def _is_idle(self, row: int, ratio: float) -> bool:
+        return ratio < LEAST_CHANGE_ABSOLUTE and not self.demand.has_tasks(row)
+
+    def _ratios(self, rows: list[int]) -> Floats:
+        return scarcity(self._mean[rows] / max(self._weight, UNIT), self._supply[rows])
+
+    def _reprice(self, row: int) -> None:
+        """Bring the nodes of a set, and what it adds to their prices, up to date."""
+        if len(self._units) != self._cluster.capacity:
+            return  # rows have been added since the sample: the next one begins with new arrays
+        each = self._sets[row]
+        if each.nodes is None:
+            each.nodes = ShapeValues(self._cluster, np.bool_, nodes_of(self._cluster, each.constraints))
+        nodes, before = each.nodes.refresh(), each.priced
+        after = before if np.array_equal(before, nodes) else nodes.copy()
+        if after is not before or each.supplied_at != self._seen:
+            self._supply[row] = after.astype(np.float64) @ self._free
+            each.supplied_at = self._seen
+        each.ratio = float(self._ratios([row])[0])
+        is_idle = self._is_idle(row, each.ratio)
+        units = 0 if is_idle else in_units(each.ratio)
+        if len(before) != len(after):
+            before = np.zeros(len(after), dtype=bool)
+        move(self._units, before, each.units, after, units)
+        each.units, each.priced = units, after
+        if is_idle:
+            self._forget(row)
+
+    def _forget(self, row: int) -> None:
+        self.demand.drop(self._sets.pop(row).constraints)
+        self._mean[row] = self._supply[row] = 0.0
+
+    def _publish(self) -> None:
+        price = np.rint(self._units * (UNIT / PRICE_STEP)) * PRICE_STEP
+        if len(price) != self._cluster.capacity:
+            return
+        limit = self._long_limit(price)
+        before = self.current
+        if limit != before.long_limit or not np.array_equal(price, before.price):
+            self._published = NodePrices(before.epoch + 1, read_only(price), limit)
+
+    def _long_limit(self, price: Floats) -> float:
+        """The price up to which nodes supply what long work needs of its scarcest resource."""
+        present = np.flatnonzero(self._cluster.present)
+        needed, free = self._mean[LONG] / max(self._weight, UNIT), self._free[present]
+        total = free.sum(axis=0)
+        if not needed.any() or not total.any():
+            return 0.0
+        column = scarcest(needed, total)
+        return price_to_supply(price[present], free[:, column], float(needed[column]) / LONG_USE)
