@@ -17,7 +17,7 @@ from eclectus.model.events import NodeSeen, TaskSeen
 from eclectus.model.objects import AntiAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
-from eclectus_bench.steps import busy_minute
+from eclectus_bench.steps import busy_minute, prices
 from eclectus_bench.steps.driver import (
     HOSTNAME,
     ZONE,
@@ -47,6 +47,8 @@ class Course:
     terms: int
     pending: int  # pods that are matched with anti-affinity terms
     minute: busy_minute.Size
+    priced: tuple[int, ...]  # nodes
+    sets: int  # of constraints, that make their prices
     steps: int
 
 
@@ -58,6 +60,8 @@ FULL = Course(
     terms=49,
     pending=10_000,
     minute=busy_minute.Size(nodes=5_000, workloads=64, pods_per_second=200.0, seconds=60),
+    priced=(500, 15_000),
+    sets=1_000,
     steps=25,
 )
 QUICK = Course(
@@ -68,6 +72,8 @@ QUICK = Course(
     terms=4,
     pending=100,
     minute=busy_minute.Size(nodes=200, workloads=4, pods_per_second=20.0, seconds=10),
+    priced=(100,),
+    sets=100,
     steps=5,
 )
 
@@ -140,6 +146,8 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     yield own_preferences, course
     yield unplaceable, course
     yield anti_affinity, course
+    for nodes in course.priced:
+        yield node_prices, replace(course, priced=(nodes,))
     yield longest_step, course
 
 
@@ -238,6 +246,24 @@ def anti_affinity(course: Course) -> list[EngineCost]:
         appears(-1 - number)
     case = f"{course.pending:,} pending in one namespace: anti-affinity kind {course.terms + 1} appears"
     return [_cost(driver, case, appears, course.steps, 5.0)]
+
+
+def node_prices(course: Course) -> list[EngineCost]:
+    """All sets of constraints demand another amount; and a pod is placed by the prices of all of them."""
+    (nodes,) = course.priced
+    updates = list(prices.every_demand_moves(nodes, course.sets, course.steps))
+    whole, longest = [sum(steps) for steps in updates], [max(steps) for steps in updates]
+    driver = prices.priced(nodes, course.sets)
+
+    def arrives(number: int) -> None:
+        driver.bind_one(TaskSeen(make_task(f"any-{number}")))
+
+    case = f"prices of {nodes:,} nodes by {course.sets:,} sets"
+    return [
+        EngineCost(f"{case}: all are updated, in several steps", median(whole), min(whole), max(whole), 50.0),
+        EngineCost(f"{case}: the longest of these steps", median(longest), min(longest), max(longest), None),
+        _cost(driver, f"{case}: a pod is bound (two steps)", arrives, course.steps),
+    ]
 
 
 def longest_step(course: Course) -> list[EngineCost]:

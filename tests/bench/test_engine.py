@@ -16,6 +16,8 @@ SMALL = engine.Course(
     terms=2,
     pending=10,
     minute=Size(nodes=20, workloads=3, pods_per_second=10.0, seconds=8),
+    priced=(20,),
+    sets=30,
     steps=2,
 )
 

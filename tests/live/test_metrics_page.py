@@ -9,7 +9,9 @@ from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.live.metrics import Metrics
 from eclectus.live.metrics.families import FAMILIES
 from eclectus.live.metrics.learned import LearnedCollector
+from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
+from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.rosella import RosellaLearn
 from eclectus_e2e.paths import CHECKOUT
 from eclectus_operator.decide import metrics as operator_metrics
@@ -17,9 +19,10 @@ from eclectus_operator.decide import metrics as operator_metrics
 
 def exported():
     """(name, type) of every metric of the scheduler and the operator."""
-    engine, metrics = make_engine(learn=RosellaLearn()), Metrics()
+    engine, metrics = make_engine(ScarceNodesLast(), learn=RosellaLearn()), Metrics()
     metrics.registry.register(QueueCountsCollector(engine.queue_counts))
     metrics.registry.register(LearnedCollector(engine.learned_summary, lambda: 0.0, Settings()))
+    metrics.registry.register(PricesCollector(engine.price_summary, Settings()))
     for registry in (metrics.registry, operator_metrics.Metrics().registry):
         for family in registry.collect():
             yield family.name + "_total" * (family.type == "counter"), family.type

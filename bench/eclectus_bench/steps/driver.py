@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.framework import Order, Profile, Relieve
+from eclectus.framework import Learn, Order, PlacePolicy, Profile, Relieve
 from eclectus.model.commands import Bind, Fault
 from eclectus.model.events import BindConfirmed, Event, NodeRecalled, NodeSeen, Resumed, TaskSeen
 from eclectus.model.learned import LearnedNode, LearnedWork
@@ -23,11 +23,19 @@ WORKLOAD = "work"
 
 
 class Driver:
-    """An engine with the default policies but for the Order and Relieve. It leads; its nodes are empty."""
+    """An engine with the default policies but for those given. It leads; its nodes are empty."""
 
-    def __init__(self, order: Order, nodes: Sequence[Node], relieve: Relieve | None = None) -> None:
-        profile = Profile("eclectus", order, Rosella(), FifoLine(), relieve or NoRelief())
-        self.engine = Engine([profile], RosellaLearn())
+    def __init__(
+        self,
+        order: Order,
+        nodes: Sequence[Node],
+        relieve: Relieve | None = None,
+        *,
+        place: PlacePolicy | None = None,
+        learn: Learn | None = None,
+    ) -> None:
+        profile = Profile("eclectus", order, place or Rosella(), FifoLine(), relieve or NoRelief())
+        self.engine = Engine([profile], learn or RosellaLearn())
         self.now, self.milliseconds = 0.0, 0.0  # `milliseconds`: CPU time since it was last set to 0
         self.step(*map(NodeSeen, nodes), Resumed())
 

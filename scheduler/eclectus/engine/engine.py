@@ -23,6 +23,7 @@ from eclectus.engine.relief import Relief
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Profile
+from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
@@ -145,6 +146,16 @@ class Engine:
     def learned_load(self, now: float) -> LearnedLoad | None:
         """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
         return self._state.learn.learned_load(now)
+
+    def price_summary(self, label: str, most: int) -> PriceSummary | None:
+        """Node prices by groups, at most `most` values of this label; None where none are kept. O(nodes)."""
+        pricing = self._state.pricing
+        if pricing is None:
+            return None
+        names, groups = group_nodes(self._state.cluster, label, most)
+        price = pricing.current.price
+        means = tuple((name, float(price[groups == at].mean())) for at, name in enumerate(names))
+        return PriceSummary(means, tuple(pricing.figures()))
 
     def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """A summary by groups of nodes, at most `most` values of this label, and the names of the groups."""

@@ -33,7 +33,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
 from eclectus.engine.expected_waits import ExpectedWaits
-from eclectus.engine.placed_pods import PlacedPods
+from eclectus.engine.placed_pods import Account, PlacedPods
 from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.queues.class_queues import ClassQueues
@@ -90,7 +90,9 @@ class State:
         self.service_times = ServiceTimes()
         shares = self._shares_by_policy()
         self.pricing = self._pricing()
-        accounts = [*shares.values(), *([self.pricing.demand] if self.pricing else [])]
+        accounts: list[Account] = list(shares.values())
+        if self.pricing is not None:
+            accounts.append(self.pricing.demand)
         self.placed = PlacedPods(self.cluster, accounts)
         self.job_work = self._job_work()
         self._evicted: dict[str, str] = {}

@@ -8,6 +8,7 @@ from typing import Protocol
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.explain.decision import Decision
 from eclectus.framework import LearnedCell
+from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
@@ -44,6 +45,9 @@ class Engine(SteppingEngine, Protocol):
 
     def learned_load(self, now: float) -> LearnedLoad | None:
         """How busy the cluster is; None while the learner does not know."""
+
+    def price_summary(self, label: str, most: int) -> PriceSummary | None:
+        """Node prices by node group (values of `label`, at most `most`), and what constraints ask for."""
 
     def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """Names of the node groups (values of `label`, at most `most`), and what is learned of each."""

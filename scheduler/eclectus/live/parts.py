@@ -30,6 +30,7 @@ from eclectus.live.learned.node_profiles import NodeProfiles
 from eclectus.live.learned.probe_load import ProbeLoad
 from eclectus.live.loop import Loop, StepObserver
 from eclectus.live.metrics.learned import LearnedCollector
+from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
 from eclectus.live.pod_trace import PodTrace
@@ -142,6 +143,7 @@ def _register_collectors(engine: Engine, settings: ProcessSettings, context: Con
     registry = context.metrics.registry
     registry.register(QueueCountsCollector(engine.queue_counts))
     registry.register(LearnedCollector(engine.learned_summary, clock.now, settings.metrics))
+    registry.register(PricesCollector(engine.price_summary, settings.metrics))
 
 
 def _outbox(

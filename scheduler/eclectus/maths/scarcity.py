@@ -30,7 +30,7 @@ def scarcity(demand: Floats, supply: Floats) -> Floats:
 
     A resource of which the nodes of a set have nothing does not count: what needs it runs nowhere.
     """
-    return np.minimum(_ratios(demand, supply).max(axis=1, initial=0.0), MOST_RATIO)
+    return np.asarray(np.minimum(_ratios(demand, supply).max(axis=1, initial=0.0), MOST_RATIO))
 
 
 def scarcest(demand: Floats, supply: Floats) -> int:

@@ -51,10 +51,8 @@ class Placing:
         """The node, if it names one, must be feasible, and the end of the wait lie in the future."""
         state, task, row, until = self._state, defer.task, defer.row, defer.until
         _validate_offered(cycle, task)
-        is_somewhere = (
-            row is None or state.view.task_class(task).scalars.feasible[validate_row(state, task, row)]
-        )
-        if not is_somewhere:
+        feasible = state.view.task_class(task).scalars.feasible
+        if row is not None and not feasible[validate_row(state, task, row)]:
             raise PolicyError(f"node {state.cluster.names[row]} may never run {task}")
         if not until > state.now:  # nan too; a time in the past would be a busy loop
             raise PolicyError(f"{task} cannot be deferred until {until}: it is {state.now} now")

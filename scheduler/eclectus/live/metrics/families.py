@@ -217,7 +217,31 @@ LEARNED = (
     ),
 )
 
-FAMILIES = {family.name: family for family in (*SCHEDULING, *REQUESTS, *LEARNED)}
+PRICES = (
+    Family(
+        "node_price",
+        "gauge",
+        "ratio",
+        "Mean price of these nodes: the sum of demand over supply of all constraints that they satisfy.",
+        ("group",),
+    ),
+    Family(
+        "constraint_demand_ratio",
+        "gauge",
+        "ratio",
+        "What pods with these constraints hold and wait for, averaged over minutes, as a share of all nodes.",
+        ("set",),
+    ),
+    Family(
+        "constraint_supply_ratio",
+        "gauge",
+        "ratio",
+        "What nodes that satisfy these constraints have beside services, as a share of all nodes.",
+        ("set",),
+    ),
+)
+
+FAMILIES = {family.name: family for family in (*SCHEDULING, *REQUESTS, *LEARNED, *PRICES)}
 """Every metric of the scheduler by its name, apart from `process_*`, which prometheus_client defines."""
 
 

@@ -1,0 +1,52 @@
+"""Metrics of node prices: by group of nodes and by set of constraints, both bounded."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from builders import make_engine, make_node, make_task
+from eclectus.config.process_settings import MetricsSettings
+from eclectus.engine.engine import Engine
+from eclectus.live.metrics.prices import PricesCollector
+from eclectus.policies.place.phoenix import ScarceNodesLast
+from worlds import World
+
+ARM, SETTINGS = (("arch", "arm"),), MetricsSettings(node_group_label="arch")
+
+
+def scraped(engine: Engine, settings: MetricsSettings = SETTINGS) -> dict[str, dict[str, float]]:
+    """Metric -> label value -> value."""
+    registry = CollectorRegistry()
+    registry.register(PricesCollector(engine.price_summary, settings))
+    return {
+        family.name.removeprefix("eclectus_"): {
+            next(iter(sample.labels.values())): sample.value for sample in family.samples
+        }
+        for family in registry.collect()
+    }
+
+
+def test_prices_and_what_makes_them() -> None:
+    nodes = [make_node(f"n{at}", cpu=2, labels=dict(ARM) if at < 2 else {}) for at in range(4)]
+    world = World(make_engine(ScarceNodesLast()), *nodes)
+    world.add(*(make_task(f"t{at}", node_selector=ARM) for at in range(3)), make_task("any"))
+    world.step(after=10.0)
+    found = scraped(world.engine)
+    assert found["constraint_demand_ratio"] == {"arch=arm": 3 / 8, "any node": 1 / 8}
+    assert found["constraint_supply_ratio"] == {"arch=arm": 0.5, "any node": 1.0}
+    assert found["node_price"] == {"arm": pytest.approx(0.9), "none": pytest.approx(0.1)}
+
+
+def test_of_many_sets_the_scarcest_are_shown() -> None:
+    nodes = [make_node(f"n{at}", cpu=9, labels={"kind": f"k{at}"}) for at in range(5)]
+    world = World(make_engine(ScarceNodesLast()), *nodes)
+    world.add(*(make_task(f"t{at}", cpu=1 + at, node_selector=(("kind", f"k{at}"),)) for at in range(5)))
+    world.step(after=10.0)
+    found = scraped(world.engine, MetricsSettings(most_classes=2, most_groups=2))
+    assert list(found["constraint_demand_ratio"]) == ["kind=k4", "kind=k3"]
+    assert len(found["node_price"]) <= 2
+
+
+def test_there_are_none_where_no_policy_asks_for_prices() -> None:
+    assert scraped(make_engine()) == {}
