@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_task
-from eclectus.engine.engine import Engine
 from eclectus.framework import Action, Enqueue, PlacePolicy, View
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
@@ -21,73 +20,9 @@ from eclectus.sim.base.results import RunResult
 from eclectus.sim.run import build_world
 from eclectus.sim.run import run as simulate
 from eclectus.sim.scenario.scenario import Scenario
+from hybrid_runs import CLASSES, CUT_OFF, behind_long, is_long, mixed
 from simulated import scenario
 from worlds import numbered, small_world
-
-CUT_OFF = 4.0
-CLASSES: dict[str, dict[str, Any]] = {
-    "short": {"size": {"mean": 1}, "estimate": 1, "tasksPerJob": 12, "share": 10},
-    "choosy": {
-        "size": {"mean": 1},
-        "estimate": 1,
-        "nodeSelector": {"disk": "ssd"},
-        "tasksPerJob": 5,
-        "share": 5,
-    },
-    "long": {"tasksPerJob": 3, "share": 2},
-}
-CLUSTER = {
-    "groups": [
-        {
-            "name": "ssd",
-            "count": 12,
-            "labels": {"disk": "ssd"},
-        },  # the first rows, so that some run short tasks only
-        {"name": "plain", "count": 24},
-        {"name": "wide", "count": 4, "slots": 4},
-    ]
-}
-SLOTS = 12 + 24 + 4 * 4
-
-
-def mixed(place: str, line: str, tasks: int = 1500, long: float = 16.0, **of_line: float) -> Scenario:
-    """Short and long jobs at about 80 % load; some short jobs may use a quarter of the machines only."""
-    partition = {"cutOff": CUT_OFF, "longShare": 0.8}
-    profile = {
-        "schedulerName": "it",
-        "place": {"policy": place, **(partition if place != "sparrow" else {})},
-        "line": {"policy": line, **_line_settings(line, partition), **of_line},
-        "learn": {"policy": "none"},
-    }
-    classes = [{"name": name, **fields} for name, fields in CLASSES.items()]
-    classes[-1] |= {"size": {"mean": long}, "estimate": long}
-    work_of_a_task = (10 * 12 + 5 * 5 + 2 * 3 * long) / (10 * 12 + 5 * 5 + 2 * 3)
-    return scenario(
-        cluster=CLUSTER,
-        workload={"poisson": {"rate": 0.8 * SLOTS / work_of_a_task, "classes": classes}},
-        profiles=[profile],
-        measure={"tasks": tasks},
-    )
-
-
-def _line_settings(line: str, partition: dict[str, float]) -> dict[str, float]:
-    return {"fifo": {}, "srpt": {"cutOff": CUT_OFF}, "stealing": partition}[line]
-
-
-def is_long(task: Task) -> bool:
-    return task.estimate is not None and task.estimate > CUT_OFF
-
-
-def behind_long(engine: Engine, row: int) -> Iterator[Reservation]:
-    """Short reservations in a node queue behind a long task, queued or running."""
-    state = engine._state
-    is_behind = any(is_long(task) for task, _ in state.placed.on_row(row))
-    for reservation in state.node_queues.by_row.get(row, ()):
-        if is_long(reservation.head):
-            is_behind = True
-        elif is_behind:
-            yield reservation
-
 
 # -- Eagle -----------------------------------------------------------------------------------------
 
@@ -108,9 +43,10 @@ def shorts_behind_long(asked: Scenario) -> int:
     return seen
 
 
+@pytest.mark.parametrize("line", ["srpt", "phoenix"])
 @pytest.mark.parametrize("long", [16.0, 4.5], ids=["long", "so short that it could compete"])
-def test_in_eagle_no_short_task_ever_waits_behind_a_long_one(long: float) -> None:
-    assert shorts_behind_long(mixed("eagle", "srpt", long=long)) == 0
+def test_in_eagle_no_short_task_ever_waits_behind_a_long_one(line: str, long: float) -> None:
+    assert shorts_behind_long(mixed("eagle", line, long=long)) == 0
 
 
 @pytest.mark.parametrize(("place", "line"), [("sparrow", "fifo"), ("hawk", "stealing"), ("clwl", "fifo")])

@@ -2,78 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builders import make_engine, make_task
-from eclectus.framework import Action, Line, PlacePolicy, ReserveMany, View
-from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
 from eclectus.policies.line.srpt import ShortestRemaining
-from eclectus.policies.shared.by_job import group_by_job
-from worlds import World, small_world
-
-LONG = 200.0  # above the cut-off of 90 s
+from one_queue import LONG, CountingLine, Reserving, job, one_server, served
 
 
-@dataclass
-class Reserving(PlacePolicy):
-    """Every job has `reservations` reservations at the only node."""
-
-    reservations: int = 1
-    sticky: bool = False
-
-    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
-        for tasks in group_by_job(pending):
-            yield ReserveMany(tasks, (0,) * self.reservations, self.sticky)
-
-
-class CountingSrpt(ShortestRemaining):
-    """Counts independently by how much work each short reservation has been overtaken."""
-
-    def __init__(self, slack: float) -> None:
-        super().__init__(slack=slack)
-        self.overtaken: dict[Reservation, float] = {}  # seconds
-        self.worst = 0.0  # the maximum, in multiples of the reservation's own estimate
-
-    def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:
-        chosen = super().next(view, row, queue)
-        assert chosen is not None
-        for reservation in set(queue[: queue.index(chosen)]):
-            if not self.is_long(reservation.head):
-                self.overtaken[reservation] = self.overtaken.get(reservation, 0.0) + estimate(chosen)
-                self.worst = max(self.worst, self.overtaken[reservation] / estimate(reservation))
-        return chosen
-
-
-def estimate(reservation: Reservation) -> float:
-    assert reservation.head.estimate is not None
-    return reservation.head.estimate
-
-
-def one_server(line: Line, place: PlacePolicy | None = None) -> World:
-    """A node with one slot, which is in use."""
-    world = small_world(make_engine(place or Reserving(), line=line), cpu=1)
-    world.put(make_task("busy", node="n0"))
-    return world
-
-
-def job(name: str, seconds: float, count: int = 1) -> list[Task]:
-    return [make_task(f"{name}{at}", created=at, estimate=seconds, job=name) for at in range(count)]
-
-
-def served(world: World, most: int = 1000) -> list[str]:
-    """First letters of the jobs, in the order in which the node starts their tasks."""
-    order = []
-    while len(order) < most and (placed := world.placed()):
-        (running,) = placed
-        world.end(running)
-        order += [name[0] for name in world.placed()]
-    return order
+class CountingSrpt(CountingLine, ShortestRemaining):
+    """Shortest remaining work first, counting."""
 
 
 def test_the_shortest_goes_first_unless_a_job_has_been_overtaken_enough() -> None:
@@ -132,7 +70,7 @@ def test_no_reservation_is_overtaken_by_more_than_its_slack(
     arrivals: list[tuple[float, int, int]], reservations: int, sticky: bool, slack: int
 ) -> None:
     """Jobs arrive, each followed by a few completions; then all tasks run."""
-    line = CountingSrpt(slack)
+    line = CountingSrpt(slack=slack)
     world = one_server(line, Reserving(reservations, sticky))
     for number, (seconds, count, ends) in enumerate(arrivals):
         world.add(*job(f"{number}-", seconds, count))
@@ -145,7 +83,7 @@ def test_no_reservation_is_overtaken_by_more_than_its_slack(
 
 @pytest.mark.parametrize(("slack", "limited"), [(5.0, True), (1e9, False)])
 def test_without_the_limit_a_short_job_is_overtaken_again_and_again(slack: float, limited: bool) -> None:
-    line = CountingSrpt(slack)
+    line = CountingSrpt(slack=slack)
     world = one_server(line)
     world.add(*job("A", 10, 9))
     for number in range(20):

@@ -5,6 +5,7 @@ Each function compares an engine with `Delivered` (model_server.py): what the ev
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -47,12 +48,19 @@ def the_arrays_match_the_delivered_events(engine: Engine, known: Delivered) -> N
 
 
 def tentative_room_is_that_of_node_queues_and_deferrals(engine: Engine) -> None:
-    """Tentative room has an owner."""
+    """Tentative room has an owner, and every task in node queues is counted once."""
     state = engine._state
     tentative = [*state.deferrals._rows.values()]
     for row, queue in state.node_queues.by_row.items():
         assert all(each.tasks and each.rows.count(row) == queue.count(each) for each in queue)
         tentative += [(each.head, row) for each in queue if each.is_tentative]
+    queued = {
+        task.uid: each.class_key
+        for queue in state.node_queues.by_row.values()
+        for each in queue
+        for task in each.tasks
+    }
+    assert state.node_queues.tasks_by_class == Counter(queued.values())
     expected = np.zeros_like(state.cluster.tentative)
     for task, row in tentative:
         expected[row] += state.cluster.task_vector(task.spec.requests)

@@ -104,6 +104,7 @@ class State:
             learn=learn,
             rng=Random(seed),
             node_queues=self.node_queues.by_row,
+            queued_tasks=self.node_queues.tasks_by_class,
             deferred_since=self.deferrals.since,
             placed=self.placed,
             evicted=self.evicted,

@@ -20,7 +20,7 @@ from eclectus.framework.learner import Learn, Speeds
 from eclectus.framework.node_prices import NodePrices, NodePricing
 from eclectus.framework.ranking import Cost, Ranking
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.reservation import ClassKey, Reservation
 
 
 class PlacedPods(Protocol):
@@ -45,6 +45,7 @@ class View(Struct, frozen=True, eq=False):
 
     `now`: the time of the step, seconds.
     `node_queues`: row -> the reservations in its node queue, in order of arrival.
+    `queued_tasks`: class -> its tasks that wait in node queues, each once however many reservations it has.
     `deferred_since`: uid -> since when the task has been deferred in every cycle, seconds.
     `evicted`: pods of which the eviction was sent, as long as they exist. `budgets`: PodDisruptionBudgets.
     `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
@@ -56,6 +57,7 @@ class View(Struct, frozen=True, eq=False):
     learn: Learn
     rng: Random
     node_queues: Mapping[int, Sequence[Reservation]]
+    queued_tasks: Mapping[ClassKey, int]
     deferred_since: Mapping[str, float]
     placed: PlacedPods
     evicted: Container[str]

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 from eclectus.framework import Line, Order, PlacePolicy, Profile, Relieve
 from eclectus.policies.line.fifo import FifoLine
-from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.line.stealing import Stealing
 from eclectus.policies.place.clwl import CentralLeastWait
 from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.hawk import Hawk
 from eclectus.policies.place.sparrow import Sparrow
 from eclectus.policies.rosella import Rosella, RosellaLine
+from eclectus.policies.shared.overtaking import OvertakingLine
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ CLASHES = (
     Clash(
         at="line",
         place=lambda place: isinstance(place, Eagle),
-        line=lambda line: not isinstance(line, ShortestRemaining),
-        problem="eagle needs {policy: srpt}: its reservations stay until their job is done, so in another "
-        "order a large job holds up all others, and behind long pods there are no short ones to steal; "
-        "slack: 0 is eagle without overtaking, for comparison",
+        line=lambda line: not isinstance(line, OvertakingLine),
+        problem="eagle needs {policy: srpt} or {policy: phoenix}: its reservations stay until their job is "
+        "done, so in another order a large job holds up all others, and behind long pods there are no short "
+        "ones to steal; slack: 0 is eagle without overtaking, for comparison",
     ),
     Clash(
         at="line",

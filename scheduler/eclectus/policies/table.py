@@ -10,6 +10,7 @@ from typing import Any
 from eclectus.framework import Learn, Line, Order, PlacePolicy, Relieve
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
+from eclectus.policies.line.phoenix import ContendedFirst
 from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.line.stealing import Stealing
 from eclectus.policies.order.drf import DominantShare
@@ -73,6 +74,7 @@ LINE: dict[str, type[Line]] = {
     "fifo": FifoLine,
     "rosella": RosellaLine,
     "srpt": ShortestRemaining,
+    "phoenix": ContendedFirst,
     "stealing": Stealing,
 }
 

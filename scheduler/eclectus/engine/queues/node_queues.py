@@ -23,6 +23,10 @@ class NodeQueues:
         self.by_row: Mapping[int, Sequence[Reservation]] = self._by_row  # no empty queues
         self._class_keys: dict[int, dict[ClassKey, int]] = {}  # row -> class -> reservations in the queue
         self._reservations: dict[str, Reservation] = {}  # uid -> the reservation behind which it waits
+        self._tasks_by_class: dict[ClassKey, int] = {}
+        self.tasks_by_class: Mapping[ClassKey, int] = (
+            self._tasks_by_class
+        )  # waiting tasks, each once; no zeros
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._reservations
@@ -49,8 +53,9 @@ class NodeQueues:
 
     def enqueue(self, task: Task, row: int, now: float) -> None:
         """Add the task at the end of the queue of this row."""
-        reservation = self._reservations[task.uid] = Reservation([task], [row], now, is_tentative=True)
+        reservation = Reservation([task], [row], now, is_tentative=True)
         self._append(reservation, row)
+        self._wait(task, reservation)
 
     def reserve(self, tasks: Sequence[Task], rows: Sequence[int], sticky: bool, now: float) -> None:
         """Add one reservation for tasks of one class at the end of the queue of each of these rows."""
@@ -58,13 +63,18 @@ class NodeQueues:
         for row in reservation.rows:
             self._append(reservation, row)
         for task in reservation.tasks:
-            self._reservations[task.uid] = reservation
+            self._wait(task, reservation)
 
     def move(self, reservation: Reservation, row: int, to: int) -> None:
         """Move the reservation from the queue of `row` to the end of that of `to`."""
         self._remove(reservation, row)
         reservation.rows.append(to)
         self._append(reservation, to)
+
+    def _wait(self, task: Task, reservation: Reservation) -> None:
+        self._reservations[task.uid] = reservation
+        counts = self._tasks_by_class
+        counts[reservation.class_key] = counts.get(reservation.class_key, 0) + 1
 
     def _append(self, reservation: Reservation, row: int) -> None:
         self._by_row.setdefault(row, []).append(reservation)
@@ -91,6 +101,9 @@ class NodeQueues:
         reservation = self._reservations.pop(uid, None)
         if reservation is None:
             return
+        self._tasks_by_class[reservation.class_key] -= 1
+        if not self._tasks_by_class[reservation.class_key]:
+            del self._tasks_by_class[reservation.class_key]
         if len(reservation.tasks) == 1:
             for row in tuple(reservation.rows):
                 self._remove(reservation, row)

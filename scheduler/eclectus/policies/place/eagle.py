@@ -10,9 +10,12 @@ task left to start (sticky batch probing). Use it with `line: {policy: srpt}`.
 A short task never waits behind a long one, with one exception: a short job whose constraints exclude all
 nodes of the short partition, while all others have long tasks.
 
-Departure: messages take no time, so the bit vector is never outdated (IdealEagle in the paper) and the second
-round is never rejected. Nodes without long tasks are therefore used up first, and the short partition only if
-there is none.
+Departures:
+- messages take no time, so the bit vector is never outdated (IdealEagle in the paper) and the second round is
+  never rejected. Nodes without long tasks are therefore used up first, and the short partition only if there
+  is none;
+- the paper has no constraints. Here all probes of a job go to nodes that may run it; if these are no more
+  than its probes, each gets one, which is enough since reservations stay.
 """
 
 from __future__ import annotations
@@ -26,7 +29,6 @@ import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.framework import ReserveMany, View
-from eclectus.maths.sampling import draw_rows
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.hybrid import Hybrid
@@ -46,16 +48,19 @@ class Eagle(Hybrid):
         return ReserveMany(tuple(tasks), self._draw(view, rows, len(tasks)), sticky=True)
 
     def _draw(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
-        """Nodes for the reservations of a job of `count` tasks."""
-        # 1. Probes go to random nodes.
-        probes = max(self.least_probes, ceil(self.ratio * count))
-        drawn = np.array(draw_rows(view.rng, rows, probes, self.distinct))
+        """Nodes for the reservations of a job of `count` tasks that may run on `rows`."""
+        # 1. Probes go to random nodes; where there are no more nodes than probes, to each of them once.
+        probes = min(max(self.least_probes, ceil(self.ratio * count)), len(rows))
+        drawn = np.array(self.draw(view, rows, probes))
         rejected = self.long.any_at(drawn)
         if not rejected.any():
             return tuple(drawn.tolist())
-        # 2. Rejected probes go to nodes without long tasks.
+        # 2. Rejected probes go to nodes without long tasks, unless each of these has a probe already.
         free = rows[~self.long.any_at(rows)]
+        accepted = tuple(drawn[~rejected].tolist())
+        if len(free) and probes == len(rows):
+            return accepted
         # 3. If there is no such node, they go to nodes that never get long tasks.
         others = free if len(free) else self.rows_for_short_alone(view, rows)
-        again = draw_rows(view.rng, others if len(others) else rows, int(rejected.sum()), self.distinct)
-        return (*drawn[~rejected].tolist(), *again)
+        others = others if len(others) else rows
+        return (*accepted, *self.draw(view, others, min(int(rejected.sum()), len(others))))

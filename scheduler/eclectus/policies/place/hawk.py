@@ -4,7 +4,10 @@ Delgado, Dinu, Kermarrec, Zwaenepoel, "Hawk: Hybrid Datacenter Scheduling", USEN
 the node queue of least estimated wait in the long partition. A short job puts reservations on random nodes of
 the whole cluster, as in Sparrow. The third part of Hawk, task stealing, is `line: {policy: stealing}`.
 
-Departure: the central part estimates waits from long tasks alone, as the published simulator does.
+Departures:
+- the central part estimates waits from long tasks alone, as the published simulator does;
+- the published simulator draws with replacement; where constraints leave no more nodes than reservations,
+  here each of them gets its share.
 """
 
 from __future__ import annotations
@@ -15,7 +18,6 @@ from math import ceil
 
 from eclectus.cluster.changelog import Rows
 from eclectus.framework import ReserveMany, View
-from eclectus.maths.sampling import draw_rows
 from eclectus.model.objects import Task
 from eclectus.policies.shared.hybrid import Hybrid
 
@@ -26,5 +28,4 @@ class Hawk(Hybrid):
 
     def reserve(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
         """`ratio` reservations for each task, on random nodes."""
-        drawn = draw_rows(view.rng, rows, ceil(self.ratio * len(tasks)), self.distinct)
-        return ReserveMany(tuple(tasks), drawn)
+        return ReserveMany(tuple(tasks), self.draw(view, rows, ceil(self.ratio * len(tasks))))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, ReserveMany, View
+from eclectus.maths.sampling import draw_rows
 from eclectus.model.objects import Task
 from eclectus.policies.shared.backlog import Backlog
 from eclectus.policies.shared.by_job import ByJob
@@ -34,6 +35,13 @@ class Hybrid(Partition, ByJob):
             yield from self.long.join_least_wait(view, tasks, task_class, self.rows_for_long(view, rows))
         else:
             yield self.reserve(view, tasks, rows)
+
+    def draw(self, view: View, rows: Rows, count: int) -> tuple[int, ...]:
+        """`count` random ones of `rows`; if there are no more than that, each equally often, up to one.
+
+        So where constraints leave few nodes, none of them is left out.
+        """
+        return draw_rows(view.rng, rows, count, self.distinct or count >= len(rows))
 
     @abstractmethod
     def reserve(self, view: View, tasks: Sequence[Task], rows: Rows) -> ReserveMany:
