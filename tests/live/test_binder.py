@@ -10,6 +10,7 @@ from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, BindRefused
 
 BIND = Bind("u", "d", "p", "n1", "eclectus")
+NOTHING = {}
 POST, GET = "POST /api/v1/namespaces/d/pods/p/binding", "GET /api/v1/namespaces/d/pods/p"
 
 
@@ -22,10 +23,10 @@ def quick(monkeypatch):
     monkeypatch.setattr(module, "MARGIN_SECONDS", 0.05)
 
 
-def bind(server, holds_lease=lambda: True, seconds=0.2):
+def bind(server, holds_lease=lambda: True, seconds=0.2, annotations=NOTHING):
     async def work():
         async with server.context() as context:
-            return await Binder(context, holds_lease, seconds).bind(BIND)
+            return await Binder(context, holds_lease, seconds, lambda uid: annotations).bind(BIND)
 
     return asyncio.run(work())
 
@@ -37,6 +38,14 @@ def test_a_bind_carries_the_uid_and_a_time_limit_for_the_server(server, answers)
     assert query == {"timeout": "0.2s"}
     assert body["metadata"]["uid"] == "u"
     assert body["target"]["name"] == "n1"
+    assert "annotations" not in body["metadata"]
+
+
+def test_a_pod_gets_its_annotations_with_the_bind(server, answers):
+    server.on(POST, answers.says({}, 201))
+    bind(server, annotations={"a/b": "c"})
+    _, _, body = server.requests[0]
+    assert body["metadata"] == {"namespace": "d", "name": "p", "uid": "u", "annotations": {"a/b": "c"}}
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500"])
@@ -96,7 +105,7 @@ def test_a_throttled_bind_waits_for_retry_after_and_is_sent_again(server, answer
         loop = asyncio.get_running_loop()
         async with server.context() as context:
             began = loop.time()
-            return await Binder(context, lambda: True, 0.2).bind(BIND), loop.time() - began
+            return await Binder(context, lambda: True, 0.2, lambda uid: {}).bind(BIND), loop.time() - began
 
     answer, took = asyncio.run(work())
     assert answer == BindConfirmed("u", "n1")

@@ -23,10 +23,12 @@ def report(message="no room", reason="Unschedulable"):
 
 
 @asynccontextmanager
-async def working(server, states=STATES, connection=CONNECTION, ignored=NOTHING):
+async def working(server, states=STATES, connection=CONNECTION, ignored=NOTHING, unmet=()):
     async with server.context() as context:
         inbox = Inbox()
-        outbox = outbox_of(context, inbox, states=states, connection=connection, ignored=ignored)
+        outbox = outbox_of(
+            context, inbox, states=states, connection=connection, ignored=ignored, unmet=lambda uid: unmet
+        )
         running = asyncio.create_task(outbox.run())
         try:
             yield outbox, inbox, context.metrics
@@ -56,6 +58,18 @@ def test_a_bind_is_answered_and_recorded_as_an_event(server, answers):
     assert send(server, BIND) == [BindConfirmed("u", "n1")]
     (event,) = bodies(server, EVENTS)
     assert event["note"] == "Successfully assigned d/p to n1"
+
+
+def test_preferences_that_the_node_does_not_meet_are_on_the_pod_and_in_its_event_without_a_request_more(
+    server, answers
+):
+    server.on(f"POST {PATH}/binding", answers.says({}, 201))
+    server.on(EVENTS, answers.says({}, 201))
+    send(server, BIND, unmet=("disk=ssd (weight 50)",))
+    (binding,), (event,) = bodies(server, f"POST {PATH}/binding"), bodies(server, EVENTS)
+    assert binding["metadata"]["annotations"] == {"eclectus.dev/relaxed-preferences": "disk=ssd (weight 50)"}
+    assert event["note"] == "Successfully assigned d/p to n1. Preferences not met: disk=ssd (weight 50)"
+    assert len(server.requests) == 2
 
 
 def test_events_that_hang_do_not_hold_up_binds(server, answers, until):

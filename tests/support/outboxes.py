@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from eclectus.config.process_settings import ClientConnectionSettings
@@ -17,6 +17,7 @@ from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
 from eclectus.live.write.probe_ender import ProbeEnder
+from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
 
 CONNECTION = ClientConnectionSettings()
@@ -31,12 +32,14 @@ def outbox_of(
     holds_lease: Callable[[], bool] = lambda: True,
     states: Mapping[str, ConditionState] = NOTHING,
     ignored: Mapping[str, Ignored] = NOTHING,
+    unmet: Callable[[str], Sequence[str]] = lambda uid: (),
     connection: ClientConnectionSettings = CONNECTION,
     bind_seconds: float = 0.2,
 ) -> Outbox:
     """Four binds and two evictions in flight; `bind_seconds` limits the request of a bind."""
     recorder, counter = EventRecorder(context, "host", connection), context.metrics.ignored_preferences
-    binder = Binder(context, holds_lease, bind_seconds)
+    relaxed = RelaxedPreferences(unmet, context.metrics.relaxed_preferences)
+    binder = Binder(context, holds_lease, bind_seconds, relaxed.annotations)
     nominator = Nominator(context, states.get, holds_lease)
     return Outbox(
         binder,
@@ -44,6 +47,7 @@ def outbox_of(
         recorder,
         IgnoredPreferences(ignored.get, recorder, counter),
         inbox,
+        relaxed=relaxed,
         evictor=Evictor(context, nominator, holds_lease, recorder, inbox, in_flight=2),
         step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease)),
         in_flight=IN_FLIGHT,

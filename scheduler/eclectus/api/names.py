@@ -22,6 +22,9 @@ PATH_SECONDS = f"{GROUP}/path-seconds"  # longest chain of work from the pod's s
 JOB_WORK_SECONDS = (
     f"{GROUP}/job-work-seconds"  # work of its job not begun at its submission, its own included
 )
+RELAXED_PREFERENCES = (
+    f"{GROUP}/relaxed-preferences"  # written with the bind: those that its node does not meet
+)
 
 # On the operator's probe pods.
 INSTANCE_LABEL = f"{GROUP}/instance"  # the installation of the operator

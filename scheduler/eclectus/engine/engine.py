@@ -15,6 +15,7 @@ from eclectus.engine.effects.table import Effects
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explain.decision import Decision, decision
 from eclectus.engine.explain.explanations import Explanations
+from eclectus.engine.explain.unmet_preferences import unmet_preferences
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
@@ -127,6 +128,10 @@ class Engine:
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
         return self._numpy_context.run(decision, self._state, uid)
+
+    def unmet_preferences(self, uid: str) -> tuple[str, ...]:
+        """The preferences that the node of a pod bound in the last step does not meet, in words."""
+        return unmet_preferences(self._state, uid)
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in which queue; O(class queues)."""

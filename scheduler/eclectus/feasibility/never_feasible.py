@@ -42,9 +42,9 @@ def never_feasible(task_class: TaskClass, cluster: Cluster) -> str:
     rows = np.flatnonzero(cluster.present)
     conditions = list(predicates(task_class.spec, cluster))
     refused: Mask = np.array([~holds(cluster, rows) for _, holds in conditions])
-    counts: Mask = refused.any(axis=1)
-    words = [_cut(text) for (text, _), does in zip(conditions, counts.tolist(), strict=True) if does]
-    return _sentence(words, refused[counts], [cluster.names[row] for row in rows.tolist()])
+    matter = np.flatnonzero(refused.sum(axis=1))
+    words = [_cut(conditions[at][0]) for at in matter.tolist()]
+    return _sentence(words, refused[matter], [cluster.names[row] for row in rows.tolist()])
 
 
 def predicates(spec: Spec, cluster: Cluster) -> Iterator[Predicate]:

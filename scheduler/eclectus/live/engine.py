@@ -34,6 +34,9 @@ class Engine(SteppingEngine, Protocol):
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
 
+    def unmet_preferences(self, uid: str) -> tuple[str, ...]:
+        """The preferences that the node of a pod bound in the last step does not meet, in words."""
+
     def queue_counts(self) -> QueueCounts:
         """How many pods are in each queue, and what the engine has counted."""
 

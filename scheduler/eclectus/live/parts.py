@@ -45,6 +45,7 @@ from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
 from eclectus.live.write.probe_ender import ProbeEnder
+from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
 
 
@@ -83,7 +84,8 @@ def build(
         on_change=context.metrics.leader.set,
     )
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
-    outbox = _outbox(settings.client_connection, context, inbox, pods, holds_lease)
+    relaxed = RelaxedPreferences(engine.unmet_preferences, context.metrics.relaxed_preferences)
+    outbox = _outbox(settings.client_connection, context, inbox, pods, holds_lease, relaxed=relaxed)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
@@ -152,11 +154,13 @@ def _outbox(
     inbox: Inbox,
     pods: WatchedPods,
     holds_lease: Callable[[], bool],
+    *,
+    relaxed: RelaxedPreferences,
 ) -> Outbox:
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
     recorder = EventRecorder(context, reporting_instance, connection)
     counter = context.metrics.ignored_preferences
-    binder = Binder(context, holds_lease, connection.request_timeout)
+    binder = Binder(context, holds_lease, connection.request_timeout, relaxed.annotations)
     nominator = Nominator(context, pods.condition_states.get, holds_lease)
     return Outbox(
         binder,
@@ -164,6 +168,7 @@ def _outbox(
         recorder,
         IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
         inbox,
+        relaxed=relaxed,
         evictor=Evictor(
             context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
         ),

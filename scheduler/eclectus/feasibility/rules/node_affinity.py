@@ -136,7 +136,7 @@ def _conditions(spec: Spec) -> Sequence[Predicate]:
     if len(terms) == 1 and (terms[0].expressions or terms[0].fields):
         return [*found, *map(_of_label, terms[0].expressions), *map(_of_field, terms[0].fields)]
     only_terms = Spec(affinity=terms)
-    words = " or ".join(_term_words(term) for term in terms[:MAX_CONDITIONS]) or "no affinity term"
+    words = " or ".join(f"({term_words(term)})" for term in terms[:MAX_CONDITIONS]) or "no affinity term"
     return [*found, (words, lambda cluster, rows: _holds(cluster, only_terms, rows))]
 
 
@@ -148,8 +148,9 @@ def _of_field(requirement: Requirement) -> Predicate:
     return _words(requirement), lambda cluster, rows: _field_holds(cluster, requirement, rows)
 
 
-def _term_words(term: Term) -> str:
-    return f"({', '.join(map(_words, (*term.expressions, *term.fields))) or 'an empty term'})"
+def term_words(term: Term) -> str:
+    """A term as people write it, for messages."""
+    return ", ".join(map(_words, (*term.expressions, *term.fields))) or "an empty term"
 
 
 def _words(requirement: Requirement) -> str:

@@ -125,6 +125,13 @@ SCHEDULING = (
         "Pods whose spec has a preference that no rule reads, by feature; they are placed without it.",
         ("feature",),
     ),
+    Family(
+        "relaxed_preferences",
+        "counter",
+        "pods",
+        "Pods bound to a node that does not meet all of their preferred node affinity.",
+        ("profile",),
+    ),
     Family("leader", "gauge", "", "1 while this replica holds the Lease and schedules, otherwise 0."),
     Family(
         "build_info",

@@ -19,4 +19,5 @@ class SchedulingMetrics:
         self.steps = StepDurations(registry)
         self.faults = counter("policy_faults", registry)
         self.ignored_preferences = counter("ignored_preferences", registry)
+        self.relaxed_preferences = counter("relaxed_preferences", registry)
         self.leader = gauge("leader", registry)

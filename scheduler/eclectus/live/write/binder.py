@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.objects import Pod
@@ -31,10 +31,19 @@ _log = logging.getLogger(__name__)
 
 
 class Binder:
-    """Sends binds. `holds_lease` is asked before each request; `timeout_seconds` limits each request."""
+    """Sends binds. `holds_lease` is asked before each request; `timeout_seconds` limits each request.
 
-    def __init__(self, context: Context, holds_lease: Callable[[], bool], timeout_seconds: float) -> None:
-        self._context, self._holds_lease = context, holds_lease
+    `annotations` returns those that a pod gets with its bind, by uid.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        holds_lease: Callable[[], bool],
+        timeout_seconds: float,
+        annotations: Callable[[str], Mapping[str, str]],
+    ) -> None:
+        self._context, self._holds_lease, self._annotations = context, holds_lease, annotations
         self._timeout_seconds = timeout_seconds  # for us and, as a query parameter, for the server
 
     async def bind(self, bind: Bind) -> Answer:
@@ -63,11 +72,14 @@ class Binder:
         )
 
     async def _post(self, bind: Bind) -> None:
+        # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
+        metadata: dict[str, Any] = {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid}
+        if annotations := self._annotations(bind.uid):
+            metadata["annotations"] = annotations
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
-            # The uid is a precondition: a new pod of the same name is not the one that was scheduled.
-            "metadata": {"namespace": bind.namespace, "name": bind.name, "uid": bind.uid},
+            "metadata": metadata,
             "target": {"apiVersion": "v1", "kind": "Node", "name": bind.node},
         }
         # `timeout` ends the server's work on the request when we stop waiting for the answer.

@@ -65,10 +65,10 @@ class EventRecorder:
         """Leave the requests in flight to binds while any are waiting; otherwise use as many as binds may."""
         self.workers.limit_to(self._beside_binds if are_binds_waiting else self._without_binds)
 
-    def scheduled(self, bind: Bind) -> None:
-        """Record that the pod has been bound."""
-        note = f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}"
-        self._add(bind, "Normal", "Scheduled", "Binding", note)
+    def scheduled(self, bind: Bind, relaxed: str = "") -> None:
+        """Record that the pod has been bound; `relaxed` ends the note."""
+        note = f"Successfully assigned {bind.namespace}/{bind.name} to {bind.node}{relaxed}"
+        self._add(bind, "Normal", "Scheduled", "Binding", truncate(note) if relaxed else note)
 
     def ignored(self, bind: Bind, note: str) -> None:
         """Record that the pod was placed without regard to a preference."""

@@ -22,6 +22,7 @@ from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
+from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import IN_FLIGHT, StepBinder
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, Report
@@ -44,6 +45,7 @@ class Outbox:
         ignored: IgnoredPreferences,
         inbox: Inbox,
         *,
+        relaxed: RelaxedPreferences,
         evictor: Evictor,
         step_binder: StepBinder,
         in_flight: int,
@@ -51,7 +53,7 @@ class Outbox:
     ) -> None:
         self._conditions, self._recorder = conditions, recorder
         self._evictor = evictor
-        self._ignored = ignored
+        self._ignored, self._relaxed = ignored, relaxed
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
         self._binds: WorkerPool[Sent] = WorkerPool("binds", in_flight, partial(self._bind, binder.bind))
         self._stepped: WorkerPool[Sent] = WorkerPool(
@@ -78,6 +80,7 @@ class Outbox:
             match command:
                 case Bind():
                     self._conditions.cancel(command.uid)
+                    self._relaxed.decided(command)
                     (self._stepped if command.before else self._binds).put((command, elapsed()))
                     self._ignored.placed(command)
                 case Report():
@@ -122,8 +125,9 @@ class Outbox:
         self._metrics.attempt_seconds.labels(result, bind.profile).observe(elapsed() - since)
         self._inbox.put(answer)
         self._share_requests()
+        relaxed = self._relaxed.answered(bind, is_bound)
         if is_bound:
-            self._recorder.scheduled(bind)
+            self._recorder.scheduled(bind, relaxed)
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
     def _share_requests(self) -> None:
