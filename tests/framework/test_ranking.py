@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from random import Random
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -54,6 +57,9 @@ def test_the_ranking_agrees_with_a_full_evaluation(changes: list[tuple[str, int]
         costs = cost(task_class, np.arange(cluster.capacity))
         best = int(costs.argmin())
         assert ranking.best() == (None if np.isinf(costs[best]) else (best, costs[best]))
+        drawn = ranking.draw_best(Random(at))
+        assert (drawn is None) == np.isinf(costs[best])
+        assert drawn is None or drawn[1] == costs[best] == costs[drawn[0]]
 
 
 def test_equal_costs_go_to_the_lowest_row() -> None:
@@ -63,6 +69,19 @@ def test_equal_costs_go_to_the_lowest_row() -> None:
     assert ranking.best() == (0, 1.0)
 
 
+def test_of_equal_costs_each_is_drawn_equally_often() -> None:
+    equal = [3, BLOCK, BLOCK + 1, 3 * BLOCK - 1]
+    cluster = make_cluster(*(make_node(f"n{at}") for at in range(3 * BLOCK)))
+    ranking = Ranking(
+        TaskClass(cluster, make_spec(), ""), lambda each_class, rows: np.where(np.isin(rows, equal), 1.0, 2.0)
+    )
+    ranking.refresh(0)
+    rng = Random(1)
+    drawn = Counter(ranking.draw_best(rng) for _ in range(4000))
+    assert drawn.keys() == {(row, 1.0) for row in equal}
+    assert all(abs(count - 1000) < 120 for count in drawn.values())  # four standard deviations
+
+
 def test_there_is_no_best_node_if_every_cost_is_infinite() -> None:
     cluster = make_cluster(make_node())
     ranking = Ranking(
@@ -70,6 +89,7 @@ def test_there_is_no_best_node_if_every_cost_is_infinite() -> None:
     )
     ranking.refresh(0)
     assert ranking.best() is None
+    assert ranking.draw_best(Random(1)) is None
 
 
 def test_a_cost_function_that_raised_is_called_again() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.policies.place.allocation import LeastAllocated, MostAllocated
 from eclectus.policies.place.fit import BestFit, WorstFit
 from eclectus.policies.place.jiq import JoinIdle
 from eclectus.policies.place.pss import Proportional
@@ -56,3 +57,16 @@ def test_fit_compares_how_many_more_tasks_would_fit(policy: type[BestFit], node:
     world = World(make_engine(policy()), *nodes)
     world.add(make_task("pod", cpu=2))
     assert world.node_of("pod") == node
+
+
+@pytest.mark.parametrize("policy", [LeastAllocated, MostAllocated])
+def test_equally_allocated_nodes_are_drawn_at_random(policy: type[LeastAllocated]) -> None:
+    def first(seed: int) -> str:
+        world = small_world(make_engine(policy(), seed=seed), nodes=4)
+        world.add(make_task("pod"))
+        return str(world.node_of("pod"))
+
+    drawn = Counter(first(seed) for seed in range(80))
+    assert drawn.keys() == {"n0", "n1", "n2", "n3"}
+    assert all(count > 5 for count in drawn.values())
+    assert first(7) == first(7)

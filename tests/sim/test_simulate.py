@@ -73,6 +73,32 @@ def test_classes_are_reported_separately(file: Path) -> None:
     assert printed.index("response of tasks, s") < printed.index("\nshort\n") < printed.index("\nlong\n")
 
 
+def test_groups_show_waits_preferences_met_and_the_worst_of_them(file: Path, tmp_path: Path) -> None:
+    fields = yaml.safe_load(file.read_text())
+    prefers = {"name": "picky", "preferences": [{"key": "disk", "values": ["ssd"]}], "size": {"mean": 9}}
+    fields["workload"]["poisson"]["classes"] = [{"name": "plain"}, prefers]
+    file.write_text(yaml.safe_dump(fields))
+    printed = invoke("simulate", file, "--json", tmp_path / "r.json").stdout
+    heads = next(line for line in printed.splitlines() if line.startswith("response of tasks, s"))
+    assert heads.split()[4:] == ["mean", "median", "p90", "p99", "wait", "wait", "p99", "met,", "%"]
+    plain = printed[printed.index("\nplain\n") :].splitlines()[2]
+    assert plain.split()[-1] == "-"  # tasks without preferences
+    summary = json.loads((tmp_path / "r.json").read_text())["summaries"][0]
+    assert (
+        summary["all"]["met"]
+        == summary["groups"]["class"]["picky"]["met"]
+        == {"mean": 0.0, "half_width": 0.0}
+    )
+    slowdowns = {name: each["slowdown"] for name, each in summary["groups"]["class"].items()}
+    worst = summary["worst"]["class"]
+    assert (
+        worst["slowdown"]
+        == slowdowns[worst["group"]]
+        == max(slowdowns.values(), key=lambda each: each["mean"])
+    )
+    assert f"learning: {worst['group']}" in printed[printed.index("worst group") :]
+
+
 def test_json_is_what_the_schema_says(file: Path, tmp_path: Path) -> None:
     invoke("simulate", file, "--json", tmp_path / "r.json")
     printed = json.loads((tmp_path / "r.json").read_text())

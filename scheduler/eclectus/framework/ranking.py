@@ -9,6 +9,7 @@ O(log n) in theory, but every change of a cost would leave a stale entry to be r
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,16 @@ class Ranking:
         block = int(self._least.argmin())
         cost = float(self._least[block])
         return None if cost == np.inf else (block * BLOCK + int(self._blocks[block].argmin()), cost)
+
+    def draw_best(self, rng: Random) -> tuple[int, float] | None:
+        """Row and cost of a best node, drawn uniformly among equals; None if every cost is inf."""
+        cost = float(self._least.min())
+        if cost == np.inf:
+            return None
+        blocks = np.flatnonzero(self._least == cost)
+        among, columns = np.nonzero(self._blocks[blocks] == cost)
+        at = rng.randrange(len(among)) if len(among) > 1 else 0
+        return int(blocks[among[at]]) * BLOCK + int(columns[at]), cost
 
     def refresh(self, epoch: int) -> None:
         """Update the costs of the rows that changed, or of all rows if the epoch of the speeds is new.

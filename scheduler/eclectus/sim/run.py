@@ -128,6 +128,7 @@ def _result(
         wait=total.wait,
         jobs=total.jobs,
         slowdown=total.slowdown,
+        met=total.met,
         groups={
             name: _group_results(record.grouping, name, record.tallies) for name in record.grouping.requested
         },
@@ -194,7 +195,9 @@ def _group_result(tallies: Collection[Tally]) -> GroupResult:
     response = _merge(tally.response for tally in tallies)
     slowdown = sum(tally.slowdown for tally in tallies) / max(response.count, 1)
     wait, jobs = (_merge(tally.wait for tally in tallies), _merge(tally.jobs for tally in tallies))
-    return GroupResult(_times(response), _times(wait), _times(jobs), slowdown)
+    preferring = sum(tally.preferring for tally in tallies)
+    met = sum(tally.met for tally in tallies) / preferring if preferring else None
+    return GroupResult(_times(response), _times(wait), _times(jobs), slowdown, met)
 
 
 def _merge(parts: Iterable[Histogram]) -> Histogram:

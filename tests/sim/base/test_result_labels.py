@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import asdict
 
-from eclectus.model.objects import Spec, Toleration
-from eclectus.sim.base.result_labels import Grouping
+from eclectus.model.objects import Preference, Requirement, Spec, Term, Toleration
+from eclectus.sim.base.result_labels import Grouping, sorted_groups
 from eclectus.sim.base.results import RunResult
 from eclectus.sim.base.work import Arrival, Dag, Stage, WorkClass
 from eclectus.sim.run import run
@@ -43,18 +43,40 @@ def test_estimates_do_not_matter_for_the_length() -> None:
     assert by_length.length(Arrival(0.0, PLAIN, (9.0,), estimate=1.0)) == "long"
 
 
+ZONES = Term((Requirement("zone", "In", ("a", "b")), Requirement("gpu", "Exists")))
+PREFERS = (Preference(1, ZONES),)
+
+
 @pytest.mark.parametrize(
-    ("spec", "label"),
+    ("spec", "label", "constraints"),
     [
-        (Spec(), "free"),
-        (Spec(requests=(("cpu", 4000),)), "free"),
-        (PICKY.spec, "constrained"),
-        (Spec(tolerations=(Toleration("gpu"),)), "constrained"),
-        (Spec(affinity=()), "constrained"),
+        (Spec(), "free", "free"),
+        (Spec(requests=(("cpu", 4000),)), "free", "free"),
+        (Spec(preferences=PREFERS), "preferring", "preferring"),
+        (PICKY.spec, "constrained", "disk=ssd"),
+        (Spec(node_selector=(("disk", "ssd"), ("isa", "arm"))), "constrained", "disk=ssd+isa=arm"),
+        (Spec(node_selector=(("disk", "ssd"),), preferences=PREFERS), "constrained", "disk=ssd"),
+        (
+            Spec(affinity=(ZONES, ZONES)),
+            "constrained",
+            "zone In a|b and gpu Exists or zone In a|b and gpu Exists",
+        ),
+        (Spec(affinity=()), "constrained", "nowhere"),
+        (
+            Spec(tolerations=(Toleration("gpu"), Toleration())),
+            "constrained",
+            "tolerates gpu+tolerates everything",
+        ),
     ],
 )
-def test_a_pod_that_restricts_its_nodes_is_constrained(spec: Spec, label: str) -> None:
-    assert Grouping(("constrained",)).labels(WorkClass("k", spec), "") == (label,)
+def test_a_pod_with_hard_constraints_is_constrained_and_the_set_names_them(
+    spec: Spec, label: str, constraints: str
+) -> None:
+    assert Grouping(("constrained", "set")).labels(WorkClass("k", spec), "") == (label, constraints)
+
+
+def test_preferring_tasks_are_a_group_between_free_and_constrained_ones() -> None:
+    assert sorted_groups(["constrained", "free", "preferring"]) == ["free", "preferring", "constrained"]
 
 
 def test_a_job_of_stages_belongs_to_a_class_only_if_all_of_them_do() -> None:

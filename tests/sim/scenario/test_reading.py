@@ -17,6 +17,7 @@ from simulated import document, place, poisson, scenario
 TWO = {"groups": [{"name": "a", "count": 2, "labels": {"disk": "ssd"}}, {"name": "b", "speed": 3}]}
 
 PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
+WIDE = [{"name": "wide", "requests": {"cpu": 2}}, {"name": "any"}]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,10 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
         ({"workload": poisson(0.5, {"law": "gauss"})}, "classes[0].size.law: 'gauss' is unknown; known are"),
         ({"workload": poisson(0.5, {"shape": 1})}, "classes[0].size.shape: 1 is too small"),
         (
-            {"cluster": TWO, "workload": {"poisson": {"load": 0.5, "classes": PICKY}}},
+            {
+                "cluster": {"groups": [{"slots": 3}]},
+                "workload": {"poisson": {"load": 0.5, "classes": WIDE}},
+            },
             "workload.poisson.load: is ambiguous",
         ),
         (
@@ -101,8 +105,8 @@ PICKY = [{"name": "ssd", "nodeSelector": {"disk": "ssd"}}, {"name": "any"}]
             "measure.groups[0]: 'lenght' is unknown; did you mean 'length'?",
         ),
         (
-            {"measure": {"groups": ["class+size"]}},
-            "measure.groups[0]: 'size' is unknown; known are: class, con",
+            {"measure": {"groups": ["class+colour"]}},
+            "measure.groups[0]: 'colour' is unknown; known are: class, con",
         ),
         (
             {"measure": {"groups": ["length"]}},
@@ -139,6 +143,12 @@ def test_if_classes_have_different_machines_the_load_is_a_lower_bound() -> None:
         pytest.approx(0.75),
         False,
     )  # 1.5 on two machines
+
+
+def test_a_load_of_constrained_classes_is_that_of_all_machines() -> None:
+    constrained = scenario(cluster=TWO, workload={"poisson": {"load": 0.5, "classes": PICKY}})
+    assert constrained.plan.tasks_a_second == pytest.approx(0.5 * 5)
+    assert (constrained.load, constrained.load_is_exact) == (pytest.approx(0.625), False)
 
 
 def test_a_scenario_can_be_changed_before_it_is_read(tmp_path: Path) -> None:

@@ -4,8 +4,11 @@ LeastAllocated (the Kubernetes default) takes the node with the largest mean fre
 MostAllocated the one with the smallest. As in kube-scheduler, a container without requests counts as 100m and
 200 MiB.
 
+Of the nodes with equal scores one is drawn at random, as there. A fixed choice would fill equal nodes in one
+order, and those that later tasks need would be full sooner, or later, than in a cluster.
+
 Departures:
-- scores are not rounded to integers, so equal scores are rare and no random choice is needed;
+- scores are not rounded to integers, so fewer of them are equal;
 - preferences weigh 5 against a score of weight 1, which is the sum of kube-scheduler's default weights for
   TaintToleration (3) and NodeAffinity (2).
 """
@@ -19,6 +22,8 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import View
+from eclectus.framework.ranking import Ranking
 from eclectus.policies.shared.by_cost import ByCost
 
 PREFERENCE_WEIGHT = 5.0
@@ -29,6 +34,10 @@ class LeastAllocated(ByCost):
     """The node with the largest free share of cpu and memory."""
 
     sign = 1.0
+
+    def choose(self, view: View, ranking: Ranking) -> tuple[int, float] | None:
+        """One of the nodes of least cost, at random."""
+        return ranking.draw_best(view.rng)
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Rises (MostAllocated: falls) with the allocated share; inf where the task does not fit."""

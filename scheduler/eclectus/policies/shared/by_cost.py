@@ -9,11 +9,17 @@ from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework.ranking import Ranking
 from eclectus.model.objects import Task
 
 
 class ByCost(PlacePolicy):
     """Place each task on the node of least cost; of equal costs on the lowest row."""
+
+    def choose(self, view: View, ranking: Ranking) -> tuple[int, float] | None:
+        """Row and cost of the node to take; None if every cost is inf."""
+        del view
+        return ranking.best()
 
     @abstractmethod
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
@@ -23,5 +29,7 @@ class ByCost(PlacePolicy):
         """Place each task on the cheapest node; unschedulable if no node has room."""
         for task in pending:
             task_class = view.task_class(task)
-            best = view.ranking(task_class, self.cost, self).best() if task_class.fits_now_count else None
+            best = None
+            if task_class.fits_now_count:
+                best = self.choose(view, view.ranking(task_class, self.cost, self))
             yield Unschedulable(task) if best is None else Place(task, best[0])

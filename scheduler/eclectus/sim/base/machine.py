@@ -31,6 +31,7 @@ class TaskRun(Struct, eq=False):
     remaining: float = 0.0  # seconds at speed 1 that were left when the machine's speed last changed
     restarts: int = 0  # how often it was lost in a machine failure
     grant: Grant = NO_GRANT  # what the bind assigned of the machine
+    met: float = 0.0  # share of its preferences, by weight, that the machine meets
 
     def device_shares(self) -> list[tuple[int, int]]:
         """Device index and thousandths taken of it; the request fills the devices in order."""
@@ -48,7 +49,7 @@ class Machine:
 
     __slots__ = (
         "_class_speeds", "_devices", "_free", "_since", "_speed", "_total_speed",
-        "busy_seconds", "factor", "group", "is_frozen", "is_up", "node", "running", "work_done",
+        "busy_seconds", "factor", "gains", "group", "is_frozen", "is_up", "node", "running", "work_done",
     )  # fmt: skip
 
     def __init__(self, node: Node, group: str, speed: float, speeds: Mapping[str, float]) -> None:
@@ -58,6 +59,7 @@ class Machine:
         self.busy_seconds = self.work_done = (
             0.0  # slot-seconds in use and work done, integrated up to `_since`
         )
+        self.gains: Mapping[str, float] = {}  # factors for classes whose preferences the node meets
         self._speed, self._class_speeds = speed, dict(speeds)
         self._free: dict[str, int] = defaultdict(int, node.allocatable)
         milli = self._free.get(DEVICE_MILLI, 0)
@@ -70,7 +72,7 @@ class Machine:
 
     def nominal_speed(self, workload: str) -> float:
         """The speed while the machine is not frozen."""
-        return self.factor * self._class_speeds.get(workload, self._speed)
+        return self.factor * self._class_speeds.get(workload, self._speed) * self.gains.get(workload, 1.0)
 
     @property
     def speeds(self) -> tuple[float, dict[str, float]]:

@@ -6,13 +6,13 @@ the scheduler, so that policies with different cut-offs, or none, are compared o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from eclectus.model.objects import Spec
+from eclectus.model.objects import Spec, Term
 from eclectus.sim.base.work import Arrival, WorkClass
 
-DIMENSIONS = ("class", "length", "constrained")
+DIMENSIONS = ("class", "length", "constrained", "set")
 CROSS = "+"  # `length+constrained`: every pair of labels is a group
 
 Labels = tuple[str | None, ...]
@@ -63,11 +63,12 @@ def dimensions_of(name: str) -> list[str]:
 
 
 def sorted_groups(groups: Iterable[str]) -> list[str]:
-    """Short before long, free before constrained, classes by name."""
+    """Short before long, free before preferring before constrained, classes and sets by name."""
     return sorted(groups, key=lambda group: [_RANK.get(label, label) for label in group.split(", ")])
 
 
-_RANK = {"short": "0", "long": "1", "free": "0", "constrained": "1"}
+_FREE, _PREFERRING = "free", "preferring"
+_RANK = {"short": "0", "long": "1", _FREE: "0", _PREFERRING: "1", "constrained": "2"}
 
 
 def _label(dimension: str, work_class: WorkClass, length: str) -> str:
@@ -75,9 +76,21 @@ def _label(dimension: str, work_class: WorkClass, length: str) -> str:
         return work_class.name
     if dimension == "length":
         return length
-    return "constrained" if _is_constrained(work_class.spec) else "free"
+    constraints = "+".join(_hard_constraints(work_class.spec))
+    if not constraints:
+        return _PREFERRING if work_class.spec.preferences else _FREE
+    return constraints if dimension == "set" else "constrained"
 
 
-def _is_constrained(spec: Spec) -> bool:
-    constraints = spec.node_selector or spec.preferences or spec.tolerations
-    return bool(constraints) or spec.affinity is not None
+def _hard_constraints(spec: Spec) -> Iterator[str]:
+    """What keeps the pod off some nodes, or lets it onto tainted ones, one text for each constraint."""
+    yield from (f"{key}={value}" for key, value in spec.node_selector)
+    if spec.affinity is not None:
+        yield " or ".join(map(_term, spec.affinity)) or "nowhere"
+    yield from (f"tolerates {each.key or 'everything'}" for each in spec.tolerations)
+
+
+def _term(term: Term) -> str:
+    return " and ".join(
+        f"{each.key} {each.op} {'|'.join(each.values)}".strip() for each in (*term.expressions, *term.fields)
+    )

@@ -35,6 +35,7 @@ class GroupResult(Struct, frozen=True):
     wait: Times  # arrival to start, of tasks
     jobs: Times  # arrival to the end of a job's last task
     slowdown: float  # mean of response over size
+    met: Share | None = None  # mean share of preferences that nodes met; null if no task had any
 
 
 class SeriesPoint(Struct, frozen=True, array_like=True):
@@ -98,6 +99,7 @@ class RunResult(Struct, frozen=True):
     probes: int = 0  # benchmark probes that completed
     probes_killed: int = 0  # benchmark probes that were killed to yield their room
     probe_share: Share = 0.0  # slots used by probes over all slots, mean until the last arrival
+    met: Share | None = None  # mean share of preferences that nodes met; null if no task had any
 
 
 class RunFailure(Struct, frozen=True):
@@ -132,6 +134,14 @@ class Statistics(Struct, frozen=True):
     wait: TimeStatistics | None
     jobs: TimeStatistics | None
     slowdown: Interval | None
+    met: Interval | None = None  # share of preferences that nodes met; null if no task had any
+
+
+class WorstGroup(Struct, frozen=True):
+    """The group of a grouping with the largest mean slowdown over runs."""
+
+    group: str
+    slowdown: Interval
 
 
 class ProfileSummary(Struct, frozen=True):
@@ -147,6 +157,7 @@ class ProfileSummary(Struct, frozen=True):
     allocation: dict[
         int, Interval
     ]  # grouping -> group -> its statistics, at every whole per cent; empty if tasks end
+    worst: dict[str, WorstGroup] = {}  # grouping -> its worst group; none for a single group
     probe_share: Interval | None = None  # null if no probes were sent
     evictions: Interval | None = None  # of running tasks; null if there were none
 

@@ -26,6 +26,14 @@ class WorkClass(Struct, frozen=True, cache_hash=True):
         force_setattr(self, "demand", (ONE_POD, *self.spec.requests))
 
 
+class Gain(Struct, frozen=True):
+    """How much faster tasks of one class run on the nodes that meet all preferences of their spec."""
+
+    workload: str  # the class's name
+    spec: Spec
+    factor: float
+
+
 class Stage(Struct, frozen=True):
     """Identical tasks that may start when all tasks of all parent stages have ended.
 

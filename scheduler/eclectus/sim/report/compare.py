@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from eclectus.maths.student import half_width
@@ -15,6 +15,7 @@ from eclectus.sim.base.results import (
     Statistics,
     Times,
     TimeStatistics,
+    WorstGroup,
 )
 
 
@@ -33,14 +34,16 @@ def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
         for name, some in each.groups.items():
             for label, group in some.items():
                 groups.setdefault(name, {}).setdefault(label, []).append(group)
+    statistics = {
+        name: {label: _statistics(some[label]) for label in sorted_groups(some)}
+        for name, some in groups.items()
+    }
     return ProfileSummary(
         profile=profile,
         runs=len(runs),
         all=_statistics(runs),
-        groups={
-            name: {label: _statistics(some[label]) for label in sorted_groups(some)}
-            for name, some in groups.items()
-        },
+        groups=statistics,
+        worst={name: worst for name, some in statistics.items() if (worst := _worst(some)) is not None},
         dropped=_interval([each.dropped for each in runs]),
         allocation=_allocation(runs),
         in_system_mean=_interval([each.in_system_mean for each in runs]),
@@ -53,12 +56,20 @@ def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
 def _statistics(parts: Sequence[RunResult] | Sequence[GroupResult]) -> Statistics:
     """Statistics over the runs that have any such task or job."""
     slowdowns = [each.slowdown for each in parts if each.response.count]
+    met = [each.met for each in parts if each.met is not None]
     return Statistics(
         response=_time_statistics([each.response for each in parts]),
         wait=_time_statistics([each.wait for each in parts]),
         jobs=_time_statistics([each.jobs for each in parts]),
         slowdown=_interval(slowdowns) if slowdowns else None,
+        met=_interval(met) if met else None,
     )
+
+
+def _worst(groups: Mapping[str, Statistics]) -> WorstGroup | None:
+    """The group whose mean slowdown is largest; None unless tasks of several groups have ended."""
+    found = [WorstGroup(label, each.slowdown) for label, each in groups.items() if each.slowdown is not None]
+    return max(found, key=lambda group: group.slowdown.mean) if len(found) > 1 else None
 
 
 def _time_statistics(samples: Sequence[Times]) -> TimeStatistics | None:

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from statistics import fmean
 
-from eclectus.sim.base.results import (
-    ComparisonReport,
-    Interval,
-    ProfileSummary,
-    RunResult,
-    Statistics,
-    TimeStatistics,
+from eclectus.sim.base.results import ComparisonReport, Interval, ProfileSummary, RunResult
+from eclectus.sim.report.cells import (
+    Table,
+    format_interval,
+    optional_cell,
+    scale_of,
+    times_cells,
 )
+from eclectus.sim.report.group_tables import group_tables
 
-UNITS = (
-    (864_000.0, 86_400.0, "d"),
-    (36_000.0, 3600.0, "h"),
-    (3600.0, 60.0, "min"),
-    (0.1, 1.0, "s"),
-    (1e-4, 1e-3, "ms"),
-    (0.0, 1e-6, "µs"),
-)  # least time in seconds, seconds per unit, name
 REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table
-NO_VALUE = "-"  # if no task or job has ended
-ALL = ("", "all")  # the group of all tasks or jobs
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of cells; the first cell of a row is text, the others are numbers."""
-
-    heads: list[str]
-    rows: list[list[str]]
 
 
 def text_lines(report: ComparisonReport) -> Iterator[str]:
@@ -82,53 +64,7 @@ def tables(report: ComparisonReport) -> Iterator[Table]:
         yield _allocation_table(report)
         return
     yield _overview(report.summaries)
-    groups = groups_of(report)
-    if groups:
-        yield _by_group(report, "response of tasks", lambda figures: figures.response, groups)
-    if has_jobs(report):
-        yield _by_group(report, "response of jobs", lambda figures: figures.jobs, [ALL, *groups])
-
-
-def groups_of(report: ComparisonReport) -> list[tuple[str, str]]:
-    """Pairs of grouping and group, without groupings that have only one group."""
-    found = {
-        (name, label): None
-        for each in report.summaries
-        for name, some in each.groups.items()
-        for label in some
-    }
-    return [pair for pair in found if sum(pair[0] == name for name, _ in found) > 1]
-
-
-def statistics_of(each: ProfileSummary, name: str, label: str) -> Statistics | None:
-    """The statistics of one group of a profile, if it had such tasks."""
-    return each.all if (name, label) == ALL else each.groups.get(name, {}).get(label)
-
-
-def has_jobs(report: ComparisonReport) -> bool:
-    """Whether any job has several tasks."""
-    return any(run.jobs.count != run.response.count for run in report.runs)
-
-
-def format_interval(value: Interval, digits: int = 3, scale: float = 1.0) -> str:
-    """`1.046 ±0.004`: digits according to the width of the interval."""
-    mean = value.mean / scale
-    if value.half_width is None:
-        return f"{mean:,.0f}" if abs(mean) >= 10**digits else f"{mean:.{digits}g}"
-    half = value.half_width / scale
-    places = max(0, min(6, 1 - _magnitude(max(half, abs(mean) / 1000) or 1.0)))
-    return f"{mean:,.{places}f} ±{half:,.{places}f}"
-
-
-def unit_for(seconds: float) -> tuple[float, str]:
-    """Seconds per unit, and the name of the unit that suits this time."""
-    return next((size, name) for least, size, name in UNITS if seconds >= least)
-
-
-def scale_of(summaries: Sequence[ProfileSummary]) -> tuple[float, str]:
-    """The same for all response times of the comparison."""
-    means = [each.all.response.mean.mean for each in summaries if each.all.response is not None]
-    return unit_for(min(means, default=1.0))
+    yield from group_tables(report)
 
 
 def remarks(runs: Sequence[RunResult]) -> Iterator[str]:
@@ -146,6 +82,7 @@ def _overview(summaries: Sequence[ProfileSummary]) -> Table:
     times = [f"{name}, {unit}" for name in ("response", "median", "p99", "wait")]
     heads = ["profile", *times, "slowdown", "in system", "slots, %"]
     rows = [_row(each, scale) for each in summaries]
+    _add_column(heads, rows, "preferences met, %", [each.all.met for each in summaries], scale=0.01)
     _add_column(heads, rows, "probes, %", [each.probe_share for each in summaries], scale=0.01)
     _add_column(heads, rows, "evictions", [each.evictions for each in summaries], scale=1.0)
     return Table(heads, rows)
@@ -158,7 +95,7 @@ def _add_column(
     if any(values):
         heads.append(head)
         for row, value in zip(rows, values, strict=True):
-            row.append(NO_VALUE if value is None else format_interval(value, scale=scale))
+            row.append(optional_cell(value, scale))
 
 
 def _allocation_table(report: ComparisonReport) -> Table:
@@ -174,37 +111,12 @@ def _row(each: ProfileSummary, scale: float) -> list[str]:
     response, wait = each.all.response, each.all.wait
     return [
         each.profile,
-        *_times(response, scale)[:2],
-        _times(response, scale)[3],
-        _times(wait, scale)[0],
-        NO_VALUE if each.all.slowdown is None else format_interval(each.all.slowdown),
+        *times_cells(response, scale)[:2],
+        times_cells(response, scale)[3],
+        times_cells(wait, scale)[0],
+        optional_cell(each.all.slowdown),
         format_interval(each.in_system_mean),
         format_interval(each.utilisation, scale=0.01),
-    ]
-
-
-def _by_group(
-    report: ComparisonReport,
-    what: str,
-    read: Callable[[Statistics], TimeStatistics | None],
-    groups: Sequence[tuple[str, str]],
-) -> Table:
-    """Statistics by group, and by profile within a group."""
-    scale, unit = scale_of(report.summaries)
-    rows = []
-    for name, label in groups:
-        rows.append([label, "", "", "", ""])
-        for each in report.summaries:
-            figures = statistics_of(each, name, label)
-            rows.append([f"  {each.profile}", *_times(None if figures is None else read(figures), scale)])
-    return Table([f"{what}, {unit}", "mean", "median", "p90", "p99"], rows)
-
-
-def _times(spread: TimeStatistics | None, scale: float) -> list[str]:
-    if spread is None:
-        return [NO_VALUE] * 4
-    return [
-        format_interval(value, scale=scale) for value in (spread.mean, spread.p50, spread.p90, spread.p99)
     ]
 
 
@@ -216,7 +128,3 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
             *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
         ]
         yield "  ".join(cells).rstrip()
-
-
-def _magnitude(value: float) -> int:
-    return int(f"{abs(value):e}".partition("e")[2])

@@ -9,8 +9,8 @@ from statistics import fmean
 import numpy as np
 
 from eclectus.sim.base.results import ComparisonReport, RunResult
+from eclectus.sim.report.cells import unit_for
 from eclectus.sim.report.panels import Axis, Bar, Line, Numbers, Panel, axis_limit, cut_off_note
-from eclectus.sim.report.table import unit_for
 from eclectus.sim.world.learning_error import ratios
 
 POINTS = 200  # of a curve

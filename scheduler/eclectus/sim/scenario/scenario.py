@@ -38,7 +38,7 @@ class Measure:
     horizon: Annotated[float | None, Setting("arrivals end at this time", unit="s", least=1e-9)] = None
     groups: Annotated[
         tuple[str, ...],
-        Setting("groupings of results: class, length, constrained, or several crossed by a +"),
+        Setting("groupings of results: class, length, constrained, set, or several crossed by a +"),
     ] = ("class",)
     cut_off: Annotated[
         float | None,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, islice
+from itertools import accumulate, islice, repeat
 from pathlib import Path
 from typing import Annotated
 
@@ -14,9 +15,11 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_streams import endless_draws, stream
-from eclectus.sim.base.work import Arrival, ArrivalPlan, WorkClass
-from eclectus.sim.workloads.work_classes import GeneratedClass, load
+from eclectus.sim.base.work import Arrival, ArrivalPlan, Gain, WorkClass
+from eclectus.sim.workloads.constraints import Constraints
+from eclectus.sim.workloads.work_classes import GeneratedClass, load_of_cluster
 from eclectus.sim.workloads.workload import Workload
+from eclectus.sim.world.cluster import ClusterSettings
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,9 @@ class Poisson(Workload):
     rate: Annotated[float | None, Setting("tasks that arrive per second", unit="tasks/s", least=1e-9)] = None
     load: Annotated[float | None, Setting("instead of rate: arriving work over capacity", least=1e-6)] = None
     classes: tuple[GeneratedClass, ...] = (GeneratedClass(),)
+    constraints: Annotated[
+        Constraints | None, Setting("constraint sets that jobs draw, in addition to what their class states")
+    ] = None
 
     def __post_init__(self) -> None:
         if (self.rate is None) == (self.load is None):
@@ -53,24 +59,40 @@ class Poisson(Workload):
                     f"classes[{at}].size.mean", f"differs from that of classes[{other}] of the same workload"
                 )
 
+    def with_speeds(self, cluster: ClusterSettings, folder: Path) -> ClusterSettings:
+        """The cluster with the gains of classes whose preferences a machine meets."""
+        del folder
+        gaining = (each for each in self.classes if each.gain != 1.0)
+        return cluster.with_gains([Gain(each.name, each.generated.spec, each.gain) for each in gaining])
+
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """The arrival plan.
 
-        Raises SettingsError if `load` has no exact meaning, or a file of sizes is invalid.
+        Raises SettingsError if `load` has no exact meaning, a file of sizes is invalid, or a constraint set
+        is satisfied by no machine or by all.
         """
+        if self.constraints is not None:
+            try:
+                self.constraints.check([each.name for each in self.classes], machines)
+            except SettingsError as error:
+                raise error.below("constraints") from None
         if any(each.size.file for each in self.classes):
             return self._with_file_values(folder).plan(machines, folder)
         per_task = self._work_per_task()
         rate = self.rate
         if rate is None:
-            load_at_one, exact = load(per_task, machines)
-            if not exact:
+            load_at_one = load_of_cluster(per_task, machines)
+            if load_at_one is None:
                 raise SettingsError(
                     "load", "is ambiguous if classes have different capacity on a machine; give rate"
                 )
             rate = (self.load or 0.0) / load_at_one
         return ArrivalPlan(
-            mean_sizes={each.generated: each.size.mean_seconds for each in self.classes},
+            mean_sizes={
+                work_class: each.size.mean_seconds
+                for each in self.classes
+                for _, work_class in self._variants(each)
+            },
             work_rates={work_class: rate * work for work_class, work in per_task.items()},
             tasks_a_second=rate,
             tasks=None,
@@ -95,7 +117,7 @@ class Poisson(Workload):
         which = map(partial(bisect, bounds), endless_draws(stream(seed, "classes").random))
         classes = [
             (
-                each.generated,
+                self._drawn_variants(each, seed),
                 endless_draws(each.size.sampler(stream(seed, f"sizes of {each.name}"))),
                 each.tasks_per_job,
                 each.estimate,
@@ -103,8 +125,27 @@ class Poisson(Workload):
             for each in self.classes
         ]
         for now, at in zip(moments, which, strict=True):
-            work_class, sizes, tasks, estimate = classes[at]
-            yield Arrival(now, work_class, tuple(islice(sizes, tasks)), estimate=estimate)
+            work_classes, sizes, tasks, estimate = classes[at]
+            yield Arrival(now, next(work_classes), tuple(islice(sizes, tasks)), estimate=estimate)
+
+    def _variants(self, each: GeneratedClass) -> list[tuple[float, WorkClass]]:
+        """Probability and class of work for none and each of the constraint sets of jobs of the class."""
+        if self.constraints is None:
+            return [(1.0, each.generated)]
+        return [
+            (probability, replace(each, node_selector=each.node_selector | selector).generated)
+            for probability, selector in self.constraints.drawn(each.name)
+            if probability
+        ]
+
+    def _drawn_variants(self, each: GeneratedClass, seed: int) -> Iterator[WorkClass]:
+        """The classes of its jobs, one after the other: each has drawn its constraint set."""
+        probabilities, work_classes = zip(*self._variants(each), strict=True)
+        if len(work_classes) == 1:
+            return repeat(work_classes[0])
+        bounds = list(accumulate(probabilities))[:-1]  # upper bounds of all variants but the last
+        draws = endless_draws(stream(seed, f"constraints of {each.name}").random)
+        return (work_classes[bisect(bounds, draw)] for draw in draws)
 
     def _shares(self) -> list[float]:
         total = sum(each.share for each in self.classes)
@@ -118,7 +159,9 @@ class Poisson(Workload):
     def _work_per_task(self) -> dict[WorkClass, float]:
         """Mean work per task of the whole workload that is due to each class, in seconds at speed 1."""
         tasks = self._tasks_a_job()
-        return {
-            each.generated: share * each.tasks_per_job / tasks * each.size.mean_seconds
-            for share, each in zip(self._shares(), self.classes, strict=True)
-        }
+        work: dict[WorkClass, float] = defaultdict(float)
+        for share, each in zip(self._shares(), self.classes, strict=True):
+            for probability, work_class in self._variants(each):
+                part = share * each.tasks_per_job / tasks * probability
+                work[work_class] += part * each.size.mean_seconds
+        return work

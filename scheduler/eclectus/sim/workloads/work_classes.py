@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
@@ -89,8 +90,22 @@ class GeneratedClass(TaskNeeds):
         float | None, Setting("duration of its tasks as shown to the scheduler", unit="s", least=1e-9)
     ] = None
     workload: Annotated[
-        str, Setting("the pods' class label, for reports and learners, which classes may share; else the name")
+        str,
+        Setting("the pods' class label, for reports and learners, which classes may share; else the name"),
     ] = ""
+    gain: Annotated[
+        float,
+        Setting("how many times faster its tasks run on nodes that meet all its preferences", least=1e-3),
+    ] = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gain != 1.0 and not self.preferences:
+            raise SettingsError("gain", "is valid only with preferences")
+        if self.gain != 1.0 and self.workload:
+            raise SettingsError(
+                "gain", "is not valid with a shared workload, whose tasks have one speed on a node"
+            )
 
     @property
     def generated(self) -> WorkClass:
@@ -118,20 +133,34 @@ def load(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> tu
     """Load of `work` (seconds at speed 1 per second) over capacity, and whether the figure is exact.
 
     It is exact if all classes have the same capacity on each machine. Otherwise it is a lower bound: the
-    largest of the load of each class alone, and that of all work if each machine always ran its best class.
-    inf if a class can run nowhere, or no work is known.
+    largest of the load of such classes together, and that of all work if each machine always ran its best
+    class. inf if a class can run nowhere, or no work is known.
     """
-    every = list(machines.values())
-    alone = {work_class: capacity(work_class, every) for work_class in work}
-    if not work or not all(alone.values()):
+    alike: dict[tuple[float, ...], float] = defaultdict(float)  # capacity on each machine -> work
+    for work_class, amount in work.items():
+        alike[tuple(_capacity_on(work_class, machine) for machine in machines.values())] += amount
+    if not alike or not all(map(any, alike)):
         return float("inf"), True
-    capacities = {tuple(_capacity_on(work_class, machine) for machine in every) for work_class in work}
-    if len(capacities) == 1:
-        return sum(work.values()) / next(iter(alone.values())), True
-    best = sum(max(_capacity_on(work_class, machine) for work_class in work) for machine in every)
-    return max(
-        *(work[work_class] / alone[work_class] for work_class in work), sum(work.values()) / best
-    ), False
+    best = sum(map(max, zip(*alike, strict=True)))
+    bounds = [amount / sum(capacities) for capacities, amount in alike.items()]
+    return max(*bounds, sum(work.values()) / best), len(alike) == 1
+
+
+def load_of_cluster(work: Mapping[WorkClass, float], machines: Mapping[str, Machine]) -> float | None:
+    """Load of `work` (seconds at speed 1 per second) over the capacity of all machines that may run any.
+
+    None if that has no meaning: if some machine has different capacity for the classes that it may run. Gains
+    do not count, because how much work runs with one depends on the policy. inf if no machine may run any.
+    """
+    total = 0.0
+    for machine in machines.values():
+        found = {
+            _capacity_on(work_class, machine) / machine.gains.get(work_class.name, 1.0) for work_class in work
+        } - {0.0}
+        if len(found) > 1:
+            return None
+        total += sum(found)
+    return sum(work.values()) / total if total else float("inf")
 
 
 def _capacity_on(work_class: WorkClass, machine: Machine) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from eclectus.config.reading import join, read_value
@@ -14,6 +16,9 @@ from eclectus.model.errors import SettingsError
 from eclectus.model.objects import DEVICE_MILLI, Amounts, Node, Taint, Toleration
 from eclectus.model.settings import Setting
 from eclectus.sim.base.machine import Machine
+from eclectus.sim.base.machine_types import MachineTypes
+from eclectus.sim.base.work import Gain
+from eclectus.sim.world.judge import preferences_met
 from eclectus.sim.world.node_file import NodeFile
 
 SLOT_CPU = 1000  # a slot is one core, and a task requests one core by default
@@ -78,9 +83,9 @@ class MachineGroup:
         given = {"pods": PODS, **self.resources}
         return read_amounts(given, "resources")
 
-    def node(self, name: str) -> Node:
-        """The node of one of the machines, as the API server would show it."""
-        labels = {"kubernetes.io/hostname": name, **self.labels}
+    def node(self, name: str, properties: Mapping[str, str] = MappingProxyType({})) -> Node:
+        """The node of one of the machines, as the API server would show it; `properties` are more labels."""
+        labels = {"kubernetes.io/hostname": name, **properties, **self.labels}
         return Node(
             name, self.allocatable, tuple(sorted(labels.items())), tuple(taint.taint for taint in self.taints)
         )
@@ -91,6 +96,9 @@ class ClusterSettings:
     """All machines, and the network delay between them and the scheduler."""
 
     groups: tuple[MachineGroup, ...] = ()
+    machine_types: Annotated[
+        MachineTypes | None, Setting("more labels of the groups' machines, drawn from a table of types")
+    ] = None
     nodes: Annotated[NodeFile | None, Setting("a list of machines, in addition to the groups")] = None
     network_delay: Annotated[
         float,
@@ -141,31 +149,40 @@ class ClusterSettings:
                 "nodes.file",
                 f"{self.nodes.file} has a node {min(names)!r}, which is also the name of a group's machine",
             )
-        return _ClusterWithNodeList(
-            self.groups, self.nodes, self.network_delay, self.termination_period, listed
-        )
+        return _CompleteCluster(**{**vars(self), "listed": listed})
+
+    def with_gains(self, gains: Sequence[Gain]) -> ClusterSettings:
+        """A copy whose machines are faster for classes whose preferences they meet."""
+        return _CompleteCluster(**{**vars(self), "gains": tuple(gains)}) if gains else self
 
     def machines(self) -> dict[str, Machine]:
         """New machines by node name, `group-number`."""
         found = {}
+        count = sum(group.count for group in self.groups)
+        properties = iter(self.machine_types.labels(count)) if self.machine_types else repeat({})
         for name, group in self.named_groups():
-            for at in range(group.count):
-                node = group.node(f"{name}-{at}")
+            for at, drawn in zip(range(group.count), properties, strict=False):
+                node = group.node(f"{name}-{at}", drawn)
                 found[node.name] = Machine(node, name, group.speed, group.speeds)
         return found
 
 
 @dataclass(frozen=True)
-class _ClusterWithNodeList(ClusterSettings):
-    """A cluster whose node list has been read."""
+class _CompleteCluster(ClusterSettings):
+    """A cluster whose node list has been read, and which knows the gains of the workload."""
 
     listed: tuple[tuple[str, Node], ...] = ()  # group, node
+    gains: tuple[Gain, ...] = ()
 
     def machines(self) -> dict[str, Machine]:
         """The machines of the groups, then those of the list under the names that it gives them."""
         speed = self.nodes.speed if self.nodes else lambda name: 1.0
         listed = {node.name: Machine(node, group, speed(node.name), {}) for group, node in self.listed}
-        return super().machines() | listed
+        found = super().machines() | listed
+        for machine in found.values() if self.gains else ():
+            met = (gain for gain in self.gains if preferences_met(gain.spec, machine.node) == 1.0)
+            machine.gains = {gain.workload: gain.factor for gain in met}
+        return found
 
 
 def read_amounts(given: dict[str, object], path: str) -> Amounts:

@@ -29,10 +29,19 @@ def forbidden(spec: Spec, node: Node) -> str:
     return ""
 
 
+def preferences_met(spec: Spec, node: Node) -> float:
+    """Share of the spec's preferences, by weight, that the node meets; 0 for a spec without preferences."""
+    labels = dict(node.labels)
+    total = sum(each.weight for each in spec.preferences)
+    met = sum(each.weight for each in spec.preferences if _holds(each.term, labels, node.name))
+    return met / total if total else 0.0
+
+
 class Judge:
     """Checks starts and caches the verdicts."""
 
     def __init__(self) -> None:
+        self._met: dict[tuple[Spec, str], float] = {}  # by spec and node name
         self._allowed: set[tuple[Spec, str]] = set()  # spec and node name; only specs without host ports
 
     def check_start(self, run: TaskRun, machine: Machine) -> None:
@@ -50,6 +59,14 @@ class Judge:
                     raise InvariantError(f"{where}: {other.task} has port {port.port} there")
         if not spec.host_ports:
             self._allowed.add((spec, node.name))
+
+    def preferences_met(self, run: TaskRun, machine: Machine) -> float:
+        """Share of the task's preferences, by weight, that the machine's node meets."""
+        key = run.task.spec, machine.node.name
+        met = self._met.get(key)
+        if met is None:
+            met = self._met[key] = preferences_met(run.task.spec, machine.node)
+        return met
 
 
 def _holds(term: Term, labels: dict[str, str], name: str) -> bool:

@@ -47,6 +47,8 @@ class Tally:
     wait: Histogram = field(default_factory=Histogram)  # arrival to start
     jobs: Histogram = field(default_factory=Histogram)  # arrival to the end of the last task
     slowdown: float = 0.0  # sum of response over size
+    preferring: int = 0  # tasks with preferences
+    met: float = 0.0  # sum over them of the share of their preferences that their nodes meet
 
 
 class Integrals(NamedTuple):
@@ -224,6 +226,9 @@ class RunRecord:
             tally.response.add(response)
             tally.wait.add(run.started - run.arrived)
             tally.slowdown += response / run.size
+            if run.task.spec.preferences:
+                tally.preferring += 1
+                tally.met += run.met
             job.left -= 1
             if not job.left:
                 del self._open_jobs[run.job]

@@ -177,6 +177,8 @@ class World:
             return
         run.grant = bind.grant
         self._judge.check_start(run, machine)
+        if run.task.spec.preferences:
+            run.met = self._judge.preferences_met(run, machine)
         machine.start(run, self.now)
         self.record.start(run, self.now)
         if self.probes is not None:
