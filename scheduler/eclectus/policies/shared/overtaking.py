@@ -51,7 +51,8 @@ class OvertakingLine(CutOff, Line):
         """The one of least rank of those that may overtake all before them."""
         if self.is_long(queue[0].head):
             return queue[0]
-        slack, best, least = inf, 0, (inf,)
+        least: tuple[float, ...] = (inf,)
+        slack, best = inf, 0
         for at, reservation in enumerate(queue):
             if self.is_long(reservation.head):
                 continue
