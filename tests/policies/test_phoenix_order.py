@@ -171,9 +171,9 @@ def test_without_slack_no_pod_is_overtaken_for_long() -> None:
     assert tight == 0.0 < loose
 
 
-def test_the_engine_reports_an_order_that_fails_when_it_is_told_of_a_bind() -> None:
+def test_the_engine_reports_an_order_that_fails_when_it_is_informed_of_a_bind() -> None:
     class Failing(FewestNodesFirst):
-        def placed(self, *told: Any) -> None:
+        def placed(self, *bind: Any) -> None:
             raise ValueError("no")
 
     found = World(make_engine(LeastAllocated(), order=Failing()), make_node())

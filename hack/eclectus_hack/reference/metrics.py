@@ -10,6 +10,7 @@ from eclectus.config.configuration import KIND
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.live.metrics import Metrics
 from eclectus.live.metrics.learned import LearnedCollector
+from eclectus.live.metrics.prices import PricesCollector
 from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus_hack.reference.markdown import code, head, table
 from eclectus_operator.decide import metrics as operator_metrics
@@ -30,11 +31,13 @@ def page() -> str:
 
 
 def _scheduler_registry() -> CollectorRegistry:
-    """The registry as a scheduler with the default configuration fills it."""
-    text = f"{{apiVersion: {API_VERSION}, kind: {KIND}, profiles: [{{schedulerName: eclectus}}]}}"
+    """The registry as a scheduler fills it that has the default configuration and a policy with prices."""
+    profile = "{schedulerName: eclectus, place: {policy: phoenix}}"
+    text = f"{{apiVersion: {API_VERSION}, kind: {KIND}, profiles: [{profile}]}}"
     engine, registry = parse(text).engine(), Metrics().registry
     registry.register(QueueCountsCollector(engine.queue_counts))
     registry.register(LearnedCollector(engine.learned_summary, lambda: 0.0, MetricsSettings()))
+    registry.register(PricesCollector(engine.price_summary, MetricsSettings()))
     return registry
 
 

@@ -71,7 +71,9 @@ class State:
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int) -> None:
         self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in profiles}
-        self._told = {name: each.order for name, each in self.profiles.items() if _listens(each.order)}
+        self._informed_orders = {
+            name: each.order for name, each in self.profiles.items() if _is_informed(each.order)
+        }
         self.learn = learn
         self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
@@ -233,14 +235,14 @@ class State:
         nominated = self.placed.assume(task, node, self.now)
         if self.job_work is not None:
             self.job_work.start(task)
-        self._tell_order(task, row)
+        self._inform_order(task, row)
         before = self._steps_before(node, nominated)
         self._commands.append(
             Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
         )
 
-    def _tell_order(self, task: Task, row: int) -> None:
-        order = self._told.get(task.profile)
+    def _inform_order(self, task: Task, row: int) -> None:
+        order = self._informed_orders.get(task.profile)
         if order is not None:
             try:
                 order.placed(self.view, task, row)
@@ -318,6 +320,6 @@ def _may_run(task: Task) -> bool:
     return not task.gates and not task.deleting
 
 
-def _listens(order: Order) -> bool:
+def _is_informed(order: Order) -> bool:
     """Whether the policy wants to know which tasks are bound."""
     return type(order).placed is not Order.placed

@@ -195,7 +195,7 @@ class NodePricing:
         nodes, before = each.nodes.refresh(), each.priced
         after = before if np.array_equal(before, nodes) else nodes.copy()
         if after is not before or each.supplied_at != self._seen:
-            self._supply[row] = after.astype(np.float64) @ self._free
+            self._supply[row] = self._free[after].sum(axis=0)
             each.supplied_at = self._seen
         each.ratio = float(self._ratios([row])[0])
         is_idle = self._is_idle(row, each.ratio)
