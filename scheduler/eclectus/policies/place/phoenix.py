@@ -51,7 +51,7 @@ from eclectus.model.settings import Setting
 
 PREFERENCE_WEIGHT = 1e4  # preferences met come before any price
 PRICE_WEIGHT = 2.0 / PRICE_STEP  # one step of the price comes before the load of the node, 0..1
-LEAST_GAP = 2.5 * PRICE_STEP  # prices that differ by less are alike: the next greater difference is .15
+LEAST_GAP = 5.5 * PRICE_STEP  # less: no node is dear. With .1, long pods waited where nothing was scarce
 CHEAP_SHARE = 0.5  # of the slots of a class that must be cheap enough for its long pods to wait for them
 DEFERRED_MOST = 64  # pods of a class that are looked at one by one in a cycle; those behind them wait too
 
