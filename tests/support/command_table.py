@@ -42,6 +42,7 @@ SLOW = {
     "make demo DEMO=--quick": 2,
     "make demo-full": 22,
     "make e2e-upstream": 5,
+    "make phoenix": 30,
     "make report": 30,
     "make soak": 35,
 }
@@ -69,6 +70,7 @@ NOT_RUN = {
     "make e2e-upstream UPSTREAM=*": "`make e2e-upstream` with another scheduler, for comparison",
     "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",
+    "make phoenix PHOENIX=*": "a part of `make phoenix`; tests/bench/test_phoenix.py runs a short one",
     "make soak SOAK=*": "`make soak` with other sizes; tests/bench/test_soak.py runs the quick one",
     "make test": "these tests",
     "make test-fast": "these tests",

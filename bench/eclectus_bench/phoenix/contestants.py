@@ -1,0 +1,77 @@
+"""The policies that are compared: rules for one central queue, and distributed ones.
+
+`-c` marks the constrained version of a published algorithm: probes, thefts and central placement only on
+nodes that satisfy the job's constraints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+CUT_OFF = "20s"  # between the means of short and long jobs, 5 s and 60 s
+BASELINE = "kube-scheduler"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A profile of a scenario, and what else is changed in the scenario for it."""
+
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+
+
+def _central(**roles: Any) -> Contestant:
+    return Contestant({"learn": {"policy": "none"}, **roles})
+
+
+def _distributed(**roles: Any) -> Contestant:
+    """Without the wait limit, as in the papers."""
+    return Contestant({"learn": {"policy": "none"}, "waitLimit": None, **roles})
+
+
+_KUBE = {"place": {"policy": "least-allocated"}}
+_CUT = {"cutOff": CUT_OFF}
+_PHOENIX = {"policy": "phoenix"}
+
+CENTRAL = {
+    BASELINE: _central(**_KUBE),
+    "unconstrained": Contestant(
+        {"learn": {"policy": "none"}, **_KUBE}, ("workload.poisson.constraints.share=0",)
+    ),
+    "order": _central(**_KUBE, order=_PHOENIX),
+    "price": _central(place=_PHOENIX | {"spareDear": False}),
+    "phoenix": _central(place=_PHOENIX),
+    "phoenix-order": _central(place=_PHOENIX, order=_PHOENIX),
+    "eclectus": Contestant({"learn": {"policy": "rosella"}}),
+}
+DISTRIBUTED = {
+    "sparrow-c": _distributed(place={"policy": "sparrow"}),
+    "hawk-c": _distributed(place={"policy": "hawk", **_CUT}, line={"policy": "stealing", **_CUT}),
+    "eagle-c": _distributed(place={"policy": "eagle", **_CUT}, line={"policy": "srpt", **_CUT}),
+    "eagle-c-crv": _distributed(place={"policy": "eagle", **_CUT}, line={"policy": "phoenix", **_CUT}),
+    "clwl-c": _distributed(place={"policy": "clwl", **_CUT}),
+    "dlwl-c": _distributed(place={"policy": "dlwl", **_CUT}, line={"policy": "srpt", **_CUT}),
+}
+MEANS = {
+    BASELINE: "`place: least-allocated`: kube-scheduler's default scores and order; figures are in seconds",
+    "unconstrained": "the same with the same tasks, none of which is constrained: a bound",
+    "order": "the same with `order: phoenix`: an order alone",
+    "price": "`place: {policy: phoenix, spareDear: false}`: the node with room that the fewest others need",
+    "phoenix": "`place: phoenix`: and long tasks keep off scarce nodes for a time",
+    "phoenix-order": "`place: phoenix`, `order: phoenix`",
+    "eclectus": "the default, `place: rosella` with learned speeds",
+    "sparrow-c": "`place: sparrow`",
+    "hawk-c": "`place: hawk`, `line: stealing`",
+    "eagle-c": "`place: eagle`, `line: srpt`",
+    "eagle-c-crv": "`place: eagle`, `line: phoenix`: Eagle's node queues, ordered by the CRV",
+    "clwl-c": "`place: clwl`: least estimated wait, exactly known",
+    "dlwl-c": "`place: dlwl`, `line: srpt`: the same with waits of up to 16 s ago",
+}
+
+
+def only(*names: str) -> dict[str, Contestant]:
+    """Some of the central and distributed contestants."""
+    known = CENTRAL | DISTRIBUTED
+    return {name: known[name] for name in names}
