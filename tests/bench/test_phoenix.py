@@ -102,6 +102,16 @@ def test_a_figure_without_tasks_is_left_out(any_run: RunResult) -> None:
     assert [row.figures[MET] for row in rows] == [Measured(0.5, 0.0)] * 2
 
 
+def test_groups_of_other_tasks_are_not_compared(any_run: RunResult) -> None:
+    constrained = [
+        run_with(any_run, {"short": (2, 3.0), "free": (1, 1.0), "constrained": (1, 5.0), "a": (1, 5.0)})
+    ]
+    relaxed = [run_with(any_run, {"short": (2, 1.0), "free": (2, 1.0)})]
+    _, row = rows_of(SECTION, Case("c", ()), {BASELINE: constrained, "unconstrained": relaxed})
+    assert (row.figures["free mean"], row.figures[WORST]) == (None, None)
+    assert row.figures["work x wait"] == Measured(1 / 3, None)
+
+
 def test_the_page_has_ratios_and_marks_those_that_are_worse_than_their_interval() -> None:
     columns = dict.fromkeys((*SECTION.columns, MET))
     worse = columns | {

@@ -56,7 +56,7 @@ DISTRIBUTED = {
 }
 MEANS = {
     BASELINE: "`place: least-allocated`: kube-scheduler's default scores and order; figures are in seconds",
-    "unconstrained": "the same with the same tasks, none of which is constrained: a bound",
+    "unconstrained": "the same with the same tasks, none of which is constrained: a bound on the mean of all",
     "order": "the same with `order: phoenix`: an order alone",
     "price": "`place: {policy: phoenix, spareDear: false}`: the node with room that the fewest others need",
     "phoenix": "`place: phoenix`: and long tasks keep off scarce nodes for a time",

@@ -84,13 +84,15 @@ def _work_by_wait(run: RunResult) -> float:
 
 
 SIZES = {"short": 5.0, "long": 60.0}  # seconds: the means of the scenarios' classes
-FIGURES: dict[str, Callable[[RunResult], float | None]] = {
-    "all mean": lambda run: run.response.mean,
+BY_CONSTRAINTS: dict[str, Callable[[RunResult], float | None]] = {
     "con mean": _response("constrained", "constrained"),
     "con wait": _wait("constrained", "constrained"),
     "con wait p99": _wait("constrained", "constrained", p99=True),
     "preferring mean": _response("constrained", "preferring"),
     "free mean": _response("constrained", "free"),
+}
+FIGURES = BY_CONSTRAINTS | {
+    "all mean": lambda run: run.response.mean,
     "long mean": _response("length", "long"),
     "work x wait": _work_by_wait,
 }
@@ -103,12 +105,21 @@ def rows_of(section: Section, case: Case, runs: Mapping[str, Sequence[RunResult]
     """A row for each contestant; `runs` by contestant, each in the order of the seeds."""
     baseline = runs[BASELINE]
     for name, mine in runs.items():
-        figures: dict[str, Measured | None] = {
-            column: _compared(FIGURES[column], mine, baseline) for column in section.columns
+        alike = list(map(_labels, mine)) == list(map(_labels, baseline))
+        figures = {
+            column: _compared(FIGURES[column], mine, baseline)
+            if alike or column not in BY_CONSTRAINTS
+            else None
+            for column in section.columns
         }
-        figures[WORST] = _worst_set(mine, baseline)
+        figures[WORST] = _worst_set(mine, baseline) if alike else None
         figures[MET] = _interval([run.met for run in mine])
         yield Row(case.what, name, figures)
+
+
+def _labels(run: RunResult) -> dict[str, int]:
+    """Tasks by constraint set: where they differ, groups of one name are not the same tasks."""
+    return {name: group.response.count for name, group in run.groups["set"].items()}
 
 
 def _compared(
