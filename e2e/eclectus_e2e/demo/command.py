@@ -24,7 +24,7 @@ from eclectus_e2e.demo.perturbations.plan import Settings, quick_settings
 from eclectus_e2e.demo.real.experiment import RealExperiment
 from eclectus_e2e.demo.scarce.experiment import ScarceExperiment
 from eclectus_e2e.demo.scarce.plan import scarce_plan
-from eclectus_e2e.demo.schedulers import SCHEDULERS
+from eclectus_e2e.demo.schedulers import COMPARED_SCHEDULERS
 from eclectus_e2e.demo.short.experiment import ShortExperiment
 from eclectus_e2e.demo.short.plan import short_plan
 from eclectus_e2e.demo.stream.comparison import ComparisonExperiment, comparison_plan
@@ -83,7 +83,7 @@ def _comparison(options: argparse.Namespace) -> ComparisonExperiment:
     plan = comparison_plan(
         seconds=options.seconds,
         seed=options.seed,
-        schedulers=options.schedulers or list(SCHEDULERS),
+        schedulers=options.schedulers or COMPARED_SCHEDULERS,
         loads=options.loads,
         quick=options.quick,
     )

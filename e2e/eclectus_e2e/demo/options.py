@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from eclectus_e2e.demo import option_values
 from eclectus_e2e.demo.real.plan import PAIRS, PODS
 from eclectus_e2e.demo.scarce import plan as scarce
-from eclectus_e2e.demo.schedulers import SCHEDULERS
+from eclectus_e2e.demo.schedulers import ECLECTUS_PHOENIX, SCHEDULERS
 from eclectus_e2e.demo.short import plan as short
 from eclectus_e2e.demo.stream import comparison
 from eclectus_e2e.errors import UsageError
@@ -54,7 +54,7 @@ CHOICES = {
     ),
     SCARCE: Choice(
         "make demo DEMO=scarce",
-        "5 min",
+        "6 min",
         "batches of pods that few nodes may run, beside pods that any node may run",
         _STREAM - {"loads"},
     ),
@@ -191,7 +191,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,...",
         help=_help(
             f"some of {names}",
-            f"stream: the first three; scarce: {', '.join(scarce.SCHEDULERS)}; compare: all",
+            f"stream: the first three; scarce: {', '.join(scarce.SCHEDULERS)}; "
+            f"compare: all but {ECLECTUS_PHOENIX}",
             "schedulers",
         ),
     )

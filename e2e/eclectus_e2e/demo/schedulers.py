@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,14 +14,16 @@ from eclectus_e2e.testbed import product
 
 ECLECTUS = "eclectus"
 KUBE_SCHEDULER = "kube-scheduler"
+ECLECTUS_PHOENIX = "eclectus-phoenix"  # prices of scarce nodes, and no speeds
 
 
 @dataclass(frozen=True)
 class SchedulerSpec:
-    """`scheduler_name` is what pods ask for; `profile` replaces fields of the chart's first profile."""
+    """`scheduler_name` is what pods ask for; the others replace fields of the chart's configuration."""
 
     scheduler_name: str
-    profile: Mapping[str, Any] | None = field(default=None)  # None: kube-scheduler
+    profile: Mapping[str, Any] | None = None  # of the first profile; None: kube-scheduler
+    configuration: Mapping[str, Any] = field(default_factory=dict)  # beside the profiles
 
 
 SCHEDULERS = {
@@ -29,15 +32,20 @@ SCHEDULERS = {
     "eclectus-uniform": SchedulerSpec("eclectus", {"place": {"policy": "uniform"}}),
     "eclectus-pot": SchedulerSpec("eclectus", {"place": {"policy": "pot"}}),
     "eclectus-least-allocated": SchedulerSpec("eclectus", {"place": {"policy": "least-allocated"}}),
+    ECLECTUS_PHOENIX: SchedulerSpec(
+        "eclectus", {"place": {"policy": "phoenix"}}, {"learn": {"policy": "none"}}
+    ),
 }
+# Of the comparison, whose pods have no constraints.
+COMPARED_SCHEDULERS = [name for name in SCHEDULERS if name != ECLECTUS_PHOENIX]
 DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # of the stream experiment
 
 
 @contextmanager
 def running(environment: Environment, name: str) -> Iterator[None]:
     """Run one of SCHEDULERS for a `with` block; it is ready when the block begins. Raises StartError."""
-    profile = SCHEDULERS[name].profile
-    if profile is None:
+    spec = SCHEDULERS[name]
+    if spec.profile is None:
         environment.plane.start_kube_scheduler()
         try:
             yield
@@ -48,12 +56,18 @@ def running(environment: Environment, name: str) -> Iterator[None]:
         environment.product,
         dies_with_caller=True,
         name=name,
-        change=lambda configuration: configuration["profiles"][0].update(profile),
+        change=partial(configure, spec),
     )
     try:
         yield
     finally:
         process.stop()
+
+
+def configure(spec: SchedulerSpec, configuration: dict[str, Any]) -> None:
+    """Replace the fields of the spec in the chart's configuration."""
+    configuration.update(spec.configuration)
+    configuration["profiles"][0].update(spec.profile or {})
 
 
 def learned_rates(address: str) -> list[LearnedRate]:

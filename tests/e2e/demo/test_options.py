@@ -17,7 +17,7 @@ from eclectus_e2e.paths import CHECKOUT
         ("full --quick", 12.0, []),
         ("full --quick --seconds 20", 20.0, []),
         ("stream --loads 0.9,0.3", 90.0, [0.3, 0.9]),
-        ("scarce", 100.0, [0.5, 0.9]),
+        ("scarce", 80.0, [0.5, 0.9]),
         ("scarce --quick", 12.0, []),
         ("compare", 120.0, [0.5, 0.8, 0.9]),
         ("compare --quick", 8.0, [0.5]),

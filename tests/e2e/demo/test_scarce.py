@@ -11,6 +11,13 @@ from rich.console import Console
 from demo_runs import EPOCH, entry, run
 from eclectus_e2e.demo.scarce.experiment import ScarceExperiment
 from eclectus_e2e.demo.scarce.plan import MIX, SHARE, scarce_nodes, scarce_plan
+from eclectus_e2e.demo.schedulers import (
+    ECLECTUS,
+    ECLECTUS_PHOENIX,
+    KUBE_SCHEDULER,
+    SCHEDULERS,
+    configure,
+)
 from eclectus_e2e.demo.stream.groups import CONSTRAINED, FREE, PREFERRING, group
 from eclectus_e2e.demo.stream.tables import busy_warning
 from eclectus_e2e.demo.workload.arrivals import capacity
@@ -89,7 +96,7 @@ def test_arrivals_are_numbered_in_order_and_depend_on_the_seed():
 
 def test_the_plan_says_how_long_it_takes_and_what_it_sends():
     plan = scarce_plan(0.8)
-    assert plan.run_seconds <= 300.0
+    assert plan.run_seconds <= 360.0
     text = str(plan)
     assert "Batches on scarce nodes: about" in text
     assert "20 equally fast nodes, few of each of: arch arm64, gpu-model h100, nic-gbps 100" in text
@@ -145,3 +152,17 @@ def test_a_scheduler_alone_has_no_shares():
         console.print(table)
     rows = [" ".join(line.split()) for line in console.export_text().splitlines()]
     assert "constrained pods: mean wait 1.00" in rows
+
+
+def test_phoenix_has_prices_and_no_speeds():
+    configuration = {
+        "learn": {"policy": "rosella"},
+        "profiles": [{"place": {"policy": "rosella"}, "order": {}}],
+    }
+    configure(SCHEDULERS[ECLECTUS_PHOENIX], configuration)
+    assert configuration == {
+        "learn": {"policy": "none"},
+        "profiles": [{"place": {"policy": "phoenix"}, "order": {}}],
+    }
+    (level,) = scarce_plan(0.8).levels
+    assert list(level.schedulers) == [ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER]

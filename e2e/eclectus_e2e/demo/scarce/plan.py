@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from eclectus.api.names import GPU_MODEL_LABEL, KERNEL_LABEL, NIC_GBPS_LABEL
-from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
+from eclectus_e2e.demo.schedulers import ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER
 from eclectus_e2e.demo.stream.plan import LoadLevel, StreamPlan
 from eclectus_e2e.demo.workload.arrivals import Arrival, Mix, NodeConstraint, WorkClass
 from eclectus_e2e.demo.workload.batches import BatchMix, ScarceKind, batch_arrivals
 from eclectus_e2e.testbed.kubelet.nodes import ALLOCATABLE, NodeSpec
 
-SECONDS, QUICK_SECONDS = 100.0, 12.0
+SECONDS, QUICK_SECONDS = 80.0, 12.0
 OVERHEAD_SECONDS = 35.0  # of a run: the scheduler's start, and the end of the last long pods
-SCHEDULERS = (ECLECTUS, KUBE_SCHEDULER)
+SCHEDULERS = (ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER)
 ARCH, ZONE = "kubernetes.io/arch", "topology.kubernetes.io/zone"
 GPU = "h100"
 # Number, architecture, NIC and GPU of each machine type: labels drawn one by one would make machines that
