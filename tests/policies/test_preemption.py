@@ -13,7 +13,7 @@ from eclectus.model.events import (
 from eclectus.model.objects import AntiAffinityTerm, Budget, HostPort, Requirement, Taint
 from eclectus.policies.place.clwl import CentralLeastWait
 from eclectus.policies.place.fit import BestFit
-from eclectus.policies.place.power_of_two import PowerOfTwo
+from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
 from eclectus.policies.rosella import Rosella
 from preemption_worlds import bound, budget, world_of
 from worlds import numbered
@@ -255,3 +255,27 @@ def test_it_works_beside_policies_that_let_tasks_wait(place: type[PlacePolicy]) 
     assert len(world.victims()) == 1
     assert world.node_of("high")
     assert not world.faults
+
+
+def test_a_pod_in_a_node_queue_takes_the_room_of_a_pod_of_lower_priority_that_starts_later() -> None:
+    world = world_of(make_node("n0", 1), place=Uniform("lines"))
+    world.add(bound("equal", "n0", priority=9))
+    world.add(make_task("high", priority=9))
+    world.add(bound("low", "n1"))
+    world.put_node(make_node("n1", 1))
+    world.sleep(60)
+    assert world.victims() == ["low"]
+    assert world.node_of("high") == "n1"
+    assert not world.faults
+
+
+def test_a_pod_in_a_node_queue_for_which_nobody_can_be_evicted_is_asked_about_ever_more_rarely() -> None:
+    world = world_of(make_node("n0", 1), place=Uniform("lines"))
+    world.add(bound("equal", "n0", priority=9))
+    world.add(make_task("high", priority=9))
+    steps = 0
+    while world.now < 600:
+        world.advance_to_next_step()
+        steps += 1
+    assert not world.victims()
+    assert steps <= 60, "one in ten seconds, reports of the pod among them"

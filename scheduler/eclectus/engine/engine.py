@@ -99,9 +99,11 @@ class Engine:
             at = self._explanations.report_due()
         at = min(at, state.waiting_times.next_due)
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
-            at = min(at, self._recheck_at, self._placement.next_until, max(state.relief.next_due(), now))
+            at = min(at, self._recheck_at, self._placement.next_until)
             if self._placement.is_due:
                 at = now
+        if state.class_queues.waiting or state.node_queues:
+            at = min(at, max(state.relief.next_due(), now))
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
         self._next_step_at = at if at < inf else None

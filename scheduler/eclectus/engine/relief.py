@@ -54,10 +54,11 @@ class Relief:
             state.relief.helped(key)
 
     def _has_nobody_to_evict(self, key: RefusedKey) -> bool:
-        """Whether no pod has a lower priority than any task of the class; O(1), unlike listing the tasks."""
+        """Whether no pod has a lower priority than any task of the class; of a class queue O(1)."""
         state = self._state
-        highest = state.class_queues.highest_priority(*key)
-        return not state.node_queues and -inf < highest <= state.placed.lowest_priority
+        in_queues = (task.priority for task in state.node_queues.of_class(*key))
+        highest = max(state.class_queues.highest_priority(*key), max(in_queues, default=-inf))
+        return -inf < highest <= state.placed.lowest_priority
 
     def _waiting(self, key: RefusedKey) -> list[Task]:
         """The tasks for which pods may be evicted and no room is held yet, highest priority first."""

@@ -277,8 +277,12 @@ class State:
             self.relief.add((profile, class_key))
 
     def waits(self, task: Task) -> None:
-        """The task waits for a busy node by a policy: other pods may have to make room for it too."""
-        if self.profiles[task.profile].relieve.evicts and task.priority > self.placed.lowest_priority:
+        """The task waits for a busy node by a policy: other pods may have to make room for it too.
+
+        In a node queue nobody is asked about it again, and pods of lower priority may start elsewhere later.
+        """
+        may_have_to = task.priority > self.placed.lowest_priority or task.uid in self.node_queues
+        if may_have_to and self.profiles[task.profile].relieve.evicts:
             self.relief.add_waiting((task.profile, (task.spec, task.workload)))
 
     def report(self, task: Task, reason: ReportReason, message: str) -> None:
