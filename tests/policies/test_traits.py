@@ -25,7 +25,7 @@ from eclectus.framework import (
     ReserveMany,
     View,
 )
-from eclectus.model.objects import Task
+from eclectus.model.objects import Preference, Requirement, Task, Term
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
 from eclectus.policies.place.allocation import LeastAllocated
@@ -34,6 +34,7 @@ from ways import Ways
 from worlds import World, numbered, small_world
 
 ALL = Ways().choices
+SSD = Preference(1, Term((Requirement("disk", "In", ("ssd",)),)))
 SPEEDS = {"n0": 10.0}  # the others: 1, so that waiting for n0 is worth it
 
 
@@ -57,7 +58,8 @@ def tasks() -> list[Task]:
 def run(observe: Callable[[View], None] = lambda view: None, **roles: Any) -> World:
     """All tasks arrive at three nodes with too little room, and end one by one, those of n2 first.
 
-    Then comes a pod that only n0 may run, short ones that the other two nodes have room for, and a long one.
+    Then comes a pod that only n0 may run, some that prefer n0 and are deleted, short ones that the other two
+    nodes have room for, and a long one.
     """
     engine = make_engine(learn=ExactSpeeds(SPEEDS), seed=1, **roles)
     labels = {"n0": {"disk": "ssd"}}
@@ -68,6 +70,10 @@ def run(observe: Callable[[View], None] = lambda view: None, **roles: Any) -> Wo
         world.end(max(placed, key=lambda name: (placed[name], name)))
     world.add(make_task("needs-n0", node_selector=(("disk", "ssd"),)))
     world.step(after=60.0)
+    fans = numbered(3, "fan", preferences=(SSD,))
+    world.add(*fans)
+    for fan in fans:
+        world.delete(fan.name)
     world.add(*numbered(4, "short", estimate=1.0))
     world.add(make_task("long", estimate=1e4, created=world.now))
     world.sleep(1000.0)

@@ -80,15 +80,8 @@ class Explanations:
             if task_class.fits_now_count:
                 return "WaitingForNode", queued
             return "Unschedulable", f"{self._fit_error(task, task_class, fit_errors)} Queued: {queued}."
-        row = state.deferrals.row_of(task.uid)
-        if row is not None and task_class.fits_now_count:
-            return "WaitingForNode", (
-                f"waiting for node {state.cluster.names[row]}: expected to end sooner there "
-                f"than on any of {task_class.fits_now_count} nodes with room"
-            )
         if task.uid in state.deferrals.rows and task_class.fits_now_count:
-            nodes = task_class.fits_now_count
-            return "WaitingForNode", f"waiting for a node other than the {nodes} with room, which others need"
+            return "WaitingForNode", self._deferred(task, task_class.fits_now_count)
         pending = state.class_queues.class_of(task.uid)
         own = "" if pending is None else pending.message
         place = type(state.profiles[task.profile].place).__name__
@@ -101,6 +94,16 @@ class Explanations:
         reason: ReportReason = "SchedulerError" if task.spec.unsupported else "Unschedulable"
         fit_error = self._fit_error(task, task_class, fit_errors)
         return reason, f"{fit_error} {place}: {own}." if own else fit_error
+
+    def _deferred(self, task: Task, with_room: int) -> str:
+        """What a deferred pod waits for, although some nodes have room."""
+        row, sooner = self._state.deferrals.row_of(task.uid), "expected to end sooner there than on any of"
+        if row is not None:
+            name = self._state.cluster.names[row]
+            return f"waiting for node {name}: {sooner} {with_room} nodes with room"
+        if task.spec.preferences:
+            return f"waiting for a node that meets its preferences: {sooner} {with_room} nodes with room"
+        return f"waiting for a node other than the {with_room} with room, which others need"
 
     def _fit_error(self, task: Task, task_class: TaskClass, made: FitErrors) -> str:
         """Why no node has room, the outcome of preemption, and why no node ever will; `made` in this step."""

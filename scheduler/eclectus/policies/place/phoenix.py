@@ -15,7 +15,9 @@ Departures:
 - the paper reorders queues at nodes by the CRV. Here nothing waits at a node, and the Order is left alone
   (`order: phoenix` orders by scarcity too);
 - sets of constraints are joint where the paper's CRV has one entry for each kind of constraint;
-- a pod's preferences come before prices. What they ask for counts as demand of the nodes that meet them;
+- a pod's preferences come before prices. What they ask for counts as demand of the nodes that meet them.
+  For the nodes that it prefers it waits only as long as its work gains there by learned speeds
+  (policies/shared/preferred_nodes.py); the paper has a table of gains;
 - which pods are long is found from the estimates of late (framework/set_demand.py).
 """
 
@@ -23,7 +25,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from sys import maxsize
@@ -48,6 +50,7 @@ from eclectus.framework import (
 from eclectus.framework.node_prices import PRICE_STEP
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
+from eclectus.policies.shared.preferred_nodes import PreferredNodes
 
 PREFERENCE_WEIGHT = 1e4  # preferences met come before any price
 PRICE_WEIGHT = 2.0 / PRICE_STEP  # one step of the price comes before the load of the node, 0..1
@@ -68,10 +71,12 @@ class ScarceNodesLast(PlacePolicy):
         ),
     ] = True
 
+    _preferred: PreferredNodes = field(init=False, default_factory=PreferredNodes)
+
     @property
     def traits(self) -> PlaceTraits:
-        """Only pods that are to spare dear nodes are deferred."""
-        return PlaceTraits(defers=self.spare_dear)
+        """Pods that are to spare dear nodes are deferred, and those that gain on the nodes they prefer."""
+        return PlaceTraits(defers=True)
 
     @property
     def wants_prices(self) -> bool:
@@ -86,10 +91,10 @@ class ScarceNodesLast(PlacePolicy):
             row = self._cheapest(view, task_class) if task_class.fits_now_count else None
             if row is None:
                 yield Unschedulable(task)
-            elif (until := self._waits_until(view, task, task_class, row)) > view.now:
+            elif (until := self._waits_until(view, task, task_class, row, deferred[task_class])) > view.now:
                 yield Defer(task, None, until)
                 deferred[task_class] += 1
-                if deferred[task_class] == DEFERRED_MOST:
+                if deferred[task_class] == DEFERRED_MOST and not task.spec.preferences:
                     pending.skip(task, maxsize)
             else:
                 yield Place(task, row)
@@ -106,15 +111,17 @@ class ScarceNodesLast(PlacePolicy):
         cost = PREFERENCE_WEIGHT * unmet + PRICE_WEIGHT * price[rows] + load
         return np.where(task_class.fits_now[rows], cost, np.inf)
 
-    # -- long tasks ----------------------------------------------------------------------------------
-
-    def _waits_until(self, view: View, task: Task, task_class: TaskClass, row: int) -> float:
+    def _waits_until(self, view: View, task: Task, task_class: TaskClass, row: int, deferred: int) -> float:
         """How long the task keeps off this row, the cheapest with room, seconds; -inf if it takes it."""
-        if not self.spare_dear or not view.is_long(task) or task.spec.preferences:
+        if task.spec.preferences:
+            return self._preferred.waits_until(view, task, task_class, row, deferred)
+        if not self.spare_dear or not view.is_long(task):
             return -inf
         prices = view.node_prices()
         is_dear = prices.price[row] > self._limit(task_class, prices)
         return task.created + (task.estimate or 0.0) if is_dear else -inf
+
+    # -- long tasks ----------------------------------------------------------------------------------
 
     def _limit(self, task_class: TaskClass, prices: NodePrices) -> float:
         """The price above which nodes are dear to long tasks of the class; computed once an epoch."""
