@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import inf
 from random import Random
 
 import numpy as np
 import pytest
 
-from eclectus.maths.deferring import UNLIMITED, pace_in_use, weight_of_waiting, worth_waiting
+from eclectus.maths.deferring import UNLIMITED, in_steps, step_of, weight_of_waiting, worth_waiting
 
 
 def counted(
@@ -56,36 +57,24 @@ def test_if_nodes_with_room_have_speed_0_any_number_may_wait() -> None:
 # -- theta -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("load", "slots", "theta"),
-    [(0.5, 1, 1.46), (0.8, 1, 2.59), (0.9, 1, 3.80), (0.5, 4, 2.14), (0.7, 4, 3.14), (0.5, 16, 3.80)],
-)
-def test_it_grows_with_load_and_slots(load: float, slots: int, theta: float) -> None:
-    """1 + .5 slots^.6 (load / (1 - load))^.8, to the nearest power of 1.1."""
-    found = weight_of_waiting(load, slots)
-    assert found == pytest.approx(theta, abs=0.01)
-    exact = 1 + 0.5 * slots**0.6 * (load / (1 - load)) ** 0.8
-    assert exact / 1.1**0.5 <= found <= exact * 1.1**0.5
+@pytest.mark.parametrize(("load", "theta"), [(0.5, 1.74), (0.8, 3.125), (0.9, 4.26), (0.99, 6.31)])
+def test_theta_grows_with_the_load_of_the_faster_nodes(load: float, theta: float) -> None:
+    """1 / (1 - .85 load), to the nearest power of 1.25."""
+    found = weight_of_waiting(load)
+    assert theta == pytest.approx(1 / (1 - 0.85 * load), rel=0.01)
+    assert theta / 1.25**0.5 <= found <= theta * 1.25**0.5
 
 
-def test_at_load_0_theta_is_1() -> None:
-    assert weight_of_waiting(0.0, 100) == 1.0
+def test_without_arrivals_theta_is_1() -> None:
+    assert weight_of_waiting(0.0) == 1.0
 
 
-@pytest.mark.parametrize(("load", "slots"), [(0.95, 1), (0.8, 4), (0.9, 16), (1.0, 1)])
-def test_theta_is_bounded(load: float, slots: int) -> None:
-    assert weight_of_waiting(load, slots) == 4.0
+@pytest.mark.parametrize("load", [1.0, 3.0, inf])
+def test_theta_is_bounded(load: float) -> None:
+    assert weight_of_waiting(load) == pytest.approx(1 / 0.15, rel=0.12)
 
 
-@pytest.mark.parametrize(
-    ("queue", "share"),
-    [([0, 0], 0.0), ([4, 0], 0.8), ([0, 4], 0.2), ([2, 2], 0.5), ([9, 1], 0.85), ([-1, 0], 0.0)],
-)
-def test_slots_in_use_count_by_their_rate(queue: list[float], share: float) -> None:
-    found = pace_in_use(np.array(queue, dtype=float), np.array([4.0, 4.0]), np.array([4.0, 1.0]))
-    assert found == pytest.approx(share)
-
-
-def test_without_capacity_all_of_it_is_in_use() -> None:
-    assert pace_in_use(np.zeros(2), np.ones(2), np.zeros(2)) == 1.0
-    assert pace_in_use(np.zeros(0), np.zeros(0), np.zeros(0)) == 1.0
+def test_powers_of_a_step_are_their_own_nearest_steps() -> None:
+    powers = 1.25 ** np.arange(-5.0, 6.0)
+    assert in_steps(powers) == pytest.approx(powers)
+    assert step_of(powers * 1.1).tolist() == step_of(powers / 1.1).tolist() == list(range(-5, 6))

@@ -1,60 +1,62 @@
-"""theta by load and slots: what it depends on, and that it is no worse than a fixed one."""
+"""theta by arrivals and faster nodes: what it depends on, and that it is no worse than a fixed one."""
 
 from __future__ import annotations
 
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node
+from eclectus.framework import View
 from eclectus.maths.deferring import weight_of_waiting
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.weight import MEAN_TIMES, WaitingWeight
+from eclectus.policies.rosella.place.demand import Demand
+from eclectus.policies.rosella.place.weight import WaitingWeight
 from queueing import simulate
 from worlds import World, numbered
 
-FIXED = 4.0
+FIXED = 6.0
+SPEEDS = {"fast": 4.0, "middle": 2.0, "slow": 1.0}  # of four slots each: 28 tasks a second together
 
 
-def busy(running: int, fast: float = 4.0) -> World:
-    """A fast and a slow node of four slots each, with `running` tasks."""
-    engine = make_engine(Rosella(theta=1000), ExactSpeeds({"fast": fast, "slow": 1.0}))
-    world = World(engine, make_node("fast", cpu=4), make_node("slow", cpu=4))
-    world.add(*numbered(running))
-    return world
+def asked(tasks_a_second: float) -> tuple[World, View]:
+    """A hundred tasks arrive one by one, and end at once."""
+    world = World(make_engine(Rosella(), ExactSpeeds(SPEEDS)), *(make_node(name, cpu=4) for name in SPEEDS))
+    for task in numbered(100):
+        world.sleep(1.0 / tasks_a_second)
+        world.add(task)
+        world.end(task.name)
+    world.add(*numbered(1, "last"))
+    return world, world.engine._state.view
 
 
-def theta(weight: WaitingWeight, world: World) -> float:
-    view = world.engine._state.view
-    return weight.of(view, view.task_class(next(iter(world.tasks.values()))))
+def theta(fixed: float | None, tasks_a_second: float, node: str) -> float:
+    world, view = asked(tasks_a_second)
+    demand = Demand()
+    demand.refresh(view)
+    task_class = view.task_class(world.tasks["last0"])
+    return WaitingWeight(fixed, demand).of(view, task_class, view.cluster.rows[node])
 
 
-@pytest.mark.parametrize(("running", "load"), [(1, 0.2), (4, 0.8), (6, 0.9), (8, 1.0)])
-def test_theta_follows_the_share_of_capacity_in_use(running: int, load: float) -> None:
-    assert theta(WaitingWeight(None), busy(running)) == weight_of_waiting(load, 4)
+@pytest.mark.parametrize(("tasks_a_second", "node", "load"), [(8.0, "slow", 8 / 24), (8.0, "middle", 8 / 16)])
+def test_theta_follows_what_arrives_over_what_faster_nodes_do(
+    tasks_a_second: float, node: str, load: float
+) -> None:
+    found = theta(None, tasks_a_second, node)
+    assert weight_of_waiting(0.85 * load) <= found <= weight_of_waiting(1.15 * load)
+
+
+def test_theta_is_greatest_where_faster_nodes_do_not_suffice_or_there_is_none() -> None:
+    assert theta(None, 20.0, "middle") == theta(None, 8.0, "fast") == weight_of_waiting(1.0)
 
 
 def test_a_theta_that_is_set_is_used() -> None:
-    assert theta(WaitingWeight(7.0), busy(8)) == 7.0
-
-
-def test_a_short_change_of_load_changes_theta_little() -> None:
-    """The load falls from .8 to .2: after half a mean task time by a tenth of that, in the end fully."""
-    weight, world = WaitingWeight(None), busy(4)
-    assert theta(weight, world) == weight_of_waiting(0.8, 4)
-    for name in ("t1", "t2", "t3"):
-        world.end(name)
-    mean_seconds = 8 / 20  # eight slots do twenty tasks a second
-    world.step(after=mean_seconds / 2)
-    assert weight_of_waiting(0.7, 4) <= theta(weight, world) < weight_of_waiting(0.8, 4)
-    world.step(after=mean_seconds * 20 * MEAN_TIMES)
-    world.add(*numbered(1, "last"))  # a change, so that the load is measured again
-    assert theta(weight, world) == weight_of_waiting(0.4, 4)
+    assert theta(7.0, 8.0, "slow") == 7.0
 
 
 @pytest.mark.parametrize(
     ("load", "slots", "mean_most", "p99_most"),
     [
         (0.5, 1, 1.02, 1.0),
-        (0.8, 1, 1.05, 0.95),
+        (0.8, 1, 1.05, 1.0),
         (0.9, 1, 1.1, 1.05),
         pytest.param(0.9, 4, 1.05, 1.1, marks=pytest.mark.slow),
     ],

@@ -94,13 +94,20 @@ class EventHandlers:
             self._bound(task.uid)
             if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
                 self._foreign_pending.remove(task.uid)
-                self._learner.task_arrived(task)
+                self._arrived(task)
             state.placed.set(task, task.node, state.now)
             self._learner.task_on_node(task)
         elif task.profile not in state.profiles:
             self._foreign(task)
         else:
             self._pending(task)
+
+    def _arrived(self, task: Task) -> None:
+        """The task is pending here, or was bound by another scheduler; once a task."""
+        state = self._state
+        self._learner.task_arrived(task)
+        if state.arrivals is not None and not (task.spec.long_running or task.spec.probe):
+            state.arrivals.add(task, state.now)
 
     def _foreign(self, task: Task) -> None:
         """Another scheduler's pending pod: it may be bound later, and a nomination takes room."""
@@ -121,7 +128,7 @@ class EventHandlers:
             task = self._matches.with_terms(task)
         before = state.set_pending(task)
         if before is None:
-            self._learner.task_arrived(task)
+            self._arrived(task)
         elif uid in state.placed.assumed:
             return  # its bind is under way: what was seen now counts if the bind is refused
         if task.deleting:

@@ -43,7 +43,8 @@ from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Learn, Order, Profile, View
+from eclectus.framework import Accounted, Learn, Order, Profile, View
+from eclectus.framework.arrivals import Arrivals
 from eclectus.framework.job_work import JobWork
 from eclectus.framework.node_prices import NodePricing
 from eclectus.maths.estimators.service_times import ServiceTimes
@@ -90,13 +91,15 @@ class State:
         self.counters = Counters()
         self.expected_waits = ExpectedWaits(self.counters)
         self.service_times = ServiceTimes()
-        shares = self._shares_by_policy()
-        self.pricing = self._pricing()
+        policies = [policy for each in profiles for policy in (each.order, each.place)]
+        shares = self._shares_by_policy(policies)
+        self.pricing = NodePricing(self.cluster) if any(each.wants_prices for each in policies) else None
         accounts: list[Account] = list(shares.values())
         if self.pricing is not None:
             accounts.append(self.pricing.demand)
         self.placed = PlacedPods(self.cluster, accounts)
-        self.job_work = self._job_work()
+        self.job_work = JobWork() if any(each.wants_work for each in policies) else None
+        self.arrivals = Arrivals() if any(each.wants_arrivals for each in policies) else None
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
         self.view = View(
@@ -114,6 +117,7 @@ class State:
             shares_by_policy=shares,
             job_work=self.job_work,
             pricing=self.pricing,
+            arrivals=self.arrivals,
         )
         self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
@@ -121,23 +125,13 @@ class State:
         self._gated: set[str] = set()
         self._commands: list[Command] = []
 
-    def _shares_by_policy(self) -> dict[int, GroupShares]:
+    def _shares_by_policy(self, policies: Sequence[Accounted]) -> dict[int, GroupShares]:
         """The accounts that policies ask for, by the identity of the policy."""
-        asking = [policy for each in self.profiles.values() for policy in (each.order, each.place)]
         return {
             id(policy): GroupShares(self.cluster, policy.counted_by, partial(self.fault, policy))
-            for policy in asking
+            for policy in policies
             if policy.counted_by is not None
         }
-
-    def _job_work(self) -> JobWork | None:
-        profiles = self.profiles.values()
-        return JobWork() if any(each.order.wants_work or each.place.wants_work for each in profiles) else None
-
-    def _pricing(self) -> NodePricing | None:
-        profiles = self.profiles.values()
-        wanted = any(each.order.wants_prices or each.place.wants_prices for each in profiles)
-        return NodePricing(self.cluster) if wanted else None
 
     # -- the step --------------------------------------------------------------------------------
 

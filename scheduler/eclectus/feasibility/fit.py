@@ -55,6 +55,13 @@ class Fit:
             return False
         return not self.usage_rules or bool(self._usage_rules_hold(np.array([row]))[0])
 
+    def fit_beside_held(self, rows: Rows) -> Mask:
+        """The same for each of the rows, shape [len(rows)]."""
+        fits: Mask = self.feasible[rows] & self.room.room.fit_beside_held(rows)
+        if self.usage_rules:
+            fits[fits] = self._usage_rules_hold(rows[fits])
+        return fits
+
     # -- following the cluster -----------------------------------------------------------------
 
     def refresh(self) -> None:

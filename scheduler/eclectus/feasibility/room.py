@@ -99,6 +99,14 @@ class Room:
                 return False
         return True
 
+    def fit_beside_held(self, rows: Rows) -> Mask:
+        """The same for each of the rows, shape [len(rows)]."""
+        fits: Mask = reduce(
+            np.logical_and,
+            (used[rows] + demand <= allocatable[rows] for allocatable, used, _, _, demand in self._columns),
+        )
+        return fits
+
     # -- slots ---------------------------------------------------------------------------------
 
     def service_slots(self, rows: AnyRows) -> Floats:

@@ -16,7 +16,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import Scalars, scalars
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
-from eclectus.feasibility.rules.rule import Rule
+from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.static_rules import static_rules_of
 from eclectus.model.objects import Spec
 
@@ -110,6 +110,13 @@ class TaskClass:
         if self._shape_cursor != self.cluster.shape.head:
             self.refresh()
         return self._fit.fits_beside_held(row)
+
+    def fit_beside_held(self, rows: Rows) -> Mask:
+        """Whether one more task fits beside the pods on each of the rows, shape [len(rows)].
+
+        As `fits_now`, but what is only planned for other waiting pods counts as free.
+        """
+        return self._fit.fit_beside_held(rows)
 
     # -- following the cluster -----------------------------------------------------------------
 

@@ -8,7 +8,7 @@ O(log n) in theory, but every change of a cost would leave a stale entry to be r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from random import Random
 
 import numpy as np
@@ -26,7 +26,7 @@ BLOCK = 64  # rows in a block: near the square root of a few thousand nodes
 class Ranking:
     """The nodes of one class, ranked by one cost function. `epoch`: of the policy, see `View.ranking`."""
 
-    def __init__(self, task_class: TaskClass, cost: Cost, epoch: float = 0.0) -> None:
+    def __init__(self, task_class: TaskClass, cost: Cost, epoch: Hashable = None) -> None:
         self._class, self._cost, self.epoch = task_class, cost, epoch
         self._epoch = -1
         self._shape_cursor = self._usage_cursor = -1

@@ -92,6 +92,11 @@ class Accounted:
         return False
 
     @property
+    def wants_arrivals(self) -> bool:
+        """Whether `view.arrivals` is to be kept."""
+        return False
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """The group by which `view.shares(self)` adds up what placed pods hold; None for no account."""
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from math import inf
 from random import Random
 from typing import Protocol
@@ -15,6 +15,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework.arrivals import Arrivals
 from eclectus.framework.job_work import JobWork
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.framework.node_prices import NodePrices, NodePricing
@@ -49,6 +50,7 @@ class View(Struct, frozen=True, eq=False):
     `deferred_since`: uid -> since when the task has been deferred in every cycle, seconds.
     `evicted`: pods of which the eviction was sent, as long as they exist. `budgets`: PodDisruptionBudgets.
     `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
+    `arrivals`: how many tasks of each class arrive; None unless a policy wants it.
     """
 
     now: float
@@ -65,6 +67,7 @@ class View(Struct, frozen=True, eq=False):
     shares_by_policy: Mapping[int, GroupShares]
     job_work: JobWork | None
     pricing: NodePricing | None
+    arrivals: Arrivals | None
 
     def placed_pods(self, row: int) -> Iterable[tuple[Task, float]]:
         """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
@@ -109,7 +112,7 @@ class View(Struct, frozen=True, eq=False):
         """Whether the task's estimate is long beside those of late; False where node prices are not kept."""
         return self.pricing is not None and self.pricing.demand.is_long(task.uid)
 
-    def ranking(self, task_class: TaskClass, cost: Cost, owner: object, epoch: float = 0.0) -> Ranking:
+    def ranking(self, task_class: TaskClass, cost: Cost, owner: object, epoch: Hashable = None) -> Ranking:
         """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.
 
         A class has one ranking for each owner. `epoch`: what the cost depends on beside the class and the

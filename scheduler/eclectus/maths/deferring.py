@@ -12,17 +12,16 @@ this is less than the cost of the best node with room (`limit`) is the number of
 
 in O(nodes), for any number of waiting tasks.
 
-theta, the weight of a second of waiting, stands for what waiting costs other tasks. The higher the load,
-the longer others wait while a slow node stays idle. The more slots a node has, the sooner one of them is
-free, and the shorter are the waits that are weighed. Fitted to measurements (docs/placement.md):
+theta, the weight of a second of waiting, stands for what waiting costs other tasks. It is one step of policy
+improvement from the policy that takes no node slower than the one with room. With M the pace of all faster
+nodes, in tasks a second with all their slots, and lambda tasks arriving a second, these nodes would have the
+load u = lambda / M, and a task that joins them delays others in proportion to 1 / (1 - u). So
 
-    theta = min(4, 1 + .5 c^.6 (a / (1 - a))^.8)            c slots per node, a the load, at most .98
+    theta = 1 / (1 - c min(1, u)),    c = .85
 
-in steps of a tenth, so that a ranking for one theta can be used for a while. The bound of 4 is for nodes
-that are good at different workloads. There, a task that takes any free node often takes one that it is slow
-on, so less work is done, and load and theta rise further: with two workloads, queues grow without end at
-three quarters of the capacity if theta is 10, and do not if it is 4. Equal nodes with many slots would do
-better with more.
+c below 1 bounds theta by 1 / (1 - c) = 6.7. The less the faster nodes suffice for what arrives, the sooner a
+node is taken. theta is rounded to a power of `STEP`, so that a ranking for one theta can be used for a while.
+(Taking the node at once where u >= 1, as theory has it, had the worse mean: docs/placement.md.)
 """
 
 from __future__ import annotations
@@ -32,13 +31,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from eclectus.maths.products import sum_of_products
-
 Floats = NDArray[np.float64]
 
-MAX_LOAD = 0.98
-MAX_THETA = 4.0
-STEP = 1.1
+CERTAINTY = 0.85  # c
+STEP = 1.25  # within which rates and factors count as equal: learned rates are not more precise
+LOG_STEP = log(STEP)
 UNLIMITED = 10**9  # if nodes with room have speed 0, waiting is better for any number of tasks
 
 
@@ -54,18 +51,17 @@ def worth_waiting(theta: float, overflow: Floats, pace: Floats, service: Floats,
     return int(min(tasks.sum(), UNLIMITED))
 
 
-def weight_of_waiting(load: float, slots: float) -> float:
-    """theta, rounded to a power of STEP, at most MAX_THETA."""
-    load = min(load, MAX_LOAD)
-    theta = 1.0 + 0.5 * slots**0.6 * (load / (1.0 - load)) ** 0.8
-    return min(float(STEP ** round(log(theta, STEP))), MAX_THETA)
+def weight_of_waiting(load_of_faster: float) -> float:
+    """theta, given what arrives over the pace of all nodes faster than the one with room."""
+    return float(STEP ** round(-log(1.0 - CERTAINTY * min(load_of_faster, 1.0)) / LOG_STEP))
 
 
-def pace_in_use(queue: Floats, slots: Floats, rate: Floats) -> float:
-    """The share of the nodes' service capacity in use, 0..1; its mean over time is the load.
+def step_of(values: Floats) -> Floats:
+    """The exponent of the power of STEP nearest to each of these positive values; whole numbers."""
+    found: Floats = np.rint(np.log(values) / LOG_STEP)
+    return found
 
-    `queue`: tasks running or queued at each node. 1 if there is no capacity.
-    """
-    pace = float(sum_of_products(slots, rate))
-    in_use = np.clip(queue, 0.0, slots)
-    return float(sum_of_products(in_use, rate)) / pace if pace > 0 else 1.0
+
+def in_steps(values: Floats) -> Floats:
+    """The powers of STEP nearest to these positive values."""
+    return np.exp(LOG_STEP * step_of(values))

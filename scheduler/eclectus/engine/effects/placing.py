@@ -21,10 +21,17 @@ class Placing:
     # -- Place -------------------------------------------------------------------------------------
 
     def validate_place(self, cycle: SchedulingCycle, place: Place) -> None:
-        """The task must fit on the node now, and on the devices of its grant if the policy names some."""
+        """The task must fit beside what the node holds, and on the devices of its grant if there are some.
+
+        What is only planned for other waiting tasks does not count: they are planned anew if it is taken.
+        """
         state, task, row, grant = self._state, place.task, place.row, place.grant
         _validate_offered(cycle, task)
-        if not state.view.task_class(task).scalars.fits_now[validate_row(state, task, row)]:
+        task_class = state.view.task_class(task)
+        if not (
+            task_class.scalars.fits_now[validate_row(state, task, row)]
+            or task_class.fits_beside_held(int(row))
+        ):
             raise PolicyError(f"{task} does not fit on node {state.cluster.names[row]} now")
         if grant is not NO_GRANT:
             self._validate_grant(task, row, grant)

@@ -70,6 +70,11 @@ class StaleView(PlacePolicy):
         return self._policy.wants_prices
 
     @property
+    def wants_arrivals(self) -> bool:
+        """As the wrapped policy."""
+        return self._policy.wants_arrivals
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """As the wrapped policy."""
         return self._policy.counted_by

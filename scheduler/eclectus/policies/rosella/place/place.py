@@ -107,8 +107,8 @@ class Rosella(PlacePolicy):
         float | None,
         Setting(
             "with re-planning, weight of a second of waiting relative to a second of running",
-            why="unset: computed from load and slots (docs/placement.md); with 1 each task takes its own "
-            "shortest delay, which is worse for all; with 1000 it takes the fastest node with room",
+            why="unset: computed from what arrives and what faster nodes do (docs/placement.md); with 1 each "
+            "task takes its own shortest delay, which is worse for all; with 1000 the fastest node with room",
             least=1,
             most=1000,
         ),
@@ -124,11 +124,12 @@ class Rosella(PlacePolicy):
         float,
         Setting(
             "how much slower a node counts that meets none of a pod's preferences",
-            why="1: such a node must be twice as fast to be chosen",
+            why="3: such a node must be four times as fast to be chosen; with 1 a fifth fewer preferences are "
+            "met, and nothing is gained (docs/placement.md)",
             least=0,
             most=100,
         ),
-    ] = 1.0
+    ] = 3.0
 
     mode: Annotated[
         Literal["eclectus", "paper"],
@@ -167,6 +168,11 @@ class Rosella(PlacePolicy):
     def learner_settings(self) -> Mapping[str, object]:
         """The learner must have the same mode."""
         return {"mode": self.mode}
+
+    @property
+    def wants_arrivals(self) -> bool:
+        """Re-planning weighs waiting by the work that arrives."""
+        return self._replans
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""

@@ -2,19 +2,24 @@
 for all.
 
 This is the project's own, not the paper's: the paper does not compare with a central queue with late binding,
-which is what kube-scheduler has. In each cycle the pending tasks are taken in their order, and each is given
-the node with the least
+which is what kube-scheduler has. In each cycle the pending tasks are taken in their order. A task is bound to
+the best node with room, that of the least service, unless a busy node has the lesser
 
-    theta * wait + service,    wait = max(0, q - k + 1) / (k rate),    service = 1 / rate
+    theta * wait + service,    wait = overflow / (k release),    service = soft price / rate
 
-where q counts the tasks that run there and those that earlier tasks of this cycle were given. If the node has
-room, the task is bound. Otherwise the task is deferred to that node until its class is asked about again:
-at once in every cycle in which an answer could be another one (PlaceTraits.defers_until_change).
+for k slots and a node whose tasks end at `release` a second in each (release.py); overflow counts the tasks that
+run there and those that other tasks of the queue were deferred to. Then the task is deferred to that node
+until its class is asked about again: at once in every cycle in which an answer could be another one
+(PlaceTraits.defers_until_change).
 
-With theta = 1 each task takes its own shortest delay, and slow nodes are given tasks that fast nodes would
-serve sooner for all. With theta to infinity each task takes the fastest node with room. In between, a slow
-node stays idle only if a fast one will be free much sooner. Unless it is set, theta is computed from load and
-slots (weight.py).
+- theta, the weight of waiting, is what a task that waits costs others. It grows with the load of the nodes
+  that are faster than the one with room (maths/deferring.py, weight.py). With theta = 1 each task takes its
+  own shortest delay, and slow nodes are left idle that would serve sooner for all; with theta to infinity
+  each takes the fastest node with room.
+- price: 1 on nodes that are good at the class, up to 4 on those that are better used for other work
+  (demand.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
+- No room is held for deferred tasks: what others may take is what pods do not hold. So a node never idles
+  beside work that may run there because of a plan, and a deferral counts for nothing but the wait of others.
 
 The time a task is deferred is bounded: a task that was deferred while nodes had room takes the best of
 those once it has waited as long as it would run there. So a wrong estimate can at most double a task's time
@@ -28,16 +33,15 @@ that many are skipped, whatever jobs they belong to, and the task behind them ta
 one class this decides as if each task were compared; other classes see only the few deferred tasks.
 
 Long-running pods (services) do not end, so they neither wait nor are waited for: they are shared among the
-nodes with room in proportion to speed. Rates within a factor of `SPEED_STEP` count as equal, because the
-estimates are not more precise (placement tolerates errors of a third at any load); among equals the node with
-the most room wins, which spreads the tasks.
+nodes with room in proportion to speed. Rates within a factor of 1.25 count as equal, because the estimates are
+not more precise (placement tolerates errors of a third at any load); among equals the node with the most room
+wins, which spreads the tasks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 
@@ -45,13 +49,13 @@ from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
-from eclectus.maths.deferring import worth_waiting
+from eclectus.maths.deferring import in_steps, worth_waiting
 from eclectus.model.objects import Task
-from eclectus.policies.rosella.place.compare import DEAD_RATE, least_wait
+from eclectus.policies.rosella.place.compare import DEAD_RATE
+from eclectus.policies.rosella.place.demand import Demand
+from eclectus.policies.rosella.place.release import ReleaseRates
 from eclectus.policies.rosella.place.weight import WaitingWeight
 
-SPEED_STEP = 1.25  # rates within this factor count as equal
-LOG_STEP = log(SPEED_STEP)
 SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only
 DEFERRED_PER_CLASS = 4  # tasks of a class deferred one by one in a cycle; other classes see these
 
@@ -69,16 +73,16 @@ class Replan:
     """Answers pending tasks; keeps no state about tasks from cycle to cycle."""
 
     def __init__(self, theta: float | None, preference_weight: float) -> None:
-        self._weight, self._preference_weight = WaitingWeight(theta), preference_weight
+        self._preference_weight = preference_weight
+        self._demand, self._release = Demand(), ReleaseRates()
+        self._weight = WaitingWeight(theta, self._demand)
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task or defer it to a busy node; unschedulable if no node has room for its class."""
+        self._demand.refresh(view)
         deferred: dict[TaskClass, DeferredTasks] = {}
         for task in pending:
             task_class = view.task_class(task)
-            if not task_class.fits_now_count:
-                yield Unschedulable(task)
-                continue
             waiting = deferred.setdefault(task_class, DeferredTasks())
             action = self._answer(view, task, task_class, waiting)
             yield action
@@ -89,26 +93,19 @@ class Replan:
                     waiting.skipped += pending.skip(task, more)
 
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
-        theta = self._weight.of(view, task_class)
-        ranking = view.ranking(
-            task_class, lambda group, rows: self._cost(view, group, rows, theta), self, theta
-        )
-        best = ranking.best()
-        if best is None:
+        with_room = self._best_with_room(view, task_class)
+        if with_room is None:
             return Unschedulable(task)
-        row, _ = best
-        if task_class.fits_now[row]:
+        row, cost = with_room
+        busy = self._best_busy(view, task_class, row)
+        if busy is None or busy[1] >= cost:
             return Place(task, row)
-        fallback = self._best_with_room(view, task_class)
-        if fallback is None:
-            return Unschedulable(task)
-        fallback_row, service_seconds = fallback
-        until = view.deferred_since.get(task.uid, view.now) + service_seconds
+        until = view.deferred_since.get(task.uid, view.now) + self._run_seconds(view, task_class, row)
         if view.now >= until and not waiting.answered:
             waiting.is_expired = True
         if waiting.is_expired or view.now >= until or self._has_enough_waiting(view, task_class, waiting):
-            return Place(task, fallback_row)
-        return Defer(task, row, until)
+            return Place(task, row)
+        return Defer(task, busy[0], until)
 
     def _has_enough_waiting(self, view: View, task_class: TaskClass, waiting: DeferredTasks) -> bool:
         """Whether the skipped tasks, which no array counts, are all for which waiting is better."""
@@ -116,40 +113,76 @@ class Replan:
 
     def _worth_waiting(self, view: View, task_class: TaskClass) -> int:
         """For how many tasks beyond the deferred ones waiting for a busy node is better."""
-        fallback = self._best_with_room(view, task_class)
-        if fallback is None:
+        with_room = self._best_with_room(view, task_class)
+        if with_room is None:
             return 0
-        rows = np.flatnonzero(task_class.feasible & ~task_class.fits_now)
-        rate = view.speeds(task_class).rate
-        pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]
-        service = self._service(task_class, rate, rows)
-        theta = self._weight.of(view, task_class)
-        return worth_waiting(theta, task_class.overflow[rows], pace, service, fallback[1])
+        row, cost = with_room
+        theta = self._weight.of(view, task_class, row)
+        rows = task_class.waitable_rows
+        rows = rows[~task_class.fit_beside_held(rows)]
+        service = self._service(view, task_class, rows)
+        pace = self._release_pace(view, task_class, rows)
+        return worth_waiting(theta, task_class.overflow[rows], pace, service, cost)
+
+    # -- rankings ------------------------------------------------------------------------------
 
     def _best_with_room(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
-        """The row of the best node with room, and the seconds a task runs there; None without such a node."""
+        """Row and cost of the best node with room; None without such a node."""
         return view.ranking(
-            task_class, lambda group, rows: self._cost_with_room(view, group, rows), (self, "with room")
+            task_class,
+            lambda group, rows: self._cost_with_room(view, group, rows),
+            (self, "with room"),
+            self._demand.of(task_class).version,
         ).best()
 
-    def _cost(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
-        """theta * wait + service; inf where the class may not run."""
-        rate = view.speeds(task_class).rate
+    def _best_busy(self, view: View, task_class: TaskClass, row: int) -> tuple[int, float] | None:
+        """Row and cost of the best node to wait for, instead of running on `row`; None if there is none."""
         if task_class.spec.long_running:
-            return self._cost_with_room(view, task_class, rows)
-        cost = theta * least_wait(np, task_class, rate, rows) + self._service(task_class, rate, rows)
-        return np.where(task_class.feasible[rows], cost, np.inf)
+            return None
+        theta = self._weight.of(view, task_class, row)
+        self._release.refresh(view, view.speeds(task_class).epoch)
+        return view.ranking(
+            task_class,
+            lambda group, rows: self._cost_of_waiting(view, group, rows, theta),
+            self,
+            (theta, self._demand.of(task_class).version),
+        ).best()
+
+    # -- costs ---------------------------------------------------------------------------------
 
     def _cost_with_room(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        """Seconds that a task runs on nodes with room; inf on others."""
-        cost = self._service(task_class, view.speeds(task_class).rate, rows)
+        """Weighed seconds that a task runs on nodes with room; inf on others."""
+        cost = self._service(view, task_class, rows)
         if task_class.spec.long_running:  # (q + 1) / k: the load of the node with this pod
             cost *= 1.0 + task_class.overflow[rows] / np.maximum(task_class.empty_capacity[rows], 1.0)
-        return np.where(task_class.fits_now[rows], cost, np.inf)
+        return np.where(task_class.fit_beside_held(rows), cost, np.inf)
 
-    def _service(self, task_class: TaskClass, rate: Floats, rows: Rows) -> Floats:
-        """Seconds that a task runs on each of the rows, rates in steps; room and preferences weighed in."""
-        steps = np.rint(np.log(np.maximum(rate[rows], DEAD_RATE)) / LOG_STEP)
+    def _cost_of_waiting(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
+        """theta * wait + weighed service on nodes without room; inf on others."""
+        wait = np.maximum(task_class.overflow[rows], 1.0) / self._release_pace(view, task_class, rows)
+        is_busy = task_class.feasible[rows] & ~task_class.fit_beside_held(rows)
+        return np.where(is_busy, theta * wait + self._service(view, task_class, rows), np.inf)
+
+    def _release_pace(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+        """Slots of the class that become free a second, by the rates of the tasks that run there.
+
+        Where none is known to run, by the rate of the class. 0 where services leave no slot.
+        """
+        speeds = view.speeds(task_class)
+        rate = self._release.refresh(view, speeds.epoch)[rows]
+        rate = np.where(rate > 0.0, rate, np.maximum(speeds.rate[rows], DEAD_RATE))
+        return np.maximum(task_class.service_slots[rows] * rate * task_class.background_free[rows], DEAD_RATE)
+
+    def _service(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+        """Seconds that a task runs on each row, rates in steps; preferences, prices and room weighed in."""
+        seconds = 1.0 / in_steps(np.maximum(view.speeds(task_class).rate[rows], DEAD_RATE))
+        factor = self._demand.of(task_class).factor
+        if factor is not None:
+            seconds *= factor[rows]
         spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))
         penalty = 1.0 + self._preference_weight * (1.0 - task_class.preference_score[rows])
-        return np.asarray(np.exp(-LOG_STEP * steps) * spread * penalty)
+        return np.asarray(seconds * spread * penalty)
+
+    def _run_seconds(self, view: View, task_class: TaskClass, row: int) -> float:
+        """Seconds that a task of the class runs on this node."""
+        return 1.0 / max(view.speeds(task_class).rate.item(row), DEAD_RATE)

@@ -1,62 +1,66 @@
-"""theta, the weight of a second of waiting in re-planning: set by the user, or computed from load and slots.
+"""theta, the weight of a second of waiting: set by the user, or computed from load and faster nodes.
 
-The load is the share of the nodes' service capacity in use (maths/deferring.py), averaged over about five
-mean task times. So arrivals need not be measured, and each class has the load of the nodes that it may use.
-All nodes are read again only after a fixed share of them has changed, so a decision costs no more on a
-large cluster; and only when the class is asked about, which it is not while all its tasks wait and nothing
-happens.
+The rule is that of maths/deferring.py. The load is that of the class, from arrivals (demand.py): the share of
+the nodes' capacity in use would lag where work comes faster than before, and is too low where tasks wait
+beside room. What nodes faster than another do is computed once for all nodes of a class, and again when
+speeds or prices have changed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from math import exp
+
+import numpy as np
 
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
-from eclectus.maths.deferring import pace_in_use, weight_of_waiting
-from eclectus.maths.products import sum_of_products
-
-MEASUREMENTS_PER_TURNOVER = 32  # measurements while as many changes happen as there are nodes
-MEAN_TIMES = 5.0  # mean task times over which the load is averaged, so that short peaks do not count
+from eclectus.maths.deferring import step_of, weight_of_waiting
+from eclectus.policies.rosella.place.compare import DEAD_RATE, Floats
+from eclectus.policies.rosella.place.demand import Demand
 
 
 @dataclass
-class Measurement:
-    """The load of one class when it was last measured."""
+class FasterNodes:
+    """Of each row: the pace of all nodes of the class over that of the faster ones; inf of the fastest."""
 
-    cursor: int  # position in the cluster's change log
-    at: float  # seconds
-    load: float
-    theta: float
+    key: Hashable  # what it depends on
+    ratio: Floats
 
 
 class WaitingWeight:
-    """theta for each class of tasks."""
+    """theta by class and the node with room that a task would run on instead of waiting."""
 
-    def __init__(self, fixed: float | None) -> None:
-        self._fixed = fixed
+    def __init__(self, fixed: float | None, demand: Demand) -> None:
+        self._fixed, self._demand = fixed, demand
 
-    def of(self, view: View, task_class: TaskClass) -> float:
-        """theta as set, or as of the last measurement; measures again if enough has changed."""
+    def of(self, view: View, task_class: TaskClass, row: int) -> float:
+        """theta as set, or of this node with room."""
         if self._fixed is not None:
             return self._fixed
-        last: Measurement | None = task_class.derived.get(self)
-        cursor = view.cluster.usage.head
-        if last is None:
-            last = task_class.derived[self] = self._measure(view, task_class, None)
-        elif (cursor - last.cursor) * MEASUREMENTS_PER_TURNOVER > len(view.cluster):
-            last = task_class.derived[self] = self._measure(view, task_class, last)
-        return last.theta
+        load = self._demand.of(task_class).load
+        return weight_of_waiting(load * self._faster(view, task_class).ratio.item(row) if load > 0.0 else 0.0)
 
-    def _measure(self, view: View, task_class: TaskClass, last: Measurement | None) -> Measurement:
-        rows = task_class.waitable_rows
-        slots = task_class.service_slots[rows]
-        rate = view.speeds(task_class).rate[rows] * task_class.background_free[rows]
-        load = pace_in_use(task_class.overflow[rows] + slots - 1.0, slots, rate)
-        total, pace = float(slots.sum()), float(sum_of_products(slots, rate))
-        if last is not None and pace > 0:
-            kept = exp(-(view.now - last.at) * pace / (MEAN_TIMES * total))
-            load = kept * last.load + (1.0 - kept) * load
-        theta = weight_of_waiting(load, total / max(len(rows), 1))
-        return Measurement(view.cluster.usage.head, view.now, load, theta)
+    def _faster(self, view: View, task_class: TaskClass) -> FasterNodes:
+        cluster, demand = view.cluster, self._demand.of(task_class)
+        key = (view.speeds(task_class).epoch, cluster.shape.head, cluster.service_changes, demand.version)
+        found: FasterNodes | None = task_class.derived.get(self)
+        if found is None or found.key != key:
+            ratio = _total_over_faster(view, task_class, demand.factor)
+            found = task_class.derived[self] = FasterNodes(key, ratio)
+        return found
+
+
+def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None) -> Floats:
+    """Shape [capacity]. Nodes that have a price for the class count as slower, and with no pace."""
+    rows = task_class.waitable_rows
+    rate = np.maximum(view.speeds(task_class).rate, DEAD_RATE)
+    pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]
+    if factor is not None:
+        pace[factor[rows] > 1.0] = 0.0
+        rate = rate / factor
+    step = step_of(rate)
+    steps, at = np.unique(-step[rows], return_inverse=True)  # the fastest first
+    up_to = np.concatenate([[0.0], np.cumsum(np.bincount(at, pace, minlength=len(steps)))])
+    faster = up_to[np.searchsorted(steps, -step)]
+    return np.divide(up_to[-1], faster, out=np.full(len(rate), np.inf), where=faster > 0.0)

@@ -1,0 +1,83 @@
+"""What a task of each class is worth, and how much is lost where a node serves one class instead of another.
+
+Used by re-planning; the project's own. `pace[i, j]` is what a node of group j does of class i, tasks a second
+with all its slots, 0 where the class may not run. The least load under which all work is done is
+
+    rho = least r with  sum_j x_ij nodes_j pace_ij >= arrivals_i,   sum_i x_ij <= r,   x >= 0
+
+x_ij being the share of its time that group j spends on class i. Its dual gives each class a worth w_i, the
+worth of a task, and each node the worth y_j of what it can do in a second:
+
+    rho = greatest  sum_i arrivals_i w_i / sum_j nodes_j y_j,   y_j = max_i w_i pace_ij
+
+A node that serves class i instead of what it is best used for loses the share 1 - w_i pace_ij / y_j of what
+it could do: the disadvantage of class i there. Where all nodes rank all classes alike (related machines) it
+is 0 everywhere, and no node is kept for anything.
+
+The worths are found by iteration, so that a few steps from the last result suffice: each group's time is
+shared among the classes in proportion to (w_i pace_ij)^SHARPNESS, and the worth of a class of which too
+little would be done rises until all have the same ratio of arrivals to what would be done. That ratio is the load of
+each class; where two classes share no nodes, each has its own, which rho, the largest of them, does not tell.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.maths.products import sum_of_products
+
+Floats = NDArray[np.float64]
+
+SHARPNESS = 8.0  # a node worth 10 % more to one class than to another spends twice the time on it
+MAX_WORTH = 1e6  # of a class, relative to that of its share of an average node: where others cannot help out
+TINY = float(np.finfo(float).tiny)
+NOTICEABLE = 2.0  # less than a twofold disadvantage is within the errors of learned rates
+
+
+def plain_worth(pace: Floats, nodes: Floats) -> Floats:
+    """The worth of a task as if all nodes were for its class: exact for related machines; shape [classes].
+
+    `pace` [classes, groups] with a positive number for each class; `nodes` [groups], how many there are.
+    """
+    worth: Floats = 1.0 / sum_of_products(pace, nodes)
+    return worth
+
+
+def improved_worth(
+    worth: Floats, pace: Floats, nodes: Floats, arrivals: Floats, steps: int
+) -> tuple[Floats, Floats]:
+    """The worth of a task after `steps` more steps, and the load of each class; shape [classes] each.
+
+    `arrivals` [classes], tasks a second, all positive.
+    """
+    plain = plain_worth(pace, nodes)
+    ratio = arrivals / _done(worth, pace, nodes)
+    for _ in range(steps):
+        change = (ratio / ratio.max()) ** (1.0 / (1.0 + SHARPNESS))
+        worth = np.clip(worth * change / plain, 1.0 / MAX_WORTH, MAX_WORTH) * plain
+        worth /= (worth / plain).max()
+        ratio = arrivals / _done(worth, pace, nodes)
+    return worth, ratio
+
+
+def _done(worth: Floats, pace: Floats, nodes: Floats) -> Floats:
+    """Tasks a second of each class, if nodes share their time by what it is worth."""
+    value = worth[:, None] * pace
+    weight = (value / np.maximum(value.max(axis=0), TINY)) ** SHARPNESS
+    done: Floats = sum_of_products(weight * pace / np.maximum(weight.sum(axis=0), 1.0), nodes)
+    return np.maximum(done, TINY)
+
+
+def disadvantage(worth: Floats, pace: Floats) -> Floats:
+    """The share that is lost where a group serves a class, 0..1, shape [classes, groups].
+
+    Relative to the groups that the class is best for: the iteration leaves a rare class a worth below that at
+    which a node would serve it. Only what exceeds a twofold disadvantage counts, from 0 there to 1 where
+    nothing is done.
+    """
+    value = worth[:, None] * pace
+    use = value / np.maximum(value.max(axis=0), TINY)
+    lost = 1.0 - use / use.max(axis=1, keepdims=True)
+    found: Floats = np.maximum(0.0, 1.0 - NOTICEABLE * (1.0 - lost))
+    return found

@@ -1,0 +1,75 @@
+"""How fast the tasks on each node end, by what they are.
+
+The wait for a busy node is that until tasks there have ended, and these may be of other classes than the task
+that asks: a task of 5 seconds that reckoned by its own rate would believe that one of 60 seconds ends in 5. The rate of a node is the mean of the rates of its tasks, each weighted with the share of the
+node that it holds; services, which do not end, are not counted.
+
+A node is reckoned again when what it holds changes, and some in turn whenever all speeds have a new epoch,
+because reading all tasks of a large cluster would take longer than a decision may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from eclectus.cluster.scalars import read_only
+from eclectus.framework import View
+from eclectus.policies.rosella.place.compare import Floats
+
+ROWS_IN_TURN = 64
+
+
+class ReleaseRates:
+    """Rates by row."""
+
+    def __init__(self) -> None:
+        self._rate: Floats = np.zeros(0)
+        self._shape_cursor = self._usage_cursor = self._epoch = -1
+        self._next = 0
+
+    def refresh(self, view: View, epoch: int) -> Floats:
+        """The mean rate of what runs on each row, tasks a second; 0 where nothing does; shape [capacity]."""
+        cluster = view.cluster
+        shape, usage = cluster.shape.head, cluster.usage.head
+        if (shape, usage, epoch) != (self._shape_cursor, self._usage_cursor, self._epoch):
+            changed = cluster.usage.since(self._usage_cursor) if shape == self._shape_cursor else None
+            if changed is None or len(self._rate) != cluster.capacity:
+                self._rate = np.zeros(cluster.capacity)
+                changed = range(len(cluster.names))
+            self._update(view, changed)
+            if epoch != self._epoch:
+                self._update(view, self._in_turn(len(cluster.names)))
+            self._shape_cursor, self._usage_cursor, self._epoch = shape, usage, epoch
+        return read_only(self._rate)
+
+    def _in_turn(self, rows: int) -> Iterable[int]:
+        first, self._next = self._next, self._next + ROWS_IN_TURN
+        if self._next >= rows:
+            self._next = 0
+        return range(first, min(first + ROWS_IN_TURN, rows))
+
+    def _update(self, view: View, rows: Iterable[int]) -> None:
+        for row in rows:
+            self._rate[row] = _mean_rate(view, row)
+
+
+def _mean_rate(view: View, row: int) -> float:
+    """The mean rate of the tasks on the row, each weighted with the largest share it holds of a resource."""
+    cluster, total, weights = view.cluster, 0.0, 0.0
+    allocatable = cluster.allocatable[row].tolist()
+    for task, _ in view.placed_pods(row):
+        if task.spec.long_running:
+            continue
+        share = max(
+            (
+                amount / allocatable[column]
+                for column, amount in cluster.held_parts(task)
+                if allocatable[column]
+            ),
+            default=0.0,
+        )
+        total += share * view.learn.speeds(task.workload).rate.item(row)
+        weights += share
+    return total / weights if weights else 0.0
