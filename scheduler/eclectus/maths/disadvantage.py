@@ -16,8 +16,9 @@ is 0 everywhere, and no node is kept for anything.
 
 The worths are found by iteration, so that a few steps from the last result suffice: each group's time is
 shared among the classes in proportion to (w_i pace_ij)^SHARPNESS, and the worth of a class of which too
-little would be done rises until all have the same ratio of arrivals to what would be done. That ratio is the load of
-each class; where two classes share no nodes, each has its own, which rho, the largest of them, does not tell.
+little would be done rises until all have the same ratio of arrivals to what would be done. That ratio is the
+load of each class: rho where they share nodes, within a few per cent; where two classes share none, each has
+its own.
 """
 
 from __future__ import annotations

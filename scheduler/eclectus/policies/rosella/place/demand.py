@@ -21,8 +21,8 @@ import numpy as np
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
-from eclectus.maths.disadvantage import disadvantage, improved_worth, plain_worth
 from eclectus.maths.deferring import in_steps
+from eclectus.maths.disadvantage import disadvantage, improved_worth, plain_worth
 from eclectus.maths.products import sum_of_products
 from eclectus.model.reservation import ClassKey
 from eclectus.policies.rosella.place.compare import DEAD_RATE, Floats

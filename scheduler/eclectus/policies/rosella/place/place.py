@@ -124,8 +124,8 @@ class Rosella(PlacePolicy):
         float,
         Setting(
             "how much slower a node counts that meets none of a pod's preferences",
-            why="3: such a node must be four times as fast to be chosen; with 1 a fifth fewer preferences are "
-            "met, and nothing is gained (docs/placement.md)",
+            why="3: such a node must be four times as fast to be chosen; with 1 fewer preferences are met, "
+            "and nothing is gained (docs/placement.md)",
             least=0,
             most=100,
         ),

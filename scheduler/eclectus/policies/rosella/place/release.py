@@ -1,8 +1,9 @@
 """How fast the tasks on each node end, by what they are.
 
 The wait for a busy node is that until tasks there have ended, and these may be of other classes than the task
-that asks: a task of 5 seconds that reckoned by its own rate would believe that one of 60 seconds ends in 5. The rate of a node is the mean of the rates of its tasks, each weighted with the share of the
-node that it holds; services, which do not end, are not counted.
+that asks: a task of 5 seconds that reckoned by its own rate would believe that one of 60 seconds ends in 5.
+The rate of a node is the mean of the rates of its tasks, each weighted with the share of the node that it
+holds; services, which do not end, are not counted.
 
 A node is reckoned again when what it holds changes, and some in turn whenever all speeds have a new epoch,
 because reading all tasks of a large cluster would take longer than a decision may.

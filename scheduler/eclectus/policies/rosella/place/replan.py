@@ -7,10 +7,10 @@ the best node with room, that of the least service, unless a busy node has the l
 
     theta * wait + service,    wait = overflow / (k release),    service = soft price / rate
 
-for k slots and a node whose tasks end at `release` a second in each (release.py); overflow counts the tasks that
-run there and those that other tasks of the queue were deferred to. Then the task is deferred to that node
-until its class is asked about again: at once in every cycle in which an answer could be another one
-(PlaceTraits.defers_until_change).
+for k slots and a node whose tasks end at `release` a second in each (release.py); overflow counts what must
+end before the task fits: running tasks, and those that were deferred to the node before it. Then the task is
+deferred to that node until its class is asked about again: at once in every cycle in which an answer could be
+another one (PlaceTraits.defers_until_change).
 
 - theta, the weight of waiting, is what a task that waits costs others. It grows with the load of the nodes
   that are faster than the one with room (maths/deferring.py, weight.py). With theta = 1 each task takes its
@@ -33,9 +33,9 @@ that many are skipped, whatever jobs they belong to, and the task behind them ta
 one class this decides as if each task were compared; other classes see only the few deferred tasks.
 
 Long-running pods (services) do not end, so they neither wait nor are waited for: they are shared among the
-nodes with room in proportion to speed. Rates within a factor of 1.25 count as equal, because the estimates are
-not more precise (placement tolerates errors of a third at any load); among equals the node with the most room
-wins, which spreads the tasks.
+nodes with room in proportion to speed. Rates within a factor of 1.25 count as equal, because the estimates
+are not more precise (placement tolerates errors of a third at any load); among equals the node with the most
+room wins, which spreads the tasks.
 """
 
 from __future__ import annotations
