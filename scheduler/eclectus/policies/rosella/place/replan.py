@@ -24,7 +24,7 @@ another one (PlaceTraits.defers_until_change).
 The time a task is deferred is bounded: a task that was deferred while nodes had room takes the best of
 those once it has waited as long as it would run there. So a wrong estimate can at most double a task's time
 (the bound of the ski-rental problem). Once the first deferred task of a class has reached that bound, no
-task of the class is deferred for the rest of the cycle. A dead node is the last choice: a task that may run
+task of the class is deferred beside nodes as fast as that one for the rest of the cycle. A dead node is the last choice: a task that may run
 elsewhere waits until the engine ends its wait (engine/wait_limit.py), any other is placed there at once.
 
 A cycle costs what it places and a few deferrals, not what waits. After `DEFERRED_PER_CLASS` deferrals of a
@@ -66,7 +66,7 @@ class DeferredTasks:
 
     answered: int = 0  # deferred one by one, each to its node
     skipped: int = 0  # behind them, not compared: waiting is better for all of them
-    is_expired: bool = False  # the first task has waited as long as allowed: no more deferrals
+    ended_seconds: float = 0.0  # wait of the first task, if that was as long as allowed
 
 
 class Replan:
@@ -100,10 +100,13 @@ class Replan:
         busy = self._best_busy(view, task_class, row)
         if busy is None or busy[1] >= cost:
             return Place(task, row)
-        until = view.deferred_since.get(task.uid, view.now) + self._run_seconds(view, task_class, row)
+        run_seconds = self._run_seconds(view, task_class, row)
+        since = view.deferred_since.get(task.uid, view.now)
+        until = since + run_seconds
         if view.now >= until and not waiting.answered:
-            waiting.is_expired = True
-        if waiting.is_expired or view.now >= until or self._has_enough_waiting(view, task_class, waiting):
+            waiting.ended_seconds = max(waiting.ended_seconds, view.now - since)
+        is_over = view.now >= until or run_seconds <= waiting.ended_seconds
+        if is_over or self._has_enough_waiting(view, task_class, waiting):
             return Place(task, row)
         return Defer(task, busy[0], until)
 
