@@ -23,9 +23,10 @@ another one (PlaceTraits.defers_until_change).
 
 The time a task is deferred is bounded: a task that was deferred while nodes had room takes the best of
 those once it has waited as long as it would run there. So a wrong estimate can at most double a task's time
-(the bound of the ski-rental problem). Once the first deferred task of a class has reached that bound, no
-task of the class is deferred beside nodes as fast as that one for the rest of the cycle. A dead node is the last choice: a task that may run
-elsewhere waits until the engine ends its wait (engine/wait_limit.py), any other is placed there at once.
+(the bound of the ski-rental problem). Once the first deferred task of a class has reached that bound, no task
+of the class is deferred beside nodes as fast as that one for the rest of the cycle. A dead node is the last
+choice: a task that may run elsewhere waits until the engine ends its wait (engine/wait_limit.py), any other
+is placed there at once.
 
 A cycle costs what it places and a few deferrals, not what waits. After `DEFERRED_PER_CLASS` deferrals of a
 class, the number of its tasks for which waiting is better is computed in closed form (maths/deferring.py),
