@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from builders import ExactSpeeds, make_engine, make_node
+from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.framework import Action, Defer, PendingTasks, View
 from eclectus.model.events import TaskGone
 from eclectus.model.objects import Task
@@ -76,3 +76,15 @@ def test_a_skipped_task_has_the_same_reason_as_a_deferred_one() -> None:
     world.sleep(60)
     reasons = {name: reason for name in ("t40", "t139") for reason, _ in world.messages(name)}
     assert reasons["t139"] == reasons["t40"] == "WaitingForNode"
+
+
+def test_no_room_is_held_for_a_deferred_task() -> None:
+    """A task of two cores waits for the fast node, which has one free; a task of one core takes that."""
+    engine = make_engine(Rosella(theta=4), ExactSpeeds({"fast": 1.0, "slow": 0.01}))
+    world = World(engine, make_node("fast", cpu=4), make_node("slow", cpu=4))
+    world.add(*numbered(3))
+    world.add(make_task("large", cpu=2))
+    assert (world.placed().get("large"), set(world.placed().values())) == (None, {"fast"})
+    world.add(make_task("small"))
+    assert world.node_of("small") == "fast"
+    assert world.faults == []

@@ -74,11 +74,11 @@ def disadvantage(worth: Floats, pace: Floats) -> Floats:
     """The share that is lost where a group serves a class, 0..1, shape [classes, groups].
 
     Relative to the groups that the class is best for: the iteration leaves a rare class a worth below that at
-    which a node would serve it. Only what exceeds a twofold disadvantage counts, from 0 there to 1 where
-    nothing is done.
+    which a node would serve it. Only what exceeds a twofold disadvantage counts, from 0 there towards 1; 0 where
+    the class may not run, which needs no price.
     """
     value = worth[:, None] * pace
     use = value / np.maximum(value.max(axis=0), TINY)
     lost = 1.0 - use / use.max(axis=1, keepdims=True)
-    found: Floats = np.maximum(0.0, 1.0 - NOTICEABLE * (1.0 - lost))
-    return found
+    counted: Floats = np.maximum(0.0, 1.0 - NOTICEABLE * (1.0 - lost))
+    return np.where(pace > 0.0, counted, 0.0)

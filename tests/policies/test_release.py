@@ -1,0 +1,49 @@
+"""The rate at which tasks end on a node is that of what runs there, each weighted by what it holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import ExactSpeeds, make_engine, make_node, make_task
+from eclectus.framework import Speeds
+from eclectus.policies.rosella import Rosella
+from eclectus.policies.rosella.place.release import ReleaseRates
+from worlds import World
+
+RATES = {"long": 1 / 60, "short": 1 / 5}
+
+
+class ByWorkload(ExactSpeeds):
+    """Rates by workload; all nodes are alike."""
+
+    def speeds(self, workload: str) -> Speeds:
+        return Speeds(self._rate * RATES[workload], 1.0, self._epoch)
+
+
+def release(world: World) -> list[float]:
+    """Of the nodes n0 and n1."""
+    return ReleaseRates().refresh(world.engine._state.view, 0)[:2].tolist()
+
+
+def running(*, services: int = 0) -> World:
+    """On n0 a long task of two cores and two short ones of one, and perhaps services."""
+    world = World(make_engine(Rosella(), ByWorkload({})), make_node("n0", cpu=8), make_node("n1", cpu=8))
+    world.add(make_task("long", cpu=2, workload="long", node="n0", phase="Running"))
+    for at in range(2):
+        world.add(make_task(f"short{at}", workload="short", node="n0", phase="Running"))
+    for at in range(services):
+        world.add(make_task(f"s{at}", workload="short", node="n0", phase="Running", long_running=True))
+    return world
+
+
+@pytest.mark.parametrize("services", [0, 3])
+def test_each_task_counts_by_what_it_holds_and_services_do_not(services: int) -> None:
+    assert release(running(services=services)) == pytest.approx([(2 / 60 + 2 / 5) / 4, 0.0])
+
+
+def test_it_follows_what_begins_and_ends() -> None:
+    world, rates = running(), ReleaseRates()
+    rates.refresh(world.engine._state.view, 0)
+    world.delete("short0")
+    world.delete("short1")
+    assert rates.refresh(world.engine._state.view, 0)[0] == pytest.approx(1 / 60)
