@@ -148,6 +148,15 @@ class PlacePolicy(Accounted, ABC):
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Answer pending tasks with actions: one by one, all at once, or by comparing class queues."""
 
+    def epoch(self, view: View) -> int:
+        """Another number when answers may have changed for a reason that the engine does not watch.
+
+        Asked at the beginning of a cycle if tasks are deferred. With another one all deferred classes are asked
+        about again (`PlaceTraits.defers_until_change`).
+        """
+        del view
+        return 0
+
     @property
     def learner_settings(self) -> Mapping[str, object]:
         """Settings that the policy requires of the learner, which all profiles share: field -> value."""

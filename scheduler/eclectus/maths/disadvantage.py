@@ -74,8 +74,8 @@ def disadvantage(worth: Floats, pace: Floats) -> Floats:
     """The share that is lost where a group serves a class, 0..1, shape [classes, groups].
 
     Relative to the groups that the class is best for: the iteration leaves a rare class a worth below that at
-    which a node would serve it. Only what exceeds a twofold disadvantage counts, from 0 there towards 1; 0 where
-    the class may not run, which needs no price.
+    which a node would serve it. Only what exceeds a twofold disadvantage counts, from 0 there towards 1. 0
+    where the class may not run, which needs no price.
     """
     value = worth[:, None] * pace
     use = value / np.maximum(value.max(axis=0), TINY)

@@ -8,7 +8,7 @@ active
 - when a task joins or leaves it (by `ClassQueues`);
 - at the time `until` of one of its deferrals;
 - when a node on which it is feasible has changed, in what pods hold there, in background load or in shape;
-- when the speeds of its workload have a new epoch;
+- when the speeds of its workload, or its profile's Place, have a new epoch;
 - when an account has changed by which its profile's Order ranks groups;
 - when a class is asked about that is feasible on one of the same nodes: its tasks may come first, and must
   not see as taken what deferred tasks count on.
@@ -38,7 +38,7 @@ class Answered(NamedTuple):
     """What of the conditions below is known when a class has been asked about."""
 
     version: int  # of the class
-    epoch: int
+    epochs: tuple[int, int]
     accounts: tuple[int, ...]
 
 
@@ -49,7 +49,7 @@ class Conditions(NamedTuple):
     """
 
     until: float  # the first end of a deferral, seconds
-    epoch: int  # of the speeds of its workload
+    epochs: tuple[int, int]  # of the speeds of its workload, and of its profile's Place
     accounts: tuple[int, ...]  # of its profile's Order: how far their logs were
     rows: int  # on which the class is feasible
 
@@ -136,7 +136,7 @@ class DeferredClasses:
             not pending.is_deferred  # a task has joined or left it
             or before.until <= self._view.now
             or bool(before.rows & touched)
-            or before.epoch != self._epoch_of(pending)
+            or before.epochs != self._epochs_of(pending)
             or before.accounts != self._accounts_of(pending)
         )
 
@@ -150,7 +150,7 @@ class DeferredClasses:
         """The cycle of a profile over these classes is about to end."""
         for pending in asked:
             if pending.until:
-                answered = Answered(pending.version, self._epoch_of(pending), self._accounts_of(pending))
+                answered = Answered(pending.version, self._epochs_of(pending), self._accounts_of(pending))
                 self._to_ask[pending] = answered
             if pending.answered:
                 self._left[pending] = None
@@ -188,14 +188,15 @@ class DeferredClasses:
         if rows & left:
             return False
         until = min(pending.until.values())
-        self._deferred[pending] = Conditions(until, answered.epoch, answered.accounts, rows)
+        self._deferred[pending] = Conditions(until, answered.epochs, answered.accounts, rows)
         self._class_queues.mark_deferred(pending)
         return True
 
     # -- what answers depend on --------------------------------------------------------------------
 
-    def _epoch_of(self, pending: PendingClass) -> int:
-        return self._view.learn.speeds(pending.class_key[1]).epoch
+    def _epochs_of(self, pending: PendingClass) -> tuple[int, int]:
+        place = self._profiles[pending.profile].place
+        return self._view.learn.speeds(pending.class_key[1]).epoch, place.epoch(self._view)
 
     def _accounts_of(self, pending: PendingClass) -> tuple[int, ...]:
         order = self._profiles[pending.profile].order

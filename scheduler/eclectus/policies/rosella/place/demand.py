@@ -54,16 +54,17 @@ class Demand:
         self._classes: dict[ClassKey, ClassDemand] = {}
         self._rest = NOTHING  # of all others
         self._due_at = float("-inf")
-        self._capacity = 0
+        self._capacity = self._times = 0
 
     def of(self, task_class: TaskClass) -> ClassDemand:
         """The load and prices of a class; of one that hardly arrives, the load of all work and no prices."""
         return self._classes.get((task_class.spec, task_class.workload), self._rest)
 
-    def refresh(self, view: View) -> None:
-        """Compute everything again if that is due."""
+    def refresh(self, view: View) -> int:
+        """Compute everything again if that is due; how often it was computed."""
         if view.arrivals is None or (view.now < self._due_at and view.cluster.capacity == self._capacity):
-            return
+            return self._times
+        self._times += 1
         self._capacity = view.cluster.capacity
         paces, arrivals = list[Floats](), dict[ClassKey, float]()
         for key, rate in view.arrivals.rates(view.now, MAX_CLASSES).items():
@@ -74,6 +75,7 @@ class Demand:
         self._due_at = view.now + max(REFRESH_SECONDS, len(paces) * self._capacity / CELLS_A_SECOND)
         if paces:
             self._compute(list(arrivals), np.array(paces), np.array(list(arrivals.values())))
+        return self._times
 
     def _compute(self, keys: Sequence[ClassKey], paces: Floats, arrivals: Floats) -> None:
         """`paces` [classes, rows], `arrivals` [classes]."""

@@ -174,6 +174,10 @@ class Rosella(PlacePolicy):
         """Re-planning weighs waiting by the work that arrives."""
         return self._replans
 
+    def epoch(self, view: View) -> int:
+        """Of the loads and prices that re-planning depends on."""
+        return self._replan.epoch(view) if self._replans else 0
+
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""
         if self._replans:

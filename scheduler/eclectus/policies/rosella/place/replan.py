@@ -78,9 +78,13 @@ class Replan:
         self._demand, self._release = Demand(), ReleaseRates()
         self._weight = WaitingWeight(theta, self._demand)
 
+    def epoch(self, view: View) -> int:
+        """Another number when loads and prices have been computed again."""
+        return self._demand.refresh(view)
+
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task or defer it to a busy node; unschedulable if no node has room for its class."""
-        self._demand.refresh(view)
+        self.epoch(view)
         deferred: dict[TaskClass, DeferredTasks] = {}
         for task in pending:
             task_class = view.task_class(task)
@@ -94,7 +98,7 @@ class Replan:
                     waiting.skipped += pending.skip(task, more)
 
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
-        with_room = self._best_with_room(view, task_class)
+        with_room = self._best_with_room(view, task_class) if task_class.feasible_count else None
         if with_room is None:
             return Unschedulable(task)
         row, cost = with_room
