@@ -151,8 +151,8 @@ class PlacePolicy(Accounted, ABC):
     def epoch(self, view: View) -> int:
         """Another number when answers may have changed for a reason that the engine does not watch.
 
-        Asked at the beginning of a cycle if tasks are deferred. With another one all deferred classes are asked
-        about again (`PlaceTraits.defers_until_change`).
+        Asked at the beginning of a cycle if tasks are deferred. With another one all deferred classes are
+        asked about again (`PlaceTraits.defers_until_change`).
         """
         del view
         return 0

@@ -62,7 +62,8 @@ class Demand:
 
     def refresh(self, view: View) -> int:
         """Compute everything again if that is due; how often it was computed."""
-        if view.arrivals is None or (view.now < self._due_at and view.cluster.capacity == self._capacity):
+        is_due = view.now >= self._due_at or view.cluster.capacity != self._capacity
+        if view.arrivals is None or not is_due or not len(view.cluster):
             return self._times
         self._times += 1
         self._capacity = view.cluster.capacity
