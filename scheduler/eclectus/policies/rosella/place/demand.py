@@ -17,15 +17,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.maths.deferring import in_steps
 from eclectus.maths.disadvantage import disadvantage, improved_worth, plain_worth
+from eclectus.maths.numbers import Floats
 from eclectus.maths.products import sum_of_products
 from eclectus.model.reservation import ClassKey
-from eclectus.policies.rosella.place.compare import DEAD_RATE, Floats
+from eclectus.policies.rosella.place.compare import DEAD_RATE
 
 REFRESH_SECONDS = 1.0
 CELLS_A_SECOND = 200_000  # classes times nodes; with more, it is computed less often
@@ -104,9 +106,11 @@ def _pace(view: View, task_class: TaskClass) -> Floats:
 
 def _grouped(paces: Floats) -> tuple[Floats, Floats, Rows]:
     """The distinct columns of [classes, rows], how often each occurs, and which of them each row has."""
-    bits = np.ascontiguousarray(paces.T).view(np.uint64)
+    bits: NDArray[np.uint64] = np.ascontiguousarray(paces.T).view(np.uint64)
     # A hash of each column; equal hashes of different ones are as likely as a defect of the memory.
-    mixed = bits * (np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    mixed: NDArray[np.uint64] = bits * (
+        np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    )
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     _, first, group_of, count = np.unique(
         mixed.sum(axis=1), return_index=True, return_inverse=True, return_counts=True

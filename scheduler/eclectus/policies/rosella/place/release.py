@@ -17,7 +17,7 @@ import numpy as np
 
 from eclectus.cluster.scalars import read_only
 from eclectus.framework import View
-from eclectus.policies.rosella.place.compare import Floats
+from eclectus.maths.numbers import Floats
 
 ROWS_IN_TURN = 64
 
@@ -35,11 +35,10 @@ class ReleaseRates:
         cluster = view.cluster
         shape, usage = cluster.shape.head, cluster.usage.head
         if (shape, usage, epoch) != (self._shape_cursor, self._usage_cursor, self._epoch):
-            changed = cluster.usage.since(self._usage_cursor) if shape == self._shape_cursor else None
-            if changed is None or len(self._rate) != cluster.capacity:
+            used = cluster.usage.since(self._usage_cursor) if shape == self._shape_cursor else None
+            if len(self._rate) != cluster.capacity:
                 self._rate = np.zeros(cluster.capacity)
-                changed = range(len(cluster.names))
-            self._update(view, changed)
+            self._update(view, range(len(cluster.names)) if used is None else used)
             if epoch != self._epoch:
                 self._update(view, self._in_turn(len(cluster.names)))
             self._shape_cursor, self._usage_cursor, self._epoch = shape, usage, epoch

@@ -16,7 +16,8 @@ import numpy as np
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.maths.deferring import step_of, weight_of_waiting
-from eclectus.policies.rosella.place.compare import DEAD_RATE, Floats
+from eclectus.maths.numbers import Floats
+from eclectus.policies.rosella.place.compare import DEAD_RATE
 from eclectus.policies.rosella.place.demand import Demand
 
 
@@ -63,4 +64,5 @@ def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None)
     steps, at = np.unique(-step[rows], return_inverse=True)  # the fastest first
     up_to = np.concatenate([[0.0], np.cumsum(np.bincount(at, pace, minlength=len(steps)))])
     faster = up_to[np.searchsorted(steps, -step)]
-    return np.divide(up_to[-1], faster, out=np.full(len(rate), np.inf), where=faster > 0.0)
+    ratio: Floats = np.divide(up_to[-1], faster, out=np.full(len(rate), np.inf), where=faster > 0.0)
+    return ratio
