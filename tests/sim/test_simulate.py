@@ -78,7 +78,8 @@ def test_groups_show_waits_preferences_met_and_the_worst_of_them(file: Path, tmp
     prefers = {"name": "picky", "preferences": [{"key": "disk", "values": ["ssd"]}], "size": {"mean": 9}}
     fields["workload"]["poisson"]["classes"] = [{"name": "plain"}, prefers]
     file.write_text(yaml.safe_dump(fields))
-    printed = invoke("simulate", file, "--json", tmp_path / "r.json").stdout
+    out = ["--json", tmp_path / "r.json", "--plot", tmp_path / "p.html"]
+    printed = invoke("simulate", file, *out).stdout
     heads = next(line for line in printed.splitlines() if line.startswith("response of tasks, s"))
     assert heads.split()[4:] == ["mean", "median", "p90", "p99", "wait", "wait", "p99", "met,", "%"]
     plain = printed[printed.index("\nplain\n") :].splitlines()[2]
@@ -96,7 +97,9 @@ def test_groups_show_waits_preferences_met_and_the_worst_of_them(file: Path, tmp
         == slowdowns[worst["group"]]
         == max(slowdowns.values(), key=lambda each: each["mean"])
     )
-    assert f"learning: {worst['group']}" in printed[printed.index("worst group") :]
+    found = printed[printed.index("slowest group") :].splitlines()
+    assert found[2].split()[:2] == ["learning", worst["group"]]
+    assert "<svg" in (tmp_path / "p.html").read_text()
 
 
 def test_json_is_what_the_schema_says(file: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ NO_VALUE = "-"  # if no task or job has ended
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of cells; the first cell of a row is text, the others are numbers."""
+    """Rows of cells; the first cell of a row is text, the others are numbers, or names of groups."""
 
     heads: list[str]
     rows: list[list[str]]

@@ -89,9 +89,9 @@ def _worst_groups(report: ComparisonReport) -> Table:
     """Of each grouping the group that is delayed most in proportion to its size, by profile."""
     rows = []
     for name in {name: None for each in report.summaries for name in each.worst}:
-        rows.append([name, ""])
+        rows.append([name, "", ""])
         for each in report.summaries:
             worst = each.worst.get(name)
             if worst is not None:
-                rows.append([f"  {each.profile}: {worst.group}", format_interval(worst.slowdown)])
-    return Table(["worst group", "slowdown"], rows)
+                rows.append([f"  {each.profile}", worst.group, format_interval(worst.slowdown)])
+    return Table(["slowest group in proportion to size", "group", "slowdown"], rows)
