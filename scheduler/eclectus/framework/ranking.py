@@ -43,9 +43,9 @@ class Ranking:
         if cost == np.inf:
             return None
         blocks = np.flatnonzero(self._least == cost)
-        among, columns = np.nonzero(self._blocks[blocks] == cost)
-        at = rng.randrange(len(among)) if len(among) > 1 else 0
-        return int(blocks[among[at]]) * BLOCK + int(columns[at]), cost
+        equal = np.flatnonzero(self._blocks.take(blocks, axis=0) == cost)
+        block, column = divmod(int(equal[rng.randrange(len(equal))]), BLOCK)
+        return int(blocks[block]) * BLOCK + column, cost
 
     def refresh(self, epoch: int) -> None:
         """Update the costs of the rows that changed, or of all rows if the epoch of the speeds is new.
