@@ -60,9 +60,9 @@ def test_fit_compares_how_many_more_tasks_would_fit(policy: type[BestFit], node:
 
 
 @pytest.mark.parametrize("policy", [LeastAllocated, MostAllocated])
-def test_equally_allocated_nodes_are_drawn_at_random(policy: type[LeastAllocated]) -> None:
+def test_equally_allocated_nodes_are_drawn_at_random_if_asked(policy: type[LeastAllocated]) -> None:
     def first(seed: int) -> str:
-        world = small_world(make_engine(policy(), seed=seed), nodes=4)
+        world = small_world(make_engine(policy(ties="random"), seed=seed), nodes=4)
         world.add(make_task("pod"))
         return str(world.node_of("pod"))
 
@@ -70,3 +70,11 @@ def test_equally_allocated_nodes_are_drawn_at_random(policy: type[LeastAllocated
     assert drawn.keys() == {"n0", "n1", "n2", "n3"}
     assert all(count > 5 for count in drawn.values())
     assert first(7) == first(7)
+
+
+@pytest.mark.parametrize("policy", [LeastAllocated, MostAllocated])
+def test_of_equally_allocated_nodes_the_first_is_taken(policy: type[LeastAllocated]) -> None:
+    for seed in range(5):
+        world = small_world(make_engine(policy(), seed=seed), nodes=4)
+        world.add(make_task("pod"))
+        assert world.node_of("pod") == "n0"

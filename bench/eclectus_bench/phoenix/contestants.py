@@ -31,7 +31,7 @@ def _distributed(**roles: Any) -> Contestant:
     return Contestant({"learn": {"policy": "none"}, "waitLimit": None, **roles})
 
 
-_KUBE = {"place": {"policy": "least-allocated"}}
+_KUBE = {"place": {"policy": "least-allocated", "ties": "random"}}
 _CUT = {"cutOff": CUT_OFF}
 _PHOENIX = {"policy": "phoenix"}
 
@@ -55,7 +55,7 @@ DISTRIBUTED = {
     "dlwl-c": _distributed(place={"policy": "dlwl", **_CUT}, line={"policy": "srpt", **_CUT}),
 }
 MEANS = {
-    BASELINE: "`place: least-allocated`: kube-scheduler's default scores and order; figures are in seconds",
+    BASELINE: "`place: {policy: least-allocated, ties: random}`: its default scores and order; in seconds",
     "unconstrained": "the same with the same tasks, none of which is constrained: a bound on the mean of all",
     "order": "the same with `order: phoenix`: an order alone",
     "price": "`place: {policy: phoenix, spareDear: false}`: the node with room that the fewest others need",

@@ -137,7 +137,7 @@ def test_delay_rises_with_the_utilisation_multiplier_of_the_set() -> None:
     asked = scenario(
         cluster=cluster,
         workload={"poisson": poisson},
-        profiles=place("least-allocated"),
+        profiles=place("least-allocated", ties="random"),
         measure={"tasks": 6000, "groups": ["set"]},
     )
     world, _ = build_world(asked, asked.profiles[0], 1)

@@ -4,10 +4,10 @@ LeastAllocated (the Kubernetes default) takes the node with the largest mean fre
 MostAllocated the one with the smallest. As in kube-scheduler, a container without requests counts as 100m and
 200 MiB.
 
-Of the nodes with equal scores one is drawn at random, as there. A fixed choice would fill equal nodes in one
-order, and those that later tasks need would be full sooner, or later, than in a cluster.
-
 Departures:
+- of nodes with equal scores the first is taken. With `ties: random` one is drawn, as there; simulations of
+  kube-scheduler on equal nodes need it, because a fixed choice fills them in one order, and those that later
+  tasks need would be full sooner, or later, than in a cluster;
 - scores are not rounded to integers, so fewer of them are equal;
 - preferences weigh 5 against a score of weight 1, which is the sum of kube-scheduler's default weights for
   TaintToleration (3) and NodeAffinity (2).
@@ -16,6 +16,7 @@ Departures:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.framework.ranking import Ranking
+from eclectus.model.settings import Setting
 from eclectus.policies.shared.by_cost import ByCost
 
 PREFERENCE_WEIGHT = 5.0
@@ -35,9 +37,17 @@ class LeastAllocated(ByCost):
 
     sign = 1.0
 
+    ties: Annotated[
+        Literal["first", "random"],
+        Setting(
+            "which of the nodes with equal scores: the first, or any, as kube-scheduler does",
+            why="what was recorded before this setting existed replays unchanged",
+        ),
+    ] = "first"
+
     def choose(self, view: View, ranking: Ranking) -> tuple[int, float] | None:
-        """One of the nodes of least cost, at random."""
-        return ranking.draw_best(view.rng)
+        """One of the nodes of least cost."""
+        return ranking.best() if self.ties == "first" else ranking.draw_best(view.rng)
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Rises (MostAllocated: falls) with the allocated share; inf where the task does not fit."""
