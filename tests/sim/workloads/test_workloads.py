@@ -127,7 +127,7 @@ def test_classes_may_share_a_workload() -> None:
         ({"priority": 1, "size": {"mean": 3}}, r"classes\[1\].size.mean: differs from that of classes\[0\]"),
     ],
 )
-def test_classes_of_one_workload_that_cannot_be_told_apart_are_refused(
+def test_classes_of_one_workload_that_differ_in_nothing_or_in_size_are_refused(
     other: dict[str, Any], words: str
 ) -> None:
     classes = [{"name": "a"}, {"name": "b", "workload": "a", **other}]
