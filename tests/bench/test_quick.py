@@ -45,7 +45,7 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
         for workload in decisions.WORKLOADS
         for nodes in course.node_counts
     }
-    assert len(report["engine"]) == 7 + len(engine.QUICK.jobs)
+    assert len(report["engine"]) == 7 + len(engine.QUICK.jobs) + 3 * len(engine.QUICK.priced)
     assert report["simulator"]["tasks"] == bench.QUICK.tasks
     assert report["comparisons"] == []
     printed = capsys.readouterr().out

@@ -32,6 +32,13 @@ class Counting(Rosella):
             yield action
 
 
+class Unchanging(Counting):
+    """What arrives changes nothing: prices and loads fade with time, and are a reason to ask again."""
+
+    def epoch(self, view: View) -> int:
+        return 0
+
+
 # The same policy under the same name, which messages contain, asked about deferred tasks in every cycle.
 AlwaysAsked: type[Rosella] = type("Rosella", (Rosella,), {"traits": PlaceTraits(defers=True)})
 
@@ -103,7 +110,7 @@ def test_new_speeds_activate_the_class() -> None:
 
 
 def test_the_end_of_a_deferral_activates_the_class() -> None:
-    policy = Counting(theta=6.0)
+    policy = Unchanging(theta=6.0)
     world = waiting_world(policy)
     asked = policy.answers
     world.sleep(800.0)  # reports and rechecks, but no event

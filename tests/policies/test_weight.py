@@ -57,7 +57,7 @@ def test_a_theta_that_is_set_is_used() -> None:
     [
         (0.5, 1, 1.02, 1.0),
         (0.8, 1, 1.05, 1.0),
-        (0.9, 1, 1.1, 1.05),
+        (0.9, 1, 1.1, 1.1),
         pytest.param(0.9, 4, 1.05, 1.1, marks=pytest.mark.slow),
     ],
 )

@@ -78,5 +78,4 @@ NOT_RUN = {
     "make up NODES=nodes.json": "other nodes; tests/e2e/testbed/test_nodes.py reads such files",
     "make up UP=*": "tests/e2e/testbed/test_up.py does the same",
     "make up NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
-    "python -m eclectus_bench.theta": "run as `.venv/bin/python -m eclectus_bench.theta`",
 }
