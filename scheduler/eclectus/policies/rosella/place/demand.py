@@ -106,14 +106,12 @@ def _pace(view: View, task_class: TaskClass) -> Floats:
 
 def _grouped(paces: Floats) -> tuple[Floats, Floats, Rows]:
     """The distinct columns of [classes, rows], how often each occurs, and which of them each row has."""
-    bits: NDArray[np.uint64] = np.ascontiguousarray(paces.T).view(np.uint64)
     # A hash of each column; equal hashes of different ones are as likely as a defect of the memory.
-    odd = np.uint64(2) * np.arange(bits.shape[1], dtype=np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-    mixed: NDArray[np.uint64] = bits * odd
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
-    _, first, group_of, count = np.unique(
-        mixed.sum(axis=1), return_index=True, return_inverse=True, return_counts=True
-    )
+    mixed: NDArray[np.uint64] = np.zeros(paces.shape[1], dtype=np.uint64)
+    for bits in paces.view(np.uint64):
+        mixed = (mixed ^ bits) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed ^= mixed >> np.uint64(29)
+    _, first, group_of, count = np.unique(mixed, return_index=True, return_inverse=True, return_counts=True)
     return paces[:, first], count.astype(float), group_of
 
 
