@@ -43,14 +43,21 @@ class StepEstimates:
         return seconds
 
     def _first_of(self, key: ClassKey) -> tuple[float, float] | None:
-        state, slots = self._state, self._slots(key)
-        service, servers = state.service_times.of(key[1]), int(slots.sum())
-        if service is None or not servers:
+        state = self._state
+        service = state.service_times.of(key[1])
+        if service is None:
+            return None  # before any array is computed: a new kind of work may come in many classes
+        slots = self._slots(key)
+        servers = int(slots.sum())
+        if not servers:
             return None
         seconds_ahead = 0.0
         for other, pods in state.expected_waits.longest_queues(MAX_QUEUES):
-            theirs, of_other = self._slots(other), state.service_times.of(other[1])
-            if of_other is not None and theirs.any():
+            of_other = state.service_times.of(other[1])
+            if of_other is None:
+                continue
+            theirs = self._slots(other)
+            if theirs.any():
                 share = float(slots[theirs > 0].sum()) / servers
                 seconds_ahead += share * pods * of_other.mean_seconds / float(theirs.sum())
         station = Station(servers, 1.0, service.mean_seconds, service.variation)
