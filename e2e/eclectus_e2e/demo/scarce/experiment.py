@@ -7,21 +7,15 @@ from rich.table import Table
 
 from eclectus_e2e.demo.scarce.plots import draw
 from eclectus_e2e.demo.scarce.tables import tables
-from eclectus_e2e.demo.stream.experiment import StreamRuns
+from eclectus_e2e.demo.stream.experiment import StreamExperiment
 from eclectus_e2e.demo.stream.plan import StreamPlan
-from eclectus_e2e.demo.stream.report import Report, Run, make_report
+from eclectus_e2e.demo.stream.report import Report, Run
 
 
-class ScarceExperiment(StreamRuns[Report]):
+class ScarceExperiment(StreamExperiment):
     """Batches with hard constraints on few nodes, beside pods that may run anywhere."""
 
     report_file, picture_file = "scarce.json", "scarce.png"
-
-    def report(self, plan: StreamPlan, observations: list[Run]) -> Report:
-        """Times of every group."""
-        return make_report(
-            observations, plan.nodes, seed=plan.seed, main_load=plan.main_load, capacity=plan.capacity
-        )
 
     def plot(self, plan: StreamPlan, observations: list[Run], report: Report, file: Path) -> None:
         """Waits of each group, and the pods that wait over time."""
