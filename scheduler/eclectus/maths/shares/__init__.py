@@ -1,0 +1,1 @@
+"""What each job or pool is entitled to of several resources."""
