@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import AntiAffinityTerm, Requirement, Spec, Task
+from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, Task
 from small_clusters import cluster_of, node, runs_on
 
 
@@ -15,7 +15,7 @@ from small_clusters import cluster_of, node, runs_on
 class Neighbours:
     """Two zones; a pod in the first keeps pods labelled app=web away."""
 
-    term = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("shop",))
+    term = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("shop",))
 
     def __post_init__(self) -> None:
         self.cluster = cluster_of(
@@ -70,14 +70,14 @@ def test_a_class_follows_terms_on_other_nodes_of_the_domain() -> None:
 )
 def test_which_pods_a_term_matches(requirement: Requirement, labels: dict[str, str], matches: bool) -> None:
     cluster = cluster_of(node("a"))
-    term = AntiAffinityTerm("zone", (requirement,))
+    term = PodAffinityTerm("zone", (requirement,))
     cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(term,)))
     assert cluster.anti_affinity.matching("any", tuple(labels.items())) == ((term,) if matches else ())
 
 
 def test_the_generation_counts_distinct_terms_and_not_pods() -> None:
     cluster = cluster_of(node("a"))
-    tasks = [Task(str(i), "n", "p", anti_affinity_terms=(AntiAffinityTerm("zone"),)) for i in range(3)]
+    tasks = [Task(str(i), "n", "p", anti_affinity_terms=(PodAffinityTerm("zone"),)) for i in range(3)]
     for task in tasks:
         cluster.hold(0, task)
     assert (len(cluster.anti_affinity), cluster.anti_affinity.generation) == (1, 1)

@@ -1,25 +1,33 @@
-"""The rule of anti-affinity, asked what it would say without some pods of a node."""
+"""The rule about anti-affinity of placed pods, asked what it would say without some pods of a node."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eclectus.feasibility.rules import existing_anti_affinity
-from eclectus.model.objects import AntiAffinityTerm, Requirement, Spec, Task
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.topology.mask import TopologyMask
+from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, Task
 from operations import operations
 from small_clusters import cluster_of, node
 
 WEB = (("app", "web"),)
 NAMES = ("a1", "a2", "b1", "none")
-RULE = existing_anti_affinity.RULE
 
 
-def term(key: str, at: int = 0) -> AntiAffinityTerm:
+def term(key: str, at: int = 0) -> PodAffinityTerm:
     """It keeps pods with app=web away; `at` makes different ones."""
-    return AntiAffinityTerm(key, (Requirement("app", "NotIn", (f"x{at}",)),), ("shop",))
+    return PodAffinityTerm(key, (Requirement("app", "NotIn", (f"x{at}",)),), ("shop",))
+
+
+def mask_of(cluster: Cluster) -> TopologyMask:
+    """The rules for a pod of the shop that is labelled app=web; there are terms that match it."""
+    spec = Spec(matched_terms=cluster.anti_affinity.matching("shop", WEB))
+    found = TaskClass(cluster, spec, "w").topology
+    assert found is not None
+    return found
 
 
 def fresh_cluster():
@@ -34,7 +42,7 @@ TERMS = st.lists(
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), TERMS, st.booleans()), max_size=6))
-def test_it_says_what_it_says_once_the_pods_are_gone(placed: list[tuple[str, list[AntiAffinityTerm], bool]]):
+def test_it_says_what_it_says_once_the_pods_are_gone(placed: list[tuple[str, list[PodAffinityTerm], bool]]):
     cluster = fresh_cluster()
     pods = [
         (cluster.rows[name], Task(f"u{at}", "shop", f"p{at}", anti_affinity_terms=tuple(terms)), is_removed)
@@ -42,13 +50,15 @@ def test_it_says_what_it_says_once_the_pods_are_gone(placed: list[tuple[str, lis
     ]
     for row, pod, _ in pods:
         cluster.hold(row, pod)
-    spec = Spec(matched_terms=cluster.anti_affinity.matching("shop", WEB))
+    if not cluster.anti_affinity.matching("shop", WEB):
+        return
+    mask = mask_of(cluster)
     for row in cluster.rows.values():
         removed = [pod for on, pod, is_removed in pods if is_removed and on == row]
-        asked = RULE.holds_without(cluster, spec, row, removed)
+        asked = mask.allows_without(row, removed)
         for pod in removed:
             cluster.release(row, pod)
-        assert asked == RULE.holds(cluster, spec, np.array([row]))[0]
+        assert asked == mask.allows(row)
         for pod in removed:
             cluster.hold(row, pod)
 
@@ -63,8 +73,8 @@ def test_a_node_costs_the_pods_removed_and_not_the_terms_that_match(owner: str) 
         small = Task("s", "shop", "s")
         cluster.hold(cluster.rows[owner], holder)
         cluster.hold(cluster.rows["a1"], small)
-        spec = Spec(matched_terms=cluster.anti_affinity.matching("shop", WEB))
-        RULE.holds_without(cluster, spec, cluster.rows["a2"], [small])
-        return operations(lambda: RULE.holds_without(cluster, spec, cluster.rows["a1"], [small]))
+        mask = mask_of(cluster)
+        mask.allows_without(cluster.rows["a2"], [small])
+        return operations(lambda: mask.allows_without(cluster.rows["a1"], [small]))
 
     assert work(400) <= work(4) + 10

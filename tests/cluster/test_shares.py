@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from builders import make_engine, make_node, make_task
+from builders import make_cluster, make_engine, make_node, make_task
+from eclectus.cluster.shares import GroupShares
 from eclectus.framework import Order
 from eclectus.framework.job_work import JobWork
 from eclectus.model.objects import Task
@@ -41,7 +42,7 @@ def share(world: World, group: str) -> float:
 
 def test_nothing_is_counted_without_a_policy_that_needs_it() -> None:
     state = make_engine(LeastAllocated())._state
-    assert (state.view.shares_by_policy, state.job_work) == ({}, None)
+    assert (state.view.shares_by_policy, state.accounts.job_work) == ({}, None)
 
 
 def test_pods_of_every_scheduler_count_for_their_group() -> None:
@@ -151,7 +152,8 @@ def test_work_left_falls_when_pods_of_the_job_start_and_rises_when_a_bind_is_ref
     world.add(*tasks, make_task("large", cpu=9, estimate=99.0))  # a second class queue, to be ranked
     seen = [each for each in dict.fromkeys(order.seen) if each[0] != "large"]
     assert seen[:3] == [("t0", 20.0), ("t1", 17.0), ("t2", 14.0)]
-    assert world.engine._state.job_work.left(world.tasks["t1"]) == 14.0  # t2 took its room, and it waits
+    accounts = world.engine._state.accounts
+    assert accounts.job_work.left(world.tasks["t1"]) == 14.0  # t2 took its room, and it waits
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_a_pod_that_changes_its_job_leaves_the_one_before() -> None:
     world.add(make_task("a", job="j", estimate=3.0))
     world.put(make_task("a", job="k", estimate=3.0))
     world.delete("a")
-    assert world.engine._state.job_work._jobs == {}
+    assert world.engine._state.accounts.job_work._jobs == {}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -203,5 +205,43 @@ def test_work_left_is_always_counted_for_pending_pods_only(seed: int) -> None:
     engine = make_engine(LeastAllocated(), order=LeastWorkLeft())
     Story(engine, seed).run(120)
     state = engine._state
-    assert state.job_work is not None
-    assert sorted(state.job_work._job_of) == sorted(state.pending)
+    assert state.accounts.job_work is not None
+    assert sorted(state.accounts.job_work._job_of) == sorted(state.pending)
+
+
+# -- groups that are paths ---------------------------------------------------------------------------
+
+
+def _paths() -> GroupShares:
+    return GroupShares(
+        make_cluster(make_node("n")), lambda task: f"{task.namespace}/{task.job}", print, by_path=True
+    )
+
+
+def test_every_prefix_of_a_path_has_an_account() -> None:
+    shares = _paths()
+    shares.hold(make_task("a", cpu=1, job="j"))
+    shares.hold(make_task("b", cpu=2, job="k"))
+    assert [shares.held(path)["cpu"] for path in ("default/j", "default/k", "default", "")] == [
+        1000,
+        2000,
+        3000,
+        3000,
+    ]
+    shares.release("uid-b")
+    assert shares.held("default/k") == {}
+    assert shares.held("default") == {"cpu": 1000, "pods": 1}
+
+
+def test_what_waits_counts_until_it_holds_room_and_again_if_its_bind_is_refused() -> None:
+    shares, task = _paths(), make_task("a", cpu=1, job="j")
+    shares.wait(task)
+    shares.wait(task)
+    assert shares.waiting("default") == {"cpu": 1000, "pods": 1}
+    shares.hold(task)
+    assert shares.waiting("default/j") == {}
+    shares.release(task.uid)
+    assert shares.waiting("default/j") == {"cpu": 1000, "pods": 1}
+    shares.leave(task.uid)
+    shares.leave(task.uid)
+    assert shares.waiting("") == {}

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eclectus.cluster.anti_affinity.index import TermIndex
-from eclectus.cluster.selectors import selects
-from eclectus.model.objects import AntiAffinityTerm, Requirement
+from eclectus.model.objects import PodAffinityTerm, Requirement
+from eclectus.model.selectors import selects
 
 REQUIREMENTS = st.builds(
     Requirement,
@@ -18,7 +18,7 @@ REQUIREMENTS = st.builds(
     st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(tuple),
 )
 TERMS = st.builds(
-    AntiAffinityTerm,
+    PodAffinityTerm,
     st.sampled_from(["zone", "host"]),
     st.lists(REQUIREMENTS, max_size=3).map(tuple),
     st.sampled_from([None, (), ("n1",), ("n1", "n2"), ("n1", "n1")]),
@@ -26,14 +26,14 @@ TERMS = st.builds(
 LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a", "b", "d"]))
 
 
-def matches(term: AntiAffinityTerm, namespace: str, labels: dict[str, str]) -> bool:
+def matches(term: PodAffinityTerm, namespace: str, labels: dict[str, str]) -> bool:
     return (not term.namespaces or namespace in term.namespaces) and selects(term.selector, labels)
 
 
 @settings(deadline=None, max_examples=300)
 @given(st.lists(TERMS, max_size=12, unique=True), st.sets(st.integers(0, 11)), LABELS)
 def test_it_finds_what_comparing_with_every_term_finds(
-    terms: list[AntiAffinityTerm], removed: set[int], labels: dict[str, str]
+    terms: list[PodAffinityTerm], removed: set[int], labels: dict[str, str]
 ) -> None:
     index = TermIndex()
     for term in terms:
@@ -54,9 +54,9 @@ def test_it_finds_what_comparing_with_every_term_finds(
 def test_of_the_labels_that_a_selector_asks_for_it_is_filed_under_that_of_the_fewest() -> None:
     """Otherwise terms that share a label with all pods, and ask for another one, would all be compared."""
 
-    def term(at: int) -> AntiAffinityTerm:
+    def term(at: int) -> PodAffinityTerm:
         asked: Any = Requirement("app", "In", ("web",)), Requirement("index", "In", (f"x{at}",))
-        return AntiAffinityTerm("zone", asked, ("default",))
+        return PodAffinityTerm("zone", asked, ("default",))
 
     index = TermIndex()
     for at in range(100):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.fit_error import MAX_REASONS, fit_error
+from eclectus.feasibility.fit_error import MAX_REASONS, StaticRefusals, fit_error
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import AntiAffinityTerm, HostPort, Node, Requirement, Spec, Taint, Task, Term
+from eclectus.model.objects import HostPort, Node, PodAffinityTerm, Requirement, Spec, Taint, Task, Term
 
 ROOM = (("cpu", 4000), ("ephemeral-storage", 100), ("memory", 1000), ("pods", 2))
 
@@ -108,7 +108,7 @@ def test_tentative_room_of_others_is_taken() -> None:
 
 
 def test_anti_affinity_of_pods_on_nodes_comes_after_room() -> None:
-    term = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
+    term = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
     cluster = cluster_of(3, labels=(("zone", "z"),))
     cluster.hold(0, Task("u", "n", "p", anti_affinity_terms=(term,), spec=Spec(requests=(("cpu", 4000),))))
     assert message(cluster, Spec(matched_terms=(term,), requests=(("cpu", 1),))) == (
@@ -158,3 +158,22 @@ def test_the_message_of_a_pod_that_names_thousands_of_resources_fits_into_its_st
     assert got.endswith(f", {3000 - MAX_REASONS} more reasons.")
     assert got.count("2 Insufficient a") == MAX_REASONS
     assert len(got) < 25_000
+
+
+def test_messages_of_one_step_share_what_static_rules_say() -> None:
+    """Each is what it is alone, in whatever order they are made; and the rules are asked once."""
+    cluster = cluster_of(3)
+    cluster.set_node(Node("tainted", ROOM, taints=(Taint("a", "b", "NoSchedule"),)))
+    port = HostPort(80)
+    cluster.hold(0, Task("holder", "ns", "holder", spec=Spec(host_ports=(port,)), node="n0"))
+    wants = [
+        Spec(requests=(("cpu", 9000),)),
+        Spec(requests=(("memory", 2000),)),
+        Spec(requests=(("cpu", 9000),), host_ports=(port,)),
+        Spec(requests=(("cpu", 9000),), node_selector=(("a", "b"),)),
+    ]
+    refusals = StaticRefusals(cluster)
+    for spec in [*wants, *reversed(wants)]:
+        assert fit_error(TaskClass(cluster, spec, "w"), cluster, refusals) == message(cluster, spec)
+    assert refusals.of(wants[0]) is refusals.of(wants[2])
+    assert refusals.of(wants[0]) is not refusals.of(wants[3])

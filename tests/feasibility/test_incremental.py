@@ -14,9 +14,9 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
-    AntiAffinityTerm,
     HostPort,
     Node,
+    PodAffinityTerm,
     Preference,
     Requirement,
     Spec,
@@ -26,7 +26,7 @@ from eclectus.model.objects import (
     Toleration,
 )
 
-TERM = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
+TERM = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),))
 ZONE = Term((Requirement("zone", "In", ("z1",)),))
 FAST = Term((Requirement("nic", "Gt", ("3",)),))
 TOLERANT = (Toleration("s", "Exists"),)

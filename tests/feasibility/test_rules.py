@@ -10,11 +10,10 @@ import pytest
 from eclectus.feasibility.rules.node_affinity import pinned_names
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
-from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, NOT_READ_BY_STATIC_RULES
+from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, NOT_READ_BY_STATIC_RULES, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
     DEVICE_MILLI,
-    AntiAffinityTerm,
     HostPort,
     Node,
     Requirement,
@@ -34,8 +33,8 @@ def test_the_rules_have_the_order_of_kube_scheduler() -> None:
         "NodeName",
         "TaintToleration",
         "NodeAffinity",
+        "PodTopologySpread",
         "NodePorts",
-        "InterPodAffinity",
         "Devices",
     ]
 
@@ -44,7 +43,8 @@ def test_a_plain_pod_fits_everywhere_and_few_rules_apply() -> None:
     cluster = cluster_of(node("a"), node("b"))
     plain = TaskClass(cluster, Spec(), "w")
     assert runs_on(cluster, Spec()) == {"a", "b"}
-    assert [rule.plugin for rule in plain.rules] == ["NodeUnschedulable", "TaintToleration"]
+    found = (*static_rules_of(plain.spec), *plain.usage_rules)
+    assert [rule.plugin for rule in found] == ["NodeUnschedulable", "TaintToleration"]
 
 
 class Recorded:
@@ -78,7 +78,7 @@ def test_no_rule_reads_a_field_by_which_classes_may_differ_and_share(
             affinity=(Term((Requirement("zone", "Exists"),)),),
             host_ports=(HostPort(80),),
             unsupported=("volumes",),
-            matched_terms=(AntiAffinityTerm("zone"),),
+            topology_keys=("zone",),
         )
     )
     for rule in rules:

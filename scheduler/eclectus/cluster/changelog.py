@@ -10,23 +10,24 @@ from numpy.typing import NDArray
 Rows = NDArray[np.intp]
 AnyRows = Rows | slice
 """Rows, or all of them as a slice, which numpy reads several times as fast."""
+T = TypeVar("T")
 Entry = TypeVar("Entry", int, str)
 
 
-class ChangeLog(Generic[Entry]):
-    """Rows, or names, in the order of their changes. A reader keeps a cursor and asks for those since then.
+class EntryLog(Generic[T]):
+    """Entries in their order. A reader keeps a cursor and asks for those since then.
 
     Of more than `max_entries` only the newer half is kept; a reader that is further behind starts over.
     """
 
     def __init__(self, max_entries: int) -> None:
-        self._entries: list[Entry] = []
+        self._entries: list[T] = []
         self._base = 0  # cursor of the oldest entry kept
         self.head = 0  # cursor just after the newest entry; written here only
         self.max_entries = max_entries
 
-    def record(self, entry: Entry) -> None:
-        """This row, or name, has changed."""
+    def record(self, entry: T) -> None:
+        """This has happened."""
         self._entries.append(entry)
         self.head += 1
         if len(self._entries) > self.max_entries:
@@ -38,15 +39,21 @@ class ChangeLog(Generic[Entry]):
         self._base = self.head
         self._entries.clear()
 
-    def since(self, cursor: int) -> list[Entry] | None:
-        """Those changed since `cursor`, each once, ascending; None if the log does not reach back so far."""
-        if cursor < self._base:
-            return None
-        changed = self._entries[cursor - self._base :]
-        return sorted(set(changed)) if len(changed) > 1 else changed
+    def entries_since(self, cursor: int) -> list[T] | None:
+        """The entries since `cursor`, in their order; None if the log does not reach back so far."""
+        return None if cursor < self._base else self._entries[cursor - self._base :]
 
     def truncate(self, keep: int) -> None:
         """Keep no more than the newest `keep` entries."""
         dropped = max(len(self._entries) - keep, 0)
         del self._entries[:dropped]
         self._base += dropped
+
+
+class ChangeLog(EntryLog[Entry]):
+    """Rows, or names, in the order of their changes."""
+
+    def since(self, cursor: int) -> list[Entry] | None:
+        """Those changed since `cursor`, each once, ascending; None if the log does not reach back so far."""
+        changed = self.entries_since(cursor)
+        return sorted(set(changed)) if changed is not None and len(changed) > 1 else changed

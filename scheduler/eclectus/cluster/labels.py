@@ -62,6 +62,14 @@ class LabelColumns:
             self._add_column(key)
         return self._codes[key]
 
+    def carries(self, key: str) -> bool:
+        """Whether any node carries this label."""
+        return key in self._values
+
+    def value(self, key: str, row: int) -> str | None:
+        """The value of `key` on a row; None where the node lacks it."""
+        return self._values.get(key, {}).get(row)
+
     def of_row(self, row: int) -> Pairs:
         """The labels of a row; none where there is no node."""
         return self._labels.get(row, ())

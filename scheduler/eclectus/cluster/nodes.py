@@ -8,7 +8,7 @@ Two change logs tell which rows have changed: `shape` (allocatable, labels, tain
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.host_ports import HostPorts
-from eclectus.cluster.labels import ABSENT, LabelColumns
+from eclectus.cluster.labels import LabelColumns
+from eclectus.cluster.pod_groups import PodGroups
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.cluster.taint_sets import NONE, TaintSets
-from eclectus.model.objects import DEVICE_MILLI, AntiAffinityTerm, Node, Taint, Task, amount_of
+from eclectus.model.objects import DEVICE_MILLI, Node, Taint, Task, amount_of
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
 MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
@@ -45,6 +46,7 @@ class Cluster(ResourceTable):
         self.labels = LabelColumns(rows)
         self.host_ports = HostPorts()
         self.anti_affinity = AntiAffinityTerms()
+        self.pods = PodGroups(self.anti_affinity)
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any
         self._free_rows: list[int] = []
@@ -71,8 +73,6 @@ class Cluster(ResourceTable):
         before = self._nodes.get(node.name)
         if before == node:
             return self._rows[node.name]
-        if before is not None and before.labels != node.labels and len(self.anti_affinity):
-            self.usage.record_all()  # its pods' anti-affinity may now apply to another topology domain
         self._nodes[node.name] = node
         row = self._row_for(node.name)
         vector = self.vector(node.allocatable)  # may replace the arrays: before the write
@@ -122,7 +122,7 @@ class Cluster(ResourceTable):
 
     # -- pods ----------------------------------------------------------------------------------
 
-    def hold(self, row: int, task: Task) -> None:
+    def hold(self, row: int, task: Task, *, is_nominated: bool = False) -> None:
         """A pod takes room on a node. Room is not checked: what is bound counts, even if too much."""
         for column, amount in self._held[task.spec, task.held]:
             column[row] += amount
@@ -133,12 +133,10 @@ class Cluster(ResourceTable):
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
             self.host_ports.hold(port, row)
-        for term in task.anti_affinity_terms:
-            self.anti_affinity.hold(term, row)
-        self._record_domains(row, task.anti_affinity_terms)
+        self.pods.hold(row, task, is_nominated=is_nominated)
 
-    def release(self, row: int, task: Task) -> None:
-        """A pod gives its room back; `task` is the same as in `hold`."""
+    def release(self, row: int, task: Task, *, is_nominated: bool = False) -> None:
+        """A pod gives its room back; the arguments are the same as in `hold`."""
         for column, amount in self._held[task.spec, task.held]:
             column[row] -= amount
         if task.spec.long_running:
@@ -148,9 +146,7 @@ class Cluster(ResourceTable):
             self.devices.release(task.uid)
         for port in task.spec.host_ports:
             self.host_ports.release(port, row)
-        for term in task.anti_affinity_terms:
-            self.anti_affinity.release(term, row)
-        self._record_domains(row, task.anti_affinity_terms)
+        self.pods.release(row, task, is_nominated=is_nominated)
 
     # -- internals -----------------------------------------------------------------------------
 
@@ -179,17 +175,6 @@ class Cluster(ResourceTable):
         self._cordoned, self._taint_set = cordoned, taint_set
         self.background_free, self.present = read_only(background_free), read_only(present)
         self.cordoned, self.taint_set = read_only(cordoned), read_only(taint_set)
-
-    def _record_domains(self, row: int, terms: Iterable[AntiAffinityTerm]) -> None:
-        """Record every row of the row's topology domains as changed: a term applies to all of its domain.
-
-        A pod may have thousands of terms, of few topology keys that nodes carry.
-        """
-        for key in dict.fromkeys(term.topology_key for term in terms):
-            column = self.labels.column(key)
-            if column[row] != ABSENT:
-                for each in np.flatnonzero(column == column[row]).tolist():
-                    self.usage.record(each)
 
     def _set_devices(self, row: int, before: Node | None, node: Node) -> None:
         had = 0 if before is None else amount_of(before.allocatable, DEVICE_MILLI)

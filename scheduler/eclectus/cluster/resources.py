@@ -157,6 +157,8 @@ class ResourceTable:
         self._set_arrays(layers, self._scored)
 
     def _set_arrays(self, layers: NDArray[np.float64], scored: NDArray[np.float64]) -> None:
+        # In memory one column after the other: reading a column of all nodes takes a third of the time then.
+        layers = np.ascontiguousarray(layers.transpose(0, 2, 1)).transpose(0, 2, 1)
         self._layers, self._scored = layers, scored
         self._layer_columns = tuple(map(scalars_by_column, layers))
         self._scored_columns = scalars_by_column(scored)

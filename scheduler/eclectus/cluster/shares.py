@@ -2,12 +2,16 @@
 
 Every pod on a node counts, whichever scheduler placed it, because what it holds is held. Amounts are whole
 numbers, so that equal shares are exactly equal.
+
+Where groups are paths, `team/job`, every prefix has an account too, down to the empty one of all groups; and
+what waiting tasks request is counted, deferred ones included.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
@@ -18,6 +22,7 @@ from eclectus.model.objects import Amounts, Task
 
 Fault = Callable[[str], None]
 
+SEPARATOR = "/"  # in groups that are paths
 MAX_CHANGES = 8192  # of groups, that are remembered for who ranks groups
 
 
@@ -31,10 +36,15 @@ class _Counted(Struct, frozen=True, gc=False):
 class GroupShares:
     """Amounts held, by group and resource; `pods` is a resource like any other."""
 
-    def __init__(self, cluster: Cluster, group: Callable[[Task], str], fault: Fault) -> None:
-        self._cluster, self._group, self._fault = cluster, group, fault
+    def __init__(
+        self, cluster: Cluster, group: Callable[[Task], str], fault: Fault, *, by_path: bool = False
+    ) -> None:
+        self._cluster, self._group, self._fault, self.by_path = cluster, group, fault, by_path
         self._held: dict[str, Counter[str]] = {}
         self._counted: dict[str, _Counted] = {}  # by uid
+        # Of paths: what tasks without a node request, and all pending tasks by uid.
+        self._waiting: dict[str, Counter[str]] = {}
+        self._pending: dict[str, _Counted] = {}
         self._totals: dict[str, float] = {}  # resource -> allocatable amount of all nodes
         self._shape_cursor = -1
         self._changes = ChangeLog[str](MAX_CHANGES)
@@ -44,6 +54,14 @@ class GroupShares:
     def held(self, group: str) -> Mapping[str, int]:
         """Resource -> amount that the group holds; empty if it holds nothing."""
         return self._held.get(group, {})
+
+    def waiting(self, group: str) -> Mapping[str, int]:
+        """Resource -> amount that waiting tasks of a path or prefix request; empty if none waits."""
+        return self._waiting.get(group, {})
+
+    def paths(self) -> AbstractSet[str]:
+        """The groups and prefixes that hold something or wait for it."""
+        return self._held.keys() | self._waiting.keys()
 
     def dominant_share(self, group: str, weight: float = 1.0) -> float:
         """The group's largest share of any resource's total, divided by its weight (DRF, NSDI 2011).
@@ -69,27 +87,48 @@ class GroupShares:
     def hold(self, task: Task) -> None:
         """Count a task, which must not be counted already."""
         group, amounts = self._group_of(task), (*task.holding, (PODS, 1))
-        self._counted[task.uid] = _Counted(group, amounts)
-        held = self._held.setdefault(group, Counter())
-        for name, amount in amounts:
-            held[name] += amount
-        self._changes.record(group)
+        if task.uid in self._pending:
+            self._add(self._waiting, self._pending[task.uid], -1)
+        self._counted[task.uid] = counted = _Counted(group, amounts)
+        self._add(self._held, counted, 1)
 
     def release(self, uid: str) -> None:
         """Count a task no longer; KeyError if it is not counted."""
         counted = self._counted.pop(uid)
-        held = self._held[counted.group]
-        for name, amount in counted.amounts:
-            held[name] -= amount
-        if not held[PODS]:
-            del self._held[counted.group]
-        self._changes.record(counted.group)
+        self._add(self._held, counted, -1)
+        if uid in self._pending:
+            self._add(self._waiting, self._pending[uid], 1)
 
     def regroup(self, task: Task) -> None:
         """A counted task may belong to another group now, because its labels or its owner have changed."""
         if self._counted[task.uid].group != self._group_of(task):
             self.release(task.uid)
             self.hold(task)
+
+    def wait(self, task: Task) -> None:
+        """A pending task that may run was seen; it counts while it has no node."""
+        counted = _Counted(self._group_of(task), (*task.spec.requests, (PODS, 1)))
+        if self._pending.get(task.uid) != counted:
+            self.leave(task.uid)
+            self._pending[task.uid] = counted
+            if task.uid not in self._counted:
+                self._add(self._waiting, counted, 1)
+
+    def leave(self, uid: str) -> None:
+        """The task is not pending, or may not run now; no error if it did not wait."""
+        counted = self._pending.pop(uid, None)
+        if counted is not None and uid not in self._counted:
+            self._add(self._waiting, counted, -1)
+
+    def _add(self, accounts: dict[str, Counter[str]], counted: _Counted, sign: int) -> None:
+        group = counted.group
+        for name in (group, *prefixes(group), "") if self.by_path else (group,):
+            account = accounts.setdefault(name, Counter())
+            for resource, amount in counted.amounts:
+                account[resource] += sign * amount
+            if not account[PODS]:
+                del accounts[name]
+        self._changes.record(group)
 
     def _group_of(self, task: Task) -> str:
         try:
@@ -107,3 +146,11 @@ class GroupShares:
             if self._totals != before:
                 self._changes.record_all()
         return self._totals
+
+
+def prefixes(path: str) -> Iterator[str]:
+    """The proper prefixes of a path: of `a/b/c` they are `a` and `a/b`."""
+    at = path.find(SEPARATOR)
+    while at >= 0:
+        yield path[:at]
+        at = path.find(SEPARATOR, at + 1)

@@ -11,6 +11,7 @@ from eclectus.feasibility.room_arrays import MAX_SCALAR_ROWS, RoomArrays
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.rules.table import USAGE_RULES
 from eclectus.feasibility.shape_values import ShapeValues
+from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.model.objects import Spec
 
 
@@ -19,13 +20,20 @@ class Fit:
 
     Arrays over nodes, shape [capacity], read-only; replaced when the cluster's are:
     `feasible`: every static rule holds, and the empty node is large enough.
-    `fits_now`: feasible, every usage rule holds, and there is room now.
+    `fits_now`: feasible, every usage rule and every rule about other pods holds, and there is room now.
     """
 
     def __init__(
-        self, cluster: Cluster, spec: Spec, room: RoomArrays, may_run: ShapeValues[np.bool_]
+        self,
+        cluster: Cluster,
+        spec: Spec,
+        room: RoomArrays,
+        may_run: ShapeValues[np.bool_],
+        topology: TopologyMask | None = None,
     ) -> None:
+        """`topology`: the rules about other pods; None where there is none."""
         self._cluster, self._spec, self.room, self._may_run = cluster, spec, room, may_run
+        self.topology, self._flip_cursor = topology, -1
         self.usage_rules = tuple(rule for rule in USAGE_RULES if rule.applies(spec))
         self._shape_cursor = self.usage_cursor = self._waitable_changes = -1
         self._waitable_rows: Rows | None = None
@@ -53,11 +61,16 @@ class Fit:
         """Whether one more fits beside the pods on the node, tentative ones aside; shapes must be current."""
         if not self._feasible_at[row] or not self.room.room.fits_beside_held(row):
             return False
+        if self.topology is not None and not self.topology.allows(row):
+            return False
         return not self.usage_rules or bool(self._usage_rules_hold(np.array([row]))[0])
 
     def fit_beside_held(self, rows: Rows) -> Mask:
         """The same for each of the rows, shape [len(rows)]."""
         fits: Mask = self.feasible[rows] & self.room.room.fit_beside_held(rows)
+        if self.topology is not None:
+            self.topology.refresh()
+            fits &= self.topology.allowed[rows]
         if self.usage_rules:
             fits[fits] = self._usage_rules_hold(rows[fits])
         return fits
@@ -68,27 +81,46 @@ class Fit:
         """Evaluate the rows that have changed since the last refresh."""
         shape, usage = self._cluster.shape, self._cluster.usage
         if shape.head != self._shape_cursor or usage.head != self.usage_cursor:
-            self._refresh_arrays(usage.since(self.usage_cursor))
+            self._refresh_arrays(usage.since(self.usage_cursor), self._flipped())
 
     def refresh_usage(self) -> None:
         """The same where usage has changed and no shape has."""
-        used = self._cluster.usage.since(self.usage_cursor)
-        if used is None or len(used) > MAX_SCALAR_ROWS or self.usage_rules:
-            self._refresh_arrays(used)
+        used, flipped = self._cluster.usage.since(self.usage_cursor), self._flipped()
+        if used is None or flipped is None or len(used) > MAX_SCALAR_ROWS or self.usage_rules:
+            self._refresh_arrays(used, flipped)
             return
         self.room.refresh_rows(self.usage_cursor, used)
         self.usage_cursor = self._cluster.usage.head
+        self._update_each(used)
+        for rows in flipped:
+            if len(rows) <= MAX_SCALAR_ROWS:
+                self._update_each(rows.tolist())
+            else:
+                self._update_fits_now(rows)
+
+    def _update_each(self, rows: list[int]) -> None:
         feasible, fits_now, overflow = self._feasible_at, self._fits_now_at, self._overflow_at
-        for row in used:
-            fits = overflow[row] <= 0 and feasible[row]
+        topology = self.topology
+        for row in rows:
+            fits = overflow[row] <= 0 and feasible[row] and (topology is None or topology.allows(row))
             if fits != fits_now[row]:
                 fits_now[row] = fits
                 self.fits_now_count += 1 if fits else -1
 
-    def _refresh_arrays(self, used: list[int] | None) -> None:
+    def _flipped(self) -> list[Rows] | None:
+        """Arrays of the rows that rules about other pods may see otherwise; None if all may be."""
+        if self.topology is None:
+            return []
+        self.topology.refresh()
+        flips = self.topology.flips
+        found = flips.entries_since(self._flip_cursor)
+        self._flip_cursor = flips.head
+        return found
+
+    def _refresh_arrays(self, used: list[int] | None, flipped: list[Rows] | None) -> None:
         """The same for many changes; `used` are the rows whose usage has changed, None if too many."""
         reshaped = self._cluster.shape.since(self._shape_cursor)
-        if reshaped is None or used is None:
+        if reshaped is None or used is None or flipped is None:
             if len(self._feasible) != self._cluster.capacity:
                 self._make_arrays()
             self._evaluate_all()
@@ -98,6 +130,8 @@ class Fit:
         if reshaped:
             self._update_feasible(np.array(reshaped, dtype=np.intp))
         self._update_fits_now(np.array(sorted({*reshaped, *used}), dtype=np.intp))
+        for rows in flipped:
+            self._update_fits_now(rows)
 
     def _evaluate_all(self) -> None:
         self.room.refresh()
@@ -105,6 +139,9 @@ class Fit:
         self._move_cursors()
         np.logical_and(self._may_run.refresh(), self.room.empty_capacity >= 1, out=self._feasible)
         np.logical_and(self._feasible, self.room.overflow <= 0, out=self._fits_now)
+        if self.topology is not None:
+            self._flipped()
+            self._fits_now &= self.topology.allowed
         if self.usage_rules:
             rows = np.flatnonzero(self._fits_now)
             self._fits_now[rows] = self._usage_rules_hold(rows)
@@ -124,6 +161,8 @@ class Fit:
 
     def _update_fits_now(self, rows: Rows) -> None:
         fits = self.feasible[rows] & (self.room.overflow[rows] <= 0)
+        if self.topology is not None:
+            fits &= self.topology.allowed[rows]
         if self.usage_rules:
             fits &= self._usage_rules_hold(rows)
         self.fits_now_count += int(np.count_nonzero(fits) - np.count_nonzero(self.fits_now[rows]))

@@ -18,13 +18,14 @@ from collections import Counter
 from collections.abc import Iterable
 
 import numpy as np
+from msgspec.structs import replace
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
-from eclectus.feasibility.room import Room
 from eclectus.feasibility.rules import node_affinity, unsupported
 from eclectus.feasibility.rules.rule import Rule
+from eclectus.feasibility.static_rules import static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec
 
@@ -33,24 +34,52 @@ TOO_MANY_PODS = "Too many pods"
 MAX_REASONS = 64  # a pod may name thousands of resources, and the message must fit into its status
 
 
-def fit_error(task_class: TaskClass, cluster: Cluster) -> str:
-    """The message for a pod of this class that fits on no node; names no reason if it does fit on one."""
+class StaticRefusals:
+    """Which nodes the static rules refuse, evaluated once for all pods that they cannot tell apart.
+
+    Not the labels that topology spread and pod affinity require: kube-scheduler looks at those after room.
+    Valid until a node changes in shape: made for the messages of one step.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._of: dict[Spec, tuple[Counter[str], Rows]] = {}
+
+    def of(self, spec: Spec) -> tuple[Counter[str], Rows]:
+        """How many nodes are refused by reason, and the rows of the others. For reading only."""
+        part = replace(static_part(spec), topology_keys=())
+        found = self._of.get(part)
+        if found is None:
+            counts = Counter[str]()
+            rows = _candidate_rows(part, self._cluster, counts)
+            rows = _filtered(static_rules_of(part), part, self._cluster, rows, counts)
+            found = self._of[part] = counts, rows
+        return found
+
+
+def fit_error(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals | None = None) -> str:
+    """The message for a pod of this class that fits on no node; names no reason if it does fit on one.
+
+    The class must be up to date. `refusals`: those of the other messages of this step.
+    """
     if not len(cluster):
         return NO_NODES
-    return f"0/{len(cluster)} nodes are available:{_reasons(task_class, cluster)}"
+    refusals = StaticRefusals(cluster) if refusals is None else refusals
+    return f"0/{len(cluster)} nodes are available:{_reasons(task_class, cluster, refusals)}"
 
 
-def _reasons(task_class: TaskClass, cluster: Cluster) -> str:
+def _reasons(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals) -> str:
     spec = task_class.spec
     refusal = _pre_filter(spec)
     if refusal:
         return f" {refusal}."
-    counts: Counter[str] = Counter()
-    rows = _candidate_rows(spec, cluster, counts)
-    before_room = [rule for rule in task_class.rules if not rule.after_room]
-    after_room = [rule for rule in task_class.rules if rule.after_room]
+    static, rows = refusals.of(spec)
+    counts = static.copy()
+    before_room = [rule for rule in task_class.usage_rules if not rule.after_room]
+    after_room = [rule for rule in task_class.usage_rules if rule.after_room]
     rows = _filtered(before_room, spec, cluster, rows, counts)
-    rows = _with_room(spec, cluster, rows, counts)
+    rows = _with_room(task_class, rows, counts)
+    rows = _allowed_beside_other_pods(task_class, rows, counts)
     _filtered(after_room, spec, cluster, rows, counts)
     parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
     if len(parts) > MAX_REASONS:
@@ -87,10 +116,21 @@ def _filtered(rules: Iterable[Rule], spec: Spec, cluster: Cluster, rows: Rows, c
     return rows
 
 
-def _with_room(spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -> Rows:
+def _allowed_beside_other_pods(task_class: TaskClass, rows: Rows, counts: Counter[str]) -> Rows:
+    """The rows that the rules about other pods allow; the others count under the first that refuses them."""
+    if task_class.topology is None or not len(rows):
+        return rows
+    left = np.ones(len(rows), dtype=bool)
+    for reason, refused in task_class.topology.refusals(rows):
+        counts[reason] += int(np.count_nonzero(refused & left))
+        left &= ~refused
+    return rows[left]
+
+
+def _with_room(task_class: TaskClass, rows: Rows, counts: Counter[str]) -> Rows:
     """The rows with room; the others are counted under every resource they are short of."""
     fits = np.ones(len(rows), dtype=bool)
-    for resource, is_short in Room(cluster, spec.requests).shortages(rows):
+    for resource, is_short in task_class.shortages(rows):
         reason = TOO_MANY_PODS if resource == PODS else f"Insufficient {resource}"
         counts[reason] += int(np.count_nonzero(is_short))
         fits &= ~is_short

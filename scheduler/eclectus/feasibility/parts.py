@@ -21,13 +21,19 @@ from eclectus.feasibility.preferences import scores, taint_scores, weigh
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.room_arrays import RoomArrays
 from eclectus.feasibility.rules.node_affinity import term_holds
+from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.shape_values import ShapeValues
 from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, evaluation, static_part
-from eclectus.model.objects import Amounts, Preference, Spec, Term, Toleration
+from eclectus.feasibility.topology.domains import Domains
+from eclectus.feasibility.topology.eligible import eligible_nodes, topology_part
+from eclectus.feasibility.topology.mask import TopologyMask
+from eclectus.model.objects import Amounts, Preference, Spec, SpreadConstraint, Term, Toleration
 
 MAX_SHARED_TERMS = 32  # of one pod: a pod may state thousands of preferences, and a mask takes a byte a node
 
 MaskPart = ShapeValues[np.bool_]
+TOPOLOGY_BYTES = 48  # of a mask of two rules: domains, counts, and which rows are shut
+
 ScorePart = ShapeValues[np.float64]
 
 
@@ -42,11 +48,17 @@ class Parts:
         self._scores: WeakValueDictionary[
             tuple[tuple[Preference, ...], tuple[Toleration, ...]], ScorePart
         ] = WeakValueDictionary()
+        self._topologies: WeakValueDictionary[Spec, TopologyMask] = WeakValueDictionary()
+        self._eligible: WeakValueDictionary[tuple[Spec, tuple[Rule, ...]], MaskPart] = WeakValueDictionary()
+        self._domains: WeakValueDictionary[str, Domains] = WeakValueDictionary()
 
     @property
     def bytes_per_node(self) -> int:
         """What all parts together need for each row."""
-        return 2 * len(self._fits) + 24 * len(self._rooms) + len(self._masks) + 8 * len(self._scores)
+        of_nodes = 2 * len(self._fits) + 24 * len(self._rooms) + len(self._masks) + 8 * len(self._scores)
+        return (
+            of_nodes + TOPOLOGY_BYTES * len(self._topologies) + 4 * len(self._domains) + len(self._eligible)
+        )
 
     def room(self, requests: Amounts) -> RoomArrays:
         """The room for pods with these requests."""
@@ -60,7 +72,7 @@ class Parts:
         cluster, part = self._cluster, replace(spec, **NOT_READ_BY_RULES)
         found = self._fits.get(part)
         if found is None:
-            found = Fit(cluster, part, self.room(spec.requests), self.may_run(spec))
+            found = Fit(cluster, part, self.room(spec.requests), self.may_run(spec), self.topology(spec))
             self._fits[part] = found
         return found
 
@@ -71,6 +83,33 @@ class Parts:
         if found is None:
             holds = evaluation(cluster, part)
             found = self._masks[part] = ShapeValues(cluster, np.bool_, lambda rows: holds(_each(rows)))
+        return found
+
+    def topology(self, spec: Spec) -> TopologyMask | None:
+        """Where the rules about other pods allow pods with this spec; None if it has no such rule."""
+        if not spec.has_pod_rules:
+            return None
+        part = topology_part(spec)
+        found = self._topologies.get(part)
+        if found is None:
+            found = TopologyMask(self._cluster, part, self.domains, lambda each: self.eligible(part, each))
+            self._topologies[part] = found
+        return found
+
+    def domains(self, key: str) -> Domains:
+        """The topology domains of one key."""
+        found = self._domains.get(key)
+        if found is None:
+            found = self._domains[key] = Domains(self._cluster, key)
+        return found
+
+    def eligible(self, spec: Spec, constraint: SpreadConstraint) -> MaskPart:
+        """The nodes whose pods count for one of the pod's spread constraints."""
+        cluster, key = self._cluster, eligible_nodes(spec, constraint)
+        found = self._eligible.get(key)
+        if found is None:
+            holds = evaluation(cluster, *key)
+            found = self._eligible[key] = ShapeValues(cluster, np.bool_, lambda rows: holds(_each(rows)))
         return found
 
     def preference_scores(self, spec: Spec) -> ScorePart:

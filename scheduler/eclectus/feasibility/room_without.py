@@ -41,6 +41,9 @@ class RoomWithout:
         if not self._class.scalars.feasible[self._row] or any(each > 0 for each in self._excess.values()):
             return False
         cluster, spec, removed = self._class.cluster, self._class.spec, self._removed.values()
+        topology = self._class.topology
+        if topology is not None and not topology.allows_without(self._row, removed):
+            return False
         return all(rule.holds_without(cluster, spec, self._row, removed) for rule in self._class.usage_rules)
 
     def _add(self, pod: Task, sign: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
 from msgspec.structs import replace
@@ -17,7 +17,15 @@ from eclectus.model.objects import Spec
 # Fields that no rule reads, and what they are where only rules are asked. All others are kept, so that a rule
 # may read a new field of a spec without a change here.
 NOT_READ_BY_RULES = {"score_requests": (0, 0), "preferences": (), "long_running": False, "probe": False}
-NOT_READ_BY_STATIC_RULES = {**NOT_READ_BY_RULES, "requests": (), "host_ports": (), "matched_terms": ()}
+# Of rules about other pods, static rules read `topology_keys` alone.
+_OF_OTHER_PODS = {
+    "matched_terms": (),
+    "spread": (),
+    "affinity_terms": (),
+    "matches_itself": False,
+    "own_anti_affinity": (),
+}
+NOT_READ_BY_STATIC_RULES = {**NOT_READ_BY_RULES, **_OF_OTHER_PODS, "requests": (), "host_ports": ()}
 
 
 def static_part(spec: Spec) -> Spec:
@@ -30,15 +38,21 @@ def static_rules_of(spec: Spec) -> tuple[Rule, ...]:
     return tuple(rule for rule in STATIC_RULES if rule.applies(spec))
 
 
-def evaluation(cluster: Cluster, spec: Spec) -> Callable[[Rows], Mask]:
-    """A function of rows: whether there is a node on each for which all static rules hold, shape [len(rows)].
+def evaluation(
+    cluster: Cluster, spec: Spec, rules: Collection[Rule] = STATIC_RULES
+) -> Callable[[Rows], Mask]:
+    """A function of rows: whether there is a node on each for which all these rules hold, shape [len(rows)].
 
     Made once for a spec: required node affinity of very many terms is prepared for evaluating few rows.
     """
+
+    def applying(part: Spec) -> tuple[Rule, ...]:
+        return tuple(rule for rule in rules if rule.applies(part))
+
     if spec.affinity is None or len(spec.affinity) <= FEW_TERMS:
-        return partial(_rules_hold, static_rules_of(spec), cluster, spec)
+        return partial(_rules_hold, applying(spec), cluster, spec)
     rest, many = replace(spec, affinity=None), ManyTerms(cluster, spec.affinity)
-    others = partial(_rules_hold, static_rules_of(rest), cluster, rest)
+    others = partial(_rules_hold, applying(rest), cluster, rest)
     return lambda rows: others(rows) & many.any_holds(rows)
 
 

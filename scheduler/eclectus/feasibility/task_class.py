@@ -6,6 +6,7 @@ row; a class that nobody uses costs nothing. Most of a class is made of parts th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from eclectus.cluster.scalars import Scalars, scalars
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask, Rule
-from eclectus.feasibility.static_rules import static_rules_of
+from eclectus.feasibility.topology.mask import TopologyMask
 from eclectus.model.objects import Spec
 
 
@@ -57,14 +58,14 @@ class TaskClass:
     # -- reading -------------------------------------------------------------------------------
 
     @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The rules that apply to this class, in kube-scheduler's order; room is none of them."""
-        return static_rules_of(self.spec) + self._fit.usage_rules
+    def usage_rules(self) -> tuple[Rule, ...]:
+        """The rules of the class that depend on the pods of a node alone, in kube-scheduler's order."""
+        return self._fit.usage_rules
 
     @property
-    def usage_rules(self) -> tuple[Rule, ...]:
-        """Those of them that depend on the pods of a node."""
-        return self._fit.usage_rules
+    def topology(self) -> TopologyMask | None:
+        """The rules about other pods; None where the class has none."""
+        return self._fit.topology
 
     @property
     def background_free(self) -> Floats:
@@ -117,6 +118,10 @@ class TaskClass:
         As `fits_now`, but what is only planned for other waiting pods counts as free.
         """
         return self._fit.fit_beside_held(rows)
+
+    def shortages(self, rows: Rows) -> Iterator[tuple[str, Mask]]:
+        """Each resource that a task demands, and which of the rows have too little of it left."""
+        return self._fit.room.room.shortages(rows)
 
     # -- following the cluster -----------------------------------------------------------------
 

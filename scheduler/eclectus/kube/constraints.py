@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from eclectus.kube.objects import Node, Pod, PodSpec
-from eclectus.kube.placement import Expression, LabelSelector, NodeSelectorTerm, PodAffinityTerm
+from eclectus.kube.objects import Node, PodSpec
+from eclectus.kube.placement import Expression, LabelSelector, NodeSelectorTerm
 from eclectus.kube.requests import FieldError
 from eclectus.model import objects as model
-from eclectus.model.objects import AntiAffinityTerm, HostPort, Pairs, Preference, Requirement, Term
+from eclectus.model.objects import HostPort, Pairs, Preference, Requirement, Term
 
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
@@ -67,31 +67,6 @@ def taints(node: Node) -> tuple[model.Taint, ...]:
         for each in node.spec.taints
         if each.effect in _EFFECTS
     )
-
-
-def anti_affinity_terms(pod: Pod) -> tuple[AntiAffinityTerm, ...]:
-    """The terms of the pod's required anti-affinity. A term without a selector matches no pod.
-
-    Unlike in kube-scheduler, a namespaceSelector matches every namespace, because namespaces are not
-    watched. That is the safe side: more pods are kept away.
-    """
-    affinity = pod.spec.affinity
-    rules = affinity.pod_anti_affinity if affinity is not None else None
-    if rules is None:
-        return ()
-    return tuple(
-        AntiAffinityTerm(
-            term.topology_key, label_selector(term.label_selector), _namespaces(term, pod.metadata.namespace)
-        )
-        for term in rules.required_during_scheduling_ignored_during_execution
-        if term.label_selector is not None
-    )
-
-
-def _namespaces(term: PodAffinityTerm, own: str) -> tuple[str, ...] | None:
-    if term.namespace_selector is not None:
-        return None
-    return tuple(sorted(term.namespaces)) or (own,)
 
 
 def label_selector(selector: LabelSelector) -> tuple[Requirement, ...]:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from eclectus.kube.objects import PodSpec
-from eclectus.kube.placement import Affinity, PodAffinity
+from eclectus.kube.placement import Affinity, PodAffinity, PodAffinityTerm
 
 IsUsed = Callable[[PodSpec], bool]
+MAX_POD_RULES = 32
 _PREFERRED = "preferred_during_scheduling_ignored_during_execution"
-_REQUIRED = "required_during_scheduling_ignored_during_execution"
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,22 @@ def _terms(part: Callable[[Affinity], PodAffinity | None], kind: str) -> IsUsed:
     return is_used
 
 
-def _has_hard_spread(spec: PodSpec) -> bool:
-    return any(each.when_unsatisfiable != "ScheduleAnyway" for each in spec.topology_spread_constraints)
+def _required(spec: PodSpec) -> Iterator[PodAffinityTerm]:
+    for part in (
+        () if spec.affinity is None else (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
+    ):
+        if part is not None:
+            yield from part.required_during_scheduling_ignored_during_execution
+
+
+def _selects_namespaces(spec: PodSpec) -> bool:
+    selectors = (term.namespace_selector for term in _required(spec))
+    return any(each is not None and (each.match_labels or each.match_expressions) for each in selectors)
+
+
+def _has_many_pod_rules(spec: PodSpec) -> bool:
+    constraints = spec.topology_spread_constraints
+    return len(constraints) + sum(1 for _ in _required(spec)) > MAX_POD_RULES
 
 
 def _has_soft_spread(spec: PodSpec) -> bool:
@@ -99,15 +113,15 @@ def _volumes() -> Iterator[tuple[str, Feature]]:
 
 
 _OF_A_POD: Mapping[str, Feature] = {
-    "required pod affinity": Feature(
-        "Pods that must run near other pods are not placed.", _terms(attrgetter("pod_affinity"), _REQUIRED)
+    "pod affinity with a namespaceSelector": Feature(
+        "Required pod affinity and anti-affinity may list namespaces, or name all with an empty selector: "
+        "labels of namespaces are not watched. Such terms of pods on nodes count for all namespaces.",
+        _selects_namespaces,
     ),
-    "required pod anti-affinity": Feature(
-        "Pods that must run apart from others are not placed. Such terms of pods on nodes are obeyed.",
-        _terms(attrgetter("pod_anti_affinity"), _REQUIRED),
-    ),
-    "topology spread with DoNotSchedule": Feature(
-        "Pods whose spread over zones or nodes is a must are not placed.", _has_hard_spread
+    f"more than {MAX_POD_RULES} rules about other pods": Feature(
+        "Terms of required pod affinity and anti-affinity, and topology spread constraints: each is compared "
+        "with every kind of pod that comes.",
+        _has_many_pod_rules,
     ),
     "resource claims": Feature(
         "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eclectus.cluster.selectors import Selector, selects
-from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement
+from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement
+from eclectus.model.selectors import Selector, selects
 
 Place = tuple[str | None, str, str | None]
 """Namespace (None: every one), key of a label (empty: any labels), value (None: any)."""
@@ -23,16 +23,16 @@ class TermIndex:
 
     def __init__(self) -> None:
         # place -> selector -> the terms with it; dicts as ordered sets
-        self._filed: dict[Place, dict[Selector, dict[AntiAffinityTerm, None]]] = {}
-        self._places: dict[AntiAffinityTerm, tuple[Place, ...]] = {}
+        self._filed: dict[Place, dict[Selector, dict[PodAffinityTerm, None]]] = {}
+        self._places: dict[PodAffinityTerm, tuple[Place, ...]] = {}
 
-    def add(self, term: AntiAffinityTerm) -> None:
+    def add(self, term: PodAffinityTerm) -> None:
         """A term that is not in the set."""
         self._places[term] = places = self._narrowest(term)
         for place in places:
             self._filed.setdefault(place, {}).setdefault(term.selector, {})[term] = None
 
-    def discard(self, term: AntiAffinityTerm) -> None:
+    def discard(self, term: PodAffinityTerm) -> None:
         """Remove a term that is in the set."""
         for place in self._places.pop(term):
             selectors = self._filed[place]
@@ -43,7 +43,7 @@ class TermIndex:
             if not selectors:
                 del self._filed[place]
 
-    def matching(self, namespace: str, labels: Pairs) -> Iterator[AntiAffinityTerm]:
+    def matching(self, namespace: str, labels: Pairs) -> Iterator[PodAffinityTerm]:
         """The terms that match a pod with this namespace and these labels, each once."""
         pod_labels = dict(labels)
         known: dict[Selector, bool] = {}  # a term filed for a namespace and one for all may ask the same
@@ -54,7 +54,7 @@ class TermIndex:
                 if known[selector]:
                     yield from terms
 
-    def _narrowest(self, term: AntiAffinityTerm) -> tuple[Place, ...]:
+    def _narrowest(self, term: PodAffinityTerm) -> tuple[Place, ...]:
         """Where to file a term: where the fewest selectors are, among its requirements that allow it."""
         choices = [places for each in term.selector if (places := _places_for(term, each)) is not None]
         if not choices:
@@ -71,7 +71,7 @@ def _places_of(namespace: str, labels: Pairs) -> Iterator[Place]:
             yield each, key, None
 
 
-def _places_for(term: AntiAffinityTerm, requirement: Requirement) -> tuple[Place, ...] | None:
+def _places_for(term: PodAffinityTerm, requirement: Requirement) -> tuple[Place, ...] | None:
     """Where a pod must look that meets the requirement; None if a pod meets it without the label."""
     if requirement.op not in ("In", "Exists"):
         return None
@@ -81,5 +81,5 @@ def _places_for(term: AntiAffinityTerm, requirement: Requirement) -> tuple[Place
     return tuple((each, requirement.key, value) for each in _namespaces(term) for value in values)
 
 
-def _namespaces(term: AntiAffinityTerm) -> tuple[str | None, ...]:
+def _namespaces(term: PodAffinityTerm) -> tuple[str | None, ...]:
     return tuple(dict.fromkeys(term.namespaces)) if term.namespaces else (None,)

@@ -1,20 +1,20 @@
 """The table of rules, in kube-scheduler's order: the first that refuses a node names the reason.
 
 Static rules depend on a node's labels, taints and name; usage rules depend on the pods on it. Room itself
-(NodeResourcesFit) is in feasibility/room.py and comes before the rules marked `after_room`. To add a rule,
-add a file with a `RULE` and a line here.
+(NodeResourcesFit) is in feasibility/room.py and comes before the rules marked `after_room`, and rules about
+pods elsewhere are in feasibility/topology. To add another rule, add a file with a `RULE` and a line here.
 """
 
 from __future__ import annotations
 
 from eclectus.feasibility.rules import (
     devices,
-    existing_anti_affinity,
     node_affinity,
     node_name,
     node_ports,
     node_unschedulable,
     taints,
+    topology_keys,
     unsupported,
 )
 from eclectus.feasibility.rules.rule import Rule
@@ -25,5 +25,6 @@ STATIC_RULES: tuple[Rule, ...] = (
     node_name.RULE,
     taints.RULE,
     node_affinity.RULE,
+    topology_keys.RULE,
 )
-USAGE_RULES: tuple[Rule, ...] = (node_ports.RULE, existing_anti_affinity.RULE, devices.RULE)
+USAGE_RULES: tuple[Rule, ...] = (node_ports.RULE, devices.RULE)

@@ -1,0 +1,162 @@
+"""The pods on nodes by what rules about other pods read of them: namespace, labels, anti-affinity terms.
+
+Pods of one template are one group, with the number of its pods on each row. So a rule compares groups with a
+selector, not pods, and follows a log of pods that have come and left: a pod costs each rule that is used
+again one entry, and a rule that nobody uses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TypeVar
+
+from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
+from eclectus.cluster.changelog import EntryLog
+from eclectus.model.objects import Pairs, PodAffinityTerm, Task
+from eclectus.model.selectors import Selector, selects
+
+MAX_CHANGES = 16_384  # pods that come or leave; who is further behind counts all groups again
+MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label
+
+K = TypeVar("K", bound=Hashable)
+GroupKey = tuple[str, Pairs, tuple[PodAffinityTerm, ...], bool, bool]
+
+
+class PodGroup:
+    """The pods that no rule about other pods can tell apart.
+
+    `is_terminating`: being deleted. `is_nominated`: pending, with room held for them.
+    `pods`: row -> how many of them are there.
+    """
+
+    __slots__ = ("is_nominated", "is_terminating", "labels", "namespace", "pods", "serial", "terms")
+
+    def __init__(self, key: GroupKey, serial: int) -> None:
+        self.namespace, labels, self.terms, self.is_terminating, self.is_nominated = key
+        self.labels, self.serial = dict(labels), serial  # `serial`: another one for every group ever made
+        self.pods: dict[int, int] = {}
+
+
+Groups = dict[PodGroup, None]  # as an ordered set
+Change = tuple[PodGroup, int, int]
+"""A group, a row, and 1 for a pod that has come there or -1 for one that has left."""
+
+
+class PodGroups:
+    """All groups with a pod on a node, and the anti-affinity terms of their pods."""
+
+    def __init__(self, terms: AntiAffinityTerms) -> None:
+        self._terms = terms
+        self._groups: dict[GroupKey, PodGroup] = {}
+        self._in_namespace: dict[str, Groups] = {}
+        self._with_term: dict[PodAffinityTerm, Groups] = {}
+        # Label -> value -> groups; of the labels that selectors have asked for, the last one at the end.
+        self._by_label: dict[str, dict[str, Groups]] = {}
+        self._serial = 0
+        self.changes = EntryLog[Change](MAX_CHANGES)
+
+    def __len__(self) -> int:
+        return len(self._groups)
+
+    # -- pods that come and go -----------------------------------------------------------------
+
+    def hold(self, row: int, task: Task, *, is_nominated: bool) -> None:
+        """A pod has come to the row."""
+        key = _key(task, is_nominated)
+        group = self._groups.get(key)
+        if group is None:
+            group = self._add(key)
+        group.pods[row] = group.pods.get(row, 0) + 1
+        self.changes.record((group, row, 1))
+
+    def release(self, row: int, task: Task, *, is_nominated: bool) -> None:
+        """A pod has left the row; both arguments are those of `hold`."""
+        key = _key(task, is_nominated)
+        group = self._groups[key]
+        group.pods[row] -= 1
+        if not group.pods[row]:
+            del group.pods[row]
+        if not group.pods:
+            self._drop(key, group)
+        self.changes.record((group, row, -1))
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def of_pod(self, task: Task) -> PodGroup:
+        """The group of a pod that is held; of one that is not bound, as nominated if there are such pods."""
+        if not task.node and (found := self._groups.get(_key(task, True))) is not None:
+            return found
+        return self._groups[_key(task, False)]
+
+    def matching(self, namespaces: Iterable[str] | None, selector: Selector) -> Iterator[PodGroup]:
+        """The groups in these namespaces (None: in all) whose labels the selector selects, each once."""
+        wanted = None if namespaces is None else frozenset(namespaces)
+        for group in self._candidates(wanted, selector):
+            if (wanted is None or group.namespace in wanted) and selects(selector, group.labels):
+                yield group
+
+    def with_term(self, term: PodAffinityTerm) -> Iterable[PodGroup]:
+        """The groups whose pods have this required anti-affinity term."""
+        return self._with_term.get(term, ())
+
+    def _candidates(self, namespaces: frozenset[str] | None, selector: Selector) -> Iterator[PodGroup]:
+        """Groups among which are all that match: with a value that an `In` asks for, or of the namespaces."""
+        asked = next((each for each in selector if each.op == "In"), None)
+        if asked is not None:
+            filed = self._filed(asked.key)
+            for value in dict.fromkeys(asked.values):
+                yield from filed.get(value, ())
+        elif namespaces is None:
+            yield from self._groups.values()
+        else:
+            for namespace in sorted(namespaces):
+                yield from self._in_namespace.get(namespace, ())
+
+    def _filed(self, key: str) -> Mapping[str, Groups]:
+        """The groups by their values of a label; made when a selector asks for it for the first time."""
+        found = self._by_label.pop(key, None)
+        if found is None:
+            found = {}
+            for group in self._groups.values():
+                if (value := group.labels.get(key)) is not None:
+                    found.setdefault(value, {})[group] = None
+            if len(self._by_label) >= MAX_KEYS:
+                del self._by_label[next(iter(self._by_label))]
+        self._by_label[key] = found
+        return found
+
+    # -- groups --------------------------------------------------------------------------------
+
+    def _add(self, key: GroupKey) -> PodGroup:
+        self._serial += 1
+        group = self._groups[key] = PodGroup(key, self._serial)
+        self._in_namespace.setdefault(group.namespace, {})[group] = None
+        for term in group.terms:
+            self._terms.hold(term)
+            self._with_term.setdefault(term, {})[group] = None
+        for label, filed in self._by_label.items():
+            if (value := group.labels.get(label)) is not None:
+                filed.setdefault(value, {})[group] = None
+        return group
+
+    def _drop(self, key: GroupKey, group: PodGroup) -> None:
+        del self._groups[key]
+        _remove(self._in_namespace, group.namespace, group)
+        for term in group.terms:
+            self._terms.release(term)
+        for term in dict.fromkeys(group.terms):
+            _remove(self._with_term, term, group)
+        for label, filed in self._by_label.items():
+            if (value := group.labels.get(label)) is not None:
+                _remove(filed, value, group)
+
+
+def _key(task: Task, is_nominated: bool) -> GroupKey:
+    return task.namespace, task.labels, task.anti_affinity_terms, task.deleting, is_nominated
+
+
+def _remove(index: dict[K, Groups], key: K, group: PodGroup) -> None:
+    groups = index[key]
+    del groups[group]
+    if not groups:
+        del index[key]

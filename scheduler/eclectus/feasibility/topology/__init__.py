@@ -1,0 +1,1 @@
+"""Rules by which pods elsewhere decide about a node: topology spread and inter-pod affinity."""

@@ -1,0 +1,94 @@
+"""Which pods the rules about other pods count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from eclectus.cluster.pod_groups import PodGroup, PodGroups
+from eclectus.model.objects import PodAffinityTerm, SpreadConstraint
+from eclectus.model.selectors import selects
+
+
+class SpreadPods:
+    """The pods of a spread constraint: those that are there and stay. An empty selector counts none."""
+
+    def __init__(self, pods: PodGroups, constraint: SpreadConstraint) -> None:
+        self._pods, self._constraint = pods, constraint
+
+    def weight(self, group: PodGroup) -> int:
+        """1 for a pod that counts."""
+        constraint = self._constraint
+        return int(
+            bool(constraint.selector)
+            and not group.is_terminating
+            and not group.is_nominated
+            and group.namespace == constraint.namespace
+            and selects(constraint.selector or (), group.labels)
+        )
+
+    def groups(self) -> Iterable[PodGroup]:
+        """The groups that the selector selects."""
+        constraint = self._constraint
+        return (
+            self._pods.matching((constraint.namespace,), constraint.selector) if constraint.selector else ()
+        )
+
+
+class PodsOfAllTerms:
+    """The pods of pod affinity: those that all of its terms match, terminating ones included.
+
+    A pod that is only nominated does not count: it may never come.
+    """
+
+    def __init__(self, pods: PodGroups, terms: Sequence[PodAffinityTerm]) -> None:
+        self._pods, self._terms = pods, terms
+
+    def weight(self, group: PodGroup) -> int:
+        """1 for a pod that counts."""
+        return int(not group.is_nominated and all(term_matches(term, group) for term in self._terms))
+
+    def groups(self) -> Iterable[PodGroup]:
+        """The groups that the first term matches."""
+        return self._pods.matching(self._terms[0].namespaces, self._terms[0].selector)
+
+
+class PodsOfAnyTerm:
+    """The pods of anti-affinity: those that one of its terms matches, nominated ones included."""
+
+    def __init__(self, pods: PodGroups, terms: Sequence[PodAffinityTerm]) -> None:
+        self._pods, self._terms = pods, terms
+
+    def weight(self, group: PodGroup) -> int:
+        """1 for a pod that counts."""
+        return int(any(term_matches(term, group) for term in self._terms))
+
+    def groups(self) -> Iterable[PodGroup]:
+        """The groups that one of the terms matches."""
+        each = (self._pods.matching(term.namespaces, term.selector) for term in self._terms)
+        return _once(group for groups in each for group in groups)
+
+
+class Holders:
+    """The pods that have one of these anti-affinity terms themselves, nominated ones included."""
+
+    def __init__(self, pods: PodGroups, terms: Sequence[PodAffinityTerm]) -> None:
+        self._pods, self._terms, self._set = pods, terms, frozenset(terms)
+
+    def weight(self, group: PodGroup) -> int:
+        """1 for a pod that counts."""
+        return int(not self._set.isdisjoint(group.terms))
+
+    def groups(self) -> Iterable[PodGroup]:
+        """The groups with one of the terms."""
+        return _once(group for term in self._terms for group in self._pods.with_term(term))
+
+
+def term_matches(term: PodAffinityTerm, group: PodGroup) -> bool:
+    """Whether a term matches the pods of a group."""
+    return (term.namespaces is None or group.namespace in term.namespaces) and selects(
+        term.selector, group.labels
+    )
+
+
+def _once(groups: Iterable[PodGroup]) -> Iterator[PodGroup]:
+    return iter(dict.fromkeys(groups))

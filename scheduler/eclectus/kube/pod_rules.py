@@ -1,0 +1,96 @@
+"""Topology spread and inter-pod affinity of a pod, from the API's form to the model's.
+
+Unlike the rest of a Spec they depend on the pod's namespace and labels too: whether a pod counts for its own
+constraint, for example. Pods of one template agree in this, so they share a class all the same.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from eclectus.kube import placement
+from eclectus.kube.constraints import label_selector
+from eclectus.kube.objects import Pod
+from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint
+from eclectus.model.selectors import selects
+
+_NO_POD = (Requirement("", "In", ()),)
+
+
+def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
+    """The Spec of the pod with its rules about other pods; the same for nearly all pods, which have none."""
+    affinity = pod.spec.affinity
+    if affinity is None and not pod.spec.topology_spread_constraints:
+        return spec
+    rules = spread(pod)
+    near = () if affinity is None else _terms(affinity.pod_affinity, pod)
+    apart = () if affinity is None else _terms(affinity.pod_anti_affinity, pod)
+    apart = tuple(term for term in apart if term.selector is not _NO_POD)  # it keeps nobody away
+    keys = (*(each.topology_key for each in rules), *(term.topology_key for term in near))
+    return replace(
+        spec,
+        topology_keys=tuple(dict.fromkeys(keys)),
+        spread=rules,
+        affinity_terms=near,
+        matches_itself=bool(near) and all(_matches(term, pod) for term in near),
+        own_anti_affinity=apart,
+    )
+
+
+def spread(pod: Pod) -> tuple[SpreadConstraint, ...]:
+    """The topology spread constraints with DoNotSchedule.
+
+    The values of matchLabelKeys are part of the selector; API servers since 1.34 have written them into it.
+    """
+    return tuple(
+        _constraint(each, pod)
+        for each in pod.spec.topology_spread_constraints
+        if each.when_unsatisfiable != "ScheduleAnyway"
+    )
+
+
+def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
+    """The required terms. One without a label selector matches no pod.
+
+    A namespaceSelector counts as every namespace, because namespaces are not watched. For anti-affinity of
+    pods on nodes that is the safe side; pods to be placed are refused unless it is empty (unsupported.py).
+    """
+    if affinity is None:
+        return ()
+    return tuple(
+        PodAffinityTerm(
+            term.topology_key,
+            _NO_POD if term.label_selector is None else label_selector(term.label_selector),
+            _namespaces(term, pod.metadata.namespace),
+        )
+        for term in affinity.required_during_scheduling_ignored_during_execution
+    )
+
+
+def _namespaces(term: placement.PodAffinityTerm, own: str) -> tuple[str, ...] | None:
+    if term.namespace_selector is not None:
+        return None
+    return tuple(sorted(term.namespaces)) or (own,)
+
+
+def _matches(term: PodAffinityTerm, pod: Pod) -> bool:
+    in_namespaces = term.namespaces is None or pod.metadata.namespace in term.namespaces
+    return in_namespaces and selects(term.selector, pod.metadata.labels)
+
+
+def _constraint(each: placement.SpreadConstraint, pod: Pod) -> SpreadConstraint:
+    labels, selector = pod.metadata.labels, None
+    if each.label_selector is not None:
+        stated = label_selector(each.label_selector)
+        merged = (Requirement(key, "In", (labels[key],)) for key in each.match_label_keys if key in labels)
+        selector = tuple(dict.fromkeys((*stated, *merged)))
+    return SpreadConstraint(
+        each.topology_key,
+        pod.metadata.namespace,
+        selector,
+        selector is not None and selects(selector, labels),
+        each.max_skew,
+        each.min_domains or 1,
+        each.node_affinity_policy != "Ignore",
+        each.node_taints_policy == "Honor",
+    )

@@ -1,0 +1,95 @@
+"""Topology spread and inter-pod affinity as the API writes them: what becomes of each field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Raw, json
+from msgspec.structs import replace
+
+from eclectus.kube.decoding import decode_pod
+from eclectus.kube.translate import task_from
+from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, Task
+
+WEB = Requirement("app", "In", ("web",))
+SELECTOR = {"matchLabels": {"app": "web"}}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def task(spec: dict[str, Any], known: Spec | None = None, **labels: str) -> Task:
+    meta = {"name": "a", "namespace": "shop", "uid": "u", "labels": labels}
+    pod = {"metadata": meta, "spec": {"containers": [], **spec}}
+    return task_from(decode_pod(Raw(json.encode(pod))), known)
+
+
+def spread(**fields: Any) -> dict[str, Any]:
+    return {"topologySpreadConstraints": [{"topologyKey": "zone", "labelSelector": SELECTOR, **fields}]}
+
+
+def near(*terms: Any) -> dict[str, Any]:
+    return {"affinity": {"podAffinity": {REQUIRED: list(terms)}}}
+
+
+def test_a_spread_constraint_counts_pods_of_the_pods_namespace() -> None:
+    of_pod = task(spread(maxSkew=2, whenUnsatisfiable="DoNotSchedule"), app="web").spec
+    assert of_pod.spread == (SpreadConstraint("zone", "shop", (WEB,), counts_itself=True, max_skew=2),)
+    assert of_pod.topology_keys == ("zone",)
+    assert not task(spread(), app="db").spec.spread[0].counts_itself
+
+
+def test_policies_for_nodes_and_the_least_number_of_domains() -> None:
+    fields = {"minDomains": 3, "nodeAffinityPolicy": "Ignore", "nodeTaintsPolicy": "Honor"}
+    (found,) = task(spread(**fields)).spec.spread
+    assert (found.min_domains, found.honors_affinity, found.honors_taints) == (3, False, True)
+
+
+def test_a_soft_constraint_is_no_rule() -> None:
+    assert task(spread(whenUnsatisfiable="ScheduleAnyway")).spec == task({}).spec
+
+
+def test_match_label_keys_are_part_of_the_selector_once() -> None:
+    fields = {"matchLabelKeys": ["app", "hash", "absent"]}
+    expected = (WEB, Requirement("hash", "In", ("h1",)))
+    assert task(spread(**fields), app="web", hash="h1").spec.spread[0].selector == expected
+
+
+def test_no_selector_counts_no_pod_and_an_empty_one_counts_the_pod_alone() -> None:
+    for selector, expected in ((None, (None, False)), ({}, ((), True))):
+        (found,) = task(spread(labelSelector=selector), app="web").spec.spread
+        assert (found.selector, found.counts_itself) == expected
+
+
+def test_required_affinity_and_whether_the_pod_matches_itself() -> None:
+    term = {"topologyKey": "host", "labelSelector": SELECTOR}
+    of_pod = task(near(term), app="web").spec
+    assert of_pod.affinity_terms == (PodAffinityTerm("host", (WEB,), ("shop",)),)
+    assert (of_pod.topology_keys, of_pod.matches_itself) == (("host",), True)
+    assert not task(near(term), app="db").spec.matches_itself
+    assert not task(near({**term, "namespaces": ["bank"]}), app="web").spec.matches_itself
+    everywhere = task(near({**term, "namespaceSelector": {}}), app="web").spec
+    assert everywhere.affinity_terms[0].namespaces is None
+
+
+def test_affinity_without_a_selector_matches_no_pod() -> None:
+    of_pod = task(near({"topologyKey": "host"}), app="web").spec
+    assert len(of_pod.affinity_terms) == 1
+    assert not of_pod.matches_itself
+
+
+def test_required_anti_affinity_holds_both_ways() -> None:
+    rules = {REQUIRED: [{"topologyKey": "host", "labelSelector": SELECTOR}]}
+    found = task({"affinity": {"podAntiAffinity": rules}})
+    assert found.spec.own_anti_affinity == found.anti_affinity_terms
+    assert found.anti_affinity_terms == (PodAffinityTerm("host", (WEB,), ("shop",)),)
+    assert found.spec.topology_keys == ()
+
+
+def test_labels_that_change_count_although_the_rest_of_the_spec_is_reused() -> None:
+    before = task(spread(), app="db")
+    assert task(spread(), before.spec, app="web").spec == task(spread(), app="web").spec
+
+
+def test_pods_of_one_template_share_a_class() -> None:
+    one, other = (task(spread(), app="web", index=index) for index in ("1", "2"))
+    assert one.spec == other.spec
+    assert replace(one, labels=()) == replace(other, labels=())
