@@ -23,7 +23,7 @@ from eclectus_e2e.testbed.controlplane.build import binaries
 
 NO_TESTS = 5  # pytest's exit code when the selection is empty
 # A test file shares its fixtures, among them a control plane, so it stays in one process.
-BY_FILE = ("--numprocesses=2", "--dist=loadfile")
+BY_FILE = ("--numprocesses=2", "--dist=loadfile", "--durations=10")
 BY_TEST = ("--numprocesses=auto", "--dist=worksteal")
 
 
@@ -39,9 +39,9 @@ class Stage:
 
 
 FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
-PURE = Stage("pure", "not live and not slow", BY_TEST, 4)
-CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 10, is_live=True)
-ALONE = Stage("alone", "live and alone", (), 22, is_live=True)
+PURE = Stage("pure", "not live and not slow", BY_TEST, 6)
+CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 15, is_live=True)
+ALONE = Stage("alone", "live and alone", ("--durations=10",), 22, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
 COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 

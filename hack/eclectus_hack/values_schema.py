@@ -1,7 +1,8 @@
 """The chart's values.schema.json: kept by hand, except `config` and `definitions`, which follow the settings.
 
 And what a template checks, because a JSON schema cannot, or cannot say why: bounds of durations, which may be
-written as text (250ms), combinations of policies that are refused, and what a pod template may have.
+written as text (250ms), combinations of policies that are refused, which Orders plan DAG jobs, and what a pod
+template may have.
 """
 
 import json
@@ -9,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from eclectus.policies.table import ORDER
 from eclectus_hack import clashes
 from eclectus_hack.config_schema import (
     Schema,
@@ -81,6 +83,12 @@ def clashes_yaml() -> str:
     return header + yaml.safe_dump(
         clashes.for_chart(), sort_keys=False, default_flow_style=None, width=_WIDTH
     )
+
+
+def job_orders_yaml() -> str:
+    """The file of the Orders that plan DAG jobs, which templates/_helpers.tpl reads for the permissions."""
+    header = "# Orders that plan DAG jobs. `make manifests` writes this file from the policies.\n"
+    return header + yaml.safe_dump(sorted(name for name, order in ORDER.items() if order().wants_jobs))
 
 
 def template_fields_yaml() -> str:

@@ -1,7 +1,9 @@
-"""One operator process: it takes part in the election and, while it leads, runs kopf in a thread of its own.
+"""One operator process: it takes part in the election and, while it leads, runs kopf in threads of their own.
 
-kopf cancels everything else in its loop when it ends, so the election and the health server have another
-loop. A process that loses the Lease exits: a new process starts from what the API server says.
+NodeProbes have one thread, and DagJobs, whose pods are in all namespaces, another, because one kopf watches
+the same namespaces and labels for all kinds. kopf cancels everything else in its loop when it ends, so the
+election and the health server have another loop. A process that loses the Lease exits: a new process starts
+from what the API server says.
 """
 
 from __future__ import annotations
@@ -25,44 +27,45 @@ from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of
 from eclectus.kubeclient.serving.listening import bound_address, listen
+from eclectus_operator.dag_handlers import DagLoop
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.handlers import USER_AGENT, Work
+from eclectus_operator.handlers import ProbeLoop
 from eclectus_operator.login import credentials, login
 from eclectus_operator.settings import LeaseSettings, ServerSettings, Settings
+from eclectus_operator.sync_loop import USER_AGENT, SyncLoop
 
 # NodeProbes belong to no namespace: of two installations each would start every probe, and end the other's.
+# One installation also runs all DagJobs.
 PROBES = Claim(
     PROBES_CLAIM,
-    "running the probes of this cluster",
+    "running the probes and DAG jobs of this cluster",
     "Set operator.enabled to false in one of the two releases, or remove one of them",
 )
 _log = logging.getLogger(__name__)
 
 
+MakeLoop = Callable[[Callable[[BaseException], None]], SyncLoop]
+"""Makes a loop from what it calls when it cannot go on."""
+
+
 class KopfThread(threading.Thread):
     """kopf in a thread. `on_end` is called in that thread when kopf has ended, for whatever reason."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        holds_lease: Callable[[], bool],
-        on_end: Callable[[], object],
-        metrics: Metrics,
-    ) -> None:
-        super().__init__(name="kopf", daemon=True)
-        self._settings, self._on_end = settings, on_end
+    def __init__(self, name: str, make: MakeLoop, instance: str, on_end: Callable[[], object]) -> None:
+        super().__init__(name=name, daemon=True)
+        self._instance, self._on_end = instance, on_end
         self._stop_flag = threading.Event()
         self._failure: BaseException | None = None
-        self._work = Work(settings, holds_lease, self._failed, metrics)
+        self._loop = make(self._failed)
 
     def run(self) -> None:
         """Run kopf until it is asked to stop or fails."""
         running = kopf.operator(
-            registry=self._work.registry(),
-            namespaces=[self._settings.namespace],
+            registry=self._loop.registry(),
             # By default kopf asks for the user's name, which a numeric user of a container does not have.
-            identity=cast("Any", self._settings.instance),
+            identity=cast("Any", self._instance),
             stop_flag=self._stop_flag,
+            **self._loop.where,
         )
         try:
             asyncio.run(running)
@@ -77,11 +80,11 @@ class KopfThread(threading.Thread):
         if self.is_alive():
             self.join()
         if self._failure is not None:
-            _log.error("ended: %s", self._failure)
+            _log.error("%s ended: %s", self.name, self._failure)
 
     def trouble(self) -> str:
         """What is wrong with the controller while kopf runs; empty if nothing is."""
-        return self._work.trouble() if self.is_alive() else ""
+        return self._loop.trouble() if self.is_alive() else ""
 
     def _failed(self, error: BaseException) -> None:
         self._failure = self._failure or error
@@ -99,10 +102,12 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])
         metrics = Metrics()
-        kopf_thread = KopfThread(
-            settings, leadership.holds_lease, lambda: loop.call_soon_threadsafe(ended.set), metrics
-        )
-        live = {"leader-election": leadership.trouble, "controller": kopf_thread.trouble}
+        makers = _makers(settings, leadership.holds_lease, metrics)
+        threads = [
+            KopfThread(name, make, settings.instance, lambda: loop.call_soon_threadsafe(ended.set))
+            for name, make in makers.items()
+        ]
+        live = {"leader-election": leadership.trouble, **{each.name: each.trouble for each in threads}}
         ready = {"api-server": leadership.unanswered}
         app = health.application(live, ready, metrics.expose, access=access_of(server, api))
         listening = listen(server.address, server.port, "--")
@@ -112,15 +117,27 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
         try:
             await _wait_for_first(signalled.wait(), leadership.leading.wait())
             if not signalled.is_set():
-                kopf_thread.start()
+                for each in threads:
+                    each.start()
                 await _wait_for_first(signalled.wait(), ended.wait(), asyncio.shield(election))
         finally:
-            await asyncio.to_thread(kopf_thread.stop)
+            for each in threads:
+                await asyncio.to_thread(each.stop)
             election.cancel()
             await asyncio.wait([election])
             await leadership.resign()
             await runner.cleanup()
     return 0 if signalled.is_set() else 1
+
+
+def _makers(settings: Settings, holds_lease: Callable[[], bool], metrics: Metrics) -> dict[str, MakeLoop]:
+    """Name -> what runs in a thread of its own."""
+    found: dict[str, MakeLoop] = {
+        "controller": lambda failed: ProbeLoop(settings, holds_lease, failed, metrics)
+    }
+    if settings.dag_jobs:
+        found["dag-jobs"] = lambda failed: DagLoop(settings, holds_lease, failed)
+    return found
 
 
 async def _wait_for_first(*waits: Awaitable[object]) -> None:

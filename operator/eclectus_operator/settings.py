@@ -67,6 +67,33 @@ class Settings:
         ),
     ] = 60.0
 
+    dag_jobs: Annotated[
+        bool,
+        Setting(
+            "whether DagJobs are run", why="takes the permission to create and delete pods in all namespaces"
+        ),
+    ] = False
+    dag_waiting: Annotated[
+        int,
+        Setting(
+            "most pods of a DagJob that exist and have not started",
+            why="enough for a scheduler to choose from; more cost etcd and quota and start nothing earlier",
+            unit="pods",
+            least=1,
+            most=10_000,
+        ),
+    ] = 100
+    dag_kept: Annotated[
+        int,
+        Setting(
+            "most pods of a DagJob that are kept after they have ended, while the job runs",
+            why="for their logs; what has succeeded is recorded in the status",
+            unit="pods",
+            least=0,
+            most=100_000,
+        ),
+    ] = 200
+
     def __post_init__(self) -> None:
         ProbeId(self.instance, "run", 0)  # raises NamingError, which says what an instance may be
         node_labels.parse(self.node_labels)

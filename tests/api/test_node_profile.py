@@ -24,6 +24,11 @@ def test_what_is_written_is_read_back() -> None:
     assert read(status_of(KNOWN)) == KNOWN
 
 
+def test_a_price_is_written_where_there_is_one() -> None:
+    assert read(status_of(replace(KNOWN, price=1.25))) == replace(KNOWN, price=1.25)
+    assert "price" not in status_of(KNOWN)
+
+
 def test_numbers_are_rounded_to_four_digits() -> None:
     status = status_of(replace(KNOWN, speed=1.23456789, work=(LearnedWork("web", 0.000123456, 3, 1 / 3),)))
     assert (status["speed"], status["classes"][0]["rate"]) == (1.235, 0.0001235)
@@ -79,8 +84,14 @@ def work(**fields: object) -> LearnedNode:
         (replace(KNOWN, state="dead"), True),
         (replace(KNOWN, confidence=0.75), True),
         (replace(KNOWN, speed=2.0), True),
+        (replace(KNOWN, price=0.2), False),
+        (replace(KNOWN, price=0.35), True),
         (replace(KNOWN, work=(*WORK, LearnedWork("new", 1.0, 1, 0.1))), True),
     ],
 )
 def test_only_a_notable_change_is_written(now: LearnedNode, notable: bool) -> None:
     assert differs(KNOWN, now) is notable
+
+
+def test_a_scheduler_without_prices_does_not_overwrite_those_of_another() -> None:
+    assert not differs(replace(KNOWN, price=2.0), KNOWN)

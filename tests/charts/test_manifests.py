@@ -2,11 +2,14 @@
 
 import jsonschema
 import kubernetes_validate
+import msgspec
 import pytest
 import yaml
 
+from eclectus.api.dag_job import DagJob
 from eclectus.api.node_probe import NodeProbeSpec
 from eclectus.config.configuration import parse
+from eclectus.kube.dag_jobs import shape_from
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT, MANIFESTS
 from eclectus_e2e.testbed.chart import configuration, render
@@ -69,6 +72,13 @@ def test_examples_are_valid(path):
         elif each["kind"] == "NodeProbe":
             jsonschema.validate(each, _schema("nodeprobes"))
             assert problems(convert.read(each["spec"], NodeProbeSpec), OPERATOR) == []
+        elif each["kind"] == "DagJob":
+            # OpenAPI's exclusiveMinimum is true or false, as in draft 4 of JSON Schema.
+            jsonschema.Draft4Validator(_schema("dagjobs")).validate(each)
+            assert shape_from(msgspec.convert(each, DagJob)).profiles == {"eclectus"}
+            for stage in each["spec"]["stages"]:
+                pod = {"apiVersion": "v1", "kind": "Pod", **stage["template"]}
+                kubernetes_validate.validate(pod, "1.36", strict=True)
         else:
             kubernetes_validate.validate(each, "1.36", strict=True)
 

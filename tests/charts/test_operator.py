@@ -100,7 +100,7 @@ def test_without_preemption_the_scheduler_may_delete_probes_alone(is_enabled):
 
 
 def test_pods_are_created_and_deleted_in_the_probe_namespace_alone():
-    rights = granted(of_operator(CI))
+    rights = granted(of_operator({**CI, "operator": {**CI["operator"], "dagJobs": {"enabled": False}}}))
     assert {each.namespace for each in rights if each.resource == "pods" and each.verb != "list"} == {
         "benchmarks"
     }
@@ -119,8 +119,50 @@ def test_its_arguments_name_the_objects_of_the_chart():
     assert quota["spec"]["scopeSelector"]["matchExpressions"][0]["values"] == [found[Settings].priority_class]
 
 
+DAG_JOBS = {
+    Permission("eclectus.dev", "dagjobs", "delete"),
+    Permission("eclectus.dev", "dagjobs", "get"),
+    Permission("eclectus.dev", "dagjobs", "list"),
+    Permission("eclectus.dev", "dagjobs", "watch"),
+    Permission("eclectus.dev", "dagjobs/status", "patch"),
+    Permission("", "pods", "create"),
+    Permission("", "pods", "delete"),
+    Permission("", "pods", "get"),
+    Permission("", "pods", "watch"),
+    Permission("events.k8s.io", "events", "create"),
+}
+
+
+def test_only_with_dag_jobs_it_may_create_and_delete_pods_everywhere():
+    values = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
+    assert granted(of_operator(values)) == TABLE | DAG_JOBS
+    assert settings(values)[Settings].dag_jobs
+    assert not settings()[Settings].dag_jobs
+
+
+def test_the_roles_for_users_let_them_create_dag_jobs_where_they_may_create_pods():
+    def aggregated(values):
+        roles = (each for each in render(values) if each["kind"] == "ClusterRole")
+        return {
+            key.rpartition("-")[2]: each["rules"]
+            for each in roles
+            for key in each["metadata"]["labels"]
+            if "aggregate-to" in key
+        }
+
+    values = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
+    found = aggregated(values)
+    assert found.keys() == {"admin", "edit", "view"}
+    assert [each["resources"] for rules in found.values() for each in rules] == [["dagjobs"]] * 3
+    assert "create" in found["edit"][0]["verbs"]
+    assert found["view"][0]["verbs"] == ["get", "list", "watch"]
+    values["operator"]["dagJobs"]["aggregateRoles"] = False
+    assert aggregated(values) == aggregated(ON) == {}
+
+
 def test_its_arguments_follow_the_values():
     found = settings(CI)
+    assert (found[Settings].dag_jobs, found[Settings].dag_waiting, found[Settings].dag_kept) == (True, 20, 10)
     assert found[Settings].namespace == "benchmarks"
     assert found[Settings].unit_image == "registry.internal:5000/batch/eclectus-unit:2"
     assert (found[Settings].most_running, found[Settings].pull_secrets) == (3, "registry")

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from eclectus.policies.table import ORDER
 from eclectus_e2e.testbed.chart import NAMESPACE, render
 from eclectus_hack.permissions import Permission, forbidden, granted, requests, superfluous
 
@@ -38,6 +39,19 @@ TABLE = {
 
 def test_the_chart_grants_exactly_the_table():
     assert granted(render()) == TABLE
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_dag_jobs_may_be_read_where_an_order_plans_them(name):
+    profile = {"schedulerName": "eclectus", "order": {"policy": name}, "place": {"policy": "least-allocated"}}
+    rights = granted(render({"config": {"profiles": [profile]}}))
+    expected = {
+        Permission("eclectus.dev", "dagjobs", "list"),
+        Permission("eclectus.dev", "dagjobs", "watch"),
+        Permission("eclectus.dev", "dagjobs/status", "patch"),
+    }
+    found = {each for each in rights if each.resource.startswith("dagjobs")}
+    assert found == (expected if ORDER[name]().wants_jobs else set())
 
 
 def test_without_leader_election_leases_are_not_permitted():

@@ -6,15 +6,16 @@ import kopf
 import pytest
 from click.testing import CliRunner
 
-from eclectus_operator import handlers
+from eclectus_operator import sync_loop
 from eclectus_operator.__main__ import main
 from eclectus_operator.decide.metrics import Metrics
-from eclectus_operator.program import KopfThread
+from eclectus_operator.program import KopfThread, _makers
 from eclectus_operator.settings import Settings
 
 
+@pytest.mark.parametrize("name", ["controller", "dag-jobs"])
 @pytest.mark.long
-def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog):
+def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog, name):
     """As in a container: the images' user is a number that /etc/passwd does not list."""
 
     def nameless():
@@ -25,13 +26,15 @@ def test_it_runs_as_a_user_without_a_name(monkeypatch, caplog):
         return kopf.ConnectionInfo(server="http://127.0.0.1:1")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    monkeypatch.setattr(handlers, "login", log_in)
-    thread = KopfThread(Settings(instance="a", namespace="ns"), lambda: False, lambda: None, Metrics())
+    monkeypatch.setattr(sync_loop, "login", log_in)
+    settings = Settings(instance="a", namespace="ns", dag_jobs=True)
+    make = _makers(settings, lambda: False, Metrics())[name]
+    thread = KopfThread(name, make, settings.instance, lambda: None)
     thread.start()
     thread.join(60)
     thread.stop()
     assert not thread.is_alive()
-    assert "ended: " not in caplog.text
+    assert " ended: " not in caplog.text
 
 
 REQUIRED = ["--instance=a", "--namespace=ns", "--lease-namespace=ns"]

@@ -51,6 +51,14 @@ app.kubernetes.io/part-of: eclectus
 {{- end }}
 {{- end }}
 
+{{- /* Not empty if the order of a profile plans DAG jobs. */ -}}
+{{- define "eclectus.plansJobs" -}}
+{{- $orders := .Files.Get "files/job-orders.yaml" | fromYamlArray }}
+{{- range .Values.config.profiles }}
+{{- if has (dig "policy" "" (default dict .order)) $orders }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{- /* Image reference of a value with repository, tag and digest: (dict "image" … "version" …). */ -}}
 {{- define "eclectus.imageReference" -}}
 {{- if .image.digest }}

@@ -10,9 +10,10 @@ from eclectus_e2e.paths import CHART
 from eclectus_hack.reference.markdown import code, head, table
 
 INTRODUCTION = """\
-Every field of the custom resources. [Probes](../operator.md) says what NodeProbes are for, and [how
-Rosella learns](../rosella.md) what NodeProfiles hold. `kubectl explain nodeprobe.spec --recursive` shows
-the same on a cluster. Fields in bold are required where the object that holds them is given."""
+Every field of the custom resources. [DAG jobs](../dag-jobs.md) says how DagJobs run,
+[Probes](../operator.md) what NodeProbes are for, and [how Rosella learns](../rosella.md) what NodeProfiles
+hold. `kubectl explain nodeprobe.spec --recursive` shows the same on a cluster. Fields in bold are required
+where the object that holds them is given."""
 HEADS = ["field", "type", "default", "allowed", "description"]
 BOUNDS = {
     "minimum": "at least {}",

@@ -132,6 +132,6 @@ async def record_event(context: OperatorContext, event: dict[str, Any]) -> None:
     """Write an event. One that cannot be written is logged and dropped."""
     stamped = events.stamped(event, context.settings.instance, context.now())
     try:
-        await context.api.send("POST", events.PATH, stamped)
+        await context.api.send("POST", events.path(stamped), stamped)
     except ApiError as error:
         _log.warning("event not written: %s", error)

@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from eclectus.api.common import time_text
-from eclectus.api.node_probe import Condition, NodeProbe, NodeProbeStatus, Outcome, Run
+from eclectus.api.common import Condition, time_text
+from eclectus.api.node_probe import NodeProbe, NodeProbeStatus, Outcome, Run
+from eclectus_operator.decide import conditions
 from eclectus_operator.decide.dispatch import Blocked
 from eclectus_operator.objects import convert
 
 READY, PROBING = "Ready", "Probing"
-_MESSAGE_CHARACTERS = 2000  # of a condition's message: enough for a reader
 
 
 def begun(status: NodeProbeStatus, node: str, class_name: str, now: float) -> tuple[NodeProbeStatus, Run]:
@@ -64,7 +64,7 @@ def rejected(
     status: NodeProbeStatus, generation: int, problems: Iterable[str], now: float
 ) -> NodeProbeStatus:
     """The spec is invalid."""
-    message = "; ".join(problems)[:_MESSAGE_CHARACTERS]
+    message = "; ".join(problems)[: conditions.MESSAGE_CHARACTERS]
     ready = Condition(READY, "False", "InvalidSpec", time_text(now), message, generation)
     return replace(with_condition(status, ready), observed_generation=generation)
 
@@ -87,14 +87,9 @@ def probing(
 
 
 def with_condition(status: NodeProbeStatus, new: Condition) -> NodeProbeStatus:
-    """The status with this condition. Only its message changing is not worth a write."""
-    old = next((each for each in status.conditions if each.type == new.type), None)
-    if old and old.status == new.status:
-        if (old.reason, old.observed_generation) == (new.reason, new.observed_generation):
-            return status
-        new = replace(new, last_transition_time=old.last_transition_time)
-    others = tuple(each for each in status.conditions if each.type != new.type)
-    return replace(status, conditions=tuple(sorted((*others, new), key=lambda each: each.type)))
+    """The status with this condition; the same one if that is not worth a write."""
+    found = conditions.with_condition(status.conditions, new)
+    return status if found == status.conditions else replace(status, conditions=found)
 
 
 def profile_patch(probe: str, run: Run) -> dict[str, Any]:

@@ -12,6 +12,13 @@ from eclectus.api.node_probe import Toleration
 ALL_PODS_PATH = "/api/v1/pods"
 
 
+class Owner(Struct, frozen=True):
+    """An ownerReference."""
+
+    uid: str
+    controller: bool = False
+
+
 class Metadata(Struct, frozen=True, rename="camel"):
     """Metadata of a pod or a node."""
 
@@ -22,6 +29,7 @@ class Metadata(Struct, frozen=True, rename="camel"):
     annotations: Mapping[str, str] | None = None
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
+    owner_references: tuple[Owner, ...] | None = None
 
 
 class Waiting(Struct, frozen=True):

@@ -1,9 +1,9 @@
-"""What the custom resources share: metadata, owners, and how numbers and times are written."""
+"""What the custom resources share: metadata, conditions, owners, and how numbers and times are written."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import DecodeError, Struct, field
 
@@ -28,6 +28,17 @@ class ListMeta(Struct, frozen=True):
     """A list's metadata: the token of the next page, empty on the last one."""
 
     continue_: str = field(default="", name="continue")
+
+
+class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A standard condition."""
+
+    type: str
+    status: Literal["True", "False", "Unknown"]
+    reason: str
+    last_transition_time: str
+    message: str = ""
+    observed_generation: int = 0
 
 
 def node_owner(name: str, uid: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ API_VERSION = f"{GROUP}/{VERSION}"
 
 NODE_PROBE, NODE_PROBES = "NodeProbe", "nodeprobes"  # kind and resource
 NODE_PROFILE, NODE_PROFILES = "NodeProfile", "nodeprofiles"
+DAG_JOB, DAG_JOBS = "DagJob", "dagjobs"
 NODE_PROBES_PATH = f"/apis/{API_VERSION}/{NODE_PROBES}"
 NODE_PROFILES_PATH = f"/apis/{API_VERSION}/{NODE_PROFILES}"
 OPERATOR = f"{GROUP}/operator"  # reporting controller of the operator's events
@@ -26,11 +27,20 @@ RELAXED_PREFERENCES = (
     f"{GROUP}/relaxed-preferences"  # written with the bind: those that its node does not meet
 )
 
+# On the pods of a DagJob.
+DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name
+STAGE_LABEL = f"{GROUP}/stage"
+TASK_INDEX_LABEL = f"{GROUP}/task-index"  # number of the task within its stage, from 0
+MEMORY_FACTORS = f"{GROUP}/memory-factors"  # annotation: by how much memory was raised, of which containers
+
+# On DagJobs.
+JOB_KEY_LABEL = f"{GROUP}/job-key"  # the job of which this is a run: runs with one key share their history
+
 # On the operator's probe pods.
 INSTANCE_LABEL = f"{GROUP}/instance"  # the installation of the operator
 RUN_ID_LABEL = f"{GROUP}/run-id"  # the NodeProbe, as a hash of its uid; marks any pod of a probe
 SEQ_LABEL = f"{GROUP}/seq"  # number of the benchmark run
-ATTEMPT_LABEL = f"{GROUP}/attempt"
+ATTEMPT_LABEL = f"{GROUP}/attempt"  # also on the pods of a DagJob, from 0
 PROBE_LABEL = f"{GROUP}/probe"  # name of the NodeProbe
 NODE_ANNOTATION = f"{GROUP}/node"  # the node to be measured
 ROOM_ANNOTATION = f"{GROUP}/room"  # notional requests: what the probe would ask for if it reserved room

@@ -11,7 +11,16 @@ from typing import Any, Literal
 
 from msgspec import Struct, json
 
-from eclectus.api.common import NOT_JSON, NOTABLE, ListMeta, ObjectMeta, has_changed, rounded, time_text
+from eclectus.api.common import (
+    NOT_JSON,
+    NOTABLE,
+    Condition,
+    ListMeta,
+    ObjectMeta,
+    has_changed,
+    rounded,
+    time_text,
+)
 from eclectus.api.names import NODE_PROBE
 from eclectus.model.errors import MalformedError
 from eclectus.model.learned import LearnedLoad
@@ -115,17 +124,6 @@ class Run(
     begun_time: str
     pod_uid: str = ""
     outcome: Outcome | None = None
-
-
-class Condition(Struct, frozen=True, rename="camel", omit_defaults=True):
-    """A standard condition."""
-
-    type: str
-    status: Literal["True", "False", "Unknown"]
-    reason: str
-    last_transition_time: str
-    message: str = ""
-    observed_generation: int = 0
 
 
 class ClassShare(Struct, frozen=True):

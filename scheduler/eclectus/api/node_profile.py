@@ -26,6 +26,7 @@ from eclectus.model.learned import LearnedNode, LearnedWork, NodeState
 
 MAX_CLASSES = 64  # classes of work in one object: those with most samples
 DEAD = "Dead"
+NOTABLE_PRICE = 0.3  # a change of the price that is worth a write; prices move with the work that arrives
 
 _STATES: dict[str, NodeState] = {"Unknown": "unknown", "Live": "live", "Suspect": "suspect", DEAD: "dead"}
 _STATE_NAMES = {state: name for name, state in _STATES.items()}
@@ -59,6 +60,7 @@ class NodeProfileStatus(Struct, frozen=True, rename="camel"):
     speed: float = 1.0
     confidence: float = 0.0
     classes: tuple[ClassRate, ...] = ()
+    price: float | None = None
     last_probe: LastProbe | None = None
 
 
@@ -98,15 +100,17 @@ def known_from(profile: NodeProfile) -> LearnedNode | None:
         raise MalformedError(NODE_PROFILE, name, "status.state", problem)
     work = tuple(LearnedWork(each.name, each.rate, each.samples, each.confidence) for each in status.classes)
     at = status.observed_time.timestamp()
-    return LearnedNode(name, status.epoch, at, _STATES[status.state], status.speed, status.confidence, work)
+    state, price = _STATES[status.state], status.price
+    return LearnedNode(name, status.epoch, at, state, status.speed, status.confidence, work, price)
 
 
 def status_of(known: LearnedNode) -> dict[str, Any]:
-    """The JSON of the status without `lastProbe`."""
+    """The JSON of the status without `lastProbe`, and without a price where none is known."""
     work = sorted(known.work, key=lambda each: (-each.samples, each.workload))[:MAX_CLASSES]
     samples = sum(each.samples for each in known.work)
     observed_time = time_text(known.at)
-    return {
+    price = {} if known.price is None else {"price": rounded(known.price)}
+    return price | {
         "epoch": known.epoch,
         "observedTime": observed_time,
         "state": _STATE_NAMES[known.state],
@@ -133,8 +137,10 @@ def new_object(node: str, uid: str) -> dict[str, Any]:
 
 
 def differs(old: LearnedNode, new: LearnedNode) -> bool:
-    """Whether the change is worth a write: another state, a tenth of a rate, twice the samples."""
+    """Whether the change is worth a write: another state or price, a tenth of a rate, twice the samples."""
     if old.state != new.state or abs(old.confidence - new.confidence) > NOTABLE:
+        return True
+    if new.price is not None and abs((old.price or 0.0) - new.price) >= NOTABLE_PRICE:
         return True
     before = {each.workload: each for each in old.work}
     for each in new.work:

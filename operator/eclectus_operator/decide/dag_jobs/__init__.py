@@ -1,0 +1,1 @@
+"""Pure decisions about DagJobs: their tasks, the next pods, estimates and the status."""

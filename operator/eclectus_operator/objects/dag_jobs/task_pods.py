@@ -1,0 +1,171 @@
+"""The pods of a DagJob's tasks: how they are named and recognised, and what is read of them.
+
+    <job>-<stage>-<number of the task>-<attempt>-<hash>[-r<replacement>]
+
+Names are deterministic: an operator that restarts computes the same ones, and the API server's 409
+AlreadyExists says that the pod exists. The hash is made of the job's uid and the stage, so a job that is
+deleted and created again does not take over pods of the old one, and no two stages have the same name for a
+pod. A pod belongs to a job if its controller is the job, by uid; which task it is, its labels say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from eclectus.api.common import time_seconds
+from eclectus.api.dag_job import DagJob
+from eclectus.api.names import ATTEMPT_LABEL, MEMORY_FACTORS, STAGE_LABEL, TASK_INDEX_LABEL
+from eclectus_operator.objects import convert
+from eclectus_operator.objects.observed import Ended, Pod
+
+OUT_OF_MEMORY = "OOMKilled"
+MOST_FACTOR = 64  # by which the memory of a template is raised at most
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
+
+
+class TaskPod(Struct, frozen=True, gc=False):
+    """A pod of a task. Times are seconds since the epoch.
+
+    `deletion`: when it is to be gone at the latest, if it is being deleted. `is_disrupted`: Kubernetes or its
+    node ended it, so its task has not failed. `killed`: its containers that had too little memory;
+    `memory_factors`: by how much the memory of the template was raised for it.
+    """
+
+    name: str
+    uid: str
+    stage: str
+    index: int
+    attempt: int
+    phase: str = "Pending"
+    created: float = 0.0
+    deletion: float | None = None
+    is_disrupted: bool = False
+    killed: tuple[str, ...] = ()
+    memory_factors: Mapping[str, int] = {}
+    ended: float | None = None
+    run_seconds: float | None = None
+    why: str = ""  # why it failed, for people
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether all its containers have ended."""
+        return self.phase in ("Succeeded", "Failed")
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has failed by itself."""
+        return self.phase == "Failed" and not self.is_disrupted
+
+
+def name(job: DagJob, stage: str, index: int, attempt: int, taken: Iterable[str] = ()) -> str:
+    """The name of a task's pod; with a number at the end if pods of that attempt have the names before it."""
+    digest = hashlib.sha256(f"{job.metadata.uid}/{stage}".encode()).hexdigest()[:8]
+    first = f"{job.metadata.name}-{stage}-{index}-{attempt}-{digest}"
+    used, number, found = set(taken), 0, first
+    while found in used:
+        number += 1
+        found = f"{first}-r{number}"
+    return found
+
+
+def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
+    """A task's pod; None if the job is not its controller, or its labels name no task. Raises ShapeError."""
+    pod = convert.read(found, Pod)
+    labels = pod.metadata.labels or {}
+    stage = job.spec.find_stage(labels.get(STAGE_LABEL, ""))
+    index, attempt = labels.get(TASK_INDEX_LABEL, ""), labels.get(ATTEMPT_LABEL, "")
+    if not is_owned(pod, job) or not _NUMBER.fullmatch(index) or not _NUMBER.fullmatch(attempt):
+        return None
+    if stage is None or int(index) >= stage.tasks:
+        return None
+    meta, ends = pod.metadata, _ends(pod)
+    return TaskPod(
+        meta.name,
+        meta.uid,
+        stage.name,
+        int(index),
+        min(int(attempt), stage.retries + 1),
+        pod.status.phase,
+        created=time_seconds(meta.creation_timestamp) if meta.creation_timestamp else 0.0,
+        deletion=time_seconds(meta.deletion_timestamp) if meta.deletion_timestamp else None,
+        is_disrupted=_is_disrupted(pod),
+        killed=tuple(container for container, end in ends.items() if end.reason == OUT_OF_MEMORY),
+        memory_factors=_factors((meta.annotations or {}).get(MEMORY_FACTORS, "")),
+        ended=_last_end(ends.values()),
+        run_seconds=_run_seconds(ends.values()),
+        why=_why(pod, ends),
+    )
+
+
+def is_owned(pod: Pod, job: DagJob) -> bool:
+    """Whether the job is the pod's controller."""
+    owners = pod.metadata.owner_references or ()
+    return any(owner.controller and owner.uid == job.metadata.uid for owner in owners)
+
+
+def factors_text(factors: Mapping[str, int]) -> str:
+    """Memory factors as an annotation: `container=2,container=4`."""
+    return ",".join(f"{container}={factor}" for container, factor in sorted(factors.items()))
+
+
+def raised(pod: TaskPod) -> dict[str, int]:
+    """The memory factors of the attempt after this one: twice as much for what had too little."""
+    found = dict(pod.memory_factors)
+    for container in pod.killed:
+        found[container] = min(found.get(container, 1) * 2, MOST_FACTOR)
+    return found
+
+
+def _factors(text: str) -> dict[str, int]:
+    parts = (part.partition("=") for part in text.split(","))
+    return {
+        container: min(int(factor), MOST_FACTOR)
+        for container, _, factor in parts
+        if container and _NUMBER.fullmatch(factor) and int(factor) > 0
+    }
+
+
+def _is_disrupted(pod: Pod) -> bool:
+    """Preempted, evicted or lost with its node, as a condition says, or deleted by somebody."""
+    condition = pod.condition("DisruptionTarget")
+    is_target = condition is not None and condition.status == "True"
+    return is_target or pod.metadata.deletion_timestamp is not None
+
+
+def _ends(pod: Pod) -> dict[str, Ended]:
+    """How its containers ended, of those that have."""
+    statuses = pod.status.container_statuses or ()
+    return {each.name: each.state.terminated for each in statuses if each.state.terminated is not None}
+
+
+def _last_end(ends: Iterable[Ended]) -> float | None:
+    return max((time_seconds(each.finished_at) for each in ends if each.finished_at), default=None)
+
+
+def _run_seconds(ends: Iterable[Ended]) -> float | None:
+    """From the start of the first container to the end of the last one."""
+    times = [
+        (time_seconds(e.started_at), time_seconds(e.finished_at))
+        for e in ends
+        if e.started_at and e.finished_at
+    ]
+    if not times:
+        return None
+    return max(0.0, max(end for _, end in times) - min(start for start, _ in times))
+
+
+def _why(pod: Pod, ends: Mapping[str, Ended]) -> str:
+    """Why it failed; empty if it has not."""
+    if pod.status.phase != "Failed":
+        return ""
+    wrong = [
+        f"container {container}: {end.reason or 'Error'}, exit code {end.exit_code}"
+        for container, end in ends.items()
+        if end.exit_code
+    ]
+    return "; ".join(wrong) or pod.status.message or pod.status.reason or "it failed"

@@ -1,0 +1,150 @@
+"""DagJob: a job of stages, each of equal pods that may start when all pods of its parents have succeeded.
+
+The types follow the definition in the chart's files/crds field by field, in camel case there. The operator
+makes the pods and writes the status, but for `plan`, which the scheduler alone writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from eclectus.api.common import Condition
+
+MAX_STAGES = 200
+MAX_TASKS = 10_000  # of a stage
+MAX_TASKS_OF_JOB = 100_000  # at most that many numbers in a status, so that it fits into etcd's 1.5 MB
+MAX_RETRIES = 20
+JOB_NAME_CHARACTERS, STAGE_NAME_CHARACTERS = 63, 40  # both are label values and part of the pods' names
+
+EstimateSource = Literal["declared", "history", "unknown"]
+
+
+class DagJobMeta(Struct, frozen=True, rename="camel"):
+    """The metadata of a DagJob that Eclectus reads."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    generation: int = 0
+    resource_version: str = ""
+    generate_name: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str | None = None
+    labels: Mapping[str, str] = {}
+
+
+class Estimate(Struct, frozen=True):
+    """The run time of a task at mean speed, and who says so. `seconds` None: unknown."""
+
+    seconds: float | None = None
+    source: EstimateSource = "declared"
+
+
+class StageInput(Struct, frozen=True, rename="camel"):
+    """A parent whose results are read. `lost_with_node`: they are gone with their pod or its node."""
+
+    stage: str
+    lost_with_node: bool = False
+
+
+class Stage(Struct, frozen=True, rename="camel"):
+    """Equal tasks. `template`: the pod template of each; `retries`: how often each may fail and run again."""
+
+    name: str
+    template: dict[str, Any]
+    tasks: int = 1
+    depends_on: tuple[str, ...] = ()
+    estimate: Estimate = Estimate()
+    retries: int = 3
+    inputs: tuple[StageInput, ...] = ()
+
+
+class DagJobSpec(Struct, frozen=True, rename="camel"):
+    """What to run, and for whom."""
+
+    stages: tuple[Stage, ...]
+    pool: str = ""
+    weight: float = 1.0
+    altruism: float = 1.0
+    deadline_seconds: int | None = None
+    suspend: bool = False
+    ttl_seconds_after_finished: int | None = None
+
+    def find_stage(self, name: str) -> Stage | None:
+        """The stage of that name; None if there is none."""
+        return next((each for each in self.stages if each.name == name), None)
+
+
+class FailedTasks(Struct, frozen=True):
+    """The tasks that have failed so often and have not succeeded: `indexes` as `completed_indexes`."""
+
+    failures: int
+    indexes: str
+
+
+class StageStatus(Struct, frozen=True, rename="camel"):
+    """A stage. `waiting`: tasks without a running pod that have neither succeeded nor failed for good.
+
+    `completed_indexes`: the tasks that have succeeded, as an Indexed Job writes them: `0-5,7`.
+    `run_seconds`: the median run time of its tasks that have succeeded.
+    """
+
+    name: str
+    waiting: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    retried: int = 0
+    completed_indexes: str = ""
+    failed_tasks: tuple[FailedTasks, ...] = ()
+    estimate_seconds: float | None = None
+    estimate_source: EstimateSource = "unknown"
+    run_seconds: float | None = None
+
+
+class PlanStatus(Struct, frozen=True, rename="camel"):
+    """What the scheduler plans for the job: amounts by resource, as Kubernetes writes quantities."""
+
+    share: Mapping[str, str | int] = {}
+    finish_seconds: float | None = None
+    deadline: str | None = None
+    slips: int = 0
+    slip_seconds: float = 0.0
+    lent: Mapping[str, str | int] = {}
+    borrowed: Mapping[str, str | int] = {}
+
+
+class DagJobStatus(Struct, frozen=True, rename="camel"):
+    """The operator's record of the job, and the scheduler's plan. `tasks`: succeeded and all, as `12/40`."""
+
+    observed_generation: int = 0
+    conditions: tuple[Condition, ...] = ()
+    start_time: str | None = None
+    completion_time: str | None = None
+    tasks: str = ""
+    stages: tuple[StageStatus, ...] = ()
+    plan: PlanStatus | None = None
+
+    def condition(self, kind: str) -> Condition | None:
+        """Its condition of this type."""
+        return next((each for each in self.conditions if each.type == kind), None)
+
+    @property
+    def has_finished(self) -> bool:
+        """Whether the job has succeeded or failed: neither is ever taken back."""
+        return any(each.type in FINISHED and each.status == "True" for each in self.conditions)
+
+
+class DagJob(Struct, frozen=True):
+    """A DagJob."""
+
+    metadata: DagJobMeta
+    spec: DagJobSpec
+    status: DagJobStatus = DagJobStatus()
+
+
+READY, SUCCEEDED, FAILED, SUSPENDED = "Ready", "Succeeded", "Failed", "Suspended"  # types of conditions
+FINISHED = (SUCCEEDED, FAILED)
