@@ -8,12 +8,13 @@ without end far below the load that the nodes can bear. Of related machines no n
 
 All this is computed again at the beginning of a cycle, every second or, where there are many classes and
 nodes, every few: it is no part of a decision. Nodes that do all classes at the same pace, in steps, count as
-one. Between two times the result stays as it is.
+one. Between two times the result stays as it is. Where there are many classes and nodes it takes several
+steps, so that none of them is long; until the last one the result before is in force.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +32,9 @@ from eclectus.policies.rosella.place.compare import DEAD_RATE
 
 REFRESH_SECONDS = 1.0
 CELLS_A_SECOND = 200_000  # classes times nodes; with more, it is computed less often
+# Bounds of one step, some milliseconds each: classes times nodes of which the pace is computed, and classes
+# times groups of nodes times steps of the iteration.
+CELLS_A_STEP, ITERATED_CELLS_A_STEP = 100_000, 800_000
 MAX_CLASSES = 64  # the most frequent ones
 STEPS, FIRST_STEPS = 8, 32  # of the iteration, after the first time and at the first time
 MAX_FACTOR = 4.0
@@ -57,44 +61,79 @@ class Demand:
         self._rest = NOTHING  # of all others
         self._due_at = float("-inf")
         self._capacity = self._times = 0
+        self._parts: Iterator[None] | None = None  # of a computation that goes on
+        self._view: View | None = None  # in which the last part of it was
 
     def of(self, task_class: TaskClass) -> ClassDemand:
         """The load and prices of a class; of one that hardly arrives, the load of all work and no prices."""
         return self._classes.get((task_class.spec, task_class.workload), self._rest)
 
     def refresh(self, view: View) -> int:
-        """Compute everything again if that is due; how often it was computed."""
-        is_due = view.now >= self._due_at or view.cluster.capacity != self._capacity
-        if view.arrivals is None or not is_due or not len(view.cluster):
+        """Compute everything again if that is due, one part in a step; how often it was computed."""
+        if view.arrivals is None or not len(view.cluster):
             return self._times
+        if view.cluster.capacity != self._capacity or (self._parts is None and view.now >= self._due_at):
+            self._capacity = view.cluster.capacity
+            self._parts = self._compute(view, view.arrivals.rates(view.now, MAX_CLASSES))
+        elif self._parts is None or view is self._view:
+            return self._times
+        self._view = view
+        for _ in self._parts:
+            return self._times
+        self._parts = None
         self._times += 1
-        self._capacity = view.cluster.capacity
-        paces, arrivals = list[Floats](), dict[ClassKey, float]()
-        for key, rate in view.arrivals.rates(view.now, MAX_CLASSES).items():
+        return self._times
+
+    def _compute(self, view: View, rates: dict[ClassKey, float]) -> Iterator[None]:
+        """Everything, by tasks that arrive a second of each class; yields where the next step goes on."""
+        paces, arrivals, cells = list[Floats](), dict[ClassKey, float](), 0
+        self._due_at = view.now + REFRESH_SECONDS
+        for key, rate in rates.items():
+            if cells >= CELLS_A_STEP:
+                yield
+                cells = 0
+            cells += self._capacity
             pace = _pace(view, view.classes.current(*key))
             if rate > 0.0 and pace.any():
                 paces.append(pace)
                 arrivals[key] = rate
-        self._due_at = view.now + max(REFRESH_SECONDS, len(paces) * self._capacity / CELLS_A_SECOND)
+        self._due_at = max(self._due_at, view.now + len(paces) * self._capacity / CELLS_A_SECOND)
         if paces:
-            self._compute(list(arrivals), np.array(paces), np.array(list(arrivals.values())))
-        return self._times
+            yield from self._price(list(arrivals), np.array(paces), np.array(list(arrivals.values())))
 
-    def _compute(self, keys: Sequence[ClassKey], paces: Floats, arrivals: Floats) -> None:
+    def _price(self, keys: Sequence[ClassKey], paces: Floats, arrivals: Floats) -> Iterator[None]:
         """`paces` [classes, rows], `arrivals` [classes]."""
         pace, nodes, group_of = _grouped(paces)
-        plain = plain_worth(pace, nodes)
         known = [self._classes.get(key, NOTHING).worth for key in keys]
-        worth = np.where(np.array(known) > 0.0, known, plain)
-        worth, load = improved_worth(worth, pace, nodes, arrivals, STEPS if any(known) else FIRST_STEPS)
-        factor = in_steps(1.0 + (MAX_FACTOR - 1.0) * disadvantage(worth, pace))
+        worth = np.where(np.array(known) > 0.0, known, plain_worth(pace, nodes))
+        steps = STEPS if any(known) else FIRST_STEPS
+        at_once = max(ITERATED_CELLS_A_STEP // pace.size, 1)
+        for _ in range(at_once, steps, at_once):
+            worth, _ = improved_worth(worth, pace, nodes, arrivals, at_once)
+            yield
+        last = steps - (steps - 1) // at_once * at_once
+        worth, load = improved_worth(worth, pace, nodes, arrivals, last)
+        self._set(keys, worth, load, in_steps(_factor(worth, pace)), group_of)
+        self._rest = ClassDemand(float(sum_of_products(load, arrivals) / arrivals.sum()), 0.0, None, 0)
+
+    def _set(
+        self, keys: Sequence[ClassKey], worth: Floats, load: Floats, factor: Floats, group_of: Rows
+    ) -> None:
+        """The result for each class; `factor` [classes, groups]."""
         before, self._classes = self._classes, {}
         for at, key in enumerate(keys):
             own = None if (factor[at] == 1.0).all() else factor[at][group_of]
             last = before.get(key, NOTHING)
             version = last.version + (not _same(own, last.factor))
             self._classes[key] = ClassDemand(float(load[at]), float(worth[at]), own, version)
-        self._rest = ClassDemand(float(sum_of_products(load, arrivals) / arrivals.sum()), 0.0, None, 0)
+
+
+def _factor(worth: Floats, pace: Floats) -> Floats:
+    """By what the service time of each class counts as longer on each group, 1..MAX_FACTOR."""
+    factor = disadvantage(worth, pace)
+    factor *= MAX_FACTOR - 1.0
+    factor += 1.0
+    return factor
 
 
 def _pace(view: View, task_class: TaskClass) -> Floats:

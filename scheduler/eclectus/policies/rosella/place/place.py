@@ -21,6 +21,7 @@ chosen by `view`:
   Also with `mode: paper`; with one slot they are the paper's;
 - ties, which the paper does not specify, go to the faster node. Also with `mode: paper`;
 - preferences of pods, which the paper does not have, make a node count as slower. Also with `mode: paper`;
+- so does, with re-planning, that others need a node who can run on few (scarcity.py); from Phoenix;
 - a rate belongs to a node and a workload, not to a node. Further departures of the learner:
   rosella/learn/learn.py.
 """
@@ -172,6 +173,11 @@ class Rosella(PlacePolicy):
     @property
     def wants_arrivals(self) -> bool:
         """Re-planning weighs waiting by the work that arrives."""
+        return self._replans
+
+    @property
+    def wants_prices(self) -> bool:
+        """Re-planning leaves scarce nodes to those who need them."""
         return self._replans
 
     def epoch(self, view: View) -> int:

@@ -6,12 +6,15 @@ The rate of a node is the mean of the rates of its tasks, each weighted with the
 holds; services, which do not end, are not counted.
 
 A node is reckoned again when what it holds changes, and some in turn whenever all speeds have a new epoch,
-because reading all tasks of a large cluster would take longer than a decision may.
+because reading all tasks of a large cluster would take longer than a decision may. Where many nodes change at
+once (a start, a measurement of all loads), the others follow in the next steps, and until then keep the rate
+that was known: of a new node none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from itertools import islice
 
 import numpy as np
 
@@ -20,29 +23,59 @@ from eclectus.framework import View
 from eclectus.maths.numbers import Floats
 
 ROWS_IN_TURN = 64
+ROWS_MOST = 512  # that one step reckons of those that are behind: about ten milliseconds
 
 
 class ReleaseRates:
-    """Rates by row."""
+    """Rates by row. `version` changes with rates of rows that the change logs did not name in this step."""
 
     def __init__(self) -> None:
         self._rate: Floats = np.zeros(0)
         self._shape_cursor = self._usage_cursor = self._epoch = -1
         self._next = 0
+        self._behind: dict[int, None] = {}  # rows that have changed and are still to be reckoned
+        self._view: View | None = None  # in which the last of them were
+        self.version = 0
 
     def refresh(self, view: View, epoch: int) -> Floats:
         """The mean rate of what runs on each row, tasks a second; 0 where nothing does; shape [capacity]."""
         cluster = view.cluster
         shape, usage = cluster.shape.head, cluster.usage.head
         if (shape, usage, epoch) != (self._shape_cursor, self._usage_cursor, self._epoch):
-            used = cluster.usage.since(self._usage_cursor) if shape == self._shape_cursor else None
-            if len(self._rate) != cluster.capacity:
-                self._rate = np.zeros(cluster.capacity)
-            self._update(view, range(len(cluster.names)) if used is None else used)
+            self._follow(view, self._changed(view))
             if epoch != self._epoch:
                 self._update(view, self._in_turn(len(cluster.names)))
             self._shape_cursor, self._usage_cursor, self._epoch = shape, usage, epoch
+        if self._behind and view is not self._view:
+            self._catch_up(view)
         return read_only(self._rate)
+
+    def _changed(self, view: View) -> Collection[int]:
+        """The rows that have changed since the last time; all of them where the logs do not reach back."""
+        cluster = view.cluster
+        reshaped, used = cluster.shape.since(self._shape_cursor), cluster.usage.since(self._usage_cursor)
+        if reshaped is None or used is None:
+            return range(len(cluster.names))
+        return {*reshaped, *used} if reshaped else used
+
+    def _follow(self, view: View, changed: Collection[int]) -> None:
+        """Reckon these rows, or note that they are behind if they are too many for a step."""
+        missing = view.cluster.capacity - len(self._rate)
+        if missing > 0:
+            self._rate = np.pad(self._rate, (0, missing))
+        if len(changed) > ROWS_MOST:
+            self._behind.update(dict.fromkeys(changed))
+        else:
+            self._update(view, changed)
+
+    def _catch_up(self, view: View) -> None:
+        """Reckon some of the rows that are behind, once in a step."""
+        self._view = view
+        rows = list(islice(self._behind, ROWS_MOST))
+        self._update(view, rows)
+        for row in rows:
+            del self._behind[row]
+        self.version += 1
 
     def _in_turn(self, rows: int) -> Iterable[int]:
         first, self._next = self._next, self._next + ROWS_IN_TURN

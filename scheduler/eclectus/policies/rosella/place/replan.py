@@ -5,7 +5,7 @@ This is the project's own, not the paper's: the paper does not compare with a ce
 which is what kube-scheduler has. In each cycle the pending tasks are taken in their order. A task is bound to
 the best node with room, that of the least service, unless a busy node has the lesser
 
-    theta * wait + service,    wait = overflow / (k release),    service = soft price / rate
+    theta * wait + service,    wait = overflow / (k release),    service = soft price scarcity / rate
 
 for k slots and a node whose tasks end at `release` a second in each (release.py); overflow counts what must
 end before the task fits: running tasks, and those that were deferred to the node before it. Then the task is
@@ -17,7 +17,8 @@ another one (PlaceTraits.defers_until_change).
   own shortest delay, and slow nodes are left idle that would serve sooner for all; with theta to infinity
   each takes the fastest node with room.
 - price: 1 on nodes that are good at the class, up to 4 on those that are better used for other work
-  (demand.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
+  (demand.py). scarcity: 1 on the nodes that others need least, up to 4 on those that others need who can run
+  on few nodes (scarcity.py). soft: 1 where all preferences are met, 1 + `softWeight` where none is.
 - No room is held for deferred tasks: what others may take is what pods do not hold. So a node never idles
   beside work that may run there because of a plan, and a deferral counts for nothing but the wait of others.
 
@@ -55,6 +56,7 @@ from eclectus.model.objects import Task
 from eclectus.policies.rosella.place.compare import DEAD_RATE
 from eclectus.policies.rosella.place.demand import Demand
 from eclectus.policies.rosella.place.release import ReleaseRates
+from eclectus.policies.rosella.place.scarcity import ScarcityFactors
 from eclectus.policies.rosella.place.weight import WaitingWeight
 
 SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only
@@ -75,12 +77,12 @@ class Replan:
 
     def __init__(self, theta: float | None, preference_weight: float) -> None:
         self._preference_weight = preference_weight
-        self._demand, self._release = Demand(), ReleaseRates()
+        self._demand, self._release, self._scarcity = Demand(), ReleaseRates(), ScarcityFactors()
         self._weight = WaitingWeight(theta, self._demand)
 
     def epoch(self, view: View) -> int:
-        """Another number when loads and prices have been computed again."""
-        return self._demand.refresh(view)
+        """Another number when loads or prices have been computed again."""
+        return self._demand.refresh(view) + view.node_prices().epoch
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task or defer it to a busy node; unschedulable if no node has room for its class."""
@@ -135,12 +137,17 @@ class Replan:
     # -- rankings ------------------------------------------------------------------------------
 
     def _best_with_room(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
-        """Row and cost of the best node with room; None without such a node."""
+        """Row and cost of the best node with room; None without such a node.
+
+        Classes for which no node has room may be thousands, and a ranking costs more than this check.
+        """
+        if not task_class.fits_now_count and not _has_room_beside_held(task_class):
+            return None
         return view.ranking(
             task_class,
             lambda group, rows: self._cost_with_room(view, group, rows),
             (self, "with room"),
-            self._demand.of(task_class).version,
+            (self._demand.of(task_class).version, view.node_prices().epoch),
         ).best()
 
     def _best_busy(self, view: View, task_class: TaskClass, row: int) -> tuple[int, float] | None:
@@ -153,7 +160,12 @@ class Replan:
             task_class,
             lambda group, rows: self._cost_of_waiting(view, group, rows, theta),
             self,
-            (theta, self._demand.of(task_class).version),
+            (
+                theta,
+                self._demand.of(task_class).version,
+                self._release.version,
+                view.node_prices().epoch,
+            ),
         ).best()
 
     # -- costs ---------------------------------------------------------------------------------
@@ -184,9 +196,9 @@ class Replan:
     def _service(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         """Seconds that a task runs on each row, rates in steps; preferences, prices and room weighed in."""
         seconds = 1.0 / in_steps(np.maximum(view.speeds(task_class).rate[rows], DEAD_RATE))
-        factor = self._demand.of(task_class).factor
-        if factor is not None:
-            seconds *= factor[rows]
+        for factor in (self._demand.of(task_class).factor, self._scarcity.of(view, task_class)):
+            if factor is not None:
+                seconds *= factor[rows]
         spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))
         penalty = 1.0 + self._preference_weight * (1.0 - task_class.preference_score[rows])
         return np.asarray(seconds * spread * penalty)
@@ -194,3 +206,7 @@ class Replan:
     def _run_seconds(self, view: View, task_class: TaskClass, row: int) -> float:
         """Seconds that a task of the class runs on this node."""
         return 1.0 / max(view.speeds(task_class).rate.item(row), DEAD_RATE)
+
+
+def _has_room_beside_held(task_class: TaskClass) -> bool:
+    return bool(task_class.fit_beside_held(task_class.waitable_rows).any())

@@ -55,14 +55,14 @@ class WaitingWeight:
 def _total_over_faster(view: View, task_class: TaskClass, factor: Floats | None) -> Floats:
     """Shape [capacity]. Nodes that have a price for the class count as slower, and with no pace."""
     rows = task_class.waitable_rows
-    rate = np.maximum(view.speeds(task_class).rate, DEAD_RATE)
+    rate = np.clip(view.speeds(task_class).rate, DEAD_RATE, 1.0 / DEAD_RATE)
     pace = task_class.service_slots[rows] * rate[rows] * task_class.background_free[rows]
     if factor is not None:
         pace[factor[rows] > 1.0] = 0.0
         rate = rate / factor
     step = step_of(rate)
-    steps, at = np.unique(-step[rows], return_inverse=True)  # the fastest first
-    up_to = np.concatenate([[0.0], np.cumsum(np.bincount(at, pace, minlength=len(steps)))])
-    faster = up_to[np.searchsorted(steps, -step)]
+    behind = (step.max(initial=0.0) - step).astype(np.intp)  # steps behind the fastest: some hundreds at most
+    up_to = np.concatenate([[0.0], np.cumsum(np.bincount(behind[rows], pace, minlength=1))])
+    faster = up_to[np.minimum(behind, len(up_to) - 1)]
     ratio: Floats = np.divide(up_to[-1], faster, out=np.full(len(rate), np.inf), where=faster > 0.0)
     return ratio
