@@ -62,6 +62,16 @@ def test_many_classes_are_counted_and_shown_in_the_wide_table() -> None:
     assert len(wide) == 2
 
 
+def test_the_wide_table_has_prices() -> None:
+    dear = known("dear", 1.0, web=1.0)
+    dear["status"]["price"] = 1.25
+    rows = view.rows(page(dear, known("unpriced", 2.0, web=2.0)))
+    assert [row["price"] for row in rows] == [1.25, None]
+    assert "PRICE" not in next(iter(view.table(rows, NOW)))
+    head, *lines = (line.split() for line in view.table(rows, NOW, wide=True))
+    assert [line[head.index("PRICE")] for line in lines] == ["1.25", "-"]
+
+
 def test_the_last_probe_is_shown_with_its_age() -> None:
     item = known("n", 1.0, web=1.0)
     item["status"]["lastProbe"] = {"endedTime": "2026-03-01T09:00:00Z", "reason": "Completed"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from builders import make_engine, make_node, make_task
 from eclectus.model.commands import Bind
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import AntiAffinityTerm, Requirement, Task
+from eclectus.model.objects import PodAffinityTerm, Requirement, Task
 
-TERM = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
+TERM = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
 WEB = (("app", "web"),)
 NODES = [
     NodeSeen(make_node(name, labels={"zone": zone})) for name, zone in (("a1", "a"), ("a2", "a"), ("b1", "b"))

@@ -11,11 +11,11 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
-from eclectus.cluster.selectors import selects
 from eclectus.engine.queues import anti_affinity_matches
 from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import AntiAffinityTerm, Requirement, Task
+from eclectus.model.objects import PodAffinityTerm, Requirement, Task
+from eclectus.model.selectors import selects
 
 REQUIREMENTS = st.builds(
     Requirement,
@@ -24,7 +24,7 @@ REQUIREMENTS = st.builds(
     st.lists(st.sampled_from(["a", "b", "c"]), min_size=1, max_size=3).map(tuple),
 )
 TERMS = st.builds(
-    AntiAffinityTerm,
+    PodAffinityTerm,
     st.just("zone"),
     st.lists(REQUIREMENTS, max_size=2).map(tuple),
     st.sampled_from([None, ("n1",), ("n1", "n2"), ("n3",)]),
@@ -50,7 +50,7 @@ class Model:
     def __init__(self) -> None:
         self.terms, self.pending = AntiAffinityTerms(), dict[str, Task]()
         self.matches = AntiAffinityMatches(self.terms, self.pending)
-        self.held: list[AntiAffinityTerm] = []
+        self.held: list[PodAffinityTerm] = []
         self.generation = 0
 
     def exact(self, task: Task) -> Task:
@@ -69,13 +69,13 @@ class Model:
         self.pending.pop(f"uid-p{at}", None)
         self.matches.discard(f"uid-p{at}")
 
-    def hold(self, term: AntiAffinityTerm) -> None:
-        self.terms.hold(term, 0)
+    def hold(self, term: PodAffinityTerm) -> None:
+        self.terms.hold(term)
         self.held.append(term)
 
     def release(self, at: int) -> None:
         if self.held:
-            self.terms.release(self.held.pop(at % len(self.held)), 0)
+            self.terms.release(self.held.pop(at % len(self.held)))
 
     def ask(self) -> None:
         """What the event handlers do at the end of the events of a step."""
@@ -102,9 +102,9 @@ def test_it_finds_what_comparing_every_pod_with_every_term_finds(steps: list[tup
     assert len(model.matches) == 0
 
 
-def term(key: str, *values: str) -> AntiAffinityTerm:
+def term(key: str, *values: str) -> PodAffinityTerm:
     requirement = Requirement(key, "In", values) if values else Requirement(key, "Exists")
-    return AntiAffinityTerm("zone", (requirement,), ("default",))
+    return PodAffinityTerm("zone", (requirement,), ("default",))
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def term(key: str, *values: str) -> AntiAffinityTerm:
     ],
 )
 def test_a_new_term_is_compared_only_with_labels_that_it_selects(
-    appears: AntiAffinityTerm, compared: int, found: int, monkeypatch: pytest.MonkeyPatch
+    appears: PodAffinityTerm, compared: int, found: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels = [(("app", f"web-{at % 20}"), ("index", "i")) for at in range(1000)]
     pending = {f"uid-{at}": make_task(str(at), labels=each) for at, each in enumerate(labels)}
@@ -129,10 +129,10 @@ def test_a_new_term_is_compared_only_with_labels_that_it_selects(
 
     monkeypatch.setattr(anti_affinity_matches, "selects", counted)
     index = AntiAffinityMatches(terms, pending)
-    terms.hold(term("app", "first"), 0)
+    terms.hold(term("app", "first"))
     assert index.changed() == []
     asked.clear()
-    terms.hold(appears, 0)
+    terms.hold(appears)
     assert len(index.changed()) == found
     assert asked == [appears.selector] * compared
 

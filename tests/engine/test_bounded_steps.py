@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_spec, make_task
 from eclectus.model.objects import (
-    AntiAffinityTerm,
     HostPort,
+    PodAffinityTerm,
     Preference,
     Requirement,
     Spec,
@@ -81,7 +81,7 @@ LARGE: dict[str, Callable[[int], Spec]] = {
 def holder(count: int) -> Task:
     """A pod on a node with many ports on many addresses, and many terms that keep away pods of one label."""
     terms = tuple(
-        AntiAffinityTerm("zone", (Requirement("app", "NotIn", (f"x{at}",)),), ("default",))
+        PodAffinityTerm("zone", (Requirement("app", "NotIn", (f"x{at}",)),), ("default",))
         for at in range(count)
     )
     held = ports(20_000, count, "0.0.0.0") + tuple(HostPort(80, ip=f"10.0.{at}.1") for at in range(count))  # noqa: S104
@@ -168,7 +168,7 @@ def test_a_changed_node_costs_a_pod_of_many_terms_its_own_labels_and_not_the_ter
     assert work(800) < 1.1 * work(100)
 
 
-ABSENT: dict[str, Callable[[int], AntiAffinityTerm]] = {
+ABSENT: dict[str, Callable[[int], PodAffinityTerm]] = {
     "another value": lambda at: keeping_away(Requirement("app", "In", (f"x{at}",))),
     "many other values": lambda at: keeping_away(
         Requirement("app", "In", tuple(f"x{at}-{each}" for each in range(3)))
@@ -177,15 +177,15 @@ ABSENT: dict[str, Callable[[int], AntiAffinityTerm]] = {
     "one value of two": lambda at: keeping_away(
         Requirement("app", "In", ("web",)), Requirement("tier", "In", (f"x{at}",))
     ),
-    "another namespace": lambda at: AntiAffinityTerm("zone", (), (f"x{at}",)),
-    "equal selectors": lambda at: AntiAffinityTerm(
+    "another namespace": lambda at: PodAffinityTerm("zone", (), (f"x{at}",)),
+    "equal selectors": lambda at: PodAffinityTerm(
         f"k{at}", (Requirement("app", "NotIn", ("web",)),), ("default",)
     ),
 }
 
 
-def keeping_away(*selector: Requirement) -> AntiAffinityTerm:
-    return AntiAffinityTerm("zone", selector, ("default",))
+def keeping_away(*selector: Requirement) -> PodAffinityTerm:
+    return PodAffinityTerm("zone", selector, ("default",))
 
 
 @pytest.mark.parametrize("kind", ABSENT)

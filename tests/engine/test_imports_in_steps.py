@@ -12,7 +12,7 @@ from eclectus.engine.engine import Engine
 from eclectus.framework import Profile
 from eclectus.model.commands import Bind
 from eclectus.model.events import BindConfirmed, NodeGone, NodeSeen, Resumed, TaskGone, TaskSeen
-from eclectus.model.objects import AntiAffinityTerm, Node, Requirement, Spec, Task
+from eclectus.model.objects import PodAffinityTerm, Node, Requirement, Spec, Task
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
@@ -52,7 +52,7 @@ for turn in range(20):
 step(30.0, TaskSeen(task("unplaceable", 9_000)))
 step(40.0, NodeGone("node-2"))
 step(50.0)
-apart = (AntiAffinityTerm(zone, (Requirement("app", "In", ("lonely",)),)),)
+apart = (PodAffinityTerm(zone, (Requirement("app", "In", ("lonely",)),)),)
 holder = task("holder", 100, node="node-0", phase="Running", started=55.0, anti_affinity_terms=apart)
 step(60.0, TaskSeen(holder))
 step(61.0, TaskSeen(task("lonely", 100, labels=(("app", "lonely"),))))

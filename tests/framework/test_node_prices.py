@@ -17,8 +17,10 @@ from eclectus.framework.node_prices import (
     SAMPLE_SECONDS,
     SETS_PER_STEP,
     NodePricing,
+    priced,
 )
 from eclectus.maths.scarcity import UNIT
+from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Node
 
 ARM, DISK = (("arch", "arm"),), (("disk", "ssd"),)
@@ -152,6 +154,15 @@ def test_the_price_up_to_which_long_work_finds_nodes() -> None:
     demand.wait(make_task("longer", cpu=1, estimate=600.0))
     timed.pass_time(100 * MEAN_SECONDS)
     assert timed.pricing.current.long_limit == pytest.approx(timed.price()[0])
+
+
+def test_what_was_learned_of_nodes_gets_their_prices() -> None:
+    timed = Timed()
+    timed.wait(4, ARM)
+    timed.pass_time()
+    learned = [LearnedNode(name, 1, 0.0, "live", 1.0, 0.5, ()) for name in ("n0", "gone", "n3")]
+    found = {each.node: each.price for each in priced(learned, timed.pricing, timed.cluster.rows)}
+    assert found == {"n0": 0.5, "gone": None, "n3": 0.0}
 
 
 def test_a_step_reprices_a_bounded_number_of_sets_and_publishes_all_at_once() -> None:

@@ -119,8 +119,8 @@ def test_in_a_story_of_everything_what_is_counted_is_what_waits_and_holds(seed: 
     engine = make_engine(ScarceNodesLast())
     Story(engine, seed).run(60)
     state = engine._state
-    assert state.pricing is not None
-    demand, expected = state.pricing.demand, SetDemand(state.cluster)
+    assert state.accounts.pricing is not None
+    demand, expected = state.accounts.pricing.demand, SetDemand(state.cluster)
     for task in state.pending.values():
         if not task.gates and not task.deleting:
             expected.wait(task)

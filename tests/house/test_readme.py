@@ -5,6 +5,7 @@ import re
 import pytest
 
 from eclectus.feasibility.rules.table import STATIC_RULES, USAGE_RULES
+from eclectus.feasibility.topology.domain_rules import Affinity, AntiAffinity, Spread
 from eclectus.kube.unsupported import IGNORED, REFUSED
 from eclectus.policies import table
 from eclectus_e2e.paths import CHECKOUT
@@ -29,7 +30,8 @@ def test_every_unsupported_feature_is_listed_and_no_other(name, features):
 
 def test_every_filter_is_listed_as_working():
     ours = {"Unsupported", "Devices"}  # the refusals above; shared GPUs are a part of NodeResourcesFit here
-    plugins = {rule.plugin for rule in (*STATIC_RULES, *USAGE_RULES)} - ours
+    rules = (*STATIC_RULES, *USAGE_RULES, Spread, Affinity, AntiAffinity)
+    plugins = {rule.plugin for rule in rules} - ours
     assert set(re.findall(r"`([A-Z]\w+)`", row("works"))) == plugins | {"NodeResourcesFit"}
 
 

@@ -51,7 +51,7 @@ TERMS = [
     (r"census|Talking|Deciding", "queue counts; API metrics; scheduling metrics", ANYWHERE),
     (r"class Means|Means\(|scenes?|keepers?", "context; snapshot; controller", ANYWHERE),
     (
-        r"(?:make|makes|made|making) way|made_way|making_way|borrow(?:s|ed|ing)?",
+        r"(?:make|makes|made|making) way|made_way|making_way|borrow(?:s|ing)?",
         "yield; zero requests",
         ANYWHERE,
     ),

@@ -16,6 +16,7 @@ from eclectus.api.names import (
     PATH_SECONDS,
     ROOM_ANNOTATION,
     RUN_ID_LABEL,
+    STAGE_LABEL,
 )
 from eclectus.kube import hints
 from eclectus.kube.decoding import decode_pod
@@ -200,6 +201,11 @@ def test_the_job_is_the_controlling_owner() -> None:
     owners = [{"uid": "friend"}, {"uid": "boss", "controller": True}]
     assert task(ownerReferences=owners).job == "boss"
     assert task(ownerReferences=owners[:1]).job == "uid-1"
+
+
+def test_the_stage_is_the_label() -> None:
+    assert task(labels={STAGE_LABEL: "reduce"}).stage == "reduce"
+    assert task().stage == ""
 
 
 # -- times -----------------------------------------------------------------------------------------

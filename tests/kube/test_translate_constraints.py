@@ -8,7 +8,7 @@ import pytest
 
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import AntiAffinityTerm, HostPort, Preference, Requirement, Term
+from eclectus.model.objects import HostPort, PodAffinityTerm, Preference, Requirement, Term
 from pod_objects import PAUSE, task
 
 # -- nodes -----------------------------------------------------------------------------------------
@@ -87,18 +87,19 @@ def test_host_ports_of_apps_and_sidecars() -> None:
 
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
 REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}
+BY_TEAM = {"namespaceSelector": {"matchLabels": {"team": "x"}}}
+SELECTS_NAMESPACES = {"requiredDuringSchedulingIgnoredDuringExecution": [TERM, {**TERM, **BY_TEAM}]}
+MANY = {"requiredDuringSchedulingIgnoredDuringExecution": 33 * [TERM]}
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]}
 
 
 @pytest.mark.parametrize(
     ("spec", "feature"),
     [
-        ({"affinity": {"podAffinity": REQUIRED}}, "required pod affinity"),
-        ({"affinity": {"podAntiAffinity": REQUIRED}}, "required pod anti-affinity"),
-        (
-            {"topologySpreadConstraints": [{"topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
-            "topology spread with DoNotSchedule",
-        ),
+        ({"affinity": {"podAffinity": SELECTS_NAMESPACES}}, "pod affinity with a namespaceSelector"),
+        ({"affinity": {"podAntiAffinity": SELECTS_NAMESPACES}}, "pod affinity with a namespaceSelector"),
+        ({"affinity": {"podAntiAffinity": MANY}}, "more than 32 rules about other pods"),
+        ({"topologySpreadConstraints": 33 * [{"topologyKey": "z"}]}, "more than 32 rules about other pods"),
         ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
         ({"schedulingGroup": {"podGroupName": "g"}}, "pod groups"),
         ({"hostNetwork": True, "hostUsers": False}, "user namespaces on the host network"),
@@ -133,6 +134,8 @@ def test_an_unsupported_feature_is_named(spec: dict[str, Any], feature: str) -> 
     "spec",
     [
         {"affinity": {"podAffinity": PREFERRED, "podAntiAffinity": PREFERRED}},
+        {"affinity": {"podAffinity": REQUIRED, "podAntiAffinity": REQUIRED}},
+        {"topologySpreadConstraints": 32 * [{"topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]},
         {"topologySpreadConstraints": [{"topologyKey": "z", "whenUnsatisfiable": "ScheduleAnyway"}]},
         {
             "volumes": [
@@ -145,14 +148,14 @@ def test_an_unsupported_feature_is_named(spec: dict[str, Any], feature: str) -> 
         {"hostUsers": False},
     ],
 )
-def test_soft_constraints_and_other_volumes_are_supported(spec: dict[str, Any]) -> None:
+def test_rules_about_pods_soft_constraints_and_other_volumes_are_supported(spec: dict[str, Any]) -> None:
     assert not task(spec).spec.unsupported
 
 
 # -- anti-affinity ---------------------------------------------------------------------------------
 
 
-def terms(**term: Any) -> tuple[AntiAffinityTerm, ...]:
+def terms(**term: Any) -> tuple[PodAffinityTerm, ...]:
     rules = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone", **term}]}
     return task({"nodeName": "n", "affinity": {"podAntiAffinity": rules}}).anti_affinity_terms
 
@@ -160,16 +163,16 @@ def terms(**term: Any) -> tuple[AntiAffinityTerm, ...]:
 def test_required_anti_affinity_applies_to_the_pods_own_namespace() -> None:
     selector = {"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}
     expected = (Requirement("app", "In", ("web",)), Requirement("x", "Exists"))
-    assert terms(labelSelector=selector) == (AntiAffinityTerm("zone", expected, ("shop",)),)
+    assert terms(labelSelector=selector) == (PodAffinityTerm("zone", expected, ("shop",)),)
 
 
 def test_namespaces_by_name_and_by_selector() -> None:
-    assert terms(labelSelector={}, namespaces=["b", "a"]) == (AntiAffinityTerm("zone", (), ("a", "b")),)
+    assert terms(labelSelector={}, namespaces=["b", "a"]) == (PodAffinityTerm("zone", (), ("a", "b")),)
     assert terms(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (
-        AntiAffinityTerm("zone", (), None),
+        PodAffinityTerm("zone", (), None),
     )
     selector = {"matchLabels": {"team": "x"}}  # namespaces are not watched, so it matches all of them
-    assert terms(labelSelector={}, namespaceSelector=selector) == (AntiAffinityTerm("zone", (), None),)
+    assert terms(labelSelector={}, namespaceSelector=selector) == (PodAffinityTerm("zone", (), None),)
 
 
 def test_a_term_without_a_selector_is_left_out() -> None:

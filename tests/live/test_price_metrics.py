@@ -9,6 +9,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
 from eclectus.live.metrics.prices import PricesCollector
+from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from worlds import World
 
@@ -49,4 +50,4 @@ def test_of_many_sets_the_scarcest_are_shown() -> None:
 
 
 def test_there_are_none_where_no_policy_asks_for_prices() -> None:
-    assert scraped(make_engine()) == {}
+    assert scraped(make_engine(LeastAllocated())) == {}

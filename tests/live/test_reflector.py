@@ -54,10 +54,10 @@ def listing(answers):
 
 
 @asynccontextmanager
-async def following(server):
+async def following(server, kind=None):
     inbox = Inbox()
     async with server.context() as context:
-        reflector = Reflector(WatchedNodes(), context, inbox, lambda: 0.0)
+        reflector = Reflector(kind or WatchedNodes(), context, inbox, lambda: 0.0)
         task = asyncio.create_task(reflector.run())
         try:
             yield reflector, inbox, context.metrics
@@ -163,3 +163,36 @@ def test_a_throttled_list_waits_as_long_as_the_server_says(server, answers, list
     assert events == [(NodeSeen, "a")]
     assert took >= 1.0
     assert api.pages == ["", ""]
+
+
+class OptionalNodes(WatchedNodes):
+    """A kind that a cluster need not define."""
+
+    undefined = "install it"
+
+
+def test_nothing_waits_for_a_kind_that_is_not_defined_and_it_is_looked_for_again(server, answers, listing):
+    missing = answers.says({"message": "the server could not find the requested resource"}, 404)
+    api = NodeApi(answers, server, [missing, missing, listing(node("a"))], [])
+
+    async def work():
+        async with following(server, OptionalNodes()) as (reflector, inbox, metrics):
+            await reflector.synced.wait()
+            listed = len(api.pages)
+            return listed, await received(inbox, 1), restarts(metrics)
+
+    assert asyncio.run(work()) == (1, [(NodeSeen, "a")], 0)
+
+
+def test_objects_of_a_kind_that_is_not_defined_for_a_moment_are_not_gone(server, answers, listing, caplog):
+    expired = answers.streams(event("ERROR", {"kind": "Status", "code": 410}))
+    missing = answers.says({"message": "no such kind"}, 404)
+    both = listing(node("a"), node("b"))
+    NodeApi(answers, server, [listing(node("a")), missing, both], [expired])
+
+    async def work():
+        async with following(server, OptionalNodes()) as (_, inbox, _):
+            return await received(inbox, 2)
+
+    assert asyncio.run(work()) == [(NodeSeen, "a"), (NodeSeen, "b")]
+    assert "nodes: not defined in this cluster; install it" in caplog.text

@@ -7,7 +7,8 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.framework import Speeds
 from eclectus.policies.rosella import Rosella
-from eclectus.policies.rosella.place.demand import MAX_FACTOR, ClassDemand, Demand
+from eclectus.policies.rosella.place import demand as module
+from eclectus.policies.rosella.place.demand import FIRST_STEPS, MAX_FACTOR, ClassDemand, Demand
 from worlds import World
 
 GOOD = 1.25**6  # tasks a second on the node that is good at them, and 1 on the other
@@ -29,7 +30,7 @@ class Specialists(ExactSpeeds):
         super().add_node(row, node, capacity)
 
 
-def demand_of(workload: str, *, related: bool = False, arrivals: int = 100) -> ClassDemand:
+def arrived(*, related: bool = False, arrivals: int = 100) -> World:
     """Two nodes of four slots; one task of each workload arrives every second, and ends at once."""
     learn = Specialists({})
     learn.related = related
@@ -39,9 +40,18 @@ def demand_of(workload: str, *, related: bool = False, arrivals: int = 100) -> C
         kind = "web" if at % 2 else "sort"
         world.add(make_task(f"t{at}", workload=kind))
         world.end(f"t{at}")
-    demand, view = Demand(), world.engine._state.view
-    demand.refresh(view)
-    return demand.of(view.task_class(make_task("more", workload=workload)))
+    return world
+
+
+def of_workload(demand: Demand, world: World, workload: str) -> ClassDemand:
+    return demand.of(world.engine._state.view.task_class(make_task("more", workload=workload)))
+
+
+def demand_of(workload: str, *, related: bool = False, arrivals: int = 100) -> ClassDemand:
+    """As computed at once."""
+    demand, world = Demand(), arrived(related=related, arrivals=arrivals)
+    demand.refresh(world.engine._state.view)
+    return of_workload(demand, world, workload)
 
 
 def test_specialists_have_a_price_on_the_nodes_of_the_others() -> None:
@@ -73,3 +83,36 @@ def test_a_class_that_has_not_arrived_has_the_load_of_all_work_and_no_price() ->
 
 def test_without_arrivals_nothing_is_loaded() -> None:
     assert demand_of("web", arrivals=1).load == 0.0
+
+
+def test_in_several_steps_it_becomes_what_it_is_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two classes are read in two steps, and each step of the iteration is one more."""
+    whole = demand_of("web")
+    monkeypatch.setattr(module, "CELLS_A_STEP", 1)
+    monkeypatch.setattr(module, "ITERATED_CELLS_A_STEP", 1)
+    demand, world = Demand(), arrived()
+    for _ in range(FIRST_STEPS):
+        view = world.engine._state.view
+        assert demand.refresh(view) == demand.refresh(view) == 0  # once in a step
+        assert demand.of(view.task_class(make_task("more", workload="web"))) == ClassDemand(0.0, 0.0, None, 0)
+        world.step(after=0.01)
+    assert demand.refresh(world.engine._state.view) == 1
+    found = of_workload(demand, world, "web")
+    assert found.factor is not None
+    assert whole.factor is not None
+    assert (found.load, found.worth) == pytest.approx((whole.load, whole.worth), rel=0.01)  # a little later
+    assert found.factor.tolist() == whole.factor.tolist()
+
+
+def test_new_rows_end_what_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays of another size do not fit to those that were read before."""
+    monkeypatch.setattr(module, "CELLS_A_STEP", 1)
+    demand, world = Demand(), arrived()
+    demand.refresh(world.engine._state.view)
+    for at in range(world.engine._state.cluster.capacity):
+        world.put_node(make_node(f"n{at}", cpu=4))
+    while not demand.refresh(world.engine._state.view):
+        world.step(after=0.01)
+    found = of_workload(demand, world, "web")
+    assert found.factor is not None
+    assert len(found.factor) == world.engine._state.cluster.capacity > 64

@@ -10,7 +10,7 @@ from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
 )
-from eclectus.model.objects import AntiAffinityTerm, Budget, HostPort, Requirement, Taint
+from eclectus.model.objects import Budget, HostPort, PodAffinityTerm, Requirement, Taint
 from eclectus.policies.place.clwl import CentralLeastWait
 from eclectus.policies.place.fit import BestFit
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
@@ -163,7 +163,7 @@ def test_a_host_port_is_freed() -> None:
 
 
 def test_a_pod_whose_anti_affinity_keeps_the_preemptor_away_is_evicted() -> None:
-    term = AntiAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
+    term = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
     world = world_of(make_node("n0", labels={"zone": "z"}), make_node("n1", labels={"zone": "z"}))
     world.add(bound("alone", "n0", anti_affinity_terms=(term,)), bound("other", "n0"))
     world.add(make_task("high", priority=1, labels=WEB))

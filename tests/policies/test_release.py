@@ -7,6 +7,7 @@ import pytest
 from builders import ExactSpeeds, make_engine, make_node, make_task
 from eclectus.framework import Speeds
 from eclectus.policies.rosella import Rosella
+from eclectus.policies.rosella.place import release as module
 from eclectus.policies.rosella.place.release import ReleaseRates
 from worlds import World
 
@@ -47,3 +48,25 @@ def test_it_follows_what_begins_and_ends() -> None:
     world.delete("short0")
     world.delete("short1")
     assert rates.refresh(world.engine._state.view, 0)[0] == pytest.approx(1 / 60)
+
+
+def test_a_changed_node_costs_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, rates, reckoned = running(), ReleaseRates(), list[int]()
+    rates.refresh(world.engine._state.view, 0)
+    monkeypatch.setattr(ReleaseRates, "_update", lambda self, view, rows: reckoned.extend(rows))
+    world.put_node(make_node("n1", cpu=8, labels={"a": "b"}))
+    rates.refresh(world.engine._state.view, 0)
+    assert reckoned == [1]
+
+
+def test_of_many_changes_the_others_follow_in_later_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ROWS_MOST", 1)
+    monkeypatch.setattr(module, "ROWS_IN_TURN", 1)
+    world, rates = running(), ReleaseRates()
+    world.add(make_task("other", workload="long", node="n1", phase="Running"))
+    for of_n1 in (0.0, 1 / 60):
+        for _ in range(2):  # once in a step
+            found = rates.refresh(world.engine._state.view, 0)[:2].tolist()
+        assert found == pytest.approx([(2 / 60 + 2 / 5) / 4, of_n1])
+        world.step(after=0.01)
+    assert rates.version == 2

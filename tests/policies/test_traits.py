@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import ExactSpeeds, make_engine, make_node, make_spec, make_task
+from dag_world import job, stage
 from eclectus.framework import (
     Action,
     ClassQueue,
@@ -25,6 +26,7 @@ from eclectus.framework import (
     ReserveMany,
     View,
 )
+from eclectus.model.events import JobSeen
 from eclectus.model.objects import Preference, Requirement, Task, Term
 from eclectus.model.reservation import Reservation
 from eclectus.policies import table
@@ -210,12 +212,20 @@ def test_an_order_needs_one_at_a_time_if_what_is_placed_changes_it(choice: Any) 
     assert changes == order.traits.needs_one_at_a_time
 
 
+def second_of_two_dag_jobs(world: World) -> Task:
+    """A task that its job need not start before 150 s: it may lend what the task would hold."""
+    path = stage("long", 1, 10, 300.0), stage("short", 1, 10, 150.0)
+    world.step(JobSeen(job("one", *path)), JobSeen(job("two", *path)))
+    return make_task("head", spec=path[1].spec, job="uid-one", stage="short", created=9.0)
+
+
 @pytest.mark.parametrize("choice", ALL["order"], ids=str)
 def test_the_ranks_of_an_order_follow_the_time_only_if_it_says_so(choice: Any) -> None:
     order = choice.policy
     world = World(make_engine(LeastAllocated(), order=order), make_node(cpu=1))
+    head = tasks()[-1] if not order.wants_jobs else second_of_two_dag_jobs(world)
     world.add(*tasks())
-    view, head = world.engine._state.view, tasks()[-1]
+    view = world.engine._state.view
     ranks = [order.rank(replace(view, now=now), order.group(head), head) for now in (100.0, 200.0)]
     assert (ranks[0] != ranks[1]) == order.traits.ranks_by_time
 

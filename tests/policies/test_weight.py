@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from math import inf
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from builders import ExactSpeeds, make_engine, make_node
 from eclectus.framework import View
-from eclectus.maths.deferring import weight_of_waiting
+from eclectus.maths.deferring import step_of, weight_of_waiting
 from eclectus.policies.rosella import Rosella
+from eclectus.policies.rosella.place.compare import DEAD_RATE
 from eclectus.policies.rosella.place.demand import Demand
-from eclectus.policies.rosella.place.weight import WaitingWeight
+from eclectus.policies.rosella.place.weight import WaitingWeight, _total_over_faster
 from queueing import simulate
 from worlds import World, numbered
 
@@ -71,3 +77,27 @@ def test_it_is_no_worse_than_a_fixed_theta(
     fixed = simulate(Rosella(theta=FIXED), load=load, slots=slots, tasks=tasks, seed=1)
     assert ours.mean <= mean_most * fixed.mean
     assert ours.p99 <= p99_most * fixed.p99
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    rates=st.lists(st.sampled_from([0.0, 0.01, 0.5, 1.0, 1.1, 2.0, 40.0]), min_size=1, max_size=8),
+    data=st.data(),
+)
+def test_the_pace_of_faster_nodes_is_their_sum(rates: list[float], data: st.DataObject) -> None:
+    """Node by node: those whose rate is a step higher at least, and that have no price for the class."""
+    names = [f"n{at}" for at in range(len(rates))]
+    cores = data.draw(st.lists(st.sampled_from([0, 1, 4]), min_size=len(rates), max_size=len(rates)))
+    priced = data.draw(st.lists(st.booleans(), min_size=len(rates), max_size=len(rates)))
+    nodes = [make_node(name, cpu=cpu) for name, cpu in zip(names, cores, strict=True)]
+    world = World(make_engine(Rosella(), ExactSpeeds(dict(zip(names, rates, strict=True)))), *nodes)
+    view = world.engine._state.view
+    task_class = view.task_class(numbered(1)[0])
+    factor = np.ones(view.cluster.capacity)
+    factor[: len(rates)] = np.where(priced, 4.0, 1.0)
+    found = _total_over_faster(view, task_class, factor)
+    counted = [max(rate, DEAD_RATE) / of for rate, of in zip(rates, factor, strict=False)]
+    pace = [0.0 if has else cpu * rate for has, cpu, rate in zip(priced, cores, counted, strict=True)]
+    for row, own in enumerate(counted):
+        faster = sum(each for each, rate in zip(pace, counted, strict=True) if step_of(rate) > step_of(own))
+        assert found[row] == (pytest.approx(sum(pace) / faster) if faster else inf)

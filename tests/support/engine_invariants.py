@@ -74,7 +74,10 @@ def no_pod_is_lost(server: ModelServer, may_evict: Callable[[Task], bool]) -> No
             continue
         assert task.reported, f"{task} waits and has no report"
         known = server.delivered
-        refusals = [refusal(task, node, known.beside(task, name)) for name, node in server.nodes.items()]
+        refusals = [
+            refusal(task, node, known.beside(task, name)) or known.refused_by_pods(task, name)
+            for name, node in server.nodes.items()
+        ]
         assert all(refusals), f"{task} could run: {refusals}"
         if may_evict(task):
             no_eviction_would_help(server, task)
@@ -84,8 +87,11 @@ def no_eviction_would_help(server: ModelServer, task: Task) -> None:
     """No node would have room if all pods of lower priority left it."""
     for name, node in server.nodes.items():
         known = server.delivered
-        staying = [other for other in known.beside(task, name) if other.priority >= task.priority]
-        assert refusal(task, node, staying), f"{task} waits although it may evict pods from {name}"
+        beside = known.beside(task, name)
+        staying = [other for other in beside if other.priority >= task.priority]
+        leaving = [other for other in beside if other not in staying]
+        why = refusal(task, node, staying) or known.refused_by_pods(task, name, leaving)
+        assert why, f"{task} waits although it may evict pods from {name}"
 
 
 def _held(task: Task) -> dict[str, int]:

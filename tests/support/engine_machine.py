@@ -14,7 +14,16 @@ import engine_invariants as invariants
 from builders import amounts, make_node, make_task
 from driven_engine import DrivenEngine
 from eclectus.model.events import BudgetSeen, Paused, Resumed, TaskSeen
-from eclectus.model.objects import Budget, HostPort, Requirement, Taint, Task, Toleration
+from eclectus.model.objects import (
+    Budget,
+    HostPort,
+    PodAffinityTerm,
+    Requirement,
+    SpreadConstraint,
+    Taint,
+    Task,
+    Toleration,
+)
 from judge import refusal
 
 POD_FIELDS = st.sampled_from(
@@ -30,6 +39,9 @@ POD_FIELDS = st.sampled_from(
         {"cpu": 1, "long_running": True},
         {"cpu": 0, "notional_requests": amounts(1)},
         {"cpu": 9},
+        {"rule": "spread"},
+        {"rule": "near"},
+        {"rule": "apart"},
     ]
 )
 NODE_FIELDS = st.fixed_dictionaries(
@@ -43,6 +55,21 @@ NODE_FIELDS = st.fixed_dictionaries(
     }
 )
 PICK = st.integers(0, 1000)
+
+
+def _with_rules(fields: dict[str, object], app: str) -> dict[str, object]:
+    """Fields of a pod with a rule about the pods of its own app, by zone."""
+    selector = (Requirement("app", "In", (app,)),)
+    term = PodAffinityTerm("zone", selector, ("default",))
+    match fields.get("rule"):
+        case "spread":
+            constraint = SpreadConstraint("zone", "default", selector, counts_itself=True)
+            return {"spread": (constraint,), "topology_keys": ("zone",)}
+        case "near":
+            return {"affinity_terms": (term,), "matches_itself": True, "topology_keys": ("zone",)}
+        case "apart":
+            return {"own_anti_affinity": (term,), "anti_affinity_terms": (term,)}
+    return fields
 
 
 class EngineMachine(DrivenEngine, RuleBasedStateMachine):
@@ -61,9 +88,16 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     def create(self, fields: dict[str, object], priority: int, gated: bool) -> None:
         self.serial += 1
         gates = ("gate",) if gated and priority else ()
-        name, labels = f"t{self.serial}", (("app", f"a{self.serial % 3}"),)
+        name, app = f"t{self.serial}", f"a{self.serial % 3}"
         self.server.put_task(
-            make_task(name, created=self.now, priority=priority, gates=gates, labels=labels, **fields)
+            make_task(
+                name,
+                created=self.now,
+                priority=priority,
+                gates=gates,
+                labels=(("app", app),),
+                **_with_rules(fields, app),
+            )
         )
 
     @rule(fields=POD_FIELDS, count=st.integers(2, 6))
@@ -115,7 +149,7 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
         """Another scheduler takes room that it sees free, though binds of ours may be in flight."""
         name = self._pick(self.server.nodes, pick)
         self.serial += 1
-        task = make_task(f"f{self.serial}", profile="other", **fields)
+        task = make_task(f"f{self.serial}", profile="other", **_with_rules(fields, f"a{self.serial % 3}"))
         if name and not refusal(task, self.server.nodes[name], self.server.on(name)):
             self.server.put_task(replace(task, nominated=name) if nominated else replace(task, node=name))
 

@@ -1,8 +1,8 @@
 """An API server in memory for the operator, with crashes at any request.
 
 It implements what the operator relies on: versions and uids as preconditions, 409 for a name that is taken,
-the status subresource, selectors, a grace period for running pods. `Crash` is raised before or after the
-effect of a chosen request; nothing catches it.
+the status subresource, selectors, dry runs, a grace period for running pods. `Crash` is raised before or
+after the effect of a chosen request; nothing catches it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from eclectus.api.common import time_text
-from eclectus.api.names import NODE_PROBES_PATH, NODE_PROFILES_PATH
+from eclectus.api.names import API_VERSION, DAG_JOBS, NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.kubeclient.errors import ConflictError, MissingError
 
 Object = dict[str, Any]
@@ -22,6 +22,10 @@ PODS = "/api/v1/namespaces/probes/pods"
 NODES = "/api/v1/nodes"
 PROBES = NODE_PROBES_PATH
 PROFILES = NODE_PROFILES_PATH
+ALL_DAG_JOBS = f"/apis/{API_VERSION}/{DAG_JOBS}"
+
+
+LISTED = ("nodes", "pods", "nodeprobes", "events", DAG_JOBS)
 
 
 class Crash(BaseException):
@@ -75,10 +79,10 @@ class FakeApi:
         match method:
             case "GET" if path in self.objects:
                 return self.objects[path]
-            case "GET" if path.rpartition("/")[2] in ("nodes", "pods", "nodeprobes", "events"):
+            case "GET" if path.rpartition("/")[2] in LISTED:
                 return _page(self._listed(path, query), query)
             case "POST":
-                return self._post(path, body or {})
+                return (body or {}) if "dryRun" in query else self._post(path, body or {})
             case "PUT":
                 return self._put(path, body or {})
             case "PATCH":
@@ -143,7 +147,10 @@ class FakeApi:
         found = self.objects.get(where)
         if found is None:
             raise MissingError(f"PATCH {path}", 404)
-        version = body.get("metadata", {}).pop("resourceVersion", None)
+        given = body.get("metadata", {})
+        if given.get("uid", found["metadata"]["uid"]) != found["metadata"]["uid"]:
+            raise ConflictError(f"PATCH {path}", 409, "Conflict")
+        version = given.pop("resourceVersion", None)
         assert version or PROBES not in path, "a status is written with the version that was read"
         if version not in (None, found["metadata"]["resourceVersion"]):
             raise ConflictError(f"PATCH {path}", 409, "Conflict")
@@ -196,8 +203,9 @@ def _page(found: list[Object], query: dict[str, str]) -> Object:
 
 
 def _in(where: str, path: str) -> bool:
-    if path == "/api/v1/pods":
-        return where.startswith("/api/v1/namespaces/") and "/pods/" in where
+    if path in ("/api/v1/pods", ALL_DAG_JOBS):  # of all namespaces
+        group, _, kind = path.rpartition("/")
+        return where.startswith(f"{group}/namespaces/") and f"/{kind}/" in where
     return where.rpartition("/")[0] == path
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,19 +15,28 @@ from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed
 from live_cluster import wait
 
-QUICK = ["--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5"]
+QUICK = ("--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5")
+# For tests of what it does while it leads: on a busy machine it keeps the Lease.
+PATIENT = ("--look-seconds=5", "--lease-duration=15", "--renew-deadline=11", "--retry-period=1")
 
 
 class Operator:
-    """One replica; its arguments are the chart's, with a quick Lease and a free port."""
+    """One replica; its arguments are the chart's, with other times and a free port."""
 
-    def __init__(self, directory: Path, kubeconfig: Path, installed: Installed, name: str = "a") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        kubeconfig: Path,
+        installed: Installed,
+        name: str = "a",
+        times: Iterable[str] = QUICK,
+    ) -> None:
         token = chart.service_account_kubeconfig(
             kubeconfig, directory, installed.namespace, installed.operator_account
         )
         ours = ("--address", "--port")
         given = [each for each in installed.operator_arguments if not each.startswith(ours)]
-        self._command = [sys.executable, "-m", "eclectus_operator", *given, *QUICK]
+        self._command = [sys.executable, "-m", "eclectus_operator", *given, *times]
         self._command += ["--port=0", f"--kubeconfig={token}"]
         self.log = directory / f"operator-{name}.log"
         self._process: subprocess.Popen[bytes] | None = None

@@ -9,10 +9,11 @@ the simplest way: commands are checked against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+import pod_rules
 from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
 from eclectus.model.events import (
     BindConfirmed,
@@ -98,6 +99,16 @@ class Delivered:
         """Pods beside which this one must fit: room held for pods of lower priority is free to it."""
         others = [other for other in self.on(node) if other.uid != task.uid]
         return [each for each in others if self.node_of(each) or each.priority >= task.priority]
+
+    def refused_by_pods(self, task: Task, node: str, leaving: Sequence[Task] = ()) -> str:
+        """Why other pods on nodes, but for those that leave, keep the pod away from this node."""
+        there = ((self.node_of(other), other) for other in self.tasks.values() if other.uid != task.uid)
+        placed = [
+            (self.nodes[name], replace(other, node=name))
+            for name, other in there
+            if name in self.nodes and other not in leaving
+        ]
+        return pod_rules.refusal(task.spec, task, self.nodes[node], [*self.nodes.values()], placed)
 
     def waiting(self) -> list[Task]:
         """Our pods that wait for a node."""
@@ -233,6 +244,7 @@ class ModelServer:
         task = known.tasks[bind.uid]
         assert not known.node_of(task), f"{task} is bound twice"
         problem = refusal(task, known.nodes.get(bind.node), known.beside(task, bind.node))
+        problem = problem or known.refused_by_pods(task, bind.node)
         assert not problem, f"{task} to {bind.node}: {problem}"
         assert not task.gates, f"{task} is gated"
         known.bound[bind.uid] = bind.node

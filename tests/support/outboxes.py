@@ -8,6 +8,7 @@ from typing import Any
 from eclectus.config.process_settings import ClientConnectionSettings
 from eclectus.live.context import Context
 from eclectus.live.inbox import Inbox
+from eclectus.live.watch.dag_jobs import PlanState
 from eclectus.live.watch.watched import ConditionState, Ignored
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
@@ -16,6 +17,7 @@ from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
+from eclectus.live.write.plans import Plans
 from eclectus.live.write.probe_ender import ProbeEnder
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
@@ -34,6 +36,7 @@ def outbox_of(
     ignored: Mapping[str, Ignored] = NOTHING,
     unmet: Callable[[str], Sequence[str]] = lambda uid: (),
     connection: ClientConnectionSettings = CONNECTION,
+    jobs: Mapping[str, PlanState] = NOTHING,
     bind_seconds: float = 0.2,
 ) -> Outbox:
     """Four binds and two evictions in flight; `bind_seconds` limits the request of a bind."""
@@ -49,6 +52,7 @@ def outbox_of(
         inbox,
         relaxed=relaxed,
         evictor=Evictor(context, nominator, holds_lease, recorder, inbox, in_flight=2),
+        plans=Plans(context, jobs.get, holds_lease),
         step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease)),
         in_flight=IN_FLIGHT,
         metrics=context.metrics,

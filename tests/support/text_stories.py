@@ -14,6 +14,8 @@ many pods are in which queue, and when the engine wants to be asked again. What 
     refuse NAME REASON    it has refused to bind or to nominate the pod
     refuse-eviction NAME REASON    the pod was not evicted
     budget NAME {FIELDS}  a PodDisruptionBudget exists: `allowed` disruptions of the pods with `labels`
+    job NAME {STAGES}     a DAG job exists: by stage `tasks`, `cpu` and `seconds`, and `after` which it comes
+    job-gone NAME         it no longer exists
     after SECONDS         first in a block: time passes before the step
     look                  first in a block: time passes until the engine wants to be asked again
 """
@@ -27,16 +29,18 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
-from builders import ExactSpeeds, make_node, make_task
+from builders import ExactSpeeds, make_node, make_spec, make_task
 from eclectus.config.profiles import read_profiles
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
     BudgetSeen,
     Event,
     EvictRefused,
+    JobGone,
+    JobSeen,
     NodeGone,
     NodeSeen,
     NominateRefused,
@@ -44,6 +48,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
+from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Budget, Requirement, Task
 
 LINE = "----"
@@ -77,6 +82,8 @@ class _Story:
             "refuse": self._refuse,
             "refuse-eviction": lambda name, reason: iter([EvictRefused(self._tasks[name].uid, reason)]),
             "budget": _budget,
+            "job": lambda name, fields: iter([JobSeen(_job(name, _fields(fields)))]),
+            "job-gone": lambda name: iter([JobGone(f"uid-{name}")]),
             "after": self._after,
             "look": self._look,
         }
@@ -152,6 +159,16 @@ class _Story:
                 return f"Evict {command.name} from {command.node} for {command.preemptor_name}"
             case Report():
                 return f"Report {command.name} {command.reason}: {command.message}"
+            case RecordPlan(plan=plan):
+                amounts = {"share": plan.share, "lent": plan.lent, "above the share": plan.borrowed}
+                said = [
+                    f"{what} {' '.join(f'{name}={amount}' for name, amount in held)}"
+                    for what, held in amounts.items()
+                    if held
+                ]
+                end = "unknown" if plan.deadline is None else f"{plan.deadline:g}"
+                slips = f", slipped {plan.slips} times by {plan.slip_seconds:g} s" if plan.slips else ""
+                return f"RecordPlan {command.name}: {', '.join(said)}; deadline {end}{slips}"
             case Fault():
                 return f"Fault {command.policy}: {command.message}"
 
@@ -169,6 +186,21 @@ def _budget(name: str, fields: str) -> Iterator[Event]:
     given = _fields(fields)
     selector = tuple(Requirement(key, "In", (value,)) for key, value in given["labels"].items())
     yield BudgetSeen(Budget("default", name, selector, given["allowed"]))
+
+
+def _job(name: str, stages: dict[str, dict[str, Any]]) -> Job:
+    at = {each: index for index, each in enumerate(stages)}
+    every = tuple(
+        JobStage(
+            each,
+            given["tasks"],
+            make_spec(given["cpu"]),
+            seconds=given.get("seconds"),
+            parents=tuple(at[parent] for parent in given.get("after", ())),
+        )
+        for each, given in stages.items()
+    )
+    return Job(f"uid-{name}", "default", name, every)
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ import yaml
 
 REQUEST_SECONDS = 30.0
 QUIET_SECONDS = 2.0  # a wait that is longer than this is reported
+WATCH_SECONDS = 2.0  # between two looks of a command that keeps watching
 REPORT_SECONDS = 5.0  # time between two reports of one wait
 
 IN_CLUSTER_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

@@ -19,7 +19,11 @@ def age(moment: str | None, now: datetime) -> str:
     """The time since an RFC 3339 moment: 45s, 12m, 5h, 3d."""
     if moment is None:
         return ABSENT
-    seconds = max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0)
+    return span(max((now - datetime.fromisoformat(moment)).total_seconds(), 0.0))
+
+
+def span(seconds: float) -> str:
+    """A duration in one unit: 45s, 12m, 5h, 3d."""
     for unit, length in (("d", 86_400), ("h", 3_600), ("m", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f}{unit}"

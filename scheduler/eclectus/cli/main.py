@@ -19,6 +19,7 @@ COMMANDS = {
     "scheduler": "scheduler",
     "pending": "pending",
     "speeds": "speeds",
+    "dag": "dag",
     "check-config": "check_config",
     "policies": "policies",
     "simulate": "simulate",

@@ -13,7 +13,7 @@ import click
 import yaml
 
 from eclectus.cli import speeds_table as view
-from eclectus.cli.cluster import REQUEST_SECONDS, awaited, kubeconfig_options
+from eclectus.cli.cluster import REQUEST_SECONDS, WATCH_SECONDS, awaited, kubeconfig_options
 from eclectus.config.reading import nearest
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from eclectus.kubeclient.client import ApiClient
     from eclectus.kubeclient.credentials import Credentials
 
-WATCH_SECONDS = 2.0
 Output = Literal["table", "wide", "json", "yaml"]
 
 
@@ -32,7 +31,7 @@ Output = Literal["table", "wide", "json", "yaml"]
     type=click.Choice(["table", "wide", "json", "yaml"]),
     default="table",
     show_default=True,
-    help="Output format; `wide` is a table with all classes of work.",
+    help="Output format; `wide` is a table with prices and all classes of work.",
 )
 @click.option("--class", "only_class", default="", metavar="CLASS", help="Show this class of work only.")
 @click.option("-n", "--namespace", help="Show only classes of this namespace, and those that are shared.")
@@ -52,7 +51,9 @@ def speeds(
     SPEED is the speed over all work; the column of a class is the speed at that class of work. 1.00 is a
     typical node of this cluster, 0.50 is half as fast. A class is named NAMESPACE/CLASS, a shared one CLASS.
     CONFIDENCE is the probability that the learned rate
-    is within a third of the true rate. `-` is what nothing is known of; such nodes are last.
+    is within a third of the true rate. PRICE (`-o wide`) is the sum of demand over supply of the constraints
+    that the node satisfies: how much those need it that may run on few others. `-` is what nothing is known
+    of; such nodes are last.
 
     \b
     Permissions of the caller, in the cluster:

@@ -43,8 +43,9 @@ def table(found: Sequence[Row], now: datetime, *, wide: bool = False) -> Iterato
     """The lines of a table in columns, without trailing blanks."""
     names = _class_names(found)
     shown = names if wide else names[:CLASSES_SHOWN]
-    heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *shown, "LAST SEEN", "LAST PROBE"]
-    cells = [heads, *(_cells(row, shown, now) for row in found)]
+    prices = ["PRICE"] if wide else []
+    heads = ["NODE", "SPEED", "STATE", "CONFIDENCE", "SAMPLES", *prices, *shown, "LAST SEEN", "LAST PROBE"]
+    cells = [heads, *(_cells(row, shown, now, wide) for row in found)]
     yield from aligned(cells)
     if len(names) > len(shown):
         yield f"({len(names) - len(shown)} more classes: -o wide, or --class NAME)"
@@ -58,6 +59,7 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
         "state": status.state,
         "confidence": status.confidence,
         "samples": sum(each.samples for each in status.classes),
+        "price": status.price,
         "observedTime": _moment(status.observed_time),
         "lastProbe": _probe(status.last_probe),
         "classes": {
@@ -81,6 +83,7 @@ def _unknown(node: str, last_probe: LastProbe | None = None) -> Row:
         "state": "Unknown",
         "confidence": None,
         "samples": 0,
+        "price": None,
         "observedTime": None,
         "lastProbe": _probe(last_probe),
         "classes": {},
@@ -113,8 +116,9 @@ def _class_names(found: Sequence[Row]) -> list[str]:
     return sorted(samples, key=lambda name: (-samples[name], name))
 
 
-def _cells(row: Row, shown: Sequence[str], now: datetime) -> list[str]:
+def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[str]:
     classes = row["classes"]
+    price = ABSENT if row["price"] is None else f"{row['price']:.2f}"
     relative = [f"{classes[name]['relative']:.2f}" if name in classes else ABSENT for name in shown]
     probe = row["lastProbe"]
     return [
@@ -123,6 +127,7 @@ def _cells(row: Row, shown: Sequence[str], now: datetime) -> list[str]:
         row["state"],
         ABSENT if row["confidence"] is None else f"{row['confidence']:.0%}",
         str(row["samples"]),
+        *([price] if wide else []),
         *relative,
         age(row["observedTime"], now),
         f"{age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,

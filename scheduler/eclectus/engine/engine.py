@@ -15,6 +15,7 @@ from eclectus.engine.effects.table import Effects
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explain.decision import Decision, decision
 from eclectus.engine.explain.explanations import Explanations
+from eclectus.engine.explain.queue_counts import queue_counts
 from eclectus.engine.explain.unmet_preferences import unmet_preferences
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
@@ -24,7 +25,7 @@ from eclectus.engine.relief import Relief
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Profile
-from eclectus.framework.node_prices import PriceSummary
+from eclectus.framework.node_prices import PriceSummary, priced
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
@@ -97,7 +98,9 @@ class Engine:
         at = state.reports.next_due()
         if at <= now and not self._placement.goes_on:
             at = self._explanations.report_due()
-        at = min(at, state.waiting_times.next_due)
+        # 8. What is planned for DAG jobs is written, when it has changed.
+        state.record_plans()
+        at = min(at, state.waiting_times.next_due, state.plan_records.next_due)
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, self._placement.next_until)
             if self._placement.is_due:
@@ -127,6 +130,11 @@ class Engine:
         """Whether a policy may evict pods, and so wants to know of PodDisruptionBudgets."""
         return any(profile.relieve.evicts for profile in self._state.profiles.values())
 
+    @property
+    def wants_jobs(self) -> bool:
+        """Whether a policy wants to know of DAG jobs."""
+        return self._state.accounts.jobs is not None
+
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
         return self._numpy_context.run(decision, self._state, uid)
@@ -137,7 +145,7 @@ class Engine:
 
     def queue_counts(self) -> QueueCounts:
         """How many pods are in which queue; O(class queues)."""
-        return self._state.queue_counts()
+        return queue_counts(self._state)
 
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:
         """What was learned of each kind of work on each node behind `after`, by name, for people.
@@ -148,7 +156,8 @@ class Engine:
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What was learned of every node, for another process to recall; O(cells). Steps may come between."""
-        return self._state.learn.learned_nodes()
+        found, pricing = self._state.learn.learned_nodes(), self._state.accounts.pricing
+        return found if pricing is None else priced(found, pricing, self._state.cluster.rows)
 
     def learned_load(self, now: float) -> LearnedLoad | None:
         """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
@@ -156,7 +165,7 @@ class Engine:
 
     def price_summary(self, label: str, most: int) -> PriceSummary | None:
         """Node prices by groups, at most `most` values of this label; None where none are kept. O(nodes)."""
-        pricing = self._state.pricing
+        pricing = self._state.accounts.pricing
         if pricing is None:
             return None
         names, groups = group_nodes(self._state.cluster, label, most)

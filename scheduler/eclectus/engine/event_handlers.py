@@ -17,6 +17,8 @@ from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
     EvictRefused,
+    JobGone,
+    JobSeen,
     LoadSeen,
     NodeGone,
     NodeRecalled,
@@ -30,7 +32,9 @@ from eclectus.model.objects import Task
 TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than this
 
 # What the queues and the rules look at: a pod that changes in nothing else keeps its place.
-_scheduling_fields = attrgetter("spec", "priority", "workload", "gates", "profile", "job", "estimate", "path")
+_scheduling_fields = attrgetter(
+    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path"
+)
 
 
 class EventHandlers:
@@ -54,6 +58,8 @@ class EventHandlers:
             EvictRefused: self._evict_refused,
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
+            JobSeen: self._job_seen,
+            JobGone: self._job_gone,
             LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
             NodeRecalled: lambda event: learner.node_recalled(event.learned),
         }
@@ -89,6 +95,7 @@ class EventHandlers:
             return  # late: a uid is never used twice
         if task.ended:
             self._learner.task_ended(task)
+            state.accounts.ended(task)
             self._gone(task.uid)
         elif task.node:
             self._bound(task.uid)
@@ -106,8 +113,7 @@ class EventHandlers:
         """The task is pending here, or was bound by another scheduler; once a task."""
         state = self._state
         self._learner.task_arrived(task)
-        if state.arrivals is not None and not (task.spec.long_running or task.spec.probe):
-            state.arrivals.add(task, state.now)
+        state.accounts.arrived(task, state.now)
 
     def _foreign(self, task: Task) -> None:
         """Another scheduler's pending pod: it may be bound later, and a nomination takes room."""
@@ -124,7 +130,7 @@ class EventHandlers:
         state, uid = self._state, task.uid
         if uid not in state.pending and uid in state.placed:
             return  # late: it is bound already, and a bound pod never becomes unbound
-        if state.cluster.anti_affinity.generation:  # there have been terms that could match
+        if task.anti_affinity_terms or state.cluster.anti_affinity.generation:  # terms that could match
             task = self._matches.with_terms(task)
         before = state.set_pending(task)
         if before is None:
@@ -169,7 +175,7 @@ class EventHandlers:
         if len(self._tombstone_order) > TOMBSTONES_MOST:
             self._tombstones.remove(self._tombstone_order.popleft())
 
-    # -- anti-affinity of placed pods ----------------------------------------------------------
+    # -- anti-affinity of other pods -----------------------------------------------------------
 
     def match_anti_affinity(self) -> None:
         """After the events of a step: match pending pods with anti-affinity terms that are new."""
@@ -197,8 +203,8 @@ class EventHandlers:
         if nominated is None:
             return
         task = state.pending.get(event.uid)
-        if task is not None and state.job_work is not None:
-            state.job_work.undo_start(task)
+        if task is not None:
+            state.accounts.undo_start(task)
         if task is None or task.deleting:
             return
         self._nominations.bind_refused(task, event.node, nominated)
@@ -237,6 +243,16 @@ class EventHandlers:
         if generation != self._budget_generation:
             self._budget_generation = generation
             self._state.relief.expedite(self._state.now)
+
+    # -- DAG jobs ----------------------------------------------------------------------------------
+
+    def _job_seen(self, event: JobSeen) -> None:
+        if (jobs := self._state.accounts.jobs) is not None:
+            jobs.see(event.job)
+
+    def _job_gone(self, event: JobGone) -> None:
+        if (jobs := self._state.accounts.jobs) is not None:
+            jobs.drop(event.uid)
 
 
 def _same_for_scheduling(one: Task, other: Task) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from eclectus.engine.state import State
 from eclectus.framework import Line
@@ -35,6 +35,8 @@ class NodeDispatch:
             return
         if changed is None:
             changed = sorted(cluster.rows.values())
+        elif changed and any(spec.has_pod_rules for spec, _ in self._state.node_queues.tasks_by_class):
+            changed = sorted({*changed, *self._following_other_pods()})
         for row in changed:
             if row in self._queues:
                 if may_exclude:
@@ -49,6 +51,12 @@ class NodeDispatch:
         used, shaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
         self._shape_cursor, self._service_changes = cluster.shape.head, cluster.service_changes
         return None if used is None or shaped is None else sorted({*used, *shaped})
+
+    def _following_other_pods(self) -> Iterator[int]:
+        """Rows with a task in their queues for which a change of another node may have opened this one."""
+        for row in self._queues:
+            if any(spec.has_pod_rules for spec, _ in self._state.node_queues.class_keys(row)):
+                yield row
 
     def enqueue(self, task: Task, row: int) -> None:
         """Add the task to the node queue of this row, and dispatch the queue."""

@@ -102,10 +102,18 @@ class Nominations:
         nodes = list(self._placed.nominated_nodes)
         if used is not None and reshaped is not None:
             changed = {cluster.names[row] for row in (*used, *reshaped)}
-            nodes = [node for node in nodes if node in changed or node not in cluster.rows]
+            nodes = [
+                node
+                for node in nodes
+                if node in changed or node not in cluster.rows or (changed and self._has_pod_rules(node))
+            ]
         for node in nodes:
             self._dispatch(node)
         self._changed.update(nodes)
+
+    def _has_pod_rules(self, node: str) -> bool:
+        """Whether a change of another node may have opened this one to a pod that is nominated to it."""
+        return any(task.spec.has_pod_rules for task in self._placed.nominated_on(node))
 
     def _dispatch(self, node: str) -> None:
         row = self._state.cluster.rows.get(node)

@@ -25,6 +25,7 @@ class _Placed(Struct, frozen=True, gc=False):
     task: Task  # as it was counted
     node: str  # name; it need not have a row
     since: float  # seconds
+    is_nominated: bool  # as it was counted: neither bound nor assumed
 
 
 class Account(Protocol):
@@ -61,6 +62,13 @@ class PlacedPods:
         """The node on which a pod holds room; empty if none."""
         placed = self._placed.get(uid)
         return placed.node if placed else ""
+
+    def held_since(self, uid: str) -> float | None:
+        """Since when a pod holds room, seconds: since its start where it is known. None if it holds none."""
+        placed = self._placed.get(uid)
+        if placed is None:
+            return None
+        return placed.since if placed.task.started is None else placed.task.started
 
     def is_bound(self, uid: str) -> bool:
         """Whether the API server has shown the pod on a node: neither assumed nor nominated."""
@@ -114,16 +122,17 @@ class PlacedPods:
                     return
                 since = placed.since
             self.remove(uid)
-        self._placed[uid] = _Placed(task, node, since)
+        is_nominated = not task.node and uid not in self._assumed
+        self._placed[uid] = _Placed(task, node, since, is_nominated)
         self._on[node][uid] = None
-        if not task.node and uid not in self._assumed:
+        if is_nominated:
             self._nominated[node][uid] = None
         self._priorities[task.priority] += 1
         for account in self._accounts:
             account.hold(task)
         row = self._cluster.rows.get(node)
         if row is not None:
-            self._cluster.hold(row, task)
+            self._cluster.hold(row, task, is_nominated=is_nominated)
 
     def _update(self, task: Task, placed: _Placed) -> None:
         """The pod holds what it held; its labels, its owner or its status may have changed."""
@@ -132,14 +141,20 @@ class PlacedPods:
             _discard(self._nominated, node, task.uid)
         if task.grant != before.grant:  # it is not written on the pod
             task = replace(task, grant=before.grant)
-        if task != before:
-            self._placed[task.uid] = _Placed(task, node, placed.since)
+        after = _Placed(task, node, placed.since, not task.node and task.uid not in self._assumed)
+        if after != placed:
+            self._placed[task.uid] = after
         self._priorities[before.priority] -= 1
         self._priorities[task.priority] += 1
         row = self._cluster.rows.get(node)
-        if row is not None and (task.deleting, task.priority) != (before.deleting, before.priority):
-            self._cluster.usage.record(row)  # for whoever chooses victims there
-        if task.labels != before.labels or task.job != before.job:
+        if row is not None:
+            if _is_counted_otherwise(placed, after):
+                self._cluster.pods.release(row, before, is_nominated=placed.is_nominated)
+                self._cluster.pods.hold(row, task, is_nominated=after.is_nominated)
+                self._cluster.usage.record(row)  # for rules about pods, and for whoever chooses victims there
+            elif task.priority != before.priority:
+                self._cluster.usage.record(row)
+        if (task.labels, task.job, task.stage) != (before.labels, before.job, before.stage):
             for account in self._accounts:
                 account.regroup(task)
 
@@ -157,7 +172,7 @@ class PlacedPods:
             _discard(self._nominated, node, uid)
         row = self._cluster.rows.get(node)
         if row is not None:
-            self._cluster.release(row, task)
+            self._cluster.release(row, task, is_nominated=placed.is_nominated)
 
     def assume(self, task: Task, node: str, now: float) -> str:
         """Count a bind before it is answered. Returns another node to which the pod was nominated, or ""."""
@@ -192,13 +207,15 @@ class PlacedPods:
         """The node has got a row: count the pods already known to be there."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.hold(row, self._placed[uid].task)
+            placed = self._placed[uid]
+            self._cluster.hold(row, placed.task, is_nominated=placed.is_nominated)
 
     def remove_node(self, node: str) -> None:
         """The node is about to lose its row: release what is held there. Its pods stay known."""
         row = self._cluster.rows[node]
         for uid in self._on.get(node, ()):
-            self._cluster.release(row, self._placed[uid].task)
+            placed = self._placed[uid]
+            self._cluster.release(row, placed.task, is_nominated=placed.is_nominated)
 
 
 def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:
@@ -207,6 +224,17 @@ def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:
         uids.pop(uid, None)
         if not uids:
             del by_node[node]
+
+
+def _is_counted_otherwise(before: _Placed, after: _Placed) -> bool:
+    """Whether rules about other pods see another pod; what it holds is the same."""
+    one, other = before.task, after.task
+    return (before.is_nominated, one.deleting, one.labels, one.namespace) != (
+        after.is_nominated,
+        other.deleting,
+        other.labels,
+        other.namespace,
+    )
 
 
 def _holds_the_same(before: Task, after: Task) -> bool:

@@ -16,6 +16,7 @@ from eclectus.engine.effects.table import Effects
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.deferred_classes import DeferredClasses
 from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.queues.withheld_classes import WithheldClasses
 from eclectus.engine.scheduling_cycle import SchedulingCycle
 from eclectus.engine.state import State
 from eclectus.framework import Action, PlacePolicy, Profile
@@ -36,14 +37,15 @@ class Placement:
         self._state, self._effects, self._nominations = state, effects, nominations
         self._slices = CycleSlices()
         self._faults_before = 0  # the cycle began
+        self._withheld = WithheldClasses(state.class_queues, state.profiles, state.accounts.job_work)
         self._deferred = DeferredClasses(
-            state.view, state.class_queues, state.deferrals, state.profiles, state.job_work
+            state.view, state.class_queues, state.deferrals, state.profiles, state.accounts.job_work
         )
 
     @property
     def next_until(self) -> float:
-        """The first time at which a deferred task asks to be placed again, seconds; inf for never."""
-        return self._deferred.next_until
+        """The first time at which a deferred or withheld task is to be placed, seconds; inf for never."""
+        return min(self._deferred.next_until, self._withheld.next_until)
 
     @property
     def goes_on(self) -> bool:
@@ -66,6 +68,7 @@ class Placement:
         The profile whose first task is the eldest begins.
         """
         state = self._state
+        self._withheld.begin_cycle(state.view)
         self._begin()
         refused = self._count_joined()
         by_profile: dict[str, list[PendingClass]] = {}
@@ -74,6 +77,7 @@ class Placement:
         active = by_profile.items()
         for name, classes in sorted(active, key=_eldest) if len(active) > 1 else active:
             self._run_cycle(state.profiles[name], classes)
+        self._withheld.end_step(state.now)
         if self._slices:
             self._deferred.end_step()
         elif state.deferrals.rows or state.deferrals.released:
@@ -154,6 +158,7 @@ class Placement:
         if self._state.deferrals.rows or len(self._state.profiles) > 1:
             self._deferred.observe(classes)
         self._state.class_queues.end_cycle(classes)
+        self._withheld.end_cycle(profile.scheduler_name, classes, self._state.view)
 
     def _reject(
         self, cycle: SchedulingCycle, policy: PlacePolicy, action: Action, error: PolicyError

@@ -39,7 +39,7 @@ class SchedulingCycle(PendingTasks):
         self._most, self.removed = most, 0  # tasks that may leave, and have left, their queues
         # A single queue: the Order need not be asked.
         first = classes[0]
-        is_single = len(classes) == 1 and len(first.queues) == 1
+        is_single = len(classes) == 1 and len(first.queues) == 1 and not profile.order.traits.withholds
         self._only = (first, next(iter(first.queues.values()))) if is_single else None
         self.offered: dict[str, tuple[Task, PendingClass]] = {}
 
@@ -139,7 +139,7 @@ class SchedulingCycle(PendingTasks):
         try:
             if self._order is None:
                 groups = state.class_queues.groups.get(self._profile.scheduler_name)
-                accounts = accounts_of(order, state.view, state.job_work)
+                accounts = accounts_of(order, state.view, state.accounts.job_work)
                 self._order = CycleOrder(order, state.view, self._classes, groups, accounts)
             return self._order.next(again=again)
         except Exception as error:  # a plug-in's defect must not stop the others

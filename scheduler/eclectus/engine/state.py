@@ -16,13 +16,15 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     probe_validity  probes on nodes, and which of them have lost their room
     expected_waits  pods without room, and how long each was expected to wait
     service_times   run times of each kind of work
+    accounts        what is counted for policies that ask for it
+    plan_records    plans of DAG jobs, and when they are written
     counters        counts for metrics
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Set as AbstractSet
 from random import Random
 from typing import Literal
 
@@ -30,10 +32,12 @@ from msgspec.structs import replace
 
 from eclectus.cluster.budgets import Budgets
 from eclectus.cluster.nodes import Cluster
-from eclectus.cluster.shares import GroupShares
-from eclectus.engine.counters import AttemptResult, Counters, QueueCounts
+from eclectus.engine.accounts.accounts import Accounts
+from eclectus.engine.accounts.informed_orders import InformedOrders
+from eclectus.engine.accounts.plan_records import PlanRecords
+from eclectus.engine.counters import AttemptResult, Counters
 from eclectus.engine.expected_waits import ExpectedWaits
-from eclectus.engine.placed_pods import Account, PlacedPods
+from eclectus.engine.placed_pods import PlacedPods
 from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.queues.class_queues import ClassQueues
@@ -43,10 +47,7 @@ from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Accounted, Learn, Order, Profile, View
-from eclectus.framework.arrivals import Arrivals
-from eclectus.framework.job_work import JobWork
-from eclectus.framework.node_prices import NodePricing
+from eclectus.framework import Learn, Profile, View
 from eclectus.maths.estimators.service_times import ServiceTimes
 from eclectus.model.commands import (
     Bind,
@@ -72,9 +73,6 @@ class State:
 
     def __init__(self, profiles: Sequence[Profile], learn: Learn, seed: int) -> None:
         self.profiles: Mapping[str, Profile] = {profile.scheduler_name: profile for profile in profiles}
-        self._informed_orders = {
-            name: each.order for name, each in self.profiles.items() if _is_informed(each.order)
-        }
         self.learn = learn
         self.now = 0.0  # the time of the step, seconds
         self.cluster = Cluster()
@@ -92,14 +90,10 @@ class State:
         self.expected_waits = ExpectedWaits(self.counters)
         self.service_times = ServiceTimes()
         policies = [policy for each in profiles for policy in (each.order, each.place)]
-        shares = self._shares_by_policy(policies)
-        self.pricing = NodePricing(self.cluster) if any(each.wants_prices for each in policies) else None
-        accounts: list[Account] = list(shares.values())
-        if self.pricing is not None:
-            accounts.append(self.pricing.demand)
-        self.placed = PlacedPods(self.cluster, accounts)
-        self.job_work = JobWork() if any(each.wants_work for each in policies) else None
-        self.arrivals = Arrivals() if any(each.wants_arrivals for each in policies) else None
+        self._informed_orders = InformedOrders(profiles, self.fault)
+        self.accounts = Accounts(self.cluster, policies, self.fault)
+        self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.fault)
+        self.placed = PlacedPods(self.cluster, self.accounts.of_placed_pods())
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room
         self.view = View(
@@ -114,24 +108,18 @@ class State:
             placed=self.placed,
             evicted=self.evicted,
             budgets=self.budgets,
-            shares_by_policy=shares,
-            job_work=self.job_work,
-            pricing=self.pricing,
-            arrivals=self.arrivals,
+            shares_by_policy=self.accounts.shares,
+            job_work=self.accounts.job_work,
+            pricing=self.accounts.pricing,
+            arrivals=self.accounts.arrivals,
+            known_jobs=self.accounts.jobs,
         )
         self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self._gated: set[str] = set()
+        self.gated: AbstractSet[str] = self._gated  # uids of pending pods with scheduling gates
         self._commands: list[Command] = []
-
-    def _shares_by_policy(self, policies: Sequence[Accounted]) -> dict[int, GroupShares]:
-        """The accounts that policies ask for, by the identity of the policy."""
-        return {
-            id(policy): GroupShares(self.cluster, policy.counted_by, partial(self.fault, policy))
-            for policy in policies
-            if policy.counted_by is not None
-        }
 
     # -- the step --------------------------------------------------------------------------------
 
@@ -139,8 +127,7 @@ class State:
         """A step begins at this time, seconds."""
         self.now, self.view = now, replace(self.view, now=now)
         self.view.classes.begin_cycle()
-        if self.pricing is not None:
-            self.pricing.update(now)
+        self.accounts.begin_step(now)
 
     def end_step(self) -> list[Command]:
         """The step is over; its commands."""
@@ -153,11 +140,7 @@ class State:
         """A pending pod of ours was seen; as it was seen before, None for the first time."""
         before = self._pending.get(task.uid)
         self._pending[task.uid] = task
-        if self.job_work is not None and (before is None or before.job != task.job):
-            self.job_work.add(task)
-        if self.pricing is not None:
-            count = self.pricing.demand
-            count.wait(task) if _may_run(task) else count.leave(task.uid)
+        self.accounts.pending(task, before)
         return before
 
     def enqueue(self, task: Task, event: str) -> None:
@@ -207,10 +190,7 @@ class State:
             self.dequeue(uid)
             self.reports.forget(uid)
         self.backoff.forget(uid)
-        if self.job_work is not None:
-            self.job_work.remove(task)
-        if self.pricing is not None:
-            self.pricing.demand.leave(uid)
+        self.accounts.forget(task)
         return task
 
     # -- commands --------------------------------------------------------------------------------
@@ -227,21 +207,12 @@ class State:
         self.waiting_times.discard(task.uid)
         self.expected_waits.placed(task.uid, self.now)
         nominated = self.placed.assume(task, node, self.now)
-        if self.job_work is not None:
-            self.job_work.start(task)
-        self._inform_order(task, row)
+        self.accounts.start(task)
+        self._informed_orders.placed(self.view, task, row)
         before = self._steps_before(node, nominated)
         self._commands.append(
             Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
         )
-
-    def _inform_order(self, task: Task, row: int) -> None:
-        order = self._informed_orders.get(task.profile)
-        if order is not None:
-            try:
-                order.placed(self.view, task, row)
-            except Exception as error:  # a plug-in's defect must not stop the others
-                self.fault(order, f"{type(error).__name__}: {error}")
 
     def _steps_before(self, node: str, nominated: str) -> tuple[BindStep, ...]:
         """`nominated`: another node, to which the pod was nominated until now; or empty."""
@@ -285,6 +256,10 @@ class State:
         if self.reports.record(task.uid, message, on_the_pod, self.now):
             self._commands.append(Report(task.uid, task.namespace, task.name, task.profile, reason, message))
 
+    def record_plans(self) -> None:
+        """Write what is planned for DAG jobs, where it has changed."""
+        self._commands.extend(self.plan_records.due(self.view))
+
     def fault(self, policy: object, message: str) -> None:
         """A policy has failed or asked for an action that was refused."""
         self._commands.append(Fault(type(policy).__name__, message))
@@ -295,29 +270,3 @@ class State:
     def count_attempts(self, result: AttemptResult, profile: str, pods: int = 1) -> None:
         """Count attempts to place pods of a profile."""
         self.counters.attempts[result, profile] += pods
-
-    def queue_counts(self) -> QueueCounts:
-        """How many pods are in which queue; O(class queues)."""
-        queues = self.class_queues
-        unschedulable = sum(len(queue) for queue in queues if queue.unschedulable_since is not None)
-        return QueueCounts(
-            active=len(queues) - unschedulable,
-            backoff=len(self.backoff),
-            unschedulable=unschedulable,
-            gated=len(self._gated),
-            node_queues=len(self.node_queues),
-            binding=len(self.placed.assumed),
-            nodes=len(self.cluster),
-            classes=len(self.view.classes),
-            counters=self.counters,
-        )
-
-
-def _may_run(task: Task) -> bool:
-    """Whether a pending pod could get a node, and so demands one."""
-    return not task.gates and not task.deleting
-
-
-def _is_informed(order: Order) -> bool:
-    """Whether the policy wants to know which tasks are bound."""
-    return type(order).placed is not Order.placed

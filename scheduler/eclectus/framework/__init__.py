@@ -16,6 +16,7 @@ from eclectus.framework.actions import (
     Reserve,
     ReserveMany,
     Unschedulable,
+    Withheld,
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.node_prices import NodePrices
@@ -64,4 +65,5 @@ __all__ = [
     "Speeds",
     "Unschedulable",
     "View",
+    "Withheld",
 ]  # fmt: skip

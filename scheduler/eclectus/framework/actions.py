@@ -1,4 +1,7 @@
-"""The actions with which a Place policy answers pending tasks, and a Relieve policy refused ones."""
+"""The actions with which a Place policy answers pending tasks, and a Relieve policy refused ones.
+
+And `Withheld`, with which an Order keeps tasks from being offered.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,16 @@ class Reason(Struct, frozen=True, gc=False):
     """Why the tasks of a class are not placed."""
 
     message: str = ""  # empty: the engine writes kube-scheduler's FitError
+
+
+class Withheld(Struct, frozen=True, gc=False):
+    """What an Order answers instead of a rank: no task of the group is offered now.
+
+    The engine asks again at `until`, and before when the group's head, or what its rank depends on, changes.
+    """
+
+    reason: Reason  # with a message: users read it on the pods
+    until: float  # seconds, in the future; inf: only when something has changed
 
 
 class Place(Struct, frozen=True, gc=False):

@@ -11,11 +11,12 @@ price makes every ranking of nodes start over.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from math import exp
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
@@ -33,6 +34,7 @@ from eclectus.maths.scarcity import (
     scarcest,
     scarcity,
 )
+from eclectus.model.learned import LearnedNode
 
 SAMPLE_SECONDS = 5.0  # between two samples
 MEAN_SECONDS = 180.0  # over which demand is averaged: minutes, so that batches do not move prices
@@ -229,3 +231,12 @@ class NodePricing:
             return 0.0
         column = scarcest(needed, total)
         return price_to_supply(price[present], free[:, column], float(needed[column]) / LONG_USE)
+
+
+def priced(
+    nodes: Iterable[LearnedNode], pricing: NodePricing, rows: Mapping[str, int]
+) -> Iterator[LearnedNode]:
+    """The same nodes with their prices; of a node that is gone meanwhile the price is None."""
+    for each in nodes:
+        row = rows.get(each.node)
+        yield each if row is None else replace(each, price=pricing.current.price.item(row))

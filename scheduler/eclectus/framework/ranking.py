@@ -29,7 +29,7 @@ class Ranking:
     def __init__(self, task_class: TaskClass, cost: Cost, epoch: Hashable = None) -> None:
         self._class, self._cost, self.epoch = task_class, cost, epoch
         self._epoch = -1
-        self._shape_cursor = self._usage_cursor = -1
+        self._shape_cursor = self._usage_cursor = self._flip_cursor = -1
 
     def best(self) -> tuple[int, float] | None:
         """Row and cost of the best node, the lowest row among equals; None if every cost is inf."""
@@ -62,12 +62,19 @@ class Ranking:
             reshaped = []
         else:
             return
-        reused = cluster.usage.since(self._usage_cursor)
-        if reshaped is None or reused is None:
+        reused, topology = cluster.usage.since(self._usage_cursor), self._class.topology
+        flipped = [] if topology is None else topology.flips.entries_since(self._flip_cursor)
+        if reshaped is None or reused is None or flipped is None:
             self._rebuild()
         else:
-            rows = sorted({*reshaped, *reused}) if reshaped else reused
+            single = [row for each in flipped if len(each) == 1 for row in each.tolist()]
+            rows = sorted({*reshaped, *reused, *single}) if reshaped or single else reused
             self._update(np.array(rows, dtype=np.intp))
+            for each in flipped:
+                if len(each) > 1:
+                    self._update(each)
+        if topology is not None:
+            self._flip_cursor = topology.flips.head
         # Last, because a cost function that raises must be called again for the same rows.
         self._epoch, self._shape_cursor, self._usage_cursor = epoch, shape_end, usage_end
 

@@ -8,14 +8,16 @@ keeps no plan of its own. docs/framework.md walks through every role.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Protocol
 
+from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework.actions import Action, ReliefAction
+from eclectus.framework.actions import Action, ReliefAction, Withheld
 from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
+from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
 from eclectus.model.settings import Setting
@@ -77,6 +79,9 @@ class Refused:
 
 # -- roles -------------------------------------------------------------------------------------
 
+# Of the plainest policies, made once: the engine reads traits in every scheduling cycle.
+_ORDER_TRAITS, _PLACE_TRAITS, _LINE_TRAITS = OrderTraits(), PlaceTraits(), LineTraits()
+
 
 class Accounted:
     """A policy for which the engine keeps accounts on request."""
@@ -97,6 +102,11 @@ class Accounted:
         return False
 
     @property
+    def wants_jobs(self) -> bool:
+        """Whether `view.jobs` is to be kept. The live scheduler then also watches DagJobs."""
+        return False
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """The group by which `view.shares(self)` adds up what placed pods hold; None for no account."""
         return None
@@ -108,7 +118,7 @@ class Order(Accounted, ABC):
     @property
     def traits(self) -> OrderTraits:
         """What it says of itself."""
-        return OrderTraits()
+        return _ORDER_TRAITS
 
     def group(self, task: Task) -> str:
         """A pool, a job, or nothing: tasks of different groups never share a class queue."""
@@ -119,7 +129,7 @@ class Order(Accounted, ABC):
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
         """Sort key of the task within its class queue, smallest first. `serial` counts queue entries."""
 
-    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...]:
+    def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
         """Rank of a group, smallest first; of groups of equal rank, the one whose head has the smallest key.
 
         `head` is the group's first task in this scheduling cycle: of its class queues that are asked about,
@@ -127,13 +137,32 @@ class Order(Accounted, ABC):
         (`view.shares(self)`) and, if groups are jobs, on `view.work_left(head)`. It is asked again when one
         of these has changed, and after each of the group's tasks. If the order's traits say that ranks follow
         the time, it may depend on `view.now` too. By default all groups are equal.
+
+        An order whose traits say that it withholds may answer Withheld: then nothing of the group is offered.
         """
         del view, group, head
         return ()
 
+    def changes(self, view: View) -> ChangeLog[str] | None:
+        """The groups, or prefixes of paths, whose ranks have changed for reasons that the engine cannot see.
+
+        Asked before ranks are used: the time to bring up to date what they depend on. None: there are none.
+        """
+        del view
+        return None
+
     def placed(self, view: View, task: Task, row: int) -> None:
         """A task of the profile is bound to the node of this row; called only where it is overridden."""
         del view, task, row
+
+    def plans(self, view: View) -> Iterable[tuple[str, JobPlan]]:
+        """The uids and plans of DAG jobs whose plans have changed since the last call, to be written to them.
+
+        Asked after each step that decides, and called only where it is overridden. The engine bounds how
+        often a job is written.
+        """
+        del view
+        return ()
 
 
 class PlacePolicy(Accounted, ABC):
@@ -142,7 +171,7 @@ class PlacePolicy(Accounted, ABC):
     @property
     def traits(self) -> PlaceTraits:
         """What it says of itself, with its settings."""
-        return PlaceTraits()
+        return _PLACE_TRAITS
 
     @abstractmethod
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
@@ -169,7 +198,7 @@ class Line(ABC):
     @property
     def traits(self) -> LineTraits:
         """What it says of itself."""
-        return LineTraits()
+        return _LINE_TRAITS
 
     @abstractmethod
     def next(self, view: View, row: int, queue: Sequence[Reservation]) -> Reservation | None:

@@ -18,6 +18,10 @@ class OrderTraits:
     """Its ranks follow what groups hold, so a task must be bound before it names the next."""
     ranks_by_time: bool = False
     """Its ranks depend on `view.now`, so all groups are ranked again in each scheduling cycle."""
+    ranks_by_path: bool = False
+    """Its groups are paths, `team/job`, and a rank depends on what is counted of the path's prefixes too."""
+    withholds: bool = False
+    """It may answer Withheld instead of a rank."""
 
 
 @dataclass(frozen=True, slots=True)

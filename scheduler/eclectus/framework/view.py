@@ -17,6 +17,7 @@ from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.arrivals import Arrivals
 from eclectus.framework.job_work import JobWork
+from eclectus.framework.jobs import KnownJobs
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.framework.node_prices import NodePrices, NodePricing
 from eclectus.framework.ranking import Cost, Ranking
@@ -32,6 +33,9 @@ class PlacedPods(Protocol):
 
     def is_nominated(self, uid: str) -> bool:
         """Whether room is held for a pod that is neither bound nor assumed."""
+
+    def held_since(self, uid: str) -> float | None:
+        """Since when a pod holds room, seconds: since its start where it is known. None if it holds none."""
 
     @property
     def lowest_priority(self) -> float:
@@ -50,7 +54,7 @@ class View(Struct, frozen=True, eq=False):
     `deferred_since`: uid -> since when the task has been deferred in every cycle, seconds.
     `evicted`: pods of which the eviction was sent, as long as they exist. `budgets`: PodDisruptionBudgets.
     `shares_by_policy`: the accounts of `shares`, by the identity of the policy that asks for them.
-    `arrivals`: how many tasks of each class arrive; None unless a policy wants it.
+    `arrivals`: how many tasks of each class arrive; None unless a policy wants it. `known_jobs`: likewise.
     """
 
     now: float
@@ -68,6 +72,7 @@ class View(Struct, frozen=True, eq=False):
     job_work: JobWork | None
     pricing: NodePricing | None
     arrivals: Arrivals | None
+    known_jobs: KnownJobs | None
 
     def placed_pods(self, row: int) -> Iterable[tuple[Task, float]]:
         """The pods that hold room on a row, bound, assumed or nominated, and since when, seconds."""
@@ -101,6 +106,13 @@ class View(Struct, frozen=True, eq=False):
     def work_left(self, task: Task) -> float:
         """Work of the task's job that has not begun, seconds; inf where it is unknown."""
         return inf if self.job_work is None else self.job_work.left(task)
+
+    @property
+    def jobs(self) -> KnownJobs:
+        """The DAG jobs, by uid. Raises LookupError where no policy has asked for them (`wants_jobs`)."""
+        if self.known_jobs is None:
+            raise LookupError("no policy of this scheduler has asked for DAG jobs")
+        return self.known_jobs
 
     def node_prices(self) -> NodePrices:
         """The prices of all nodes. Raises LookupError where no policy has asked for them (`wants_prices`)."""

@@ -89,9 +89,16 @@ class Toleration(ApiObject, frozen=True):
 
 
 class SpreadConstraint(ApiObject, frozen=True):
-    """spec.topologySpreadConstraints[]: only whether the constraint is hard."""
+    """spec.topologySpreadConstraints[]."""
 
+    topology_key: str = ""
     when_unsatisfiable: str = "DoNotSchedule"
+    max_skew: int = 1
+    min_domains: int | None = None
+    label_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    node_affinity_policy: str = "Honor"
+    node_taints_policy: str = "Ignore"
 
 
 class SchedulingGate(ApiObject, frozen=True):

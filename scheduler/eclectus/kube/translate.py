@@ -1,8 +1,8 @@
 """Pods and nodes of the API as tasks and nodes of the model.
 
-A pod's `Spec` is made from its spec alone, without its node and its labels, so that pods of one template
-share a class. `Spec.node_name` therefore stays empty (a pod with a nodeName is bound already); it is for
-tasks that the engine itself restricts to a node.
+A pod's `Spec` is made without its node, and its labels count in it only as far as rules about other pods need
+them (pod_rules.py), so that pods of one template share a class. `Spec.node_name` therefore stays empty (a pod
+with a nodeName is bound already); it is for tasks that the engine itself restricts to a node.
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from collections.abc import Set as AbstractSet
 from typing import Any, cast
 
 from eclectus.api.class_names import bounded
-from eclectus.api.names import CLASS_LABEL, ESTIMATED_SECONDS, JOB_WORK_SECONDS, PATH_SECONDS, RUN_ID_LABEL
-from eclectus.kube import constraints, hints, objects
+from eclectus.api.names import (
+    CLASS_LABEL,
+    ESTIMATED_SECONDS,
+    JOB_WORK_SECONDS,
+    PATH_SECONDS,
+    RUN_ID_LABEL,
+    STAGE_LABEL,
+)
+from eclectus.kube import constraints, hints, objects, pod_rules
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
 from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
@@ -34,7 +41,7 @@ def task_from(pod: Pod, spec: Spec | None = None, shared: AbstractSet[str] = fro
     are the classes of work that belong to no namespace.
     """
     try:
-        return _task(pod, _spec(pod) if spec is None else spec, shared)
+        return _task(pod, spec_from(pod) if spec is None else spec, shared)
     except FieldError as error:
         name = full_name(pod.metadata.namespace, pod.metadata.name)
         raise MalformedError("Pod", name, error.field, error.problem) from error
@@ -62,44 +69,8 @@ def node_from(node: objects.Node) -> model.Node:
     )
 
 
-def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
-    meta, spec, status = pod.metadata, pod.spec, pod.status
-    if not meta.name:
-        raise FieldError("metadata.name", "missing")
-    if not meta.uid:
-        raise FieldError("metadata.uid", "missing; it distinguishes pods of the same name")
-    ended = status.phase in ("Succeeded", "Failed")
-    started, finished = _times(status, ended)
-    return Task(
-        uid=meta.uid,
-        namespace=meta.namespace,
-        name=meta.name,
-        profile=spec.scheduler_name,
-        spec=translated,
-        priority=spec.priority,
-        preempts=spec.preemption_policy != "Never",
-        created=objects.seconds(meta.creation_timestamp) or 0.0,
-        workload=_workload(pod, shared),
-        job=_job(meta),
-        gates=tuple(gate.name for gate in spec.scheduling_gates),
-        labels=constraints.pairs(meta.labels),
-        anti_affinity_terms=constraints.anti_affinity_terms(pod) if spec.affinity is not None else (),
-        node=spec.node_name,
-        nominated=status.nominated_node_name,
-        phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
-        deleting=meta.deletion_timestamp is not None,
-        held=_held(pod, translated) if spec.node_name and not ended else None,
-        started=started,
-        finished=finished,
-        reported=_reported(status),
-        estimate=hints.seconds(meta.annotations, ESTIMATED_SECONDS),
-        path=hints.seconds(meta.annotations, PATH_SECONDS),
-        job_work=hints.seconds(meta.annotations, JOB_WORK_SECONDS),
-        notional_requests=hints.notional_requests(meta.annotations) if translated.probe else (),
-    )
-
-
-def _spec(pod: Pod) -> Spec:
+def spec_from(pod: Pod) -> Spec:
+    """What rules and policies may read of the pod, from its spec alone. Raises FieldError."""
     spec = pod.spec
     requests = requested(pod)
     has_affinity = spec.affinity is not None
@@ -117,19 +88,58 @@ def _spec(pod: Pod) -> Spec:
     )
 
 
-def _held(pod: Pod, spec: Spec) -> model.Amounts | None:
-    """What the pod holds; None if that equals its requests."""
-    amounts_held = held(pod)
-    return None if amounts_held == spec.requests else amounts_held
-
-
-def _workload(pod: Pod, shared: AbstractSet[str]) -> str:
+def workload_of(pod: Pod, shared: AbstractSet[str]) -> str:
     """The class label, or else the images without versions; of the pod's namespace, unless it is shared."""
     namespace, label = pod.metadata.namespace, pod.metadata.labels.get(CLASS_LABEL)
     if label and _LABEL_VALUE.fullmatch(label):  # the API server allows no other
         return workload_name(namespace, label, shared)
     images = sorted({_repository(container.image) for container in pod.spec.containers})
     return bounded(workload_name(namespace, ",".join(images)))
+
+
+def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
+    meta, spec, status = pod.metadata, pod.spec, pod.status
+    if not meta.name:
+        raise FieldError("metadata.name", "missing")
+    if not meta.uid:
+        raise FieldError("metadata.uid", "missing; it distinguishes pods of the same name")
+    ended = status.phase in ("Succeeded", "Failed")
+    started, finished = _times(status, ended)
+    translated = pod_rules.with_pod_rules(translated, pod)
+    return Task(
+        uid=meta.uid,
+        namespace=meta.namespace,
+        name=meta.name,
+        profile=spec.scheduler_name,
+        spec=translated,
+        priority=spec.priority,
+        preempts=spec.preemption_policy != "Never",
+        created=objects.seconds(meta.creation_timestamp) or 0.0,
+        workload=workload_of(pod, shared),
+        job=_job(meta),
+        stage=meta.labels.get(STAGE_LABEL, ""),
+        gates=tuple(gate.name for gate in spec.scheduling_gates),
+        labels=constraints.pairs(meta.labels),
+        anti_affinity_terms=translated.own_anti_affinity,
+        node=spec.node_name,
+        nominated=status.nominated_node_name,
+        phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
+        deleting=meta.deletion_timestamp is not None,
+        held=_held(pod, translated) if spec.node_name and not ended else None,
+        started=started,
+        finished=finished,
+        reported=_reported(status),
+        estimate=hints.seconds(meta.annotations, ESTIMATED_SECONDS),
+        path=hints.seconds(meta.annotations, PATH_SECONDS),
+        job_work=hints.seconds(meta.annotations, JOB_WORK_SECONDS),
+        notional_requests=hints.notional_requests(meta.annotations) if translated.probe else (),
+    )
+
+
+def _held(pod: Pod, spec: Spec) -> model.Amounts | None:
+    """What the pod holds; None if that equals its requests."""
+    amounts_held = held(pod)
+    return None if amounts_held == spec.requests else amounts_held
 
 
 def _repository(image: str) -> str:

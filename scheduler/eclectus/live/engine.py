@@ -31,6 +31,10 @@ class Engine(SteppingEngine, Protocol):
     def evicts(self) -> bool:
         """Whether a policy may evict pods, and so wants to know of PodDisruptionBudgets."""
 
+    @property
+    def wants_jobs(self) -> bool:
+        """Whether an Order plans DAG jobs, and so wants to know of them."""
+
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
 

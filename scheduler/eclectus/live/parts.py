@@ -35,6 +35,7 @@ from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
 from eclectus.live.pod_trace import PodTrace
 from eclectus.live.watch.budgets import WatchedBudgets
+from eclectus.live.watch.dag_jobs import WatchedDagJobs
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
 from eclectus.live.write.binder import Binder
@@ -44,6 +45,7 @@ from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
+from eclectus.live.write.plans import Plans
 from eclectus.live.write.probe_ender import ProbeEnder
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
@@ -73,7 +75,8 @@ def build(
     """The parts for one engine; `names` are the schedulerNames of its profiles."""
     is_ours = names.__contains__
     host, clock, inbox = socket.gethostname(), Clock(), Inbox()
-    pods = WatchedPods(is_ours, frozenset(settings.tenancy.shared_workloads))
+    shared = frozenset(settings.tenancy.shared_workloads)
+    pods, jobs = WatchedPods(is_ours, shared), WatchedDagJobs(is_ours, shared)
     _register_collectors(engine, settings, context, clock)
     leadership = Leadership(
         ObjectClient(context.client),
@@ -85,11 +88,13 @@ def build(
     )
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
     relaxed = RelaxedPreferences(engine.unmet_preferences, context.metrics.relaxed_preferences)
-    outbox = _outbox(settings.client_connection, context, inbox, pods, holds_lease, relaxed=relaxed)
+    plans = Plans(context, jobs.plan_states.get, holds_lease)
+    connection = settings.client_connection
+    outbox = _outbox(connection, context, inbox, pods, holds_lease, relaxed=relaxed, plans=plans)
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
-        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods)),
+        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods, jobs)),
         outbox=outbox,
         loop=Loop(
             engine,
@@ -108,9 +113,13 @@ def build(
     )
 
 
-def _watched(engine: Engine, pods: WatchedPods) -> list[WatchedKind]:
-    """Budgets only where policies may evict: without, the account need not be allowed to read them."""
-    return [WatchedNodes(), pods, *([WatchedBudgets()] if engine.evicts else [])]
+def _watched(engine: Engine, pods: WatchedPods, jobs: WatchedDagJobs) -> list[WatchedKind]:
+    """Budgets only where policies may evict, DagJobs only where an Order plans them.
+
+    Without, the account need not be allowed to read them.
+    """
+    budgets: list[WatchedKind] = [WatchedBudgets()] if engine.evicts else []
+    return [WatchedNodes(), pods, *budgets, *([jobs] if engine.wants_jobs else [])]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
@@ -156,6 +165,7 @@ def _outbox(
     holds_lease: Callable[[], bool],
     *,
     relaxed: RelaxedPreferences,
+    plans: Plans,
 ) -> Outbox:
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
     recorder = EventRecorder(context, reporting_instance, connection)
@@ -172,6 +182,7 @@ def _outbox(
         evictor=Evictor(
             context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
         ),
+        plans=plans,
         step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease)),
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from eclectus.model.grant import NO_GRANT, Grant
+from eclectus.model.job import JobPlan
 
 
 class Renominate(Struct, frozen=True, gc=False, tag=True):
@@ -86,6 +87,15 @@ class Evict(Struct, frozen=True, gc=False, tag=True):
     preemptor_name: str
 
 
+class RecordPlan(Struct, frozen=True, gc=False, tag=True):
+    """Write what is planned for this DAG job into its status. Not answered; the watch shows it."""
+
+    uid: str
+    namespace: str
+    name: str
+    plan: JobPlan
+
+
 class Fault(Struct, frozen=True, gc=False, tag=True):
     """A policy asked for an action that is not allowed, or raised: a defect to log and count."""
 
@@ -93,4 +103,4 @@ class Fault(Struct, frozen=True, gc=False, tag=True):
     message: str
 
 
-Command = Bind | Report | Nominate | Evict | Fault
+Command = Bind | Report | Nominate | Evict | RecordPlan | Fault

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Node, Task
 
@@ -75,6 +76,18 @@ class BudgetGone(Struct, frozen=True, gc=False, tag=True):
     name: str
 
 
+class JobSeen(Struct, frozen=True, gc=False, tag=True):
+    """A DAG job exists, as given."""
+
+    job: Job
+
+
+class JobGone(Struct, frozen=True, gc=False, tag=True):
+    """A DAG job no longer exists."""
+
+    uid: str
+
+
 class LoadSeen(Struct, frozen=True, gc=False, tag=True):
     """The measured load of nodes; of a node that is not named nothing is known.
 
@@ -109,6 +122,8 @@ Event = (
     | EvictRefused
     | BudgetSeen
     | BudgetGone
+    | JobSeen
+    | JobGone
     | LoadSeen
     | NodeRecalled
     | Resumed

@@ -29,6 +29,7 @@ class LearnedNode(Struct, frozen=True, gc=False):
     speed: float  # over all workloads; 1 is a typical node
     confidence: float  # of the speed, as in LearnedWork
     work: tuple[LearnedWork, ...]
+    price: float | None = None  # of the node, by scarcity; None where prices are not kept
 
 
 class LearnedLoad(Struct, frozen=True, gc=False):

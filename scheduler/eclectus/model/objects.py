@@ -72,12 +72,25 @@ class HostPort(Struct, frozen=True, gc=False):
     ip: str = "0.0.0.0"  # noqa: S104 — Kubernetes' word for any address, nothing is bound to it
 
 
-class AntiAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
-    """A required anti-affinity term of a pod on a node: keeps matching pods out of its topology domain."""
+class PodAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
+    """A required term of pod affinity or anti-affinity: which pods it matches, and what a domain is."""
 
-    topology_key: str
+    topology_key: str  # nodes with an equal value of this label are one topology domain
     selector: tuple[Requirement, ...] = ()  # on pod labels, all must hold; an empty one matches every pod
     namespaces: tuple[str, ...] | None = None  # None is every namespace
+
+
+class SpreadConstraint(Struct, frozen=True, gc=False, cache_hash=True):
+    """A topology spread constraint with DoNotSchedule: how unequally pods may be spread over domains."""
+
+    topology_key: str
+    namespace: str  # of the pods that count
+    selector: tuple[Requirement, ...] | None  # on the labels of the pods that count; None is no pod
+    counts_itself: bool  # whether the pod that is placed is one of them
+    max_skew: int = 1
+    min_domains: int = 1  # with fewer domains the least count is 0
+    honors_affinity: bool = True  # domains are of nodes that match the pod's node affinity alone…
+    honors_taints: bool = False  # …and, with this, of nodes whose taints it tolerates
 
 
 UNSUPPORTED = "which Eclectus does not support yet"
@@ -98,8 +111,20 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     long_running: bool = False  # a service: it does not end by itself, so no task should wait for it
     probe: bool = False  # a NodeProbe's pod: measures how fast a node is, whatever is learned of it
     unsupported: tuple[str, ...] = ()  # requested features that no rule implements
-    # Anti-affinity terms of pods on nodes that match this pod: cluster/anti_affinity/.
-    matched_terms: tuple[AntiAffinityTerm, ...] = ()
+    # Anti-affinity terms of other pods, on nodes or pending, that match this pod: cluster/anti_affinity/.
+    matched_terms: tuple[PodAffinityTerm, ...] = ()
+    topology_keys: tuple[
+        str, ...
+    ] = ()  # labels that a node must have, whatever their values: of the next two
+    spread: tuple[SpreadConstraint, ...] = ()
+    affinity_terms: tuple[PodAffinityTerm, ...] = ()  # required pod affinity
+    matches_itself: bool = False  # whether all of `affinity_terms` match the pod itself
+    own_anti_affinity: tuple[PodAffinityTerm, ...] = ()  # the terms of its required anti-affinity
+
+    @property
+    def has_pod_rules(self) -> bool:
+        """Whether pods elsewhere decide about a node: those of its topology domains."""
+        return bool(self.matched_terms or self.spread or self.affinity_terms or self.own_anti_affinity)
 
 
 class Task(Struct, frozen=True, gc=False):
@@ -115,10 +140,11 @@ class Task(Struct, frozen=True, gc=False):
     created: float = 0.0  # seconds since the epoch
     workload: str = ""  # the kind of work: what is learned from a task holds for tasks of the same workload
     job: str = ""  # the controlling owner's uid, shared by the tasks of a job
+    stage: str = ""  # of a DAG job: which stage the pod says it belongs to
     gates: tuple[str, ...] = ()
     labels: Pairs = ()
     anti_affinity_terms: tuple[
-        AntiAffinityTerm, ...
+        PodAffinityTerm, ...
     ] = ()  # which pods it keeps out of its node's topology domains
     node: str = ""
     nominated: str = ""

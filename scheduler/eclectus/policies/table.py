@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from eclectus.framework import Learn, Line, Order, PlacePolicy, Relieve
+from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.learn.none import Unlearned
 from eclectus.policies.line.fifo import FifoLine
 from eclectus.policies.line.phoenix import ContendedFirst
@@ -15,6 +16,7 @@ from eclectus.policies.line.srpt import ShortestRemaining
 from eclectus.policies.line.stealing import Stealing
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.phoenix import FewestNodesFirst
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
@@ -45,7 +47,9 @@ ORDER: dict[str, type[Order]] = {
     "sjf": ShortestJob,
     "srtf": LeastWorkLeft,
     "drf": DominantShare,
+    "h-drf": HierarchicalShare,
     "phoenix": FewestNodesFirst,
+    "carbyne": Carbyne,
 }
 
 PLACE: dict[str, type[PlacePolicy]] = {

@@ -154,4 +154,7 @@ def _run_in_worker(at: int, spec: RunSpec) -> RunResult | RunFailure | None:
         counters[at] = record.settled
         return not counters[-1]
 
-    return _execute(spec, go_on)
+    result = _execute(spec, go_on)
+    if isinstance(result, RunResult):
+        counters[at] = result.tasks  # a short run reports nothing before its end
+    return result

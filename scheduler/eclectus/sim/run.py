@@ -86,6 +86,8 @@ def build_world(
         termination_seconds=scenario.cluster.termination_period,
         checked=checked,
         probes=_probe_stream(scenario, profile, engine, seed),
+        stages=scenario.plan.stages,
+        seed=seed,
     )
     return world, oracle
 
@@ -147,6 +149,7 @@ def _result(
         steps=world.steps,
         faults=world.fault_count,
         first_fault=world.first_fault,
+        dags=world.dags.result() if world.dags.has_jobs else None,
         **_probe_results(world, slot_count, end.at),
     )
 

@@ -1,6 +1,6 @@
 """How long a pod without room is expected to wait: what is ahead of it, worked off by the nodes it may use.
 
-The backlog rule of maths/wait_estimates.py for the pod's set of nodes. Work ahead that may use other nodes
+The backlog rule of maths/backlog_wait.py for the pod's set of nodes. Work ahead that may use other nodes
 too counts by the share of the pod's slots that it may use: its tasks are spread over all of its nodes, and
 keep each of them busy for the same time.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from eclectus.engine.state import State
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.maths.wait_estimates import Station, backlog_wait_seconds
+from eclectus.maths.backlog_wait import backlog_wait_seconds
 from eclectus.model.reservation import ClassKey
 
 MAX_QUEUES = 16  # classes that are considered to be ahead: those with the most pods
@@ -60,8 +60,13 @@ class StepEstimates:
             if theirs.any():
                 share = float(slots[theirs > 0].sum()) / servers
                 seconds_ahead += share * pods * of_other.mean_seconds / float(theirs.sum())
-        station = Station(servers, 1.0, service.mean_seconds, service.variation)
-        return backlog_wait_seconds(station, seconds_ahead * servers), service.mean_seconds / servers
+        seconds = backlog_wait_seconds(
+            servers,
+            seconds_ahead * servers,
+            service_seconds=service.mean_seconds,
+            service_scv=service.variation,
+        )
+        return seconds, service.mean_seconds / servers
 
     def _slots(self, key: ClassKey) -> Floats:
         """Slots of each row for the class, beside services; 0 where it may not run. Shape [capacity]."""

@@ -6,9 +6,10 @@ from math import inf
 
 import numpy as np
 
+from eclectus.cluster.nodes import Cluster
 from eclectus.engine.explain.expected_wait import StepEstimates
 from eclectus.engine.state import ReportReason, State
-from eclectus.feasibility.fit_error import fit_error
+from eclectus.feasibility.fit_error import StaticRefusals, fit_error
 from eclectus.feasibility.never_feasible import never_feasible
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
@@ -26,8 +27,16 @@ NEVER = " preemption: not eligible due to preemptionPolicy=Never."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
-FitErrors = dict[tuple[Spec, str, int, bool, bool], str]
-"""By spec, workload, priority, whether the pod may preempt, and whether it is nominated."""
+
+class FitErrors:
+    """The messages of one step for pods that fit nowhere; what they have in common is evaluated once.
+
+    `made`: by spec, workload, priority, whether the pod may preempt, and whether it is nominated.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.refusals = StaticRefusals(cluster)
+        self.made: dict[tuple[Spec, str, int, bool, bool], str] = {}
 
 
 class Explanations:
@@ -49,12 +58,13 @@ class Explanations:
 
     def _report_some(self) -> None:
         state, reports = self._state, self._state.reports
-        fit_errors, explained, estimates = FitErrors(), set[ClassKey](), StepEstimates(state)
+        fit_errors, explained = FitErrors(state.cluster), set[ClassKey]()
+        estimates = StepEstimates(state)
         due = reports.take_due(state.now, REPORTS_MOST)
         for at, uid in enumerate(due):
             task = state.pending[uid]
             explained.add((task.spec, task.workload))
-            if len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST:
+            if len(explained) > CLASSES_MOST or len(fit_errors.made) == CLASSES_MOST:
                 reports.put_back(due[at:], state.now)
                 self._resumes_at = state.now + PAUSE_SECONDS
                 break
@@ -83,6 +93,9 @@ class Explanations:
         if task.uid in state.deferrals.rows and task_class.fits_now_count:
             return "WaitingForNode", self._deferred(task, task_class.fits_now_count)
         pending = state.class_queues.class_of(task.uid)
+        withheld = self._withheld(task)
+        if withheld and task_class.fits_now_count:
+            return "WaitingForNode", withheld
         own = "" if pending is None else pending.message
         place = type(state.profiles[task.profile].place).__name__
         if task_class.fits_now_count:
@@ -95,6 +108,12 @@ class Explanations:
         fit_error = self._fit_error(task, task_class, fit_errors)
         return reason, f"{fit_error} {place}: {own}." if own else fit_error
 
+    def _withheld(self, task: Task) -> str:
+        """Why its Order withholds a pod; empty if it does not."""
+        waiting = self._state.class_queues.waiting.get(task.uid)
+        withheld = None if waiting is None else waiting[0].withheld(waiting[1])
+        return "" if withheld is None else withheld.reason.message
+
     def _deferred(self, task: Task, with_room: int) -> str:
         """What a deferred pod waits for, although some nodes have room."""
         row, sooner = self._state.deferrals.row_of(task.uid), "expected to end sooner there than on any of"
@@ -105,13 +124,15 @@ class Explanations:
             return f"waiting for a node that meets its preferences: {sooner} {with_room} nodes with room"
         return f"waiting for a node other than the {with_room} with room, which others need"
 
-    def _fit_error(self, task: Task, task_class: TaskClass, made: FitErrors) -> str:
-        """Why no node has room, the outcome of preemption, and why no node ever will; `made` in this step."""
+    def _fit_error(self, task: Task, task_class: TaskClass, fit_errors: FitErrors) -> str:
+        """Why no node has room, the outcome of preemption, and why no node ever will."""
         is_nominated = self._state.placed.is_nominated(task.uid)
         key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
+        made = fit_errors.made
         if key not in made:
             cluster, preemption = self._state.cluster, self._preemption(task, task_class)
-            made[key] = fit_error(task_class, cluster) + preemption + never_feasible(task_class, cluster)
+            refused = fit_error(task_class, cluster, fit_errors.refusals)
+            made[key] = refused + preemption + never_feasible(task_class, cluster)
         return made[key]
 
     def _preemption(self, task: Task, task_class: TaskClass) -> str:

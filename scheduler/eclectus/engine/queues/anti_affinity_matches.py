@@ -1,4 +1,4 @@
-"""Which anti-affinity terms of placed pods match which pending pods, without comparing all with all.
+"""Which anti-affinity terms of other pods match which pending pods, without comparing all with all.
 
 Pods with equal namespace and labels match the same terms, so they are compared once. A term that appears or
 vanishes is compared only with those that have a value it selects, which an index by label finds.
@@ -14,8 +14,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
-from eclectus.cluster.selectors import selects
-from eclectus.model.objects import AntiAffinityTerm, Pairs, Requirement, Task
+from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task
+from eclectus.model.selectors import selects
 
 
 class _Alike:
@@ -23,7 +23,7 @@ class _Alike:
 
     __slots__ = ("key", "labels", "matched", "serials")
 
-    def __init__(self, key: tuple[str, Pairs], matched: tuple[AntiAffinityTerm, ...]) -> None:
+    def __init__(self, key: tuple[str, Pairs], matched: tuple[PodAffinityTerm, ...]) -> None:
         self.key, self.labels, self.matched = key, dict(key[1]), matched
         self.serials: dict[str, int] = {}  # uid -> its place in the order of arrival
 
@@ -47,13 +47,18 @@ class AntiAffinityMatches:
         self._with_label: dict[tuple[str, str, str], Groups] = {}  # namespace, key, value
         self._changed: Groups = {}  # groups whose terms have changed since they were last asked for
         self._serial = 0
+        self._held: dict[str, tuple[PodAffinityTerm, ...]] = {}  # uid -> the terms of pending pods themselves
 
     def __len__(self) -> int:
         """Pods in the index."""
         return len(self._group_of)
 
     def with_terms(self, task: Task) -> Task:
-        """A pending pod, with the terms of placed pods that match it in its spec (nearly always none)."""
+        """A pending pod, with the terms of other pods that match it in its spec (nearly always none).
+
+        Its own terms count from now on: it may be placed in one scheduling cycle with pods that they match.
+        """
+        self._hold(task.uid, task.anti_affinity_terms)
         self._compare()
         group = self._add(task)
         if group.matched == task.spec.matched_terms:
@@ -62,6 +67,21 @@ class AntiAffinityMatches:
 
     def discard(self, uid: str) -> None:
         """The pod is not pending any more; no error if it is not known."""
+        self._hold(uid, ())
+        self._leave_group(uid)
+
+    def _hold(self, uid: str, terms: tuple[PodAffinityTerm, ...]) -> None:
+        """The pod is pending with these terms."""
+        before = self._held.pop(uid, ())
+        if terms:
+            self._held[uid] = terms
+        if terms != before:
+            for term in terms:
+                self._terms.hold(term)
+            for term in before:
+                self._terms.release(term)
+
+    def _leave_group(self, uid: str) -> None:
         group = self._group_of.pop(uid, None)
         if group is not None:
             del group.serials[uid]
@@ -91,14 +111,14 @@ class AntiAffinityMatches:
             for task in self._pending.values():
                 self._add(task)
         self._version = self._terms.version
-        affected: dict[_Alike, set[AntiAffinityTerm]] = {}
+        affected: dict[_Alike, set[PodAffinityTerm]] = {}
         for term in self._terms.take_changed():
             for group in self._matched_by(term):
                 affected.setdefault(group, set()).add(term)
         for group, terms in affected.items():  # each once: one pod may have thousands of terms
             self._update(group, terms)
 
-    def _update(self, group: _Alike, terms: Collection[AntiAffinityTerm]) -> None:
+    def _update(self, group: _Alike, terms: Collection[PodAffinityTerm]) -> None:
         """The group after these terms, which match it, have appeared or vanished."""
         kept = [term for term in group.matched if term not in terms]
         matched = self._terms.in_order([*kept, *(term for term in terms if term in self._terms)])
@@ -106,7 +126,7 @@ class AntiAffinityMatches:
             group.matched = matched
             self._changed[group] = None
 
-    def _matched_by(self, term: AntiAffinityTerm) -> Iterator[_Alike]:
+    def _matched_by(self, term: PodAffinityTerm) -> Iterator[_Alike]:
         for namespace in self._in_namespace if term.namespaces is None else term.namespaces:
             for group in self._candidates(namespace, term.selector):
                 if selects(term.selector, group.labels):
@@ -134,7 +154,7 @@ class AntiAffinityMatches:
             return before
         self._serial += 1
         serial = self._serial if before is None else before.serials[uid]
-        self.discard(uid)
+        self._leave_group(uid)
         group = self._alike.get(key)
         if group is None:
             group = self._alike[key] = _Alike(key, self._terms.matching(*key) if self._version else ())

@@ -1,8 +1,9 @@
 """All pending tasks that are neither in a node queue nor backing off, by profile and class.
 
-A class is active, deferred or unschedulable. Only an active one costs anything: an unschedulable one is
-activated when a row changes on which it may fit (unschedulable.py), and a deferred one when something
-happens that could change the answers to its tasks (deferred_classes.py).
+A class is active, deferred, withheld or unschedulable. Only an active one costs anything: an unschedulable
+one is activated when a row changes on which it may fit (unschedulable.py), a deferred one when something
+happens that could change the answers to its tasks (deferred_classes.py), and a withheld one when its Order
+could rank one of its tasks (withheld_classes.py).
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class ClassQueues:
         if pending.unschedulable_since is not None:
             pending.joined += 1
             self._joined[pending_key] = pending
-        elif pending.is_deferred:
+        elif pending.is_deferred or pending.is_withheld:
             self.activate(pending)
         self._waiting[task.uid] = (pending, queue, key, self._serial)
         return pending
@@ -85,7 +86,7 @@ class ClassQueues:
             return
         pending, queue, key, serial = found
         pending.discard(queue, key, serial)
-        if pending.is_deferred or not pending.queues:
+        if pending.is_deferred or pending.is_withheld or not pending.queues:
             self.activate(pending)
         if not pending.queues:
             self._drop(pending)
@@ -127,8 +128,8 @@ class ClassQueues:
         if pending.key in self._active:
             return
         self._active[pending.key] = pending
-        if pending.is_deferred:
-            pending.is_deferred = False
+        if pending.is_deferred or pending.is_withheld:
+            pending.is_deferred = pending.is_withheld = False
             return
         pending.unschedulable_since, pending.never_feasible, pending.message = None, False, ""
         pending.joined = 0
@@ -141,6 +142,11 @@ class ClassQueues:
     def mark_deferred(self, pending: PendingClass) -> None:
         """An active class is not to be asked about until it is activated."""
         pending.is_deferred = True
+        del self._active[pending.key]
+
+    def mark_withheld(self, pending: PendingClass) -> None:
+        """The Order withholds all of an active class: it is not to be asked about until it is activated."""
+        pending.is_withheld = True
         del self._active[pending.key]
 
     def mark_unschedulable(self, pending: PendingClass, now: float, *, never: bool, message: str) -> None:

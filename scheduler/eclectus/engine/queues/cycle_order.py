@@ -13,10 +13,11 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from eclectus.cluster.changelog import ChangeLog
+from eclectus.cluster.shares import prefixes
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.head_heap import RankedHeads, Value
 from eclectus.engine.queues.pending_class import GroupIndex, PendingClass
-from eclectus.framework import Order, View
+from eclectus.framework import Order, Reason, View, Withheld
 from eclectus.framework.job_work import JobWork
 
 Found = tuple[PendingClass, SortedClassQueue]
@@ -38,10 +39,15 @@ class CycleOrder:
         """`groups`: None if all are equal. `accounts`: tell which groups' ranks may have changed."""
         self._order, self._view, self._groups, self._accounts = order, view, groups, accounts
         self._classes = dict.fromkeys(classes)
-        # Rank, key of the head, serial of the queue; then False and a class and its queue, for a queue of a
-        # group not met yet; or True and a group that was met.
+        # Rank, key of the head, serial of the queue; then False, the serial of the entry and a class and its
+        # queue, for a queue of a group not met yet; or True, the serial and a group that was met.
         self._heap: list[tuple[Any, ...]] = []
+        self._serial = 0  # of entries
         self._met: dict[str, _Heap] = {}
+        self._valid: dict[str, int] = {}  # of each group that was met: the serial of its last entry
+        # Where an answer may change the rank of other groups than its own:
+        self._met_below: dict[str, list[str]] = {}  # by prefix
+        self._cursors = [log.head for log in accounts]
         self._last: tuple[str, PendingClass, SortedClassQueue, bool] | None = None
         if groups is None:
             self._meet("", ((each, queue) for each in self._classes for queue in each.queues.values()))
@@ -50,6 +56,7 @@ class CycleOrder:
             ranks = self._ranks(pending)
             if order.traits.ranks_by_time:
                 ranks.touch_all()
+            ranks.touch_due(view.now)
             ranks.refresh()
             self._push_next_of(pending)
 
@@ -59,8 +66,12 @@ class CycleOrder:
         The answer to the last head is in force by then. `again`: the queue takes part again afterwards.
         """
         self._put_back()
+        if self._order.traits.ranks_by_path:
+            self._follow_changes()
         while self._heap:
-            *_, is_met, found = heappop(self._heap)
+            *_, is_met, serial, found = heappop(self._heap)
+            if is_met and serial != self._valid[found]:
+                continue  # its rank has changed since
             if not is_met:
                 pending, queue = found
                 self._push_next_of(pending)
@@ -83,6 +94,24 @@ class CycleOrder:
                 heappush(self._met[group], (queue.head_key, queue.serial, pending, queue))
             self._push_group(group)
 
+    def _follow_changes(self) -> None:
+        """Groups whose rank the last answer has changed take part with the rank that they have now."""
+        self._order.changes(self._view)
+        changed = dict[str, None]()
+        for at, log in enumerate(self._accounts):
+            if log.head != self._cursors[at]:
+                entries = log.since(self._cursors[at])
+                self._cursors[at] = log.head
+                changed.update(dict.fromkeys(self._met if entries is None else entries))
+        if not changed:
+            return
+        for pending in self._classes:
+            if not pending.is_closed and self._ranks(pending).refresh_changed():
+                self._push_next_of(pending)
+        for group in {each: None for name in changed for each in (name, *self._met_below.get(name, ()))}:
+            if group in self._met:
+                self._push_group(group)
+
     # -- groups that were met ----------------------------------------------------------------------
 
     def _meet(self, group: str, queues: Iterable[Found]) -> None:
@@ -93,6 +122,9 @@ class CycleOrder:
         ]
         heapify(heap)
         self._met[group] = heap
+        if self._order.traits.ranks_by_path:
+            for prefix in prefixes(group):
+                self._met_below.setdefault(prefix, []).append(group)
         self._push_group(group)
 
     def _queues_of(self, group: str) -> Iterable[Found]:
@@ -106,21 +138,25 @@ class CycleOrder:
 
     def _push_group(self, group: str) -> None:
         heap = self._met[group]
+        self._serial += 1
+        self._valid[group] = self._serial
         if heap:
-            value = _value_of_head(self._order, self._view, heap[0][-1])
-            heappush(self._heap, (*value, True, group))
+            value = value_of_head(self._order, self._view, heap[0][-1])
+            if not isinstance(value, Withheld):
+                heappush(self._heap, (*value, True, self._serial, group))
 
     # -- classes -----------------------------------------------------------------------------------
 
     def _ranks(self, pending: PendingClass) -> RankedHeads:
-        return pending.ranks(partial(_value_of_head, self._order, self._view), self._accounts)
+        return ranks_of(pending, self._order, self._view, self._accounts)
 
     def _push_next_of(self, pending: PendingClass) -> None:
         """Push the first queue of the class whose group was not met yet."""
         while not pending.is_closed and (found := self._ranks(pending).pop()) is not None:
             value, queue = found
             if queue.group not in self._met:
-                heappush(self._heap, (*value, False, (pending, queue)))
+                self._serial += 1
+                heappush(self._heap, (*value, False, self._serial, (pending, queue)))
                 return
 
 
@@ -131,10 +167,32 @@ def accounts_of(order: Order, view: View, job_work: JobWork | None) -> list[Chan
         accounts.append(view.shares(order).changes)
     if order.wants_work and job_work is not None:
         accounts.append(job_work.changes)
+    own = order.changes(view)
+    if own is not None:
+        accounts.append(own)
     return accounts
 
 
-def _value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value:
-    """The rank of the queue's group if the queue is the first of it, then what decides among equal ranks."""
+def ranks_of(
+    pending: PendingClass, order: Order, view: View, accounts: Sequence[ChangeLog[str]]
+) -> RankedHeads:
+    """The queues of a class by the ranks of their groups."""
+    return pending.ranks(partial(value_of_head, order, view), accounts, by_path=order.traits.ranks_by_path)
+
+
+def value_of_head(order: Order, view: View, queue: SortedClassQueue) -> Value | Withheld:
+    """The rank of the queue's group if the queue is the first of it, then what decides among equal ranks.
+
+    Raises ValueError where the order withholds against its traits, without reason, or until the past.
+    """
     key, _, head = queue.entries[queue.cursor]
-    return tuple(order.rank(view, queue.group, head)), key, queue.serial
+    rank = order.rank(view, queue.group, head)
+    if not isinstance(rank, Withheld):
+        return tuple(rank), key, queue.serial
+    if not order.traits.withholds:
+        raise ValueError(f"{head} is withheld, but its traits do not say that the order withholds")
+    if not isinstance(rank.reason, Reason) or not rank.reason.message:
+        raise ValueError(f"{head} is withheld without a reason")
+    if not rank.until > view.now:  # nan too; a time in the past would be a busy loop
+        raise ValueError(f"{head} cannot be withheld until {rank.until}: it is {view.now} now")
+    return rank

@@ -8,6 +8,7 @@ active
 - when a task joins or leaves it (by `ClassQueues`);
 - at the time `until` of one of its deferrals;
 - when a node on which it is feasible has changed, in what pods hold there, in background load or in shape;
+- when a pod has come or left that its rules about other pods count, wherever that was;
 - when the speeds of its workload, or its profile's Place, have a new epoch;
 - when an account has changed by which its profile's Order ranks groups;
 - when a class is asked about that is feasible on one of the same nodes: its tasks may come first, and must
@@ -40,6 +41,7 @@ class Answered(NamedTuple):
     version: int  # of the class
     epochs: tuple[int, int]
     accounts: tuple[int, ...]
+    other_pods: int
 
 
 class Conditions(NamedTuple):
@@ -52,6 +54,7 @@ class Conditions(NamedTuple):
     epochs: tuple[int, int]  # of the speeds of its workload, and of its profile's Place
     accounts: tuple[int, ...]  # of its profile's Order: how far their logs were
     rows: int  # on which the class is feasible
+    other_pods: int  # the version of its rules about other pods
 
 
 class DeferredClasses:
@@ -138,6 +141,7 @@ class DeferredClasses:
             or bool(before.rows & touched)
             or before.epochs != self._epochs_of(pending)
             or before.accounts != self._accounts_of(pending)
+            or before.other_pods != self._other_pods_of(pending)
         )
 
     def _release(self, pending: PendingClass) -> None:
@@ -150,8 +154,12 @@ class DeferredClasses:
         """The cycle of a profile over these classes is about to end."""
         for pending in asked:
             if pending.until:
-                answered = Answered(pending.version, self._epochs_of(pending), self._accounts_of(pending))
-                self._to_ask[pending] = answered
+                self._to_ask[pending] = Answered(
+                    pending.version,
+                    self._epochs_of(pending),
+                    self._accounts_of(pending),
+                    self._other_pods_of(pending),
+                )
             if pending.answered:
                 self._left[pending] = None
 
@@ -188,7 +196,10 @@ class DeferredClasses:
         if rows & left:
             return False
         until = min(pending.until.values())
-        self._deferred[pending] = Conditions(until, answered.epochs, answered.accounts, rows)
+        conditions = Conditions(until, answered.epochs, answered.accounts, rows, self._other_pods_of(pending))
+        if conditions.other_pods != answered.other_pods:
+            return False
+        self._deferred[pending] = conditions
         self._class_queues.mark_deferred(pending)
         return True
 
@@ -201,6 +212,13 @@ class DeferredClasses:
     def _accounts_of(self, pending: PendingClass) -> tuple[int, ...]:
         order = self._profiles[pending.profile].order
         return tuple(account.head for account in accounts_of(order, self._view, self._job_work))
+
+    def _other_pods_of(self, pending: PendingClass) -> int:
+        """Another number when a pod that a rule of the class counts has come or left; 0 without rules."""
+        if not pending.class_key[0].has_pod_rules:
+            return 0
+        topology = self._view.classes.current(*pending.class_key).topology
+        return 0 if topology is None else topology.version
 
     def _rows_of(self, classes: Iterable[PendingClass]) -> int:
         """The rows on which any of the classes is feasible."""

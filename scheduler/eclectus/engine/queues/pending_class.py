@@ -13,6 +13,7 @@ from operator import attrgetter
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
+from eclectus.framework import Withheld
 from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey
 
@@ -30,6 +31,7 @@ class PendingClass:
     never_feasible = False  # unschedulable because no node, however empty, may run the class
     message = ""  # the policy's own reason for it, if it gave one
     joined = 0  # tasks that came while it was unschedulable and are not counted as attempts yet
+    is_withheld = False  # the Order withholds all of its tasks, and no rank can have changed
     is_deferred = False  # tasks of it are deferred, and no answer can have changed
     count = 0  # tasks that wait
     highest_priority: float = -inf  # no task that waits has a higher one
@@ -84,17 +86,25 @@ class PendingClass:
         return self._ages.first() or ()
 
     def ranks(
-        self, value: Callable[[SortedClassQueue], Value], accounts: Sequence[ChangeLog[str]]
+        self,
+        value: Callable[[SortedClassQueue], Value | Withheld],
+        accounts: Sequence[ChangeLog[str]],
+        *,
+        by_path: bool,
     ) -> RankedHeads:
         """The queues by the rank of their heads: a heap that is made when it is first needed.
 
         `value`: with the view of this step; from now on the heap asks it, and no earlier one.
         """
         if self._ranks is None:
-            self._ranks = RankedHeads(value, self.queues, accounts)
+            self._ranks = RankedHeads(value, self.queues, accounts, by_path=by_path)
             self._heaps += (self._ranks,)
         self._ranks.value = value
         return self._ranks
+
+    def withheld(self, queue: SortedClassQueue) -> Withheld | None:
+        """Why the Order withholds what waits in one of the queues; None if it does not."""
+        return None if self._ranks is None else self._ranks.withheld.get(queue)
 
     # -- between two cycles ------------------------------------------------------------------------
 

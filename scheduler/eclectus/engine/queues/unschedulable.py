@@ -3,7 +3,8 @@
 Evaluating every unschedulable class after every change would cost classes times changes. Here each changed
 row is compared with all classes at once: whether a class is feasible there (one bit for each class and row),
 and whether the node has left what the class demands (one array operation). Only classes that pass are
-evaluated exactly. The others have got no room, because a class gets room only on a row that has changed.
+evaluated exactly. The others have got no room, because a class gets room only on a row that has changed, or,
+with a rule about other pods, where such a pod has come or left (pod_rule_followers.py).
 kube-scheduler's counterpart: unschedulablePods, and the QueueingHints of its plugins.
 """
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
+from eclectus.engine.queues.pod_rule_followers import PodRuleFollowers
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import evaluation, static_part
@@ -42,6 +44,7 @@ class UnschedulableClasses:
         # By slot: the spec without the fields that no static rule reads, and what evaluates it on rows.
         self._static: dict[int, tuple[Spec, Callable[[Rows], Mask]]] = {}
         self._refused: set[ClassKey] = set()  # with room on a node: a policy has refused them all the same
+        self._followers = PodRuleFollowers(self._cluster)
         self._free: list[int] = []
         self._demand: NDArray[np.float64] = np.empty((0, 0))
         self._feasible: NDArray[np.uint8] = np.empty((0, 0), dtype=np.uint8)
@@ -63,6 +66,7 @@ class UnschedulableClasses:
             self._keys[slot] = key
             part = static_part(key[0])
             self._static[slot] = part, evaluation(self._cluster, part)
+            self._followers.add(key)
         elif not task_class.fits_now_count and key not in self._refused:
             return  # another queue of the class is unschedulable already
         self._write(slot, task_class)
@@ -75,6 +79,7 @@ class UnschedulableClasses:
         del self._keys[slot], self._static[slot]
         self._never[slot] = False
         self._refused.discard(key)
+        self._followers.discard(key)
         self._feasible[:, slot] = 0
         self._free.append(slot)
 
@@ -93,6 +98,7 @@ class UnschedulableClasses:
         cluster = self._cluster
         reshaped: Sequence[int] | None = cluster.shape.since(self._shape_cursor)
         used = cluster.usage.since(self._usage_cursor)
+        beside = self._followers.affected()
         self._move_cursors()
         self._match_cluster()
         every_row = range(cluster.capacity)
@@ -100,7 +106,8 @@ class UnschedulableClasses:
         for begin in range(0, len(reshaped), ROWS_AT_ONCE):
             self._update_feasible(np.array(reshaped[begin : begin + ROWS_AT_ONCE], dtype=np.intp))
         rows = every_row if used is None else sorted({*reshaped, *used})
-        return [key for key in self._may_have_room(rows) if self._has_room(key)]
+        found = dict.fromkeys((*self._may_have_room(rows), *beside))
+        return [key for key in found if self._has_room(key)]
 
     # -- the comparison ------------------------------------------------------------------------
 
@@ -179,4 +186,5 @@ class UnschedulableClasses:
             self._feasible[row >> 3] = np.where(is_feasible, byte | bit, byte & ~bit)
 
     def _move_cursors(self) -> None:
+        self._followers.skip_changes()
         self._shape_cursor, self._usage_cursor = self._cluster.shape.head, self._cluster.usage.head

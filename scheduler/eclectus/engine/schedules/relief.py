@@ -7,6 +7,7 @@ after a growing time, and when a disruption budget allows more.
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from math import inf
 
 from eclectus.model.reservation import ClassKey
@@ -17,20 +18,32 @@ FIRST_SECONDS = 1.0  # until a class for which nothing could be done is asked ab
 MOST_SECONDS = 30.0  # …up to this: the period of kube-scheduler's own rechecks
 
 
+Due = tuple[float, int]
+"""When a class is due, seconds, and its place among those that are due."""
+
+
 class ReliefSchedule:
     """Due times of classes for whose tasks no node has room."""
 
     def __init__(self) -> None:
-        self._due: dict[RefusedKey, float] = {}
+        self._due: dict[RefusedKey, Due] = {}
+        self._heap: list[tuple[Due, RefusedKey]] = []  # those of them, and void entries
+        self._serial = 0
         self._wait: dict[RefusedKey, float] = {}  # of classes that were asked about in vain, seconds
 
     def next_due(self) -> float:
         """When the first class is due, seconds; inf for never."""
-        return min(self._due.values(), default=inf)
+        heap = self._heap
+        while heap:
+            due, key = heap[0]
+            if self._due.get(key) == due:
+                return due[0]
+            heappop(heap)
+        return inf
 
     def add(self, key: RefusedKey) -> None:
         """The class is due."""
-        self._due[key] = -inf
+        self._set(key, -inf)
 
     def add_waiting(self, key: RefusedKey) -> None:
         """The class is due unless it was asked about in vain: tasks of it wait for busy nodes."""
@@ -38,11 +51,14 @@ class ReliefSchedule:
             self.add(key)
 
     def take_due(self, now: float) -> list[RefusedKey]:
-        """Take out the classes that are due, in the order in which they became so."""
-        due = [key for key, at in self._due.items() if at <= now]
-        for key in due:
+        """Take out the classes that are due, in the order in which they were added."""
+        taken: list[tuple[int, RefusedKey]] = []
+        while self.next_due() <= now:
+            (_, serial), key = heappop(self._heap)
             del self._due[key]
-        return due
+            taken.append((serial, key))
+        taken.sort(key=_serial)
+        return [key for _, key in taken]
 
     def helped(self, key: RefusedKey) -> None:
         """All refused tasks of the class are nominated now."""
@@ -51,15 +67,34 @@ class ReliefSchedule:
     def ask_again(self, key: RefusedKey, now: float) -> None:
         """Nothing could be done for some tasks of the class."""
         wait = self._wait[key] = min(2 * self._wait.get(key, FIRST_SECONDS / 2), MOST_SECONDS)
-        self._due.setdefault(key, now + wait)
+        if key not in self._due:
+            self._set(key, now + wait)
 
     def expedite(self, now: float) -> None:
         """Evictions may have become allowed: no class waits for longer than after its first refusal."""
-        for key, at in self._due.items():
-            self._due[key] = min(at, now + FIRST_SECONDS)
+        latest = now + FIRST_SECONDS
+        self._due = {key: (min(at, latest), serial) for key, (at, serial) in self._due.items()}
+        self._heap = [(due, key) for key, due in self._due.items()]
+        heapify(self._heap)
         self._wait.clear()
 
     def discard(self, key: RefusedKey) -> None:
         """No task of the class is refused any more."""
         self._due.pop(key, None)
         self._wait.pop(key, None)
+
+    def _set(self, key: RefusedKey, at: float) -> None:
+        before = self._due.get(key)
+        if before is None:
+            self._serial += 1
+            due = (at, self._serial)
+        elif before[0] == at:
+            return
+        else:
+            due = (at, before[1])
+        self._due[key] = due
+        heappush(self._heap, (due, key))
+
+
+def _serial(taken: tuple[int, RefusedKey]) -> int:
+    return taken[0]

@@ -18,5 +18,6 @@ class ApiMetrics:
         self.malformed_objects = counter("malformed_objects", registry)
         self.watch_restarts = counter("watch_restarts", registry)
         self.profile_writes = counter("node_profile_writes", registry)
+        self.plan_writes = counter("plan_writes", registry)
         self.load_queries = counter("load_signal_queries", registry)
         self.load_nodes = gauge("load_signal_nodes", registry)

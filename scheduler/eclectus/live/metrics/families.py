@@ -173,6 +173,7 @@ REQUESTS = (
         ("kind",),
     ),
     Family("node_profile_writes", "counter", "writes", "Writes of NodeProfile objects.", ("result",)),
+    Family("plan_writes", "counter", "writes", "Writes of plans into the status of DagJobs.", ("result",)),
     Family(
         "load_signal_queries", "counter", "queries", "Queries for the measured load of nodes.", ("result",)
     ),

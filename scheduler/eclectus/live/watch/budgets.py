@@ -20,6 +20,7 @@ class WatchedBudgets:
     name = "poddisruptionbudgets"
     path = "/apis/policy/v1/poddisruptionbudgets"
     list_query: Mapping[str, str] = {}
+    undefined = ""
 
     def key(self, raw: Raw) -> tuple[str, str]:
         """namespace/name: a budget that was deleted and created again counts as the same budget."""

@@ -3,6 +3,9 @@
 A watch from any other version would lose the changes in between. When the API server no longer has our
 version (410 Gone), everything is listed again and objects missing from the list are reported as gone; a
 gap in a watch therefore never requires a restart of the engine.
+
+A kind that a cluster need not define has no objects until it is defined: nothing waits for it, and it is
+looked for again at least every 30 s.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from collections.abc import AsyncIterator, Callable
 import aiohttp
 
 from eclectus.kubeclient.backoff import Backoff
-from eclectus.kubeclient.errors import ApiError, StaleError
+from eclectus.kubeclient.errors import ApiError, MissingError, StaleError
 from eclectus.kubeclient.lines import LineCutter, LineTooLongError
 from eclectus.kubeclient.trouble import TroubleLog
 from eclectus.live.context import Context
@@ -52,6 +55,8 @@ class Reflector:
                 await self._follow()
             except StaleError as error:
                 seconds = self._count_restart("list again", error)
+            except MissingError as error:
+                seconds = self._report_undefined(error)
             except (ApiError, MalformedError) as error:
                 seconds = self._count_restart("list failed", error)
             await asyncio.sleep(seconds)
@@ -109,6 +114,19 @@ class Reflector:
                     events.append(event)
         finally:  # the lines before an ERROR line are recorded as known and will not be sent again
             await self._inbox.put_all(events)
+
+    def _report_undefined(self, error: MissingError) -> float:
+        """The cluster does not define the kind; returns the seconds to wait.
+
+        Objects that were known are not reported as gone: a definition that is deleted deletes them first, and
+        a server that is starting may not know its definitions yet.
+        """
+        if not self._kind.undefined:
+            return self._count_restart("list failed", error)
+        self.synced.set()
+        name = self._kind.name
+        self._trouble.failed("undefined", f"{name}: not defined in this cluster; {self._kind.undefined}")
+        return self._backoff.wait()
 
     def _count_restart(self, what: str, error: Exception) -> float:
         """Count and log the restart; returns the seconds to wait: our back-off, or Retry-After if longer."""

@@ -36,6 +36,7 @@ class WatchedKind(Protocol):
     name: str
     path: str
     list_query: Mapping[str, str]  # restricts the list; must not be used for the watch
+    undefined: str  # what to do in a cluster that does not define the kind; empty: every cluster does
 
     def key(self, raw: Raw) -> tuple[str, str]:
         """(key, resourceVersion) of an object, even if the rest of it is malformed. Raises MalformedError."""
@@ -53,6 +54,7 @@ class WatchedNodes:
     name = "nodes"
     path = "/api/v1/nodes"
     list_query: Mapping[str, str] = {}
+    undefined = ""
 
     def key(self, raw: Raw) -> tuple[str, str]:
         """The name: a node that was deleted and created again counts as the same node."""
@@ -104,6 +106,7 @@ class WatchedPods:
     name = "pods"
     path = "/api/v1/pods"
     list_query: Mapping[str, str] = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
+    undefined = ""
 
     def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:
         self._is_ours = is_ours  # whether a schedulerName is one of ours

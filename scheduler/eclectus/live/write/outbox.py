@@ -1,9 +1,9 @@
 """The engine's commands on their way to the API server; the answers go to the inbox.
 
-Most requests in flight are reserved for binds. Binds with steps before them, conditions, evictions and events
-have a few of their own, so that none of them can delay another bind. A pod costs at most two writes, a
-condition and a bind, and its events; one for which others are evicted also its nomination, and two for each
-victim.
+Most requests in flight are reserved for binds. Binds with steps before them, conditions, evictions, events
+and plans of DAG jobs have a few of their own, so that none of them can delay another bind. A pod costs at
+most two writes, a condition and a bind, and its events; one for which others are evicted also its nomination,
+and two for each victim.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from eclectus.live.write.conditions import Conditions
 from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
+from eclectus.live.write.plans import Plans
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import IN_FLIGHT, StepBinder
 from eclectus.live.write.workers import WorkerPool
-from eclectus.model.commands import Bind, Command, Fault, Report
+from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report
 from eclectus.model.events import BindConfirmed
 
 _log = logging.getLogger(__name__)
@@ -47,12 +48,13 @@ class Outbox:
         *,
         relaxed: RelaxedPreferences,
         evictor: Evictor,
+        plans: Plans,
         step_binder: StepBinder,
         in_flight: int,
         metrics: Metrics,
     ) -> None:
         self._conditions, self._recorder = conditions, recorder
-        self._evictor = evictor
+        self._evictor, self._plans = evictor, plans
         self._ignored, self._relaxed = ignored, relaxed
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
         self._binds: WorkerPool[Sent] = WorkerPool("binds", in_flight, partial(self._bind, binder.bind))
@@ -64,6 +66,7 @@ class Outbox:
             "conditions": lambda: len(conditions.workers),
             "evictions": lambda: len(evictor.workers),
             "events": lambda: len(recorder.workers),
+            "plans": lambda: len(plans.workers),
         }
         for queue, depth in depths.items():
             metrics.outbox_depth.labels(queue).set_function(depth)
@@ -85,6 +88,8 @@ class Outbox:
                     self._ignored.placed(command)
                 case Report():
                     self._report(command)
+                case RecordPlan():
+                    self._plans.set(command)
                 case Fault():
                     self._metrics.faults.labels(command.policy).inc()
                     _log.error("policy %s: %s", command.policy, command.message)
@@ -112,6 +117,7 @@ class Outbox:
             self._stepped,
             self._conditions.workers,
             self._evictor.workers,
+            self._plans.workers,
             self._recorder.workers,
         )
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from eclectus.config.reading import nearest
 from eclectus.sim.base.work import Dag, Stage, WorkClass
@@ -21,9 +23,13 @@ class StageDraft(Struct, frozen=True):
     parents: tuple[str, ...] = ()
 
 
-def class_name(job: str, stage: str, by_stage: bool) -> str:
+Classes = Literal["job", "stage", "all"]
+"""What the tasks of a class have in common."""
+
+
+def class_name(job: str, stage: str, classes: Classes) -> str:
     """The default class of a stage's tasks."""
-    return f"{job}-{stage}" if by_stage else job
+    return {"job": job, "stage": f"{job}-{stage}", "all": "work"}[classes]
 
 
 def build_dag(name: str, drafts: Sequence[StageDraft], arrival: float | None = None) -> Dag:
@@ -46,6 +52,12 @@ def build_dag(name: str, drafts: Sequence[StageDraft], arrival: float | None = N
         cycle = " -> ".join(reversed(error.args[1]))
         raise ValueError(f"job {name!r}: its stages form a cycle: {cycle}") from None
     return Dag(name, _stages([by_name[each] for each in order]), arrival)
+
+
+def shrunk(dag: Dag, divisor: int) -> Dag:
+    """The job with so many times fewer tasks in each stage, rounded, at least one."""
+    stages = (replace(stage, tasks=max(round(stage.tasks / divisor), 1)) for stage in dag.stages)
+    return replace(dag, stages=tuple(stages))
 
 
 def _stages(drafts: Sequence[StageDraft]) -> tuple[Stage, ...]:

@@ -9,6 +9,8 @@ from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
+from eclectus.sim.base.dag_results import DagResult
+
 FORMAT: Final = 1
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
@@ -100,6 +102,7 @@ class RunResult(Struct, frozen=True):
     probes_killed: int = 0  # benchmark probes that were killed to yield their room
     probe_share: Share = 0.0  # slots used by probes over all slots, mean until the last arrival
     met: Share | None = None  # mean share of preferences that nodes met; null if no task had any
+    dags: DagResult | None = None  # of jobs with stages; null if there were none
 
 
 class RunFailure(Struct, frozen=True):
@@ -144,6 +147,26 @@ class WorstGroup(Struct, frozen=True):
     slowdown: Interval
 
 
+class DagSummary(Struct, frozen=True):
+    """Jobs with stages of one profile. A factor is the response under the first profile over this one."""
+
+    mean: Interval  # response, arrival to the end of the last stage
+    p50: Interval
+    p95: Interval
+    end: Interval  # of the last job: the makespan if all arrive at 0
+    fairness: Interval | None  # Jain's index, mean over windows
+    unfairness: Interval  # response over the time alone on 1/N of the cluster, mean over jobs
+    unfairness_p95: Interval
+    below_share: Interval  # share-seconds
+    above_share: Interval
+    lost: Interval  # attempts of tasks
+    slips: Interval
+    slip_seconds: Interval
+    factor: Interval | None  # ratio of the mean responses; null if no job ended in both runs
+    factor_p50: Interval | None  # median of the factors of jobs
+    losers: Interval | None  # share of the jobs with a factor below 0.8
+
+
 class ProfileSummary(Struct, frozen=True):
     """The results of one profile over all its runs."""
 
@@ -160,6 +183,7 @@ class ProfileSummary(Struct, frozen=True):
     worst: dict[str, WorstGroup] = {}  # grouping -> its worst group; none for a single group
     probe_share: Interval | None = None  # null if no probes were sent
     evictions: Interval | None = None  # of running tasks; null if there were none
+    dags: DagSummary | None = None  # null without jobs with stages
 
 
 class ComparisonReport(Struct, frozen=True):

@@ -86,6 +86,15 @@ class Arrival(Struct, frozen=True, gc=False):
     patience: float = inf  # a task that has not started by then is withdrawn, seconds after arrival
     dag: Dag | None = None
     parallelism: int | None = None  # tasks submitted at a time, as in a Job; None: all
+    estimates: tuple[float | None, ...] | None = None  # with a dag: of each stage; None: its true mean
+
+
+@dataclass(frozen=True, slots=True)
+class StageRules:
+    """What happens to tasks of stages beside their work, and where their estimates come from."""
+
+    history_runs: int = 0  # estimates are medians of so many last runs of the stage; 0: of the arrival
+    failure_probability: float = 0.0  # of each attempt of a task
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,4 +109,5 @@ class ArrivalPlan:
     tasks: int | None  # None: endless
     arrivals: Callable[[int], Iterator[Arrival]]
     measured: range | None = None  # numbers of the tasks that are measured; None: as `measure` says
+    stages: StageRules = StageRules()
     allocated_resource: str = ""  # resource whose allocation curve is the result; empty: none

@@ -17,6 +17,7 @@ from eclectus.sim.base.results import (
     TimeStatistics,
     WorstGroup,
 )
+from eclectus.sim.report.dags import summarise_dags
 
 
 def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
@@ -24,10 +25,12 @@ def summarise(runs: Sequence[RunResult]) -> list[ProfileSummary]:
     by_profile: dict[str, list[RunResult]] = {}
     for each in runs:
         by_profile.setdefault(each.profile, []).append(each)
-    return [_summary(name, [r for r in group if r.complete] or group) for name, group in by_profile.items()]
+    counted = {name: [r for r in group if r.complete] or group for name, group in by_profile.items()}
+    baseline = next(iter(counted.values()), [])
+    return [_summary(name, group, baseline) for name, group in counted.items()]
 
 
-def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
+def _summary(profile: str, runs: Sequence[RunResult], baseline: Sequence[RunResult]) -> ProfileSummary:
     groups: dict[str, dict[str, list[GroupResult]]] = {}
     shares, evictions = [each.probe_share for each in runs], [each.evictions for each in runs]
     for each in runs:
@@ -50,6 +53,7 @@ def _summary(profile: str, runs: Sequence[RunResult]) -> ProfileSummary:
         utilisation=_interval([each.utilisation for each in runs]),
         probe_share=_interval(shares) if any(shares) else None,
         evictions=_interval(evictions) if any(evictions) else None,
+        dags=summarise_dags(runs, baseline),
     )
 
 

@@ -13,6 +13,7 @@ from eclectus.sim.report.cells import (
     scale_of,
     times_cells,
 )
+from eclectus.sim.report.dags import dag_tables
 from eclectus.sim.report.group_tables import group_tables
 
 REQUESTED = (25, 50, 80, 90, 100, 110, 120, 130)  # per cent of capacity: columns of the allocation table
@@ -64,6 +65,7 @@ def tables(report: ComparisonReport) -> Iterator[Table]:
         yield _allocation_table(report)
         return
     yield _overview(report.summaries)
+    yield from dag_tables(report.summaries)
     yield from group_tables(report)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -74,6 +74,10 @@ class TaskNeeds:
             tolerations=tuple(each.toleration for each in self.tolerations),
         )
         return WorkClass(name, spec, self.priority)
+
+
+Needs = Callable[[str, str], TaskNeeds | None]
+"""What the tasks of a stage need, by the names of job and stage; None: what the job's file says."""
 
 
 @dataclass(frozen=True)

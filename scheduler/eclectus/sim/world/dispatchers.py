@@ -75,6 +75,11 @@ class StaleView(PlacePolicy):
         return self._policy.wants_arrivals
 
     @property
+    def wants_jobs(self) -> bool:
+        """As the wrapped policy."""
+        return self._policy.wants_jobs
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """As the wrapped policy."""
         return self._policy.counted_by

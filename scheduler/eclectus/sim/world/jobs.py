@@ -14,35 +14,35 @@ from msgspec.structs import replace
 from eclectus.model.objects import Phase, Task
 from eclectus.sim.base.machine import TaskRun
 from eclectus.sim.base.work import Arrival
-from eclectus.sim.world.staging import StagedJobs, StageTaskRun
+from eclectus.sim.world.stages.staging import StagedJobs, StageTaskRun
 
 
 class Jobs:
     """The jobs of one run, assigned to its scheduler profiles in turn."""
 
-    def __init__(self, profiles: Sequence[str]) -> None:
+    def __init__(self, profiles: Sequence[str], staged: StagedJobs) -> None:
         self.any_in_parts = False  # whether any job so far does not submit all tasks at once
-        self._profiles, self._staged = tuple(profiles), StagedJobs()
+        self._profiles, self._staged = tuple(profiles), staged
         self._later: dict[
             int, tuple[Arrival, Iterator[tuple[int, float]]]
         ] = {}  # by job number: tasks not submitted yet
 
-    def arrive(self, number: int, job: Arrival, now: float) -> Sequence[TaskRun]:
-        """A job arrives; returns the tasks to submit now."""
+    def arrive(self, number: int, job: Arrival, measured: bool, now: float) -> Sequence[TaskRun]:
+        """A job arrives, measured or not; returns the tasks to submit now."""
         tasks = enumerate(job.sizes)
         if job.parallelism is None and job.dag is None:
             return self._new(number, job, tasks, now)
         self.any_in_parts = True
         if job.dag is not None:
             profile = self._profiles[number % len(self._profiles)]
-            return self._staged.arrive(number, job.dag, job.sizes, profile, now)
+            return self._staged.arrive(number, job, job.dag, now, profile=profile, measured=measured)
         self._later[number] = job, tasks
         return self._new(number, job, islice(tasks, job.parallelism), now)
 
-    def start(self, run: TaskRun) -> None:
+    def start(self, run: TaskRun, now: float) -> None:
         """The task has started."""
         if isinstance(run, StageTaskRun):
-            self._staged.start(run)
+            self._staged.start(run, now)
 
     def end(self, run: TaskRun, now: float) -> Sequence[TaskRun]:
         """The task has ended; returns the tasks to submit now."""
@@ -60,7 +60,7 @@ class Jobs:
         """The task was lost, evicted or with its machine: a Job's controller makes a new pod."""
         run.restarts += 1
         name = f"job-{run.job}-{run.task.name.split('-')[2]}-{run.restarts}"
-        work = self._staged.lose(run) if isinstance(run, StageTaskRun) else None
+        work = self._staged.lose(run, now) if isinstance(run, StageTaskRun) else None
         run.task = replace(run.task, uid=name, name=name, created=now, job_work=work)
 
     def _new(

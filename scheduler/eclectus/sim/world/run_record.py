@@ -128,6 +128,10 @@ class RunRecord:
         """Whether all measured tasks have ended, so that arrivals may stop."""
         return self.arrived >= self.window.until_task and not self._open_jobs
 
+    def measures(self, number: int) -> bool:
+        """Whether the job is measured and has not ended."""
+        return number in self._open_jobs
+
     def until_measured(self, jobs: Iterator[Arrival]) -> Iterator[Arrival]:
         """The jobs that arrive before all measured tasks have ended."""
         return (

@@ -13,7 +13,7 @@ from math import inf
 from msgspec.structs import replace
 
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault
+from eclectus.model.commands import Bind, Command, Evict, Fault, RecordPlan
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -25,7 +25,7 @@ from eclectus.model.events import (
     TaskSeen,
 )
 from eclectus.sim.base.machine import Machine, TaskRun
-from eclectus.sim.base.work import Arrival
+from eclectus.sim.base.work import Arrival, StageRules
 from eclectus.sim.world.event_queue import EventQueue
 from eclectus.sim.world.invariants import check_counts, check_end, check_work_conserving, stuck
 from eclectus.sim.world.jobs import Jobs, as_finished, as_running
@@ -33,6 +33,10 @@ from eclectus.sim.world.judge import Judge
 from eclectus.sim.world.perturbations import Perturbation, apply_to_speeds
 from eclectus.sim.world.probes import ProbeStream
 from eclectus.sim.world.run_record import RunRecord
+from eclectus.sim.world.stages.failures import Failures
+from eclectus.sim.world.stages.history import History
+from eclectus.sim.world.stages.record import DagRecord
+from eclectus.sim.world.stages.staging import StagedJobs
 
 IDLE_WAKES_MOST = 1000  # engine wakes in a row with an empty queue before the run counts as stuck
 AGGREGATE_EVERY = 1024  # steps between aggregations of the record and checks whether to stop
@@ -55,8 +59,13 @@ class World:
         checked: bool = False,
         conserving: bool = False,
         probes: ProbeStream | None = None,
+        stages: StageRules = StageRules(),  # noqa: B008 — frozen
+        seed: int = 0,
     ) -> None:
-        """`checked` checks counts after each step, `conserving` also that no machine idles beside work."""
+        """`checked` checks counts after each step, `conserving` also that no machine idles beside work.
+
+        `seed`: of what happens to attempts of tasks, by the rules for `stages`.
+        """
         self.engine, self.machines, self.record, self.probes = engine, machines, record, probes
         self.now = 0.0
         self.steps = 0
@@ -64,7 +73,7 @@ class World:
         self.on_step: Callable[[float, Sequence[Event], Sequence[Command]], None] | None = None
         self.on_perturbation: Callable[[], None] | None = None  # called after true speeds have changed
         self._arrivals = enumerate(record.until_measured(arrivals))
-        self._jobs = Jobs(profiles)
+        self.dags = DagRecord(machine.node for machine in machines.values())
         # Without delay a pod's start carries no news beside the result of its bind, except to some learners.
         self._shows_starts = hop_seconds > 0 or engine.uses_start_times or engine.evicts
         self._checks, self._checks_work_conserving = checked or conserving, conserving
@@ -78,6 +87,10 @@ class World:
         self._hop, self._termination_seconds = hop_seconds, termination_seconds
         self._notify: Callable[[Event], None] = self._notify_later if hop_seconds else self._events.append
         self._bind: Callable[[Bind], None] = self._start_later if hop_seconds else self._start
+        history = History(stages.history_runs) if stages.history_runs else None
+        self._staged = StagedJobs(self.dags, history, self._notify if engine.wants_jobs else None)
+        self._jobs = Jobs(profiles, self._staged)
+        self._failures = Failures(stages.failure_probability, seed) if stages.failure_probability else None
         for perturbation in perturbations:
             self._schedule(perturbation.at, self._perturb, perturbation)
 
@@ -142,6 +155,8 @@ class World:
                 self._bind(command)
             elif type(command) is Evict:
                 self._schedule(self.now + self._hop, self._terminate, command)
+            elif type(command) is RecordPlan:
+                self._staged.record_plan(command)
             elif type(command) is Fault:
                 self.fault_count += 1
                 self.first_fault = self.first_fault or f"{command.policy}: {command.message}"
@@ -153,7 +168,7 @@ class World:
     def _arrive(self, numbered: tuple[int, Arrival]) -> None:
         number, job = numbered
         self.record.arrive(number, job, self.now)
-        runs = self._jobs.arrive(number, job, self.now)
+        runs = self._jobs.arrive(number, job, self.record.measures(number), self.now)
         self.record.submit(len(runs))
         self._submit(runs)
         if job.patience < inf:
@@ -184,12 +199,21 @@ class World:
         if self.probes is not None:
             self.probes.yield_room(machine, self.now)
         if self._jobs.any_in_parts:
-            self._jobs.start(run)
+            self._jobs.start(run, self.now)
         if run.due < inf:
             self._schedule(run.due, self._end, run)
+            if self._failures is not None:
+                self._fail_later(self._failures, run)
         self._notify(BindConfirmed(bind.uid, bind.node))
         if self._shows_starts:
             self._notify(TaskSeen(as_running(run, bind.node, self.now)))
+
+    def _fail_later(self, failures: Failures, run: TaskRun) -> None:
+        """Let the attempt fail on the way, if it is to fail."""
+        done = failures.share_done(run.task.uid)
+        if done is not None:
+            at = self.now + done * (run.due - self.now)
+            self._schedule(at, self._stop, (run, run.task.uid, self.record.lose))
 
     def _terminate(self, evict: Evict) -> None:
         """The pod of a task is deleted; its container runs on until the termination period has passed."""
@@ -197,16 +221,17 @@ class World:
         if run is None:
             return  # it has ended meanwhile, or its machine has failed: the event is on its way
         self._notify(TaskSeen(replace(as_running(run, evict.node, run.started), deleting=True)))
-        self._schedule(self.now + self._termination_seconds, self._evicted, (run, evict.uid))
+        at = self.now + self._termination_seconds
+        self._schedule(at, self._stop, (run, evict.uid, self.record.evict))
 
-    def _evicted(self, of: tuple[TaskRun, str]) -> None:
-        """The container is stopped, and its work is lost; a controller creates the task again."""
-        run, uid = of
+    def _stop(self, of: tuple[TaskRun, str, Callable[[TaskRun], None]]) -> None:
+        """The container is stopped or fails, and its work is lost; a controller creates the task again."""
+        run, uid, record = of
         machine = run.machine
         if machine is None or run.task.uid != uid:
-            return  # it has ended in the termination period
+            return  # this attempt has ended before
         machine.stop(run, self.now)
-        self.record.evict(run)
+        record(run)
         self._replace(run, machine)
 
     def _replace(self, run: TaskRun, machine: Machine) -> None:

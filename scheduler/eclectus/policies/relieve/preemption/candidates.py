@@ -24,13 +24,14 @@ class Candidates:
         self._priority = priority
         self._found: dict[int, Victims | None] = {}  # None: no eviction there helps
         self._usage_cursor = self._shape_cursor = self._budget_changes = -1
+        self._topology_version = -1
 
     def best(self, view: View, task_class: TaskClass, enough: int) -> tuple[int, Victims] | None:
         """Row and victims of the least cost among at least `enough` candidates, if there are so many.
 
         As in kube-scheduler the search goes on until a candidate violates no budget.
         """
-        self._forget_changed(view)
+        self._forget_changed(view, task_class)
         candidates = {row: found for row, found in self._found.items() if found is not None}
         is_harmless = any(not found.cost[0] for found in candidates.values())
         for row in self._unexamined(view, task_class):
@@ -54,10 +55,11 @@ class Candidates:
         begin = view.rng.randrange(len(rows))
         return (rows[begin:] + rows[:begin])[:ROWS_MOST]
 
-    def _forget_changed(self, view: View) -> None:
-        cluster, budgets = view.cluster, view.budgets
+    def _forget_changed(self, view: View, task_class: TaskClass) -> None:
+        cluster, budgets, topology = view.cluster, view.budgets, task_class.topology
         used, shaped = cluster.usage.since(self._usage_cursor), cluster.shape.since(self._shape_cursor)
-        if used is None or shaped is None:
+        version = -1 if topology is None else topology.version
+        if used is None or shaped is None or version != self._topology_version:
             self._found.clear()
         else:
             for row in (*used, *shaped):
@@ -66,7 +68,7 @@ class Candidates:
             for row in [row for row, found in self._found.items() if found is not None and found.has_budget]:
                 del self._found[row]
         self._usage_cursor, self._shape_cursor = cluster.usage.head, cluster.shape.head
-        self._budget_changes = budgets.changes
+        self._budget_changes, self._topology_version = budgets.changes, version
 
 
 def _has_binds_under_way(view: View, row: int) -> bool:

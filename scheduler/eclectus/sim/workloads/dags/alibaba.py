@@ -11,9 +11,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from eclectus.sim.base.dag import StageDraft, build_dag, class_name
+from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
 from eclectus.sim.base.work import Dag
-from eclectus.sim.workloads.work_classes import TaskNeeds
+from eclectus.sim.workloads.work_classes import Needs, TaskNeeds
 
 
 class _Task(Struct, frozen=True):
@@ -33,8 +33,8 @@ class _Job(Struct, frozen=True):
     tasks: tuple[_Task, ...]
 
 
-def read_alibaba(data: bytes, *, machine_memory: int, instead: TaskNeeds | None, by_stage: bool) -> list[Dag]:
-    """The jobs of a file with their recorded requests, or with `instead` if given.
+def read_alibaba(data: bytes, *, machine_memory: int, instead: Needs, classes: Classes) -> list[Dag]:
+    """The jobs of a file with their recorded requests, or with those that `instead` returns.
 
     `machine_memory` is that of a machine of the trace, in bytes. Raises ValueError naming the line.
     """
@@ -43,19 +43,19 @@ def read_alibaba(data: bytes, *, machine_memory: int, instead: TaskNeeds | None,
         if not line.strip():
             continue
         try:
-            found.append(_dag(msgspec.json.decode(line, type=_Job), machine_memory, instead, by_stage))
+            found.append(_dag(msgspec.json.decode(line, type=_Job), machine_memory, instead, classes))
         except (ValueError, msgspec.DecodeError) as error:
             raise ValueError(f"line {number}: {error}") from None
     return found
 
 
-def _dag(job: _Job, machine_memory: int, instead: TaskNeeds | None, by_stage: bool) -> Dag:
+def _dag(job: _Job, machine_memory: int, instead: Needs, classes: Classes) -> Dag:
     drafts = []
     for task in job.tasks:
         if task.instances != int(task.instances):
             raise ValueError(f"job {job.job!r}: task {task.id} has {task.instances:g} instances")
-        needs = _needs(task, machine_memory) if instead is None else instead
-        work_class = needs.work_class(class_name(job.job, str(task.id), by_stage))
+        needs = instead(job.job, str(task.id)) or _needs(task, machine_memory)
+        work_class = needs.work_class(class_name(job.job, str(task.id), classes))
         parents = tuple(str(parent) for parent in task.parents)
         drafts.append(StageDraft(str(task.id), work_class, int(task.instances), task.duration, parents))
     return build_dag(job.job, drafts, min((task.start_time for task in job.tasks), default=0.0))

@@ -15,7 +15,7 @@ import msgspec
 from eclectus.config.reading import read
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
-from eclectus.sim.base.dag import StageDraft, build_dag, class_name
+from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
 from eclectus.sim.base.work import Dag
 from eclectus.sim.workloads.work_classes import TaskNeeds
 
@@ -47,12 +47,12 @@ class JobField:
         float | None, Setting("arrival time, for arrivals: recorded", unit="s", least=0, most=SECONDS_MOST)
     ] = None
 
-    def dag(self, by_stage: bool) -> Dag:
+    def dag(self, classes: Classes) -> Dag:
         """The validated graph. Raises ValueError."""
         drafts = [
             StageDraft(
                 stage.name,
-                stage.work_class(stage.workload or class_name(self.name, stage.name, by_stage)),
+                stage.work_class(stage.workload or class_name(self.name, stage.name, classes)),
                 stage.tasks,
                 stage.seconds,
                 stage.parents,
@@ -69,7 +69,7 @@ class DagFile:
     jobs: tuple[JobField, ...]
 
 
-def read_dags(data: bytes, *, by_stage: bool) -> list[Dag]:
+def read_dags(data: bytes, *, classes: Classes) -> list[Dag]:
     """The jobs of a file. Raises ValueError naming the field."""
     try:
         jobs = read(DagFile, msgspec.json.decode(data), "").jobs
@@ -80,4 +80,4 @@ def read_dags(data: bytes, *, by_stage: bool) -> list[Dag]:
         first = names.setdefault(job.name, at)
         if first != at:
             raise ValueError(f"jobs[{at}].name: {job.name!r} is already used by jobs[{first}]")
-    return [job.dag(by_stage) for job in jobs]
+    return [job.dag(classes) for job in jobs]

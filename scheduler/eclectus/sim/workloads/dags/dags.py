@@ -11,17 +11,20 @@ from itertools import cycle, islice
 from math import inf
 from pathlib import Path
 from typing import Annotated, Literal
+from zlib import crc32
 from zlib import error as ZlibError  # noqa: N812 — the class, by its module's name
 
 from eclectus.config.reading import camel
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
+from eclectus.sim.base.dag import Classes, shrunk
 from eclectus.sim.base.distributions import SizeDistribution
 from eclectus.sim.base.machine import Machine
 from eclectus.sim.base.random_streams import endless_draws, stream
-from eclectus.sim.base.work import Arrival, ArrivalPlan, Dag, WorkClass
+from eclectus.sim.base.work import Arrival, ArrivalPlan, Dag, StageRules, WorkClass
 from eclectus.sim.workloads.dags.alibaba import read_alibaba
 from eclectus.sim.workloads.dags.dag_file import read_dags
+from eclectus.sim.workloads.dags.estimates import Estimates
 from eclectus.sim.workloads.dags.tpch import read_tpch
 from eclectus.sim.workloads.work_classes import TaskNeeds, load
 from eclectus.sim.workloads.workload import Workload
@@ -60,13 +63,33 @@ class Dags(Workload):
         SizeDistribution, Setting("distribution of a task's size over the mean of its stage")
     ] = field(default_factory=lambda: SizeDistribution("deterministic"))
     classes: Annotated[
-        Literal["job", "stage"],
+        Classes,
         Setting(
-            "the class of a task, for reports and learners: the job's name, or the job's and the stage's",
-            why="reports by job name; use stage if a learner must not mix stages of unequal length",
+            "the class of a task, for reports and learners: the job's name, the job's and the stage's, or "
+            "one for all",
+            why="reports by job name; use stage if a learner must not mix stages of unequal length, and all "
+            "if nobody learns: runs take less time",
         ),
     ] = "job"
+    shrink: Annotated[
+        int,
+        Setting("divides the number of tasks of each stage, of which at least one is left", least=1),
+    ] = 1
+    most_tasks: Annotated[
+        int | None, Setting("leave out jobs with more tasks than this, before they shrink", least=1)
+    ] = None
+    estimates: Annotated[Estimates, Setting("what the scheduler believes of run times")] = field(
+        default_factory=Estimates
+    )
+    failures: Annotated[
+        float,
+        Setting("probability that an attempt of a task fails; it is made again", least=0, most=0.9),
+    ] = 0.0
     tasks: Annotated[TaskNeeds | None, Setting("tpch, alibaba: what every task requests")] = None
+    mix: Annotated[
+        tuple[TaskNeeds, ...],
+        Setting("tpch, alibaba, instead of tasks: each stage requests one of these, the same in all runs"),
+    ] = ()
     graphs: Annotated[str, Setting("tpch: path of the graphs, .yaml or .yaml.gz")] = ""
     queries: Annotated[tuple[str, ...], Setting("tpch: names of queries, such as Q1; by default all")] = ()
     size: Annotated[str, Setting("tpch: data size, such as 50g")] = ""
@@ -82,8 +105,11 @@ class Dags(Workload):
                 raise SettingsError(camel(name), f"is valid only with format: {owner}")
         if self.format == "tpch" and not (self.graphs and self.size and self.cores):
             raise SettingsError("graphs", "format: tpch needs graphs, size and cores")
-        if self.format == "eclectus" and self.tasks is not None:
-            raise SettingsError("tasks", "stages of this format have requests of their own")
+        for name in ("tasks", "mix"):
+            if self.format == "eclectus" and getattr(self, name):
+                raise SettingsError(name, "stages of this format have requests of their own")
+        if self.tasks is not None and self.mix:
+            raise SettingsError("mix", "give either tasks or mix")
         if (self.arrivals == "poisson") != ((self.rate is None) != (self.load is None)):
             raise SettingsError(
                 "rate", "arrivals: poisson needs either rate or load; other arrivals take neither"
@@ -97,9 +123,15 @@ class Dags(Workload):
 
     def plan(self, machines: Mapping[str, Machine], folder: Path) -> ArrivalPlan:
         """Read the file and check every job. Raises SettingsError."""
-        dags = self._read(folder)
+        dags = [
+            shrunk(dag, self.shrink)
+            for dag in self._read(folder)
+            if self.most_tasks is None or dag.tasks <= self.most_tasks
+        ]
         if not dags:
-            raise SettingsError("file", f"{self.file} contains no job")
+            raise SettingsError(
+                "file", f"{self.file} contains no job{' so small' if self.most_tasks else ''}"
+            )
         jobs = list(islice(cycle(dags), self.jobs or len(dags)))
         counts, work = _totals(jobs)
         jobs_a_second = self._jobs_a_second(jobs, work, machines)
@@ -111,6 +143,7 @@ class Dags(Workload):
             tasks_a_second=rate * counts.total(),
             tasks=counts.total() if ends else None,
             measured=range(counts.total()) if self.arrivals == "together" else None,
+            stages=StageRules(self.estimates.history_runs, self.failures),
             arrivals=partial(self._arrivals, tuple(jobs), jobs_a_second, self._relative_sizes(folder)),
         )
 
@@ -158,11 +191,12 @@ class Dags(Workload):
     ) -> Iterator[Arrival]:
         """Each job once, in a random order unless recorded; endless for poisson without `jobs`."""
         draw = relative_sizes.sampler(stream(seed, "sizes of stages"))
+        believed = self.estimates.drawn(seed)
         for at, dag in self._times(dags, jobs_a_second, seed):
             sizes: list[float] = []
             for stage in dag.stages:
                 sizes += (draw(stage.tasks) * stage.seconds).tolist()
-            yield Arrival(at, dag.stages[0].work_class, tuple(sizes), dag=dag)
+            yield Arrival(at, dag.stages[0].work_class, tuple(sizes), dag=dag, estimates=believed(dag))
 
     def _times(self, dags: Sequence[Dag], jobs_a_second: float, seed: int) -> Iterator[tuple[float, Dag]]:
         if self.arrivals == "recorded":
@@ -188,8 +222,8 @@ class Dags(Workload):
                 return self._read_tpch(data, folder)
             if self.format == "alibaba":
                 memory = self._machine_bytes()
-                return read_alibaba(data, machine_memory=memory, instead=self.tasks, by_stage=self._by_stage)
-            return read_dags(data, by_stage=self._by_stage)
+                return read_alibaba(data, machine_memory=memory, instead=self._needs, classes=self.classes)
+            return read_dags(data, classes=self.classes)
         except ValueError as error:
             raise SettingsError("file", f"{self.file}: {error}") from None
 
@@ -201,13 +235,13 @@ class Dags(Workload):
             self.queries,
             size=self.size,
             cores=self.cores or 0,
-            needs=self.tasks or TaskNeeds(),
-            by_stage=self._by_stage,
+            needs=self._needs,
+            classes=self.classes,
         )
 
-    @property
-    def _by_stage(self) -> bool:
-        return self.classes == "stage"
+    def _needs(self, job: str, stage: str) -> TaskNeeds | None:
+        """What the tasks of a stage request; None: what the file says, or else one core."""
+        return self.mix[crc32(f"{job}/{stage}".encode()) % len(self.mix)] if self.mix else self.tasks
 
     def _machine_bytes(self) -> int:
         try:

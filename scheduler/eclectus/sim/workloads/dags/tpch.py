@@ -16,9 +16,9 @@ from msgspec import Meta, Struct
 from eclectus.config.document import read_yaml
 from eclectus.config.reading import nearest
 from eclectus.model.errors import SettingsError
-from eclectus.sim.base.dag import StageDraft, build_dag, class_name
+from eclectus.sim.base.dag import Classes, StageDraft, build_dag, class_name
 from eclectus.sim.base.work import Dag
-from eclectus.sim.workloads.work_classes import TaskNeeds
+from eclectus.sim.workloads.work_classes import Needs, TaskNeeds
 
 
 class _Measured(Struct, frozen=True):
@@ -52,8 +52,8 @@ def read_tpch(  # both files, the chosen queries (all if empty), and the size an
     *,
     size: str,
     cores: int,
-    needs: TaskNeeds,
-    by_stage: bool,
+    needs: Needs,
+    classes: Classes,
 ) -> list[Dag]:
     """The queries with their profiles of this size and cores. Raises ValueError or SettingsError."""
     measured = msgspec.json.decode(profiles, type=dict[str, list[_Measured]])
@@ -62,7 +62,7 @@ def read_tpch(  # both files, the chosen queries (all if empty), and the size an
         if name not in known:
             raise SettingsError(f"queries[{at}]", f"{name!r} is not a query; {nearest(name, list(known))}")
     return [
-        _dag(known[name], _column(measured, name, size, cores), needs, by_stage) for name in queries or known
+        _dag(known[name], _column(measured, name, size, cores), needs, classes) for name in queries or known
     ]
 
 
@@ -78,7 +78,7 @@ def _column(measured: dict[str, list[_Measured]], query: str, size: str, cores: 
     return measured[key]
 
 
-def _dag(query: _Query, stages: Sequence[_Measured], needs: TaskNeeds, by_stage: bool) -> Dag:
+def _dag(query: _Query, stages: Sequence[_Measured], needs: Needs, classes: Classes) -> Dag:
     parents: dict[int, list[str]] = {node.name: [] for node in query.graph}
     for node in query.graph:
         for child in node.children:
@@ -90,7 +90,9 @@ def _dag(query: _Query, stages: Sequence[_Measured], needs: TaskNeeds, by_stage:
     drafts = [
         StageDraft(
             str(stage.stage_id),
-            needs.work_class(class_name(query.name, str(stage.stage_id), by_stage)),
+            (needs(query.name, str(stage.stage_id)) or TaskNeeds()).work_class(
+                class_name(query.name, str(stage.stage_id), classes)
+            ),
             stage.num_tasks,
             stage.average_runtime_ms / 1000.0,
             tuple(parents[stage.stage_id]),

@@ -1,0 +1,1 @@
+"""What is kept for policies that ask for it."""

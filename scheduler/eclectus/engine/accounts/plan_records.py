@@ -1,0 +1,69 @@
+"""What is planned for DAG jobs, written to their status when something of note has changed.
+
+A plan must survive a restart, so it is written; every write costs a request, so it is written at most every
+`WRITE_SECONDS` for each job. `finish_seconds` grows shorter with the clock, and is no change by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from math import inf
+
+from msgspec.structs import replace
+
+from eclectus.framework import Order, Profile, View
+from eclectus.framework.jobs import KnownJobs
+from eclectus.model.commands import RecordPlan
+from eclectus.model.job import JobPlan
+
+WRITE_SECONDS = 5.0  # at least, between two writes for one job
+
+
+class PlanRecords:
+    """The plans that Orders make, and when each was last written."""
+
+    def __init__(
+        self, profiles: Iterable[Profile], jobs: KnownJobs | None, fault: Callable[[object, str], None]
+    ) -> None:
+        self._orders = [each.order for each in profiles if type(each.order).plans is not Order.plans]
+        self._jobs, self._fault = jobs, fault
+        self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
+        self._unwritten: dict[str, JobPlan] = {}
+        self.next_due = inf  # when a plan that has changed may be written, seconds; written here only
+
+    def due(self, view: View) -> Iterator[RecordPlan]:
+        """Ask the Orders for plans, and take those that are to be written now."""
+        if not self._orders or self._jobs is None:
+            return
+        for order in self._orders:
+            self._ask(order, view)
+        self.next_due = inf
+        for uid, plan in list(self._unwritten.items()):
+            if uid not in self._jobs:
+                del self._unwritten[uid]
+                continue
+            at = self._written[uid][0] + WRITE_SECONDS if uid in self._written else -inf
+            if at > view.now:
+                self.next_due = min(self.next_due, at)
+                continue
+            del self._unwritten[uid]
+            self._written[uid] = (view.now, plan)
+            job = self._jobs[uid].job
+            yield RecordPlan(uid, job.namespace, job.name, plan)
+        if len(self._written) > 2 * len(self._jobs):
+            self._written = {uid: each for uid, each in self._written.items() if uid in self._jobs}
+
+    def _ask(self, order: Order, view: View) -> None:
+        try:
+            for uid, plan in order.plans(view):
+                written = self._written.get(uid)
+                if written is None or _of_note(written[1]) != _of_note(plan):
+                    self._unwritten[uid] = plan
+                else:
+                    self._unwritten.pop(uid, None)
+        except Exception as error:  # a plug-in's defect must not stop the others
+            self._fault(order, f"{type(error).__name__}: {error}")
+
+
+def _of_note(plan: JobPlan) -> JobPlan:
+    return replace(plan, finish_seconds=None)

@@ -1,0 +1,180 @@
+"""DagJobs of the API as jobs of the model, and the plan of a job as a part of its status.
+
+A stage's Spec and class of work are made from its pod template by the code that makes them from a pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from msgspec import Raw, Struct, ValidationError, convert
+from msgspec.json import Decoder
+from msgspec.structs import replace
+
+from eclectus.api.common import micro_time_text, rounded
+from eclectus.api.dag_job import DagJob, PlanStatus, Stage, StageStatus
+from eclectus.api.names import DAG_JOB
+from eclectus.kube import objects
+from eclectus.kube.decoding import decode
+from eclectus.kube.objects import Metadata, Pod, PodSpec, full_name
+from eclectus.kube.placement import ApiObject
+from eclectus.kube.requests import FieldError
+from eclectus.kube.translate import spec_from, workload_of
+from eclectus.model.errors import MalformedError
+from eclectus.model.job import Job, JobPlan, JobStage
+from eclectus.model.objects import Amounts
+
+
+class Shape(Struct, frozen=True):
+    """What of a DagJob changes with its generation alone."""
+
+    stages: tuple[JobStage, ...]  # in topological order, as if nothing had been done yet
+    profiles: frozenset[str]  # the schedulers that its pods ask for
+
+
+class _TaskSpec(PodSpec, frozen=True):
+    """spec of a template, with what the operator sets on a pod where the template says nothing."""
+
+    restart_policy: str = "Never"
+    scheduler_name: str = "eclectus"
+
+
+class _Template(ApiObject, frozen=True):
+    spec: _TaskSpec
+    metadata: Metadata = Metadata()
+
+
+def decode_dag_job(raw: bytes | Raw) -> DagJob:
+    """A DagJob. Raises MalformedError naming the object and the field."""
+    return decode(_DAG_JOB, DAG_JOB, raw)
+
+
+def shape_from(job: DagJob, shared: AbstractSet[str] = frozenset()) -> Shape:
+    """Its stages and the schedulers they ask for. Raises MalformedError naming the DagJob and the field.
+
+    `shared` are the classes of work that belong to no namespace.
+    """
+    stages = job.spec.stages
+    try:
+        templates = [_template(stage, at) for at, stage in enumerate(stages)]
+        order = topological([(stage.name, stage.depends_on) for stage in stages])
+        place = {stages[at].name: number for number, at in enumerate(order)}
+        found = tuple(_stage(job, at, templates[at], place, shared) for at in order)
+    except FieldError as error:
+        name = full_name(job.metadata.namespace, job.metadata.name)
+        raise MalformedError(DAG_JOB, name, error.field, error.problem) from error
+    return Shape(found, frozenset(template.spec.scheduler_name for template in templates))
+
+
+def job_from(job: DagJob, shape: Shape) -> Job:
+    """The job in the model: its shape, and what the status says is done of it."""
+    meta, spec, plan = job.metadata, job.spec, job.status.plan or PlanStatus()
+    known = {each.name: each for each in job.status.stages}
+    return Job(
+        uid=meta.uid,
+        namespace=meta.namespace,
+        name=meta.name,
+        stages=tuple(_with_progress(stage, known) for stage in shape.stages),
+        created=objects.seconds(meta.creation_timestamp) or 0.0,
+        pool=spec.pool,
+        weight=spec.weight,
+        altruism=spec.altruism,
+        suspended=spec.suspend,
+        deadline=objects.seconds(plan.deadline),
+        slips=plan.slips,
+        slip_seconds=plan.slip_seconds,
+    )
+
+
+def plan_status(plan: JobPlan, before: PlanStatus | None = None) -> dict[str, Any]:
+    """The value of `status.plan` in a merge patch; `before` is what the status has.
+
+    A merge patch keeps what it does not name, so resources and times that are no longer planned are null.
+    """
+    before = before or PlanStatus()
+    return {
+        "share": _quantities(plan.share, before.share),
+        "finishSeconds": None if plan.finish_seconds is None else rounded(plan.finish_seconds),
+        "deadline": None if plan.deadline is None else micro_time_text(plan.deadline),
+        "slips": plan.slips,
+        "slipSeconds": rounded(plan.slip_seconds),
+        "lent": _quantities(plan.lent, before.lent),
+        "borrowed": _quantities(plan.borrowed, before.borrowed),
+    }
+
+
+def topological(stages: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
+    """The positions of stages, given as (name, names of its parents), with all parents before their children.
+
+    Of stages that could be next, the one that was given first is. Raises FieldError for a name that is not
+    unique or not known, and for a cycle.
+    """
+    known = {name: at for at, (name, _) in enumerate(stages)}
+    for at, (name, parents) in enumerate(stages):
+        if known[name] != at:
+            raise FieldError(f"spec.stages[{at}].name", f"{name!r} is the name of another stage too")
+        for parent in parents:
+            if parent not in known:
+                raise FieldError(f"spec.stages[{at}].dependsOn", f"{parent!r} is not a stage of this job")
+    order, done, left = list[int](), set[str](), list(range(len(stages)))
+    while left:
+        following = next((at for at in left if done.issuperset(stages[at][1])), None)
+        if following is None:
+            names = ", ".join(stages[at][0] for at in left[:5])
+            problem = f"the stages {names} depend on each other in a cycle: none could ever start"
+            raise FieldError(f"spec.stages[{left[0]}].dependsOn", problem)
+        order.append(following)
+        done.add(stages[following][0])
+        left.remove(following)
+    return order
+
+
+def _template(stage: Stage, at: int) -> _Template:
+    try:
+        return convert(stage.template, _Template)
+    except ValidationError as error:
+        problem, _, path = str(error).partition(" - at `$")
+        raise FieldError(f"{_field(at)}{path.rstrip('`')}", problem) from error
+
+
+def _stage(
+    job: DagJob, at: int, template: _Template, place: Mapping[str, int], shared: AbstractSet[str]
+) -> JobStage:
+    stage = job.spec.stages[at]
+    labels = template.metadata.labels
+    pod = Pod(Metadata(namespace=job.metadata.namespace, labels=labels), template.spec)
+    try:
+        spec = spec_from(pod)
+    except FieldError as error:
+        raise FieldError(f"{_field(at)}.{error.field}", error.problem) from error
+    return JobStage(
+        name=stage.name,
+        tasks=stage.tasks,
+        spec=spec,
+        workload=workload_of(pod, shared),
+        seconds=stage.estimate.seconds,
+        parents=tuple(sorted(place[parent] for parent in stage.depends_on)),
+    )
+
+
+def _field(at: int) -> str:
+    return f"spec.stages[{at}].template"
+
+
+def _with_progress(stage: JobStage, known: Mapping[str, StageStatus]) -> JobStage:
+    """What the operator has counted, and the estimate that it has chosen; before that, the declared one."""
+    status = known.get(stage.name)
+    if status is None:
+        return stage
+    return replace(stage, succeeded=min(status.succeeded, stage.tasks), seconds=status.estimate_seconds)
+
+
+def _quantities(amounts: Amounts, before: Mapping[str, object]) -> dict[str, str | None]:
+    """Amounts as quantities; null for a resource that had one before."""
+    gone: dict[str, str | None] = dict.fromkeys(before)
+    return gone | {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts}
+
+
+_DAG_JOB = Decoder(DagJob)

@@ -1,0 +1,225 @@
+"""One DAG job in its share: its plan, its deadline, what of it is due, and what it leaves to others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import inf, sqrt
+from typing import NamedTuple
+
+from eclectus.framework.jobs import KnownJob
+from eclectus.maths.dag_plan import Deadline, Plan, StageLeft, planned
+from eclectus.maths.stage_ranks.table import StageRanks
+from eclectus.model.objects import Amounts
+from eclectus.policies.shared.portions import Vector, used_part
+
+RESIDUAL = 0.1  # of its estimate, for a running task that has exceeded it
+TOLERANCE = 1e-9  # of a share: shares are divided, demands are whole numbers
+
+
+class Count(NamedTuple):
+    """Tasks of a stage."""
+
+    to_start: int
+    on_nodes: int
+    succeeded: int
+
+
+class PlannedJob:
+    """A job as of its last plan. Changed by the planner only.
+
+    `share`: what it is entitled to. `usage`: what its pods hold. `seconds`: by stage, how long a task is
+    expected to run; None where that is unknown. `stage_ranks`: which stage is planned first.
+    """
+
+    def __init__(
+        self,
+        known: KnownJob,
+        capacity: Vector,
+        vector: Callable[[Amounts], Vector],
+        stage_ranks: StageRanks,
+    ) -> None:
+        self.known, job = known, known.job
+        self.path = f"{job.namespace}/{job.uid}"
+        self.demands = [vector(stage.spec.requests) for stage in job.stages]
+        self.sizes = [size_of(demand, capacity) for demand in self.demands]
+        self.seconds: Sequence[float | None] = [stage.seconds for stage in job.stages]
+        self.share: Vector = (0.0,) * len(capacity)
+        self.usage: Vector = self.share
+        self.plan: Plan | None = None
+        self.deadline = Deadline(inf if job.deadline is None else job.deadline, job.slips, job.slip_seconds)
+        self.signature: tuple[object, ...] = ()  # what of it the shares of all follow
+        self._stage_ranks = stage_ranks
+        self._ranks: Sequence[float] | None = None  # of its stages, since its first plan: they may cost much
+        self.lends = False  # whether only what is due goes before the tasks of others
+        self.counts = self.count()
+        self._planned_at = 0.0  # seconds
+        self._planned_share = self.share
+        self._to_start = [0] * len(job.stages)  # at that time
+        self._dues: dict[int, int] = {}  # by stage, of the plan, up to…
+        self._dues_until = -inf  # …this time, seconds
+        self._first_end = inf  # when the first of its running tasks is expected to end, seconds
+
+    # -- how far it is -----------------------------------------------------------------------------
+
+    def count(self) -> tuple[Count, ...]:
+        """By stage."""
+        return tuple(Count(each.to_start, len(each.on_nodes), each.succeeded) for each in self.known.stages)
+
+    def started(self, at: int, now: float) -> None:
+        """A task of this stage has got a node."""
+        seconds = self.seconds[at]
+        if seconds is not None:
+            self._first_end = min(self._first_end, now + seconds)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether there are tasks to start."""
+        return any(to_start for to_start, _, _ in self.counts) and not self.known.job.suspended
+
+    def remaining(self) -> tuple[Vector, Vector]:
+        """The resources of all its remaining tasks, added up: weighted by run time, and as they are."""
+        worth = [1.0 if None in self.seconds else seconds or 0.0 for seconds in self.seconds]
+        work, most = [0.0] * len(self.share), [0.0] * len(self.share)
+        for at, (to_start, on_nodes, _) in enumerate(self.counts):
+            for resource, amount in enumerate(self.demands[at]):
+                most[resource] += (to_start + on_nodes) * amount
+                work[resource] += (to_start + on_nodes) * amount * worth[at]
+        return tuple(work), tuple(most)
+
+    def work_left(self) -> float:
+        """Work of its tasks that have not started: sizes times seconds; inf if an estimate is missing."""
+        left = 0.0
+        for at, (to_start, _, _) in enumerate(self.counts):
+            seconds = self.seconds[at]
+            if to_start:
+                left += inf if seconds is None else to_start * seconds * self.sizes[at]
+        return left
+
+    # -- the plan ----------------------------------------------------------------------------------
+
+    def share_differs(self, most: float) -> bool:
+        """Whether the share differs from the planned one by more than this part of it in any resource."""
+        return any(
+            abs(new - old) > most * max(old, 1.0)
+            for new, old in zip(self.share, self._planned_share, strict=True)
+        )
+
+    def replan(self, now: float, since: Callable[[str], float | None], *, work_lost: bool) -> None:
+        """Plan what remains. `since`: since when a pod runs. `work_lost`: tasks that had started failed."""
+        has_shrunk = any(
+            new < old * (1.0 - TOLERANCE) for new, old in zip(self.share, self._planned_share, strict=True)
+        )
+        is_first = not any(self._planned_share)
+        growth = inf if is_first else used_part(self.share, self._planned_share)
+        stages = self._stages_left(now, since)
+        if stages is not None and self._ranks is None:
+            self._ranks = self._stage_ranks(stages, self.share)
+        self.plan = None if stages is None else planned(stages, self.share, self._ranks)
+        self._planned_at, self._planned_share = now, self.share
+        self._dues_until = -inf
+        self._to_start = [to_start for to_start, _, _ in self.counts]
+        if self.plan is not None:
+            finish = now + self.plan.finish_seconds
+            self.deadline = self.deadline.replanned(
+                now, finish, growth=growth, excused=has_shrunk or work_lost
+            )
+
+    def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
+        """What remains; None if the run time of a stage of which something remains is unknown."""
+        stages = []
+        self._first_end = inf
+        for at, stage in enumerate(self.known.stages):
+            seconds = self.seconds[at]
+            if seconds is None:
+                if not stage.is_done:
+                    return None
+                seconds = 0.0
+            running = Counter(_time_left(seconds, now, since(uid)) for uid in stage.on_nodes)
+            if running:
+                self._first_end = min(self._first_end, now + min(running))
+            whole = tuple(int(amount) for amount in self.demands[at])
+            stages.append(
+                StageLeft(stage.to_start, whole, seconds, stage.stage.parents, tuple(running.items()))
+            )
+        return stages
+
+    def _elapsed(self, now: float) -> float:
+        """The time of the plan at which the job must be, so that it ends by its deadline. Below 0 while it
+        may wait: with room of others it has gained time."""
+        plan = self.plan
+        late = 0.0 if plan is None else self._planned_at + plan.finish_seconds - self.deadline.at
+        return now - self._planned_at + late
+
+    def due(self, at: int, now: float) -> int:
+        """How many tasks of a stage are to start now: those whose latest start has come, or all if it does
+        not lend."""
+        to_start = self.counts[at][0]
+        if not self.known.is_ready(self.known.stages[at]):
+            return 0
+        if not self.lends or self.plan is None:
+            return to_start
+        if now >= self._dues_until:
+            self._dues, self._dues_until = self.plan.due(self._elapsed(now)), self.next_start(now)
+        started = self._to_start[at] - to_start
+        return max(min(self._dues.get(at, 0) - started, to_start), 0)
+
+    def next_due(self, now: float) -> float:
+        """When room that it lends is needed again: its next latest start, or the end of one of its running
+        tasks if it holds its share; seconds."""
+        for at in range(len(self.demands)):
+            if self.due(at, now):
+                return now if self.has_share_for(at) else max(self._first_end, now)
+        return self.next_start(now)
+
+    def next_start(self, now: float) -> float:
+        """The next latest start that is not due yet, seconds; inf for none."""
+        elapsed = self._elapsed(now)
+        start = None if self.plan is None else self.plan.next_start(elapsed)
+        return inf if start is None else now + start - elapsed
+
+    # -- the share ---------------------------------------------------------------------------------
+
+    def has_share_for(self, at: int) -> bool:
+        """Whether its share holds one more task of a stage; a first task may exceed it."""
+        return not any(self.usage) or fits_beside(self.demands[at], self.usage, self.share)
+
+    def entitled(self) -> Vector:
+        """What it may still take of its share: no more than its tasks that have not started request."""
+        wanted = [0.0] * len(self.share)
+        for at, (to_start, _, _) in enumerate(self.counts):
+            for resource, amount in enumerate(self.demands[at]):
+                wanted[resource] += to_start * amount
+        return tuple(
+            max(min(share - usage, want), 0.0)
+            for share, usage, want in zip(self.share, self.usage, wanted, strict=True)
+        )
+
+    def lent(self) -> Vector:
+        """What it leaves to others of its share: what its ready tasks could take of it and have not taken.
+
+        Whether because the job lends or because others have the room, which they do not give back.
+        """
+        idle = [0.0] * len(self.share)
+        for at, (to_start, _, _) in enumerate(self.counts):
+            if to_start and self.known.is_ready(self.known.stages[at]):
+                for resource, amount in enumerate(self.demands[at]):
+                    idle[resource] += to_start * amount
+        return tuple(map(min, idle, self.entitled()))
+
+
+def fits_beside(demand: Vector, usage: Vector, share: Vector) -> bool:
+    """Whether a demand fits into a share beside what is used of it."""
+    return all(
+        amount + used <= most * (1.0 + TOLERANCE) + TOLERANCE or not amount
+        for amount, used, most in zip(demand, usage, share, strict=True)
+    )
+
+
+def size_of(demand: Vector, capacity: Vector) -> float:
+    """The length of a demand as shares of the cluster (Euclidean norm, as in the authors' code)."""
+    return sqrt(sum((amount / most) ** 2 for amount, most in zip(demand, capacity, strict=True) if most))
+
+
+def _time_left(seconds: float, now: float, since: float | None) -> float:
+    return max(seconds if since is None else since + seconds - now, RESIDUAL * seconds)

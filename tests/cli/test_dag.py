@@ -1,0 +1,260 @@
+"""`eclectus dag`: what is said of DAG jobs, of their stages, and of why these wait."""
+
+import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from click.testing import CliRunner
+
+from dag_job_objects import dag_job, stage
+from eclectus.api.names import STAGE_LABEL
+from eclectus.cli.dag import command
+from eclectus.cli.dag.rows import UNREPORTED, rows
+from eclectus.cli.dag.table import jobs as job_table
+from eclectus.cli.dag.table import stages as stage_table
+from eclectus.cli.main import program
+
+NOW = datetime(2026, 3, 1, 12, 5, tzinfo=UTC)
+ALL = [
+    stage("read", tasks=4),
+    stage("left", "read", tasks=2),
+    stage("right", "read"),
+    stage("sum", "left", "right"),
+]
+PLAN = {
+    "share": {"cpu": "1500m", "memory": "1610612736"},
+    "finishSeconds": 100.0,
+    "deadline": "2026-03-01T12:06:40.500000Z",
+    "slips": 2,
+    "slipSeconds": 12.5,
+    "lent": {"cpu": "500m"},
+}
+
+
+def condition(kind, status="True", reason="R", message=""):
+    at = "2026-03-01T12:00:00Z"
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at}
+
+
+def stage_status(name, **fields):
+    return {"name": name, "estimateSeconds": 10.0, "estimateSource": "declared", **fields}
+
+
+def running(*stages):
+    """The status of a job with a plan; other stages have none."""
+    found = [stage_status(**each) for each in stages]
+    return {"conditions": [condition("Ready")], "stages": found, "plan": PLAN}
+
+
+HALF = running(
+    {"name": "read", "succeeded": 3, "running": 1},
+    {"name": "left", "waiting": 2},
+    {"name": "right", "waiting": 1},
+    {"name": "sum", "waiting": 1},
+)
+
+
+def pod(stage_name, message="", owner="job-1"):
+    said = [{"type": "PodScheduled", "status": "False", "message": message}] if message else []
+    return {
+        "metadata": {
+            "namespace": "shop",
+            "name": "p",
+            "labels": {STAGE_LABEL: stage_name},
+            "ownerReferences": [{"uid": owner, "controller": True}],
+        },
+        "status": {"conditions": said},
+    }
+
+
+def row(status, *pods, stages=ALL, **fields):
+    (found,), problems = rows([dag_job(*stages, status=status, **fields)], pods, NOW)
+    assert problems == []
+    return found
+
+
+def why(found):
+    return {each["name"]: each["why"] for each in found["stages"]}
+
+
+def test_a_stage_waits_for_parents_that_have_not_ended():
+    reasons = why(row(HALF))
+    assert reasons["read"] == []
+    assert reasons["left"] == reasons["right"] == ["waits for read (3 of 4 tasks have succeeded)"]
+    assert reasons["sum"] == [
+        "waits for left (0 of 2 tasks have succeeded), right (0 of 1 tasks have succeeded)"
+    ]
+
+
+def test_pods_that_cannot_be_placed_say_why_and_tasks_without_a_pod_are_counted():
+    status = running({"name": "read", "waiting": 4})
+    full = "0/30 nodes are available: 30 Insufficient cpu."
+    found = row(status, pod("read", full), pod("read"), pod("read", full), pod("read", full, owner="other"))
+    assert why(found)["read"] == [
+        f"2 pods: {full}",
+        f"1 pod: {UNREPORTED}",
+        "1 task without a pod yet: the operator creates a bounded number ahead",
+    ]
+
+
+def test_nothing_of_a_job_that_is_suspended_or_has_ended_waits():
+    ended = {**HALF, "conditions": [condition("Failed", message="task read-3 failed 4 times")]}
+    for found in (row(ended), row(HALF, spec={"suspend": True})):
+        assert set(map(len, why(found).values())) == {0}
+
+
+def test_a_stage_is_due_so_early_that_the_longest_chain_behind_it_ends_at_the_deadline():
+    due = {each["name"]: each["due"] for each in row(HALF)["stages"]}
+    assert due == {
+        "read": None,  # nothing of it is left to start
+        "left": "2026-03-01T12:06:20.500000+00:00",
+        "right": "2026-03-01T12:06:20.500000+00:00",
+        "sum": "2026-03-01T12:06:30.500000+00:00",
+    }
+
+
+def test_without_an_estimate_behind_it_a_stage_has_no_due_time():
+    status = running({"name": "left", "waiting": 2}, {"name": "sum", "waiting": 1, "estimateSeconds": None})
+    assert [each["due"] for each in row(status)["stages"]] == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "state"),
+    [
+        ({}, {}, "New"),
+        (HALF, {}, "Running"),
+        (running({"name": "read", "waiting": 4}), {}, "Waiting"),
+        (HALF, {"spec": {"suspend": True}}, "Suspended"),
+        (HALF, {"deletionTimestamp": "2026-03-01T12:04:00Z"}, "Deleting"),
+        ({"conditions": [condition("Ready", "False", "InvalidStages", "a cycle")]}, {}, "InvalidStages"),
+        ({"conditions": [condition("Ready"), condition("Succeeded")]}, {}, "Succeeded"),
+        ({"conditions": [condition("Failed")]}, {"spec": {"suspend": True}}, "Failed"),
+    ],
+)
+def test_the_state_of_a_job(status, fields, state):
+    assert row(status, **fields)["state"] == state
+
+
+def test_a_cycle_has_no_due_times_and_ends():
+    circle = [stage("a", "b"), stage("b", "a")]
+    status = running({"name": "a", "waiting": 1}, {"name": "b", "waiting": 1})
+    assert [each["due"] for each in row(status, stages=circle)["stages"]] == [None, None]
+
+
+def test_a_job_that_cannot_be_read_is_named_and_hides_no_other():
+    broken = dag_job(stage("a", tasks="many"), name="broken")
+    found, (problem,) = rows([broken, dag_job(*ALL)], [], NOW)
+    assert [each["name"] for each in found] == ["etl"]
+    assert problem.startswith("DagJob shop/broken cannot be read: ")
+
+
+def test_jobs_that_have_ended_are_last():
+    done = dag_job(*ALL, name="done", status={"completionTime": "2026-03-01T12:04:00Z"})
+    found, _ = rows([done, dag_job(*ALL, name="old"), dag_job(*ALL, name="at-once")], [], NOW)
+    assert [each["name"] for each in found] == ["at-once", "old", "done"]
+
+
+def test_the_table_of_jobs():
+    heads, line = job_table([row(HALF)], NOW, all_namespaces=False, wide=False)
+    assert heads.split() == [
+        "NAME",
+        "STATE",
+        "TASKS",
+        "SHARE",
+        "LENT",
+        "BORROWED",
+        "FINISH",
+        "DEADLINE",
+        "AGE",
+    ]
+    assert " ".join(line.split()) == "etl Running 3/8 cpu=1.5 memory=1.5Gi cpu=0.5 - 100s in 100s 5m"
+    heads, line = job_table([row(HALF, spec={"pool": "night"})], NOW, all_namespaces=True, wide=True)
+    assert heads.split()[0] == "NAMESPACE"
+    assert " ".join(line.split()).endswith("5m night 2 times, 12s")
+
+
+def test_a_job_without_a_plan_has_no_figures():
+    _, line, _ = job_table([row({})], NOW, all_namespaces=False, wide=False)
+    assert line.split() == ["etl", "New", "0/8", "-", "-", "-", "-", "-", "5m"]
+
+
+def test_what_has_gone_wrong_stands_below_the_table():
+    failed = {"conditions": [condition("Failed", message="task read-3 failed 4 times")]}
+    *_, last = job_table([row(failed)], NOW, all_namespaces=False, wide=False)
+    assert last == "shop/etl: task read-3 failed 4 times"
+
+
+def test_the_table_of_stages():
+    long = "0/30 nodes are available: " + "30 Insufficient cpu, " * 9
+    status = running({"name": "read", "waiting": 3, "running": 1, "runSeconds": 9.0})
+    found = row(status, pod("read", long), pod("read", "due in 4 s"))
+    narrow, wide = (list(stage_table(found, NOW, wide=wide)) for wide in (False, True))
+    assert narrow[0].split() == ["STAGE", "AFTER", "STATE", "TASKS", "RUNNING", "ESTIMATE", "DUE", "WHY"]
+    assert narrow[1].split()[:7] == ["read", "-", "Running", "0/4", "1", "10s", "-"], "sum has no estimate"
+    assert narrow[1].endswith("…")
+    assert narrow[2].strip() == "1 pod: due in 4 s"
+    assert narrow[3].strip().startswith("1 task without a pod yet")
+    assert wide[1].endswith(long.strip())
+    assert "declared" in wide[1]
+
+
+# -- the command -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    """A cluster with one job, unless a test sets `jobs`."""
+    found = SimpleNamespace(jobs=[dag_job(*ALL, status=HALF)], pods=[], namespaces=[])
+
+    async def jobs(api, namespace):
+        found.namespaces.append(namespace)
+        return found.jobs
+
+    async def pods(api, namespace):
+        return found.pods
+
+    monkeypatch.setattr(command, "_jobs", jobs)
+    monkeypatch.setattr(command, "_waiting_pods", pods)
+    return found
+
+
+def output(kubeconfig, *arguments, code=0):
+    result = CliRunner().invoke(program, ["dag", "--kubeconfig", str(kubeconfig), *arguments])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_a_name_shows_the_stages_too(cluster, kubeconfig):
+    assert "STAGE" not in output(kubeconfig)
+    lines = output(kubeconfig, "etl").splitlines()
+    first = [line.split()[0] for line in lines if line]
+    assert first == ["NAME", "etl", "STAGE", "read", "left", "right", "sum"]
+
+
+def test_json_and_yaml_have_the_same(cluster, kubeconfig):
+    (found,) = json.loads(output(kubeconfig, "-o", "json"))
+    assert [found] == yaml.safe_load(output(kubeconfig, "-o", "yaml"))
+    assert (found["share"], found["lent"]) == (PLAN["share"], PLAN["lent"])
+    assert found["stages"][0]["succeeded"] == 3
+
+
+def test_the_namespace_is_the_contexts_or_the_given_one_or_all(cluster, kubeconfig):
+    output(kubeconfig)
+    output(kubeconfig, "-n", "shop")
+    output(kubeconfig, "-A")
+    assert cluster.namespaces == ["mine", "shop", ""]
+    assert "give --all-namespaces alone" in output(kubeconfig, "-A", "etl", code=2)
+
+
+def test_the_error_of_an_unknown_name_has_the_nearest_one(cluster, kubeconfig):
+    assert "did you mean 'etl'?" in output(kubeconfig, "elt", code=2)
+    cluster.jobs = []
+    assert "there is no DagJob 'elt' in namespace mine; there is none" in output(kubeconfig, "elt", code=2)
+    assert output(kubeconfig) == "there is no DagJob in namespace mine\n"
+
+
+def test_an_unreachable_server_is_an_error(kubeconfig):
+    result = CliRunner().invoke(program, ["dag", "--kubeconfig", str(kubeconfig)])
+    assert result.exit_code != 0

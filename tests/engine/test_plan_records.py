@@ -1,0 +1,83 @@
+"""Plans of DAG jobs are written when something of note has changed, and not too often."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from builders import make_engine
+from eclectus.framework import View
+from eclectus.model.commands import Command, Fault, RecordPlan
+from eclectus.model.events import JobGone, JobSeen, Resumed
+from eclectus.model.job import Job, JobPlan
+from eclectus.policies.order.fifo import FifoOrder
+
+PLAN = JobPlan(share=(("cpu", 1000),), finish_seconds=9.0, deadline=9.0)
+
+
+class Planning(FifoOrder):
+    """Answers with the plan that the test has set."""
+
+    plan = PLAN
+
+    @property
+    def wants_jobs(self) -> bool:
+        return True
+
+    def plans(self, view: View) -> Iterable[tuple[str, JobPlan]]:
+        return [(uid, self.plan) for uid in ("u1", "unknown")]
+
+
+class _Case:
+    def __init__(self) -> None:
+        self.order = Planning()
+        self.engine = make_engine(order=self.order)
+        self.first = self.engine.step([Resumed(), JobSeen(Job("u1", "default", "j", ()))], 0.0)
+
+    def step(self, now: float, plan: JobPlan = PLAN) -> list[Command]:
+        object.__setattr__(self.order, "plan", plan)
+        return self.engine.step([], now)
+
+
+def changed(deadline: float) -> JobPlan:
+    return JobPlan(PLAN.share, PLAN.finish_seconds, deadline)
+
+
+def test_a_plan_is_written_once_for_a_job_that_is_known() -> None:
+    case = _Case()
+    assert case.first == [RecordPlan("u1", "default", "j", PLAN)]
+    assert case.step(9.0) == []
+
+
+def test_the_clock_alone_is_no_change() -> None:
+    assert _Case().step(9.0, JobPlan(PLAN.share, 1.0, PLAN.deadline)) == []
+
+
+def test_a_change_is_written_when_the_last_write_is_long_enough_ago() -> None:
+    case = _Case()
+    assert case.step(1.0, changed(20.0)) == []
+    assert case.engine.next_step_at() == 5.0
+    assert case.step(5.0, changed(21.0)) == [RecordPlan("u1", "default", "j", changed(21.0))]
+    assert case.engine.next_step_at() is None
+
+
+def test_a_change_that_is_taken_back_is_not_written() -> None:
+    case = _Case()
+    case.step(1.0, changed(20.0))
+    assert case.step(2.0) == []
+    assert case.step(9.0) == []
+
+
+def test_nothing_is_written_for_a_job_that_is_gone() -> None:
+    case = _Case()
+    case.step(1.0, changed(20.0))
+    assert case.engine.step([JobGone("u1")], 6.0) == []
+    assert case.engine.next_step_at() is None
+
+
+def test_an_order_that_fails_to_plan_is_a_fault() -> None:
+    class Failing(Planning):
+        def plans(self, view: View) -> Iterable[tuple[str, JobPlan]]:
+            raise RuntimeError("no plan")
+
+    engine = make_engine(order=Failing())
+    assert engine.step([Resumed()], 0.0) == [Fault("Failing", "RuntimeError: no plan")]

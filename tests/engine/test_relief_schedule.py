@@ -1,0 +1,74 @@
+"""When Relieve policies are asked: against a plain dict that is read from end to end each time."""
+
+from __future__ import annotations
+
+from math import inf
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from eclectus.engine.schedules.relief import FIRST_SECONDS, MOST_SECONDS, RefusedKey, ReliefSchedule
+from eclectus.model.objects import Spec
+
+KEYS: list[RefusedKey] = [("eclectus", (Spec(node_name=str(at)), "")) for at in range(5)]
+
+
+class PlainSchedule:
+    """The same in O(classes)."""
+
+    def __init__(self) -> None:
+        self.due: dict[RefusedKey, float] = {}
+        self.wait: dict[RefusedKey, float] = {}
+
+    def next_due(self) -> float:
+        return min(self.due.values(), default=inf)
+
+    def add(self, key: RefusedKey) -> None:
+        self.due[key] = -inf
+
+    def add_waiting(self, key: RefusedKey) -> None:
+        if key not in self.wait:
+            self.add(key)
+
+    def take_due(self, now: float) -> list[RefusedKey]:
+        taken = [key for key, at in self.due.items() if at <= now]
+        for key in taken:
+            del self.due[key]
+        return taken
+
+    def helped(self, key: RefusedKey) -> None:
+        self.wait.pop(key, None)
+
+    def ask_again(self, key: RefusedKey, now: float) -> None:
+        self.wait[key] = min(2 * self.wait.get(key, FIRST_SECONDS / 2), MOST_SECONDS)
+        self.due.setdefault(key, now + self.wait[key])
+
+    def expedite(self, now: float) -> None:
+        self.due = {key: min(at, now + FIRST_SECONDS) for key, at in self.due.items()}
+        self.wait.clear()
+
+    def discard(self, key: RefusedKey) -> None:
+        self.due.pop(key, None)
+        self.wait.pop(key, None)
+
+
+OF_KEY = st.tuples(
+    st.sampled_from(["add", "add_waiting", "ask_again", "helped", "discard"]), st.sampled_from(KEYS)
+)
+CALLS = st.lists(st.one_of(OF_KEY, st.just(("take_due", None)), st.just(("expedite", None))), max_size=40)
+
+
+@settings(deadline=None)
+@given(calls=CALLS, seconds=st.lists(st.sampled_from([0.0, 1.0, 7.0]), min_size=40, max_size=40))
+def test_it_answers_as_a_plain_dict_does(
+    calls: list[tuple[str, RefusedKey | None]], seconds: list[float]
+) -> None:
+    heap, plain, now = ReliefSchedule(), PlainSchedule(), 0.0
+    for (name, key), passed in zip(calls, seconds, strict=False):
+        now += passed
+        arguments = [
+            *([key] if key else []),
+            *([now] if name in ("ask_again", "take_due", "expedite") else []),
+        ]
+        assert getattr(heap, name)(*arguments) == getattr(plain, name)(*arguments)
+        assert heap.next_due() == plain.next_due()

@@ -1,0 +1,107 @@
+"""Carbyne against worked examples: Figure 2 of the paper, and what the bound on overhangs prevents."""
+
+from __future__ import annotations
+
+import pytest
+
+from builders import make_engine, make_node
+from dag_world import DagWorld, job, stage
+from eclectus.framework import PlacePolicy
+from eclectus.model.job import Job
+from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.place.fit import BestFit
+
+
+def world(capacity: float = 1.0, place: PlacePolicy | None = None, **settings: object) -> DagWorld:
+    order = Carbyne(**settings)  # type: ignore[arg-type]
+    return DagWorld(make_engine(place or BestFit(), order=order), [make_node("n", cpu=capacity)])
+
+
+def figure_2() -> tuple[Job, Job]:
+    first = job("J1", stage("S0", 2, 80, 0.5), stage("S1", 3, 210, 1.0), stage("S2", 1, 100, 0.1, 0, 1))
+    return first, job("J2", stage("S0", 2, 290, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "ends"),
+    [
+        ({}, {"J1": 2.1, "J2": 1.0}),
+        ({"overhang": "bounded"}, {"J1": 2.1, "J2": 1.0}),
+        ({"intra": "dagps"}, {"J1": 2.1, "J2": 1.0}),
+        ({"altruism": 0.0, "leftover": "none"}, {"J1": 2.1, "J2": 2.0}),
+    ],
+    ids=["carbyne", "bounded", "dagps", "strict shares"],
+)
+def test_figure_2(settings: dict[str, object], ends: dict[str, float]) -> None:
+    run = world(**settings)
+    run.submit(*figure_2())
+    assert run.run().ends == pytest.approx(ends)
+
+
+def test_a_job_plans_first_what_its_setting_says() -> None:
+    """The share holds two tasks at a time: both of a, or one of them beside b, on whose end c waits."""
+    first = job("J1", stage("a", 2, 500, 1.0), stage("b", 1, 500, 1.0), stage("c", 1, 500, 5.0, 1))
+    finish = {}
+    for intra in ("cp", "bfs", "dagps"):
+        run = world(2.0, intra=intra)
+        run.submit(first, job("J2", stage("s", 9, 500, 1.0)))
+        finish[intra] = run.plans["J1"][0].finish_seconds
+    assert finish == pytest.approx({"cp": 6.0, "bfs": 7.0, "dagps": 6.0})
+
+
+def test_figure_2_step_by_step() -> None:
+    run = world()
+    run.submit(*figure_2())
+    assert [each[1:] for each in run.starts] == [("J2", "S0"), ("J1", "S1"), ("J2", "S0"), ("J1", "S1")]
+    plans = {name: plans[0] for name, plans in run.plans.items()}
+    assert {name: plan.finish_seconds for name, plan in plans.items()} == pytest.approx(
+        {"J1": 2.1, "J2": 2.0}
+    )
+    assert (plans["J1"].lent, plans["J1"].borrowed) == ((("cpu", 80),), ())
+    assert (plans["J2"].lent, plans["J2"].borrowed) == ((), (("cpu", 80),))
+    run.run(until=1.0)
+    assert [each for each in run.starts if each[0]] == [
+        (1.0, "J1", "S1"),
+        (1.0, "J1", "S0"),
+        (1.0, "J1", "S0"),
+    ]
+
+
+def test_time_that_a_job_has_gained_with_room_of_others_is_lent() -> None:
+    """Up to 2 s `wide` has 7 of the 8 places, and gains 1.5 s. At 2 s it can wait, and `late` takes all."""
+    run = world(8.0)
+    wide = job("wide", stage("s", 40, 1000, 1.0))
+    run.submit(wide, job("late", stage("x", 1, 1000, 2.0), stage("y", 8, 1000, 1.0, 0)))
+    run.run()
+    assert [name for at, name, _ in run.starts if at == 2.0] == ["late"] * 8
+    assert run.ends == pytest.approx({"late": 3.0, "wide": 7.0})
+    deadlines = [plan.deadline for plan in run.plans["wide"] if plan.deadline is not None]
+    assert deadlines == sorted(deadlines, reverse=True)
+
+
+def delay() -> tuple[Job, Job]:
+    first = job("J1", stage("x", 1, 500, 2.0), stage("y", 1, 500, 1.0), stage("z", 1, 1000, 1.0, 0, 1))
+    return first, job("J2", stage("S0", 3, 500, 10.0))
+
+
+@pytest.mark.parametrize(
+    ("overhang", "ends"), [("free", {"J1": 11.0, "J2": 11.0}), ("bounded", {"J1": 3.0, "J2": 13.0})]
+)
+def test_a_long_task_above_its_share_must_end_before_another_job_needs_the_room(
+    overhang: str, ends: dict[str, float]
+) -> None:
+    run = world(2.0, overhang=overhang)
+    run.submit(*delay())
+    assert run.run().ends == pytest.approx(ends)
+
+
+def test_what_is_withheld_says_why() -> None:
+    run = world(2.0, overhang="bounded")
+    run.submit(*delay())
+    run.run(until=2.5)
+    assert [(each.reason, each.message) for each in run.reports] == [
+        (
+            "WaitingForNode",
+            "its job holds its share, and other jobs need the room again before this pod would end",
+        )
+    ]

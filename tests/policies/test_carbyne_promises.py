@@ -1,0 +1,184 @@
+"""What Carbyne promises of every set of jobs: no delay beyond the fair share, no idle room, no starvation."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from builders import make_engine, make_node
+from dag_world import DagWorld, job, stage
+from eclectus.maths.dag_plan import StageLeft, planned
+from eclectus.model.commands import RecordPlan
+from eclectus.model.job import Job
+from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.place.fit import BestFit
+
+CAPACITY = 8000  # thousandths of a core
+
+
+def world(nodes: int = 1, seed: int = 0, **settings: object) -> DagWorld:
+    """Nodes with 8 cores together."""
+    order = Carbyne(**settings)  # type: ignore[arg-type]
+    each = [make_node(f"n{at}", cpu=8 / nodes, pods=500) for at in range(nodes)]
+    return DagWorld(make_engine(BestFit(), order=order, seed=seed), each)
+
+
+def random_jobs(seed: int, count: int = 4) -> list[Job]:
+    """Jobs of a few stages; all tasks are small beside a share."""
+    random = Random(seed)
+    jobs = []
+    for at in range(count):
+        stages = [
+            stage(
+                f"s{of}",
+                random.randrange(1, 6),
+                random.choice([200, 400, 500]),
+                random.choice([1.0, 2.0, 5.0]),
+                *([random.randrange(of)] if of and random.random() < 0.7 else []),
+            )
+            for of in range(random.randrange(1, 5))
+        ]
+        jobs.append(job(f"j{at}", *stages))
+    return jobs
+
+
+def alone_in(share: float, each: Job) -> float:
+    """How long a job takes in a share of its own."""
+    left = [
+        StageLeft(one.tasks, (one.spec.requests[0][1],), one.seconds or 0.0, one.parents)
+        for one in each.stages
+    ]
+    return planned(left, (share,)).finish_seconds
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_job_ends_later_than_in_its_fair_share(seed: int) -> None:
+    """C7: of jobs that arrive together, with the bound on overhangs."""
+    jobs, run = random_jobs(seed), world(overhang="bounded")
+    run.submit(*jobs)
+    run.run()
+    for each in jobs:
+        assert run.ends[each.name] <= alone_in(CAPACITY / len(jobs), each) + 1e-6, each.name
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_room_is_idle_while_a_task_could_use_it(seed: int) -> None:
+    """C8: without the bound on overhangs, after each step no runnable task fits on the node."""
+    run = world()
+    run.submit(*random_jobs(seed, 6))
+    while run.jobs.keys() - run.ends.keys():
+        waiting = [task for task in run.tasks.values() if not task.node]
+        used = sum(task.spec.requests[0][1] for task in run.tasks.values() if task.node)
+        assert all(used + task.spec.requests[0][1] > CAPACITY for task in waiting)
+        run.advance()
+
+
+def test_equal_seeds_decide_alike_where_jobs_lend_by_chance() -> None:
+    """C10."""
+    runs = []
+    for seed in (1, 1, 2):
+        run = world(altruism=0.5, seed=seed)
+        run.submit(*random_jobs(3, 6))
+        runs.append(run.run().starts)
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_without_altruism_and_hand_out_jobs_run_as_alone_in_their_shares(seed: int) -> None:
+    """C11: strict shares, up to the end of the first job; by it the shares of the others grow."""
+    jobs, run = random_jobs(seed), world(altruism=0.0, leftover="none")
+    run.submit(*jobs)
+    run.run()
+    first = min(jobs, key=lambda each: run.ends[each.name])
+    assert run.ends[first.name] == pytest.approx(alone_in(CAPACITY / len(jobs), first))
+
+
+def test_an_arrival_storm_and_failures_and_a_lost_node_leave_nothing_behind() -> None:
+    """C12: many jobs at once, a stage of 1,000 tasks, failed tasks, and a node that is gone."""
+    run = world(nodes=4)
+    run.fails_once |= {("j0", "s0"), ("j1", "s0")}
+    run.submit(job("wide", stage("s0", 1000, 100, 1.0)), *random_jobs(9, 12))
+    run.run(until=3.0)
+    run.drop_node("n0")
+    run.run()
+    assert not run.tasks
+    planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    assert not planner.jobs
+    assert planner._all_entitled == pytest.approx([0.0, 0.0], abs=1e-6)
+
+
+def test_first_tasks_may_exceed_their_shares() -> None:
+    """C14: ten jobs of tasks of half the cluster; a share holds none of them."""
+    run = world(altruism=1.0, leftover="none")
+    run.submit(*(job(f"j{at}", stage("s", 2, 4000, 1.0)) for at in range(10)))
+    run.run()
+    assert max(run.ends.values()) == pytest.approx(10.0)
+
+
+def test_deadlines_slip_only_when_a_share_shrinks_or_work_is_lost() -> None:
+    """C15."""
+    steady = world()
+    steady.submit(*random_jobs(5))
+    steady.run()
+    assert {plan.slips for plans in steady.plans.values() for plan in plans} == {0}
+    crowded = world()
+    crowded.submit(job("first", stage("s", 40, 1000, 5.0)))
+    crowded.run(until=10.0)
+    crowded.submit(*random_jobs(6))
+    crowded.run()
+    assert crowded.plans["first"][-1].slips > 0
+    assert crowded.plans["first"][-1].slip_seconds > 0.0
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_job_of_which_nothing_runs_has_something_due(seed: int) -> None:
+    """C16: unless it would end before its deadline."""
+    run = world()
+    run.submit(*random_jobs(seed, 5))
+    planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    while run.jobs.keys() - run.ends.keys():
+        for each in planner.jobs.values():
+            ready = [at for at, of in enumerate(each.known.stages) if of.to_start and each.known.is_ready(of)]
+            is_ahead = run.now + each.plan.finish_seconds < each.deadline.at - 1e-9
+            if ready and not is_ahead and not any(of.on_nodes for of in each.known.stages):
+                assert any(each.due(at, run.now) for at in ready), each.path
+        run.advance()
+
+
+def test_a_plan_goes_on_after_a_restart_from_what_was_written() -> None:
+    """C13: the deadline and the slips of the status are those of the new process."""
+    run = world()
+    run.submit(*random_jobs(5))
+    first = run.plans["j0"][-1]
+    engine = world().engine
+    known = [Job(**{f: getattr(each, f) for f in each.__struct_fields__}) for each in run.jobs.values()]
+    again = DagWorld(engine, [])
+    again.now = run.now
+    written = job("j0", *known[0].stages, deadline=first.deadline - 0.5, slips=3, slip_seconds=7.0)
+    again.submit(written, *known[1:])
+    (plan,) = [each.plan for each in again.commands if isinstance(each, RecordPlan) and each.name == "j0"]
+    assert (plan.deadline, plan.slips, plan.slip_seconds) == (first.deadline - 0.5, 3, 7.0)
+
+
+def test_a_job_without_estimates_lends_nothing_and_ends() -> None:
+    run = world()
+    run.true_seconds = {("unknown", "s"): 2.0}
+    run.submit(job("unknown", stage("s", 20, 500, None)), job("known", stage("s", 20, 500, 1.0)))
+    run.run(until=0.0)
+    started = [name for _, name, _ in run.starts]
+    assert (started.count("unknown"), started.count("known")) == (8, 8)
+    run.run()
+    assert all(plan.finish_seconds is None for plan in run.plans["unknown"])
+
+
+def test_namespaces_share_equally_and_jobs_within_them() -> None:
+    shares = {}
+    for by in ("namespace", "job"):
+        run = world(by=by)
+        stages = stage("s", 99, 100, 9.0)
+        run.submit(job("a", stages), job("b", stages), job("c", stages, namespace="other"))
+        shares[by] = {name: dict(plans[0].share)["cpu"] for name, plans in run.plans.items()}
+    assert shares["namespace"] == {"a": 2000, "b": 2000, "c": 4000}
+    assert set(shares["job"].values()) == {2666}

@@ -1,0 +1,73 @@
+"""Whatever happens to jobs and pods, Carbyne makes no fault, and what it keeps is what asking anew gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from builders import ExactSpeeds, make_engine
+from dag_stories import DagStory
+from eclectus.engine.engine import Engine
+from eclectus.framework import PlacePolicy
+from eclectus.model.commands import Bind, Fault, RecordPlan
+from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.place.fit import BestFit
+from eclectus.policies.rosella import Rosella
+from stories import Story
+
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"altruism": 0.5},
+    {"overhang": "bounded", "by": "job"},
+    {"leftover": "none"},
+]
+
+
+def engine(place: PlacePolicy, settings: dict[str, Any], kind: type[Engine] = Engine) -> Engine:
+    made = make_engine(place, order=Carbyne(**settings), learn=ExactSpeeds({}))
+    return made if kind is Engine else kind([*made._state.profiles.values()], made._state.learn)
+
+
+class Forgetful(Engine):
+    """Keeps no ranks from one step to the next, and asks about every withheld class."""
+
+    def step(self, events, now):  # type: ignore[no-untyped-def]
+        queues = self._state.class_queues
+        for pending in list(queues):
+            pending._ranks = pending._ages = None
+            pending._heaps = ()
+            if pending.is_withheld:
+                queues.activate(pending)
+        return super().step(events, now)
+
+
+def decisions(story: Story) -> list[object]:
+    return [command for command in story.commands if not isinstance(command, RecordPlan)]
+
+
+@pytest.mark.parametrize("place", [BestFit, Rosella])
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_kept_ranks_give_the_same_order_as_ranks_asked_anew(
+    place: type[PlacePolicy], settings: dict[str, Any], seed: int
+) -> None:
+    kept = DagStory(engine(place(), settings), seed).run(60)
+    anew = DagStory(engine(place(), settings, Forgetful), seed).run(60)
+    assert [each for each in kept.commands if isinstance(each, Fault)] == []
+    assert any(isinstance(each, Bind) for each in kept.commands)
+    assert decisions(kept) == decisions(anew)
+
+
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_kept_of_jobs_is_bounded_by_what_exists(settings: dict[str, Any], seed: int) -> None:
+    made = engine(BestFit(), settings)
+    story = DagStory(made, seed).run(80)
+    state = made._state
+    jobs, planner = state.accounts.jobs, state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    assert jobs is not None
+    assert planner.jobs.keys() <= jobs.keys()
+    assert jobs._pods.keys() <= story.tasks.keys()
+    assert planner._entitled.keys() <= jobs.keys()
+    assert planner._next_due.keys() <= jobs.keys()
