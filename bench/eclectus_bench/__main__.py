@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import orjson
 
 from eclectus.policies.table import PLACE
-from eclectus_bench import decisions, engine, match, preemption, simulator, startup
+from eclectus_bench import decisions, engine, match, plans, preemption, simulator, startup
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import OUTPUT, Result, Sizes
+from eclectus_bench.plans import PlanCost
 from eclectus_bench.report import (
     FLAT_MOST,
     compare,
@@ -32,6 +33,7 @@ class Course:
 
     decisions: decisions.Course
     engine: engine.Course
+    plans: plans.Course
     tasks: int  # of the simulator
     counted: int  # tasks of which the simulator's bytecodes are counted
     match: Sizes
@@ -42,6 +44,7 @@ class Course:
 FULL = Course(
     decisions=decisions.FULL,
     engine=engine.FULL,
+    plans=plans.FULL,
     tasks=1_000_000,
     counted=simulator.COUNTED_TASKS,
     match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
@@ -51,13 +54,14 @@ FULL = Course(
 QUICK = Course(
     decisions=decisions.QUICK,
     engine=engine.QUICK,
+    plans=plans.QUICK,
     tasks=10_000,
     counted=150,
     match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
     preemption=preemption.Sizes(nodes=50, preemptors=20),
     starts=1,
 )
-PARTS = ["decisions", "engine", "simulator", "match", "preemption", "startup"]
+PARTS = ["decisions", "engine", "plans", "simulator", "match", "preemption", "startup"]
 PROFILED = "rosella"  # the default policy
 NOT_BUILT = (
     f"{{part}}: left out. It needs a control plane, and compiling one takes {CONTROL_PLANE.build_time};\n"
@@ -74,6 +78,7 @@ def main(arguments: Sequence[str]) -> int:
         return _profile(course.match)
     costs = _measure_decisions(course.decisions) if options.only in (None, "decisions") else []
     steps = _measure_engine(course.engine) if options.only in (None, "engine") else []
+    planned = _measure_plans(course.plans) if options.only in (None, "plans") else []
     simulated = _measure_simulator(course) if options.only in (None, "simulator") else None
     result = _measure_match(course.match) if _wants_plane(options, "match") else None
     if _wants_plane(options, "preemption"):
@@ -81,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
     if _wants_plane(options, "startup"):
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     file = OUTPUT / "report.json"
-    content = report(course.match, costs, steps, result, simulated)
+    content = report(course.match, costs, steps, result, simulated=simulated, planned=planned)
     file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
     return 0
@@ -107,6 +112,16 @@ def _measure_engine(course: engine.Course) -> list[EngineCost]:
     for of_case in engine.measure(course):
         print("\n".join(engine.lines(of_case)), flush=True)
         costs += of_case
+    return costs
+
+
+def _measure_plans(course: plans.Course) -> list[PlanCost]:
+    """Measure, and print each line as soon as it is known."""
+    costs: list[PlanCost] = []
+    print(plans.HEAD, flush=True)
+    for cost in plans.measure(course):
+        print(plans.line(cost), flush=True)
+        costs.append(cost)
     return costs
 
 

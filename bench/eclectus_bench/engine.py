@@ -10,14 +10,15 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Literal
 
 from eclectus.model.events import NodeSeen, TaskSeen
-from eclectus.model.objects import AntiAffinityTerm, Preference, Requirement, Term
+from eclectus.model.objects import PodAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
-from eclectus_bench.steps import busy_minute, prices
+from eclectus_bench.steps import busy_minute, pod_rules, prices
 from eclectus_bench.steps.driver import (
     HOSTNAME,
     ZONE,
@@ -49,6 +50,7 @@ class Course:
     minute: busy_minute.Size
     priced: tuple[int, ...]  # nodes
     sets: int  # of constraints, that make their prices
+    ruled: tuple[int, ...]  # nodes of the cases with rules about other pods
     steps: int
 
 
@@ -62,6 +64,7 @@ FULL = Course(
     minute=busy_minute.Size(nodes=5_000, workloads=64, pods_per_second=200.0, seconds=60),
     priced=(500, 15_000),
     sets=1_000,
+    ruled=(500, 5_000, 15_000),
     steps=25,
 )
 QUICK = Course(
@@ -74,6 +77,7 @@ QUICK = Course(
     minute=busy_minute.Size(nodes=200, workloads=4, pods_per_second=20.0, seconds=10),
     priced=(100,),
     sets=100,
+    ruled=(100,),
     steps=5,
 )
 
@@ -148,6 +152,8 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     yield anti_affinity, course
     for nodes in course.priced:
         yield node_prices, replace(course, priced=(nodes,))
+    for nodes in course.ruled:
+        yield rules_about_pods, replace(course, ruled=(nodes,))
     yield longest_step, course
 
 
@@ -238,7 +244,7 @@ def anti_affinity(course: Course) -> list[EngineCost]:
     driver.wait(*(make_task(f"waits-{at}", too_large, labels=labels) for at in range(course.pending)))
 
     def appears(number: int) -> None:
-        term = AntiAffinityTerm(HOSTNAME, (Requirement("app", "In", (f"app-{number}",)),), ("bench",))
+        term = PodAffinityTerm(HOSTNAME, (Requirement("app", "In", (f"app-{number}",)),), ("bench",))
         holder = running(f"holder-{number}", make_node(number % 100), anti_affinity_terms=(term,))
         driver.step(TaskSeen(holder))
 
@@ -246,6 +252,20 @@ def anti_affinity(course: Course) -> list[EngineCost]:
         appears(-1 - number)
     case = f"{course.pending:,} pending in one namespace: anti-affinity kind {course.terms + 1} appears"
     return [_cost(driver, case, appears, course.steps, 5.0)]
+
+
+def rules_about_pods(course: Course) -> list[EngineCost]:
+    """A pod is bound whose rules are about pods that are there, and one without rules, to compare."""
+    (nodes,) = course.ruled
+    driver, found = pod_rules.driver_with_placed(nodes), list[EngineCost]()
+
+    def arrives(kind: str, number: int) -> None:
+        driver.bind_one(pod_rules.arrives(kind, number))
+
+    for kind in pod_rules.RULES:
+        case = f"a pod is bound on {nodes:,} nodes: {kind} (two steps)"
+        found.append(_cost(driver, case, partial(arrives, kind), course.steps))
+    return found
 
 
 def node_prices(course: Course) -> list[EngineCost]:

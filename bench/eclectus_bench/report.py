@@ -11,6 +11,7 @@ from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.drain import Drain
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import Result, Sizes
+from eclectus_bench.plans import PlanCost
 from eclectus_bench.schedulers import ECLECTUS, KUBE_SCHEDULER
 from eclectus_bench.simulator import SimulatorCost
 from eclectus_bench.stream import Stream
@@ -79,7 +80,9 @@ def report(
     costs: Sequence[DecisionCost],
     steps: Sequence[EngineCost],
     result: Result | None,
+    *,
     simulated: SimulatorCost | None = None,
+    planned: Sequence[PlanCost] = (),
 ) -> dict[str, Any]:
     """The content of report.json, documented in bench/README.md."""
     return {
@@ -91,6 +94,7 @@ def report(
             "flatness_target": f"<= {FLAT_MOST:g}",
         },
         "engine": [{**asdict(cost), "met": cost.met} for cost in steps],
+        "plans": [{**asdict(cost), "met": cost.met} for cost in planned],
         "simulator": asdict(simulated) if simulated else None,
         "comparisons": [asdict(line) for line in compare(result)] if result else [],
         "drains": [asdict(run) for run in result.drains] if result else [],

@@ -11,7 +11,7 @@ import pytest
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
-from eclectus_bench import decisions, engine, match, preemption, startup
+from eclectus_bench import decisions, engine, match, plans, preemption, startup
 from eclectus_e2e.testbed import clusters
 
 
@@ -45,7 +45,10 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
         for workload in decisions.WORKLOADS
         for nodes in course.node_counts
     }
-    assert len(report["engine"]) == 7 + len(engine.QUICK.jobs) + 3 * len(engine.QUICK.priced)
+    assert len(report["engine"]) == 7 + len(engine.QUICK.jobs) + 3 * len(engine.QUICK.priced) + 5 * len(
+        engine.QUICK.ruled
+    )
+    assert [row["jobs"] for row in report["plans"]] == list(plans.QUICK.jobs)
     assert report["simulator"]["tasks"] == bench.QUICK.tasks
     assert report["comparisons"] == []
     printed = capsys.readouterr().out

@@ -239,7 +239,10 @@ def test_shipped_scenarios_are_listed_with_a_sentence_each() -> None:
     assert all(len(line.split()) > 4 for line in lines)
 
 
-FEW = {"gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"]}
+FEW: dict[str, list[str]] = {
+    "gavel": ["workload.gavel.firstJob=3", "workload.gavel.lastJob=12"],
+    "figure2": [],
+}
 
 
 @pytest.mark.long

@@ -102,6 +102,8 @@ BOUND = [
     pod("r5", {"cpu": "2"}, nodeName="east-1"),
     pod("r6", {"cpu": "100m"}, "lonely", nodeName="east-2", affinity=KEEPS_AWAY),
     pod("r7", nodeName="east-3", initContainers=[sidecar({"cpu": "1"}), box({"cpu": "2"}, "init")]),
+    pod("r8", app="even", nodeName="east-1"),
+    pod("r9", app="even", nodeName="east-3"),
 ]
 
 # -- pods that fit no node -------------------------------------------------------------------------
@@ -128,6 +130,25 @@ def named(*names: str) -> Any:
     return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]} for name in names]}
 
 
+def spread(app: str, key: str = "zone", **fields: Any) -> Any:
+    constraint = {"maxSkew": 1, "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule", **fields}
+    return [{**constraint, "labelSelector": {"matchLabels": {"app": app}}}]
+
+
+def near(app: str, key: str = "zone") -> Any:
+    return {"podAffinity": {REQUIRED: [by_label(app, key)]}}
+
+
+def apart(app: str, key: str = "zone") -> Any:
+    return {"podAntiAffinity": {REQUIRED: [by_label(app, key)]}}
+
+
+def by_label(app: str, key: str) -> Any:
+    return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+TWO = [by_label("lonely", "zone"), by_label("even", "zone")]
 EAST, SOUTH, WEST = ({"zone": zone} for zone in ("east", "south", "west"))
 CORDON = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
 REFUSED = [
@@ -163,6 +184,44 @@ REFUSED = [
         nodeSelector=WEST,
         initContainers=[sidecar({"cpu": "2"}), box({"cpu": "2500m"}, "init")],
     ),
+    pod("near-nobody", affinity=near("absent")),
+    pod("near-by-a-label-that-no-node-has", app="self", affinity=near("self", "rack")),
+    pod("near-in-another-zone", nodeSelector=WEST, affinity=near("lonely")),
+    pod("near-two-that-no-pod-is", affinity={"podAffinity": {REQUIRED: [*TWO]}}),
+    pod("apart-in-the-east", nodeSelector=EAST, affinity=apart("even")),
+    pod("apart-and-kept-away", app="lonely", nodeSelector=EAST, affinity=apart("even")),
+    pod("apart-or-too-large", {"cpu": "3"}, nodeSelector=EAST, affinity=apart("even")),
+    pod("spread-by-a-label-that-no-node-has", topologySpreadConstraints=spread("even", "rack")),
+    pod(
+        "spread-over-all-zones",
+        app="even",
+        nodeSelector=EAST,
+        topologySpreadConstraints=spread("even", nodeAffinityPolicy="Ignore"),
+    ),
+    pod(
+        "spread-with-a-greater-skew",
+        app="even",
+        nodeSelector=EAST,
+        topologySpreadConstraints=spread("even", nodeAffinityPolicy="Ignore", maxSkew=2),
+    ),
+    pod(
+        "spread-over-more-zones-than-there-are",
+        app="even",
+        nodeSelector=EAST,
+        topologySpreadConstraints=spread("even", minDomains=4),
+    ),
+    pod(
+        "spread-of-others",
+        app="odd",
+        nodeSelector=EAST,
+        topologySpreadConstraints=spread("even", minDomains=4),
+    ),
+    pod(
+        "spread-by-two-labels",
+        app="even",
+        nodeSelector=EAST,
+        topologySpreadConstraints=spread("even", minDomains=4) + spread("even", "rack"),
+    ),
     pod("pod-level", {"cpu": "1"}, resources={"requests": {"cpu": "5"}, "limits": {"cpu": "5"}}),
 ]
 
@@ -194,6 +253,22 @@ ACCEPTED = {  # one pod per node, and none that would change the messages of the
         {"cpu": "2"},
         affinity=needs(named("west-4")),
         resources={"requests": {"cpu": "4"}, "limits": {"cpu": "4"}},
+    ),
+    "east-1": pod(
+        "spread-where-only-the-east-counts",
+        app="even",
+        affinity=needs(named("east-1")),
+        topologySpreadConstraints=spread("even", nodeTaintsPolicy="Honor"),
+    ),
+    "east-2": pod("near-the-lonely", affinity=near("lonely") | needs(named("east-2"))),
+    "west-5": pod("near-itself", app="first", affinity=near("first") | needs(named("west-5"))),
+    "west-6": pod(
+        "apart-from-the-east", affinity=apart("even") | needs(named("west-6", "east-2"), named("west-6"))
+    ),
+    "west-7": pod(
+        "spread-to-the-least",
+        affinity=needs(label("zone", "In", "east"), named("west-7")),
+        topologySpreadConstraints=spread("even"),
     ),
     "gpu": pod("all-gpus", containers=on_port("10.0.0.2", {"example.com/gpu": "2"})),
 }

@@ -6,6 +6,7 @@ import pytest
 
 from checkout import Checkout
 from command_table import LIVE
+from eclectus_e2e.paths import MANIFESTS
 from eclectus_e2e.testbed.launch import process_identity
 from eclectus_e2e.testbed.processes import wait_for
 from page_commands import blocks_of, pages
@@ -43,6 +44,7 @@ def test_the_five_commands_work(checkout: Checkout) -> None:
     try:
         for command in before:
             expect(checkout, command)
+        expect_examples(checkout)
         for command in sorted(LIVE - {"make up", "make down"}):
             ended = checkout.shell(f"source build/cluster/env && {command}")
             assert ended.returncode == 0, ended.stderr
@@ -56,6 +58,24 @@ def test_the_five_commands_work(checkout: Checkout) -> None:
         assert [pid for pid in pids.values() if process_identity(pid)] == []
     finally:
         checkout.run("down")
+
+
+def expect_examples(checkout: Checkout) -> None:
+    """Apply the example DagJobs, and wait until all have succeeded."""
+    examples = sorted((MANIFESTS / "examples").glob("dagjob-*.yaml"))
+    for path in examples:
+        apply = f"kubectl apply -f manifests/examples/{path.name}"
+        applied = checkout.shell(f"source build/cluster/env && {apply}")
+        assert applied.returncode == 0, applied.stderr
+    succeeded = r"{.items[*].status.conditions[?(@.type=='Succeeded')].status}"
+    command = f'source build/cluster/env && kubectl get dagjobs -o jsonpath="{succeeded}"'
+
+    def have_succeeded() -> bool:
+        return checkout.shell(command).stdout.split() == ["True"] * len(examples)
+
+    assert wait_for(have_succeeded, WAIT_SECONDS, 0.5), checkout.shell(
+        "source build/cluster/env && kubectl get dagjobs -o yaml"
+    ).stdout
 
 
 def expect(checkout: Checkout, command: str) -> None:

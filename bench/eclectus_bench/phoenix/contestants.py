@@ -70,6 +70,20 @@ MEANS = {
     "dlwl-c": "`place: dlwl`, `line: srpt`: the same with waits of up to 16 s ago",
 }
 
+WHY = {  # it fails where it does
+    "order": "an order makes no room: what some gain others lose",
+    "price": "it keeps nodes for tasks that may not come",
+    "phoenix": "long tasks wait for cheap nodes, also where no node is scarce enough for that to pay",
+    "phoenix-order": "the same, and free tasks pay for the order when nearly all slots are busy",
+    "eclectus": "learned rates are noisy: of equal nodes some seem fast, and tasks wait for these",
+    "sparrow-c": "reservations wait behind long tasks in the queues of few nodes while others are idle",
+    "hawk-c": "idle nodes steal short tasks only, and only some of those that they may run",
+    "eagle-c": "short tasks keep off nodes with long ones, and few of the nodes that satisfy them have none",
+    "eagle-c-crv": "the same; and free tasks wait while contended sets go first",
+    "clwl-c": "a task stays where it was sent, though sizes turn out otherwise than estimated",
+    "dlwl-c": "the same, and batches meet at the nodes that were empty up to 16 s ago",
+}
+
 
 def only(*names: str) -> dict[str, Contestant]:
     """Some of the central and distributed contestants."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from eclectus_bench.phoenix.cases import Section
-from eclectus_bench.phoenix.contestants import BASELINE, MEANS
+from eclectus_bench.phoenix.contestants import BASELINE, MEANS, WHY
 from eclectus_bench.phoenix.measure import MET, WORST, Measured, Row, Size
 
 INTRODUCTION = """\
@@ -27,11 +27,10 @@ with each task weighted by its mean size: with equal nodes that all may use no o
 
 @dataclass(frozen=True)
 class Facts:
-    """Version, size and duration."""
+    """Version and size."""
 
     eclectus: str
     size: Size
-    minutes: float
 
 
 def page(facts: Facts, tables: Sequence[tuple[Section, Sequence[Row]]]) -> str:
@@ -41,11 +40,12 @@ def page(facts: Facts, tables: Sequence[tuple[Section, Sequence[Row]]]) -> str:
         INTRODUCTION,
         "",
         f"Eclectus {facts.eclectus}; {facts.size.seeds} runs of {facts.size.tasks:,} tasks each, of which "
-        f"the first 30 % are not measured; {facts.minutes:.0f} minutes.",
+        "the first 30 % are not measured.",
         "",
         "| row | policies |\n|---|---|",
         *(f"| `{name}` | {MEANS[name]} |" for name in names),
         *(line for section, rows in tables for line in _section(section, rows)),
+        *_failures(names, tables),
     ]
     return "\n".join(lines) + "\n"
 
@@ -59,6 +59,26 @@ def _section(section: Section, rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         cells = (_cell(row.contestant, column, row.figures[column]) for column in columns)
         yield f"| {row.case} | `{row.contestant}` | {' | '.join(cells)} |"
+
+
+def _failures(names: Iterable[str], tables: Sequence[tuple[Section, Sequence[Row]]]) -> Iterator[str]:
+    """Who is worse than the baseline by more than the interval, in how many means, and in which most."""
+    yield "\n## What fails, and why\n"
+    yield "Mean responses worse than kube-scheduler's by more than the interval, of all in these tables.\n"
+    yield "| row | worse | of | most | why |\n|---|---:|---:|---|---|"
+    for name in names:
+        found = [
+            (value, f"{column}, {section.name}, {row.case}")
+            for section, rows in tables
+            for row in rows
+            if row.contestant == name != BASELINE
+            for column, value in row.figures.items()
+            if column.endswith(" mean") and value is not None
+        ]
+        worse = [(value.mean, where) for value, where in found if value.loses]
+        if worse:
+            most, where = max(worse)
+            yield f"| `{name}` | {len(worse)} | {len(found)} | {most:.2f}: {where} | {WHY[name]} |"
 
 
 def _cell(contestant: str, column: str, value: Measured | None) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 
 from rich.console import Console
 
+from eclectus_e2e.demo.dags.experiment import DagExperiment
+from eclectus_e2e.demo.dags.plan import dag_plan
 from eclectus_e2e.demo.experiment import Experiment, run_experiment
 from eclectus_e2e.demo.options import (
     COMPARE,
+    DAGS,
     FULL,
     PERTURBATIONS,
     REAL,
@@ -70,6 +73,8 @@ def _experiments(options: argparse.Namespace) -> Iterator[AnyExperiment]:
     if name == SCARCE:
         plan = scarce_plan(options.load, options.seconds, seed, options.schedulers)
         yield ScarceExperiment(plan, keep=options.keep)
+    if name == DAGS:
+        yield DagExperiment(dag_plan(seed, options.schedulers, quick=options.quick))
     if name == REAL:
         yield RealExperiment(seed, options.pairs, quick=options.quick)
 

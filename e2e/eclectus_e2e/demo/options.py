@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from eclectus_e2e.demo import option_values
 from eclectus_e2e.demo.real.plan import PAIRS, PODS
 from eclectus_e2e.demo.scarce import plan as scarce
-from eclectus_e2e.demo.schedulers import ECLECTUS_PHOENIX, SCHEDULERS
+from eclectus_e2e.demo.schedulers import COMPARED_SCHEDULERS, DAG_SCHEDULERS, SCHEDULERS
 from eclectus_e2e.demo.short import plan as short
 from eclectus_e2e.demo.stream import comparison
 from eclectus_e2e.errors import UsageError
 
-SHORT, FULL, STREAM, PERTURBATIONS, SCARCE, COMPARE, REAL = (
+SHORT, FULL, STREAM, PERTURBATIONS, SCARCE, DAGS, COMPARE, REAL = (
     "short",
     "full",
     "stream",
     "perturbations",
     "scarce",
+    "dags",
     "compare",
     "real",
 )
@@ -57,6 +58,12 @@ CHOICES = {
         "6 min",
         "batches of pods that few nodes may run, beside pods that any node may run",
         _STREAM - {"loads"},
+    ),
+    DAGS: Choice(
+        "make demo DEMO=dags",
+        "10 min",
+        "DAG jobs under Carbyne, other orders and kube-scheduler",
+        frozenset({"seed", "schedulers", "quick"}),
     ),
     COMPARE: Choice(
         "make compare",
@@ -149,11 +156,13 @@ Each experiment prints tables and writes a report (JSON) and a picture (PNG) int
 is 1 if a pod was lost or ran twice, a node was over-committed, or a constraint violated. docs/demo.md
 describes everything. With make, options are given in DEMO: make demo DEMO="--load 0.5 --seed 2".""",
     )
-    _add_options(parser)
+    _add_streams(parser)
+    _add_schedulers(parser)
     return parser
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def _add_streams(parser: argparse.ArgumentParser) -> None:
+    """Which experiment, and which pods it sends."""
     add = parser.add_argument
     add(
         "experiment",
@@ -184,6 +193,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, help=_help("seed of the stream: equal seeds send equal pods", "1", "seed"))
     pairs_help = f"pairs of streams, {PODS} pods to each scheduler, before and after the change of quotas"
     add("--pairs", type=option_values.pairs, help=_help(pairs_help, f"{PAIRS}", "pairs"))
+
+
+def _add_schedulers(parser: argparse.ArgumentParser) -> None:
+    """To which schedulers, and how thoroughly."""
+    add = parser.add_argument
     names = ", ".join(SCHEDULERS)
     add(
         "--schedulers",
@@ -192,7 +206,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help=_help(
             f"some of {names}",
             f"stream: the first three; scarce: {', '.join(scarce.SCHEDULERS)}; "
-            f"compare: all but {ECLECTUS_PHOENIX}",
+            f"dags: {', '.join(DAG_SCHEDULERS)}; compare: {', '.join(COMPARED_SCHEDULERS)}",
             "schedulers",
         ),
     )

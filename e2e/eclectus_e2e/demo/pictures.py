@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from eclectus_e2e.demo.schedulers import ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER
+from eclectus_e2e.demo.schedulers import CARBYNE, ECLECTUS, ECLECTUS_PHOENIX, KUBE_SCHEDULER
 from eclectus_e2e.demo.workload.mixed import SPEEDS, swapped_speed
 
 COLOURS = {  # distinct also with colour blindness
@@ -21,6 +21,10 @@ COLOURS = {  # distinct also with colour blindness
     "eclectus-pot": "#009e73",
     "eclectus-least-allocated": "#cc79a7",
     ECLECTUS_PHOENIX: "#56b4e9",
+    CARBYNE: "#0072b2",
+    "eclectus-drf": "#009e73",
+    "eclectus-srtf": "#cc79a7",
+    "eclectus-fifo": "#999999",
 }
 # Of nodes, by their first speed, the slowest first: distinct also in grey.
 SPEED_COLOURS = dict(zip(SPEEDS, ("#d55e00", "#e69f00", "#56b4e9", "#0072b2"), strict=True))

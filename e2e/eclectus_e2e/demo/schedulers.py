@@ -15,6 +15,7 @@ from eclectus_e2e.testbed import product
 ECLECTUS = "eclectus"
 KUBE_SCHEDULER = "kube-scheduler"
 ECLECTUS_PHOENIX = "eclectus-phoenix"  # prices of scarce nodes, and no speeds
+CARBYNE = "eclectus-carbyne"
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,16 @@ SCHEDULERS = {
     ECLECTUS_PHOENIX: SchedulerSpec(
         "eclectus", {"place": {"policy": "phoenix"}}, {"learn": {"policy": "none"}}
     ),
+    CARBYNE: SchedulerSpec("eclectus", {"order": {"policy": "carbyne"}}),
+    "eclectus-drf": SchedulerSpec("eclectus", {"order": {"policy": "drf", "by": "job"}}),
+    "eclectus-srtf": SchedulerSpec("eclectus", {"order": {"policy": "srtf"}}),
+    "eclectus-fifo": SchedulerSpec("eclectus", {"order": {"policy": "fifo"}}),
 }
-# Of the comparison, whose pods have no constraints.
-COMPARED_SCHEDULERS = [name for name in SCHEDULERS if name != ECLECTUS_PHOENIX]
+DAG_SCHEDULERS = [CARBYNE, "eclectus-drf", "eclectus-srtf", "eclectus-fifo", KUBE_SCHEDULER]
+# Of the comparison, whose pods have no constraints and no jobs.
+COMPARED_SCHEDULERS = [
+    name for name in SCHEDULERS if name == KUBE_SCHEDULER or name not in (ECLECTUS_PHOENIX, *DAG_SCHEDULERS)
+]
 DEFAULT_SCHEDULERS = [ECLECTUS, KUBE_SCHEDULER, "eclectus-uniform"]  # of the stream experiment
 
 

@@ -108,7 +108,7 @@ def _start_kube_scheduler(cluster: Cluster) -> None:
 
 def _start_eclectus(cluster: Cluster) -> None:
     """Install the chart; start scheduler and operator under its accounts."""
-    values: dict[str, Any] = {"operator": {"enabled": True}}
+    values: dict[str, Any] = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
     is_existing = clusters.choice() == "existing"
     if is_existing:
         values["crds"] = {"keep": False}  # `down` leaves nothing

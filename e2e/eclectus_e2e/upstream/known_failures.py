@@ -29,13 +29,10 @@ def _ignored(feature: str) -> KnownFailure:
 
 
 _SOFT_SPREAD = "topology spread with ScheduleAnyway"
-_HARD_SPREAD = "topology spread with DoNotSchedule"
 
 KNOWN_FAILURES: dict[str, dict[str, KnownFailure]] = {
     KUBE_SCHEDULER: {},
     ECLECTUS: {
-        "PodTopologySpread Preemption": _refused(_HARD_SPREAD),
-        "PodTopologySpread Filtering": _refused(_HARD_SPREAD),
         "PodTopologySpread Scoring": _ignored(_SOFT_SPREAD),
         "Multi-AZ Clusters": _ignored(_SOFT_SPREAD),  # by default, for pods of Services and controllers
         "don't match the PodAntiAffinity terms": _ignored("preferred pod anti-affinity"),

@@ -63,3 +63,15 @@ def test_batches_run_on_their_scarce_nodes_alone(tmp_path, monkeypatch, capsys):
     assert sum(parts) == written["schedulers"]["eclectus"]["pods"]
     assert (tmp_path / "scarce.png").read_bytes().startswith(b"\x89PNG")
     assert "constrained pods: mean wait" in capsys.readouterr().out
+
+
+def test_dag_jobs_end_under_carbyne_and_under_kube_scheduler(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "FOLDER", tmp_path)
+    assert demo(["dags", "--quick"]) == 0
+    written = json.loads((tmp_path / "dags.json").read_text())
+    assert list(written["schedulers"]) == ["eclectus-carbyne", "kube-scheduler"]
+    for one in written["schedulers"].values():
+        assert (one["lost"], one["doubled"], one["overcommitted"], one["early"]) == (0, 0, 0, 0)
+        assert len(one["jobs"]) == 4
+    assert (tmp_path / "dags.png").read_bytes().startswith(b"\x89PNG")
+    assert "Job completion time" in capsys.readouterr().out

@@ -122,7 +122,7 @@ def test_invalid_settings_are_refused(said: dict[str, Any], words: str, tmp_path
 def test_the_schema_accepts_what_the_reader_accepts() -> None:
     text = shipped_scenarios()["dags"].with_suffix(".json").read_bytes()
     jsonschema.validate(json.loads(text), SCHEMA)
-    assert len(read_dags(text, by_stage=False)) == 4
+    assert len(read_dags(text, classes="job")) == 4
     for kind, name in ((JobField, "job"), (StageField, "stage")):
         assert {camel(field.name) for field in fields(kind)} == set(SCHEMA["$defs"][name]["properties"])
     with pytest.raises(jsonschema.ValidationError):
@@ -241,10 +241,11 @@ def test_the_examples_of_the_documentation_are_valid(tmp_path: Path) -> None:
     section = page.partition("## Jobs that are graphs of stages")[2].partition("## The orders")[0]
     text = next(part for part in section.split("\n\n") if part.lstrip().startswith('{"jobs"'))
     jsonschema.validate(json.loads(text), SCHEMA)
-    assert [dag.path for dag in read_dags(text.encode(), by_stage=True)] == [6.5]
+    assert [dag.path for dag in read_dags(text.encode(), classes="stage")] == [6.5]
     (tmp_path / "dags.json").write_text(text)
     workload = yaml.safe_load(dedent(section.lstrip("\n").partition("\n\n")[0]))["workload"]
     machines = {"groups": [{"resources": {"cpu": 8, "memory": "8Gi"}}]}
     asked = document(workload=workload, cluster=machines, measure=None)
     read = parse(yaml.safe_dump(asked), tmp_path)
-    assert (read.tasks, len({arrival.at for arrival in read.plan.arrivals(1)})) == (200 * 12, 200)
+    shrunk = 2  # a tenth of 8 and of 4 tasks, at least one each
+    assert (read.tasks, len({arrival.at for arrival in read.plan.arrivals(1)})) == (200 * shrunk, 200)

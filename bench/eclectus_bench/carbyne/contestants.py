@@ -1,0 +1,65 @@
+"""The policies that are compared: orders beside the same placement, and Tetris with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+BASELINE, OURS, ABLATION = "drf", "carbyne", "share-srtf"
+REFERENCE = "srtf"  # for what a mean response time can be if nobody has a share
+BOUNDED, BOUNDED_ABLATION = "carbyne-bounded", "share-srtf-bounded"
+ABLATIONS = {OURS: ABLATION, BOUNDED: BOUNDED_ABLATION}
+"""Each form of Carbyne, and the same without lending."""
+LEVELS = (0.25, 0.5, 0.75)  # of altruism, between the ablation and the default
+
+Contestant = Mapping[str, Any]
+"""The roles of a profile."""
+
+
+def _fit(**order: Any) -> Contestant:
+    return {"order": order, "place": {"policy": "best-fit"}, "learn": {"policy": "none"}}
+
+
+def _learned(**order: Any) -> Contestant:
+    return {"order": order, "place": {"policy": "rosella"}, "learn": {"policy": "rosella"}}
+
+
+CONTESTANTS: dict[str, Contestant] = {
+    BASELINE: _fit(policy="drf", by="job"),
+    REFERENCE: _fit(policy="srtf"),
+    "sjf": _fit(policy="sjf"),
+    "tetris": {"order": {"policy": "srtf"}, "place": {"policy": "tetris"}, "learn": {"policy": "none"}},
+    # Without the wait limit, which places pods that strict sharing withholds for long.
+    "strict": {**_fit(policy="carbyne", altruism=0, leftover="none"), "waitLimit": None},
+    ABLATION: _fit(policy="carbyne", altruism=0),
+    OURS: _fit(policy="carbyne"),
+    BOUNDED_ABLATION: _fit(policy="carbyne", altruism=0, overhang="bounded"),
+    BOUNDED: _fit(policy="carbyne", overhang="bounded"),
+    **{f"carbyne-{level:g}": _fit(policy="carbyne", altruism=level) for level in LEVELS},
+    "drf-rosella": _learned(policy="drf", by="job"),
+    "srtf-rosella": _learned(policy="srtf"),
+    "carbyne-rosella": _learned(policy="carbyne"),
+}
+MEANS = {
+    BASELINE: "`order: {policy: drf, by: job}`: the job with the least dominant share; in seconds",
+    REFERENCE: "`order: srtf`: the job with the least unstarted work",
+    "sjf": "`order: sjf`: the job with the shortest critical path",
+    "tetris": "`place: tetris` and `order: srtf`: alignment of demand and room, minus remaining work",
+    "strict": "`order: {policy: carbyne, altruism: 0, leftover: none}`: no job gets more than its share",
+    ABLATION: "`order: {policy: carbyne, altruism: 0}`: shares; what is left over by least remaining work",
+    OURS: "`order: carbyne`: the same, and jobs lend what they need not start now",
+    BOUNDED_ABLATION: "`order: {policy: carbyne, altruism: 0, overhang: bounded}`",
+    BOUNDED: "`order: {policy: carbyne, overhang: bounded}`: starts above a share are bounded",
+    **{
+        f"carbyne-{level:g}": f"`order: {{policy: carbyne, altruism: {level:g}}}`: lends so often"
+        for level in LEVELS
+    },
+    "drf-rosella": "`order: drf`, `place: rosella` with learned speeds",
+    "srtf-rosella": "`order: srtf`, `place: rosella` with learned speeds",
+    "carbyne-rosella": "`order: carbyne`, `place: rosella` with learned speeds",
+}
+
+
+def only(*names: str) -> dict[str, Contestant]:
+    """These contestants, after the baseline."""
+    return {name: CONTESTANTS[name] for name in (BASELINE, *names)}

@@ -1,0 +1,109 @@
+"""Scenarios of a section, and their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+
+import yaml
+
+from eclectus.api.names import API_VERSION
+from eclectus.model.errors import EclectusError
+from eclectus.sim.base.results import RunFailure, RunResult
+from eclectus.sim.base.work import WorkClass
+from eclectus.sim.batch import RunSpec, StopRequest, run_batch
+from eclectus.sim.scenario.reading import parse
+from eclectus.sim.scenario.scenario import Scenario
+from eclectus_bench.carbyne.cases import CORES, MACHINES, Case, Section
+from eclectus_bench.carbyne.data import folder
+
+Runs = dict[str, dict[str, list[RunResult]]]
+"""Case -> contestant -> its runs in the order of the seeds."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is run."""
+
+    jobs: int = 60  # a run: at once, about as many for each core as the 250 of the paper
+    seeds: int = 3
+
+
+def run_section(section: Section, size: Size, processes: int, say: Callable[[str], None]) -> Runs:
+    """All runs of the section. Raises EclectusError if one fails."""
+    specs = list(_specs(section, size))
+    tasks = _tasks(specs)
+    found = run_batch(
+        [spec for _, _, spec in specs], processes, lambda done: say(f"{done / tasks:.0%}"), StopRequest()
+    )
+    runs: Runs = {case.what: {} for case in section.cases}
+    for (case, name, _), result in zip(specs, found, strict=True):
+        if isinstance(result, RunFailure):
+            raise EclectusError(f"{section.name}, {case}, {name}, seed {result.seed}: {result.reason}")
+        runs[case].setdefault(name, []).append(result)
+    return runs
+
+
+def _tasks(specs: Sequence[tuple[str, str, RunSpec]]) -> int:
+    """Of all runs together; those of one case have equally many."""
+    by_case = {case: spec for case, _, spec in specs}
+    counts = {case: parse(each.text, each.folder, each.changes).tasks for case, each in by_case.items()}
+    return sum(counts[case] for case, _, _ in specs)
+
+
+def _specs(section: Section, size: Size) -> Iterator[tuple[str, str, RunSpec]]:
+    text = scenario_text(section)
+    for case in section.cases:
+        changes = (f"workload.dags.jobs={size.jobs}", *_arrivals(text, case), *case.changes)
+        for name in section.contestants:
+            for seed in range(1, size.seeds + 1):
+                yield case.what, name, RunSpec(text, folder(), changes, name, seed)
+
+
+def _arrivals(text: str, case: Case) -> tuple[str, ...]:
+    """The settings of arrivals for the load of the case."""
+    if case.load is None:
+        return ()
+    rate = case.load / load_at_rate_1(text)
+    return ("workload.dags.arrivals=poisson", f"workload.dags.rate={rate!r}", "measure.warmUp=0")
+
+
+def load_at_rate_1(text: str) -> float:
+    """Load of the resource that is shortest if one job arrives per second."""
+    scenario = parse(text, folder(), ("workload.dags.arrivals=poisson", "workload.dags.rate=1"))
+    return max(loads(scenario).values())
+
+
+def loads(scenario: Scenario) -> Mapping[str, float]:
+    """Arriving demand of each resource over what all machines offer, speeds counted."""
+    offered: dict[str, float] = {}
+    for machine in scenario.cluster.machines().values():
+        for name, amount in machine.node.allocatable:
+            offered[name] = offered.get(name, 0.0) + amount * machine.nominal_speed("")
+    wanted: dict[str, float] = {}
+    rates: Mapping[WorkClass, float] = scenario.plan.work_rates
+    for work_class, rate in rates.items():
+        for name, amount in work_class.demand:
+            wanted[name] = wanted.get(name, 0.0) + amount * rate
+    return {name: amount / offered[name] if offered.get(name) else inf for name, amount in wanted.items()}
+
+
+def scenario_text(section: Section) -> str:
+    """The scenario of the section; its files are relative to the folder of data sets."""
+    dags = yaml.safe_load(f"{{{section.jobs.settings}}}")
+    dags["classes"] = section.classes
+    dags |= dict(zip(("file", "graphs"), section.jobs.files, strict=False))
+    machine = {"resources": {"cpu": CORES, "memory": "128Gi"}}
+    parts = [{"name": f"speed-{speed}", "speed": speed} for speed in section.speeds] or [{"name": "node"}]
+    count = max(MACHINES // len(parts), 1)
+    document = {
+        "apiVersion": API_VERSION,
+        "kind": "Scenario",
+        "about": section.title,
+        "cluster": {"groups": [{"count": count, **machine, **part} for part in parts]},
+        "workload": {"dags": dags},
+        "allowUnstable": True,
+        "profiles": [{"schedulerName": name, **each} for name, each in section.contestants.items()],
+    }
+    return yaml.safe_dump(document, sort_keys=False)

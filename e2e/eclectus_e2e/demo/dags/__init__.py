@@ -1,0 +1,1 @@
+"""The experiment on DAG jobs: the same jobs under Carbyne, other orders and kube-scheduler."""

@@ -1,0 +1,68 @@
+"""What the experiment on DAG jobs does: the nodes, the jobs and the schedulers. Pure.
+
+All Eclectus schedulers place by learned speeds and differ in their order alone. The operator makes the pods
+for all of them, and for kube-scheduler too, so what differs is which task is next and where it runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from eclectus_e2e.demo.schedulers import CARBYNE, DAG_SCHEDULERS, KUBE_SCHEDULER
+from eclectus_e2e.demo.workload.queries import Query, queries
+from eclectus_e2e.testbed.kubelet.nodes import DEFAULT_SEED, NodeSpec, default_nodes
+from eclectus_e2e.testbed.kubelet.quantities import amount
+
+JOBS, QUICK_JOBS = 30, 4
+LOAD = 0.8  # work that arrives over what the nodes can do, while jobs arrive
+QUICK_GROUPS = {2.0: 4, 8.0: 4}
+OVERHEAD_SECONDS = 45.0  # of a run: the scheduler's start, and the end of the last jobs
+CORES = "2"  # of a node: with twice as many, twice as many pods were needed for the same load
+
+
+@dataclass(frozen=True)
+class DagPlan:
+    """The same jobs to each scheduler, one after another on the same nodes. `str` of it says what is done."""
+
+    nodes: Sequence[NodeSpec]
+    jobs: Sequence[Query]
+    schedulers: Sequence[str]
+    seed: int
+
+    @property
+    def mean_speed(self) -> float:
+        """Of the nodes: work of one second takes 1 / this on an average node."""
+        return sum(node.speed for node in self.nodes) / len(self.nodes)
+
+    def __str__(self) -> str:
+        last, pods = self.jobs[-1].at_seconds, sum(job.pods for job in self.jobs)
+        minutes = len(self.schedulers) * (last + OVERHEAD_SECONDS) / 60
+        return "\n".join(
+            [
+                f"DAG jobs: about {max(1, round(minutes))} min",
+                f"  {len(self.nodes)} nodes of hidden speeds; {len(self.jobs)} jobs of the shape of TPC-H "
+                f"queries with {pods} pods, seed {self.seed}",
+                f"  they come within {last:.0f} s, the same to {' and then to '.join(self.schedulers)}",
+            ]
+        )
+
+
+def dag_plan(seed: int, schedulers: Sequence[str] | None = None, *, quick: bool = False) -> DagPlan:
+    """The plan; `quick`: few jobs on eight nodes, to Carbyne and kube-scheduler."""
+    groups = {"group_sizes": QUICK_GROUPS} if quick else {}
+    nodes = [_smaller(node) for node in default_nodes(DEFAULT_SEED, **groups)]
+    names = schedulers or ((CARBYNE, KUBE_SCHEDULER) if quick else DAG_SCHEDULERS)
+    count = QUICK_JOBS if quick else JOBS
+    gap = mean_gap(queries(seed, count, 1.0), nodes, LOAD)
+    return DagPlan(nodes, queries(seed, count, gap), names, seed)
+
+
+def mean_gap(jobs: Sequence[Query], nodes: Sequence[NodeSpec], load: float) -> float:
+    """Seconds between two arrivals at which these jobs need this share of what the nodes can do."""
+    a_second = sum(node.speed * amount("cpu", node.allocatable["cpu"]) / 1000 for node in nodes)
+    return sum(job.core_seconds for job in jobs) / len(jobs) / (load * a_second)
+
+
+def _smaller(node: NodeSpec) -> NodeSpec:
+    return replace(node, allocatable={**node.allocatable, "cpu": CORES})

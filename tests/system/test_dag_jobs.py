@@ -1,0 +1,276 @@
+"""DagJobs on a real API server: the chart's account and roles, a scheduler, fake nodes."""
+
+import json
+import re
+from contextlib import ExitStack
+
+import pytest
+
+from dag_jobs import stage
+from eclectus.api.common import time_text
+from eclectus.api.dag_job import FailedTasks
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, WORK_SECONDS
+from eclectus.kubeclient.errors import ApiError
+from eclectus_e2e.testbed import chart, clusters
+from eclectus_e2e.testbed.controlplane.components import audit_log
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
+from eclectus_e2e.testbed.kubelet import handle
+from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
+from eclectus_hack.permissions import forbidden, granted, requests, superfluous
+from eclectus_operator.objects.dag_jobs import indexes
+from live_cluster import Admin, Scheduler, wait
+from live_operator import PATIENT, Operator
+
+pytestmark = pytest.mark.live
+
+WITHOUT = {"operator": {"enabled": True}}
+VALUES = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
+NODES = [NodeSpec(name=f"n{i}", group="all", speed=1.0) for i in range(4)]
+MERGE = "application/merge-patch+json"
+
+
+@pytest.fixture(scope="module")
+def plane(tmp_path_factory):
+    if clusters.choice():
+        pytest.skip("only a control plane built here writes an audit log")
+    options = PlaneOptions(audited_namespace=chart.NAMESPACE)
+    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def installed(plane):
+    return chart.install(plane.kubeconfig, values=VALUES)
+
+
+@pytest.fixture(scope="module")
+def kubelets(plane):
+    with handle.started(plane.directory, plane.kubeconfig, NODES) as control:
+        yield control
+
+
+@pytest.fixture(scope="module")
+def scheduler(plane, kubelets, tmp_path_factory):
+    running = Scheduler(tmp_path_factory.mktemp("scheduler"), plane.kubeconfig, lease={"leaderElect": False})
+    running.start().wait_deciding()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def admin(plane, installed, kubelets, scheduler, request):
+    kubelets.reset()
+    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[-60:].strip("-")
+    with Admin(plane.kubeconfig, name) as admin:
+        yield admin
+        for each in admin.get(jobs(admin))["items"]:
+            admin.send("DELETE", f"{jobs(admin)}/{each['metadata']['name']}")
+        wait("Kubernetes takes the pods away with their DagJob", lambda: not admin.pods())
+
+
+@pytest.fixture
+def operator(plane, installed, tmp_path):
+    with ExitStack() as stack:
+        made = Operator(tmp_path, plane.kubeconfig, installed, times=PATIENT)
+        stack.callback(made.kill)
+        yield made.start().wait_leading()
+
+
+def jobs(admin):
+    return f"/apis/{API_VERSION}/namespaces/{admin.namespace}/dagjobs"
+
+
+def work(name, *parents, seconds=0.3, **fields):
+    """A stage whose pods run for so long."""
+    main = {"name": "main", "image": "none", "resources": {"requests": {"cpu": "100m"}}}
+    template = {"metadata": {"annotations": {WORK_SECONDS: str(seconds)}}, "spec": {"containers": [main]}}
+    return stage(name, *parents, template=template, **fields)
+
+
+def submit(admin, name, *stages, **spec):
+    body = {
+        "apiVersion": API_VERSION,
+        "kind": DAG_JOB,
+        "metadata": {"name": name},
+        "spec": {"stages": list(stages), **spec},
+    }
+    return admin.send("POST", jobs(admin), body)
+
+
+def status(admin, name):
+    return (admin.get(f"{jobs(admin)}/{name}") or {}).get("status", {})
+
+
+def condition(admin, name, kind):
+    found = status(admin, name).get("conditions", [])
+    return next((each for each in found if each["type"] == kind), {})
+
+
+def wait_succeeded(admin, name):
+    wait(f"{name} succeeds", lambda: condition(admin, name, "Succeeded").get("status") == "True")
+
+
+def change(admin, name, **spec):
+    admin.send("PATCH", f"{jobs(admin)}/{name}", {"spec": spec}, content_type=MERGE)
+
+
+def report(admin, name, phase, code):
+    """A pod's end, as its kubelet would report it."""
+    now = time_text(1.0e9)
+    ended = {
+        "exitCode": code,
+        "reason": "Error" if code else "Completed",
+        "startedAt": now,
+        "finishedAt": now,
+    }
+    container = {"name": "main", "image": "none", "imageID": "", "ready": False, "restartCount": 0}
+    body = {"phase": phase, "containerStatuses": [{**container, "state": {"terminated": ended}}]}
+    path = f"/api/v1/namespaces/{admin.namespace}/pods/{name}/status"
+    admin.send("PATCH", path, {"status": body}, content_type=MERGE)
+
+
+def running(admin):
+    return [name for name, pod in admin.pods().items() if pod["status"]["phase"] == "Running"]
+
+
+def test_a_diamond_succeeds_stage_by_stage(admin, operator):
+    submit(admin, "diamond", work("a", tasks=2), work("b", "a", tasks=2), work("c", "a"), work("d", "b", "c"))
+    wait_succeeded(admin, "diamond")
+    found = status(admin, "diamond")
+    assert found["tasks"] == "6/6"
+    assert found["stages"][0]["completedIndexes"] == "0-1"
+    pods = admin.pods().values()
+    assert len(pods) == 6
+    times = {}
+    for each in pods:
+        ended = each["status"]["containerStatuses"][0]["state"]["terminated"]
+        name = each["metadata"]["labels"]["eclectus.dev/stage"]
+        begin, end = times.get(name, ("9", "0"))
+        times[name] = min(begin, ended["startedAt"]), max(end, ended["finishedAt"])
+    assert times["a"][1] <= min(times["b"][0], times["c"][0])
+    assert max(times["b"][1], times["c"][1]) <= times["d"][0]
+    metadata = admin.get(f"{jobs(admin)}/diamond")["metadata"]
+    assert not metadata.keys() & {"finalizers", "annotations"}, "nothing must delay its deletion"
+    wait("an event says so", lambda: admin.events("AllTasksSucceeded"))
+
+
+def test_a_task_that_fails_runs_again(admin, operator):
+    submit(admin, "job", work("a", seconds=600, retries=1))
+    wait("it runs", lambda: running(admin))
+    (first,) = running(admin)
+    report(admin, first, "Failed", 1)
+    wait("it runs again", lambda: [name for name in running(admin) if name != first])
+    (second,) = [name for name in running(admin) if name != first]
+    assert admin.pods()[second]["metadata"]["labels"]["eclectus.dev/attempt"] == "1"
+    report(admin, second, "Succeeded", 0)
+    wait_succeeded(admin, "job")
+    assert status(admin, "job")["stages"][0]["retried"] == 1
+    assert admin.events("TasksRetried")
+
+
+def test_suspended_and_resumed(admin, operator):
+    submit(admin, "job", work("a"), work("b", "a", tasks=3, seconds=600))
+    wait("b runs", lambda: len(running(admin)) == 3)
+    change(admin, "job", suspend=True)
+    wait("its pods are gone", lambda: list(admin.phases()) == ["Succeeded"])
+    assert condition(admin, "job", "Suspended")["status"] == "True"
+    change(admin, "job", suspend=False)
+    wait("they are back", lambda: len(running(admin)) == 3)
+    assert status(admin, "job")["stages"][1]["retried"] == 0
+    assert condition(admin, "job", "Suspended")["status"] == "False"
+
+
+@pytest.mark.parametrize("policy", ["Foreground", "Background"])
+def test_a_deleted_job_leaves_no_pod(admin, operator, policy):
+    name = policy.lower()
+    submit(admin, name, work("a", tasks=3, seconds=600))
+    wait("it runs", lambda: len(running(admin)) == 3)
+    admin.send("DELETE", f"{jobs(admin)}/{name}", {"propagationPolicy": policy})
+    wait("everything is gone", lambda: not admin.pods() and admin.get(f"{jobs(admin)}/{name}") is None)
+
+
+def test_an_operator_that_is_killed_loses_no_task_and_runs_none_twice(admin, operator, kubelets):
+    submit(admin, "job", work("a", tasks=20, seconds=1.0), work("b", "a", tasks=20, seconds=1.0))
+    for kill in range(1, 4):
+        operator.wait_leading(kill)
+        wait("some have run", lambda kill=kill: len(kubelets.pod_times()) >= 10 * kill)
+        operator.kill()
+        operator.start()
+    wait_succeeded(admin, "job")
+    assert status(admin, "job")["tasks"] == "40/40"
+    runs = [each.name for each in kubelets.pod_times()]
+    assert len(runs) == len(set(runs)) == 40
+    assert {each.outcome for each in kubelets.pod_times()} == {"succeeded"}
+    assert [each["retried"] for each in status(admin, "job")["stages"]] == [0, 0]
+
+
+def test_what_can_never_run_is_refused_or_fails_at_once(admin, operator):
+    for stages, message in (
+        ([work("a", "a")], "a stage cannot depend on itself"),
+        ([work("a", "x")], "dependsOn must name stages of this job"),
+        ([work("a"), work("a")], "Duplicate value"),
+        ([work("a", tasks=0)], "should be greater than or equal to 1"),
+        ([stage("a", template={"spec": {"containers": []}})], "should have at least 1 items"),
+        ([work(f"s{i}", tasks=10_000) for i in range(11)], "at most 100000 tasks"),
+    ):
+        with pytest.raises(ApiError, match=message):
+            submit(admin, "refused", *stages)
+    submit(admin, "circle", work("a", "b"), work("b", "a"))
+    no_image = {"spec": {"containers": [{"name": "main"}]}}
+    submit(admin, "template", work("a"), stage("b", "a", template=no_image))
+    submit(admin, "good", work("a"))
+    wait_succeeded(admin, "good")
+    wait("one depends on itself", lambda: "circle" in condition(admin, "circle", "Failed").get("message", ""))
+    wait("one is no pod", lambda: condition(admin, "template", "Failed").get("reason") == "InvalidTemplate")
+    assert "stages[b].template: " in condition(admin, "template", "Failed")["message"]
+    assert "image: Required value" in condition(admin, "template", "Failed")["message"]
+    assert {each["metadata"]["labels"][DAG_JOB_LABEL] for each in admin.pods().values()} == {"good"}
+    with pytest.raises(ApiError, match="stages cannot be changed"):
+        change(admin, "good", stages=[work("a", tasks=2)])
+
+
+def test_a_quota_is_reported_and_the_job_goes_on_when_it_is_raised(admin, operator):
+    path = f"/api/v1/namespaces/{admin.namespace}/resourcequotas"
+    admin.send("POST", path, {"metadata": {"name": "few"}, "spec": {"hard": {"pods": "1"}}})
+    wait("the quota is counted", lambda: admin.get(f"{path}/few").get("status", {}).get("used"))
+    submit(admin, "job", work("a", tasks=3))
+    wait("its condition says so", lambda: condition(admin, "job", "Ready").get("reason") == "QuotaExceeded")
+    assert "exceeded quota: few" in condition(admin, "job", "Ready")["message"]
+    admin.send("PATCH", f"{path}/few", {"spec": {"hard": {"pods": "10"}}}, content_type=MERGE)
+    wait_succeeded(admin, "job")
+    assert condition(admin, "job", "Ready")["status"] == "True"
+
+
+def test_the_largest_status_is_accepted(admin, operator):
+    """Every second of 100,000 tasks has succeeded, and the others have failed one to three times."""
+    submit(admin, "wide", *(work(f"s{i}", tasks=10_000) for i in range(10)), suspend=True)
+    failed = [
+        {"failures": each.failures, "indexes": each.indexes}
+        for each in (FailedTasks(n + 1, indexes.written(range(2 * n + 1, 10_000, 6))) for n in range(3))
+    ]
+    done = indexes.written(range(0, 10_000, 2))
+    stages = [{"name": f"s{i}", "completedIndexes": done, "failedTasks": failed} for i in range(10)]
+    body = {"status": {"stages": stages}}
+    written = admin.send("PATCH", f"{jobs(admin)}/wide/status", body, content_type=MERGE)
+    assert written["status"]["stages"][9]["completedIndexes"] == done
+    assert len(json.dumps(written)) < 1_000_000
+    wait("the operator reads it", lambda: status(admin, "wide").get("tasks") == "50000/100000")
+
+
+def test_a_finished_job_is_deleted_and_the_permissions_are_those_that_are_used(
+    admin, operator, plane, installed
+):
+    """The last test of this file: the audit log has the requests of all tests above."""
+    submit(admin, "short", work("a"), ttlSecondsAfterFinished=1)
+    wait("it is gone", lambda: admin.get(f"{jobs(admin)}/short") is None)
+    used = requests(audit_log(plane.directory), installed.operator_user)
+    assert forbidden(rights(VALUES), used) == set()
+    of_names_taken = {each for each in rights(VALUES) if (each.resource, each.verb) == ("pods", "get")}
+    assert superfluous(rights(VALUES) - rights(WITHOUT) - of_names_taken, used) == set()
+
+
+def rights(values):
+    label = ("app.kubernetes.io/component", "operator")
+    return granted(
+        each for each in chart.render(values) if label in each["metadata"].get("labels", {}).items()
+    )
