@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix soak e2e e2e-upstream images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -34,7 +34,7 @@ demo-full: venv ## three loads and a baseline, then changes of speed with probes
 compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)
 	@$(BIN)/python -m eclectus_e2e demo compare $(DEMO)
 
-test: venv ## the pure tests, then those on a real control plane: 40 minutes (PYTEST="tests/engine -k bind": a part)
+test: venv ## the pure tests, then those on a real control plane: 45 minutes (PYTEST="tests/engine -k bind": a part)
 	@$(BIN)/python -m eclectus_hack test all $(PYTEST)
 
 test-fast: venv ## the pure tests alone, without the long ones: 2 minutes on two idle cores
@@ -59,8 +59,11 @@ lint: venv ## format, rules, types, import contracts; and a hint about long file
 bench: venv ## cost of a decision and of a simulated task, comparison with kube-scheduler: 20 minutes on two idle cores (BENCH=--quick: 1)
 	@$(BIN)/python -m eclectus_bench $(BENCH)
 
-phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 20 minutes on two idle cores (PHOENIX=--quick: 2)
+phoenix: venv ## write docs/results/phoenix.md, what constraints cost by policy: 25 minutes on two idle cores (PHOENIX=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.phoenix.report $(PHOENIX)
+
+carbyne: venv ## write docs/results/carbyne.md, jobs with stages by order: 30 minutes on two idle cores (CARBYNE=--quick: 2)
+	@$(BIN)/python -m eclectus_bench.carbyne.report $(CARBYNE)
 
 soak: venv ## memory, steps, Leases and errors on 15,000 nodes with 120,000 pods: 20 minutes and up to 10 to build the cluster (SOAK=--quick: 1)
 	@$(BIN)/python -m eclectus_bench.soak $(SOAK)
