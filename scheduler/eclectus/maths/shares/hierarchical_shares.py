@@ -106,7 +106,7 @@ class _Filling:
         room = np.divide(room, rates, out=np.full_like(rates, np.inf), where=rates > 0.0)
         self._step = self._step or level / STEPS
         to_bound = float(room.min())
-        if to_bound < level:  # what these jobs leave is shared in the next step, even in the last of a resource
+        if to_bound < level:  # what these jobs leave is shared in the next step
             level = min(max(to_bound, self._step), level)
             stopping = room <= level
         else:
