@@ -119,6 +119,7 @@ def last_reasons(kubectl):
     return {last_reason(kubectl, name) for name in SHARES}
 
 
+@pytest.mark.slow
 def test_quotas_changed_under_load_are_learned(probing, kubectl, real):
     probing("changed", unit(units_of_core_seconds(LONG_CORE_SECONDS)), running=2)
     # With fewer samples a change raises no alarm, and it takes three times as many probes to outweigh them.
