@@ -89,6 +89,7 @@ def test_steps_between_two_scrapes_are_counted_and_defects_named():
     metrics.faults.labels("eagle").inc()
     after = scrape.parse(metrics.expose().decode())
     assert scrape.step_percentile(before, after, 0.99) == pytest.approx(0.0004)
+    assert scrape.step_percentile(before, after, 0.5) == pytest.approx(0.0002 * (1 + 50 / 99))
     assert scrape.step_percentile(before, after, 1.0) == inf
     assert after.values[scrape.LONGEST_STEP] == 5.0
     assert (before.defects(), after.defects()) == ({}, {"eclectus_policy_faults_total": 3})

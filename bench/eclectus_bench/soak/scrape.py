@@ -41,12 +41,18 @@ def parse(text: str) -> Scrape:
 
 
 def step_percentile(before: Scrape, after: Scrape, share: float) -> float:
-    """Seconds below which this share of the steps between two scrapes took: the upper bound of a bucket.
+    """Seconds below which this share of the steps between two scrapes took.
 
-    0 without any step, inf beyond the largest bound.
+    Interpolated within its bucket, as PromQL's histogram_quantile does: buckets double in size, so a bound
+    alone would be up to twice too much. 0 without any step, inf beyond the largest bound.
     """
     counts = {bound: after.steps[bound] - before.steps.get(bound, 0.0) for bound in sorted(after.steps)}
-    total = counts.get(inf, 0.0)
-    if not total:
+    wanted = share * counts.get(inf, 0.0)
+    if not wanted:
         return 0.0
-    return next(bound for bound, below in counts.items() if below >= share * total)
+    lower, below = 0.0, 0.0
+    for bound, count in counts.items():
+        if count >= wanted:
+            break
+        lower, below = bound, count
+    return lower + (bound - lower) * (wanted - below) / (count - below)
