@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjectsApi
+from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjectsApi, StorageV1Api
 from kubernetes.config import load_kube_config
 
 from eclectus_e2e.testbed import chart, clusters
@@ -73,6 +73,10 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
         CustomObjectsApi(core.api_client).create_cluster_custom_object(
             "eclectus.dev", "v1alpha1", "nodeprobes", node_probe()
         )
+        make_volumes(core)
+        assert wait_for(lambda: has("patch", "persistentvolumes"), 60)
+        assert wait_for(lambda: has("patch", "persistentvolumeclaims"), 60)
+        core.delete_namespaced_pod("provisioned", "default")  # nobody provisions its volume
         run_to_its_end(core, "done")
         assert wait_for(lambda: has("create", "nodeprofiles") and has("patch", "nodeprobes/status"), 60)
         for number in itertools.count():
@@ -136,6 +140,27 @@ def lose_responses(plane, core, scheduler, prefix):
         time.sleep(2 * REQUEST_SECONDS)  # the length of the freeze, not a wait for something
     finally:
         os.kill(apiserver, signal.SIGCONT)
+
+
+def make_volumes(core):
+    """Two pods with claims: a volume is there for one, and is to be provisioned for the other."""
+    size, modes = {"storage": "1Gi"}, ["ReadWriteOnce"]
+    provisioners = {"static": "kubernetes.io/no-provisioner", "provisioned": "fake.example.com"}
+    for name, provisioner in provisioners.items():
+        storage_class = {"metadata": {"name": name}, "provisioner": provisioner}
+        late = {**storage_class, "volumeBindingMode": "WaitForFirstConsumer"}
+        StorageV1Api(core.api_client).create_storage_class(late)
+        asked = {"storageClassName": name, "accessModes": modes, "resources": {"requests": size}}
+        core.create_namespaced_persistent_volume_claim("default", {"metadata": {"name": name}, "spec": asked})
+        volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": name}}]
+        core.create_namespaced_pod("default", pod(name, cpu="10m", volumes=volumes))
+    offered = {
+        "storageClassName": "static",
+        "accessModes": modes,
+        "capacity": size,
+        "hostPath": {"path": "/d"},
+    }
+    core.create_persistent_volume({"metadata": {"name": "static"}, "spec": offered})
 
 
 def run_to_its_end(core, name):

@@ -22,6 +22,9 @@ from eclectus.model.objects import (
     Task,
     Term,
     Toleration,
+    UnboundClaim,
+    VolumeNeeds,
+    VolumeUse,
 )
 from small_clusters import cluster_of, node, runs_on
 
@@ -29,12 +32,19 @@ from small_clusters import cluster_of, node, runs_on
 def test_the_rules_have_the_order_of_kube_scheduler() -> None:
     assert [rule.plugin for rule in (*STATIC_RULES, *USAGE_RULES)] == [
         "Unsupported",
+        "VolumeBinding",  # which its PreFilter refuses
         "NodeUnschedulable",
         "NodeName",
         "TaintToleration",
         "NodeAffinity",
+        "VolumeBinding",
+        "VolumeBinding",
+        "VolumeZone",
         "PodTopologySpread",
         "NodePorts",
+        "VolumeRestrictions",
+        "NodeVolumeLimits",
+        "VolumeBinding",
         "Devices",
     ]
 
@@ -79,6 +89,13 @@ def test_no_rule_reads_a_field_by_which_classes_may_differ_and_share(
             host_ports=(HostPort(80),),
             unsupported=("volumes",),
             topology_keys=("zone",),
+            volumes=VolumeNeeds(
+                is_blocked=True,
+                affinity=((Term((Requirement("zone", "Exists"),)),),),
+                zones=(("zone", ("z1",)),),
+                unbound=(UnboundClaim("late"),),
+            ),
+            volume_use=VolumeUse(exclusive=("n/c",), attached=(("csi", 1),)),
         )
     )
     for rule in rules:

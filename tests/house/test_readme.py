@@ -12,7 +12,7 @@ from eclectus_e2e.paths import CHECKOUT
 
 README = (CHECKOUT / "README.md").read_text()
 # README names these together.
-CLOUD_DISKS = {name for name in REFUSED if name.endswith(" volumes") and name != "generic ephemeral volumes"}
+CLOUD_DISKS = {name for name in REFUSED if name.endswith(" volumes")}
 
 
 def row(name):

@@ -108,11 +108,6 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "
             "restart rules with RestartAllContainers",
         ),
         (
-            {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]},
-            "persistent volume claims",
-        ),
-        ({"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}]}, "generic ephemeral volumes"),
-        (
             {"volumes": [{"name": "v", "awsElasticBlockStore": {"volumeID": "d"}}]},
             "awsElasticBlockStore volumes",
         ),
@@ -142,6 +137,8 @@ def test_an_unsupported_feature_is_named(spec: dict[str, Any], feature: str) -> 
                 {"name": "v", "emptyDir": {}},
                 {"name": "c", "configMap": {"name": "m"}},
                 {"name": "i", "csi": {"driver": "d"}},
+                {"name": "p", "persistentVolumeClaim": {"claimName": "c"}},
+                {"name": "e", "ephemeral": {"volumeClaimTemplate": {}}},
             ]
         },
         {"hostNetwork": True},

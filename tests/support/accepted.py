@@ -102,7 +102,14 @@ FIELDS = some(
         "affinity": st.one_of(
             st.none(), some({"nodeAffinity": NODE_AFFINITY}), some({"podAntiAffinity": ANTI_AFFINITY})
         ),
-        "volumes": one_of([[], [], [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]]),
+        "volumes": one_of(
+            [
+                [],
+                [],
+                [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}],
+                [{"name": "v", "ephemeral": {"volumeClaimTemplate": {}}}],
+            ]
+        ),
     }
 )
 HINTS = (ESTIMATED_SECONDS, PATH_SECONDS, JOB_WORK_SECONDS, ROOM_ANNOTATION, "example.com/any")

@@ -14,6 +14,9 @@ many pods are in which queue, and when the engine wants to be asked again. What 
     refuse NAME REASON    it has refused to bind or to nominate the pod
     refuse-eviction NAME REASON    the pod was not evicted
     budget NAME {FIELDS}  a PodDisruptionBudget exists: `allowed` disruptions of the pods with `labels`
+    claim NAME {FIELDS}   a PersistentVolumeClaim exists, as given (storage.make_claim), of the class `late`
+    volume NAME {FIELDS}  a PersistentVolume exists, as given (storage.make_volume)
+    storage-class NAME {FIELDS}    a StorageClass exists
     job NAME {STAGES}     a DAG job exists: by stage `tasks`, `cpu` and `seconds`, and `after` which it comes
     job-gone NAME         it no longer exists
     after SECONDS         first in a block: time passes before the step
@@ -32,7 +35,19 @@ from msgspec.structs import replace
 from builders import ExactSpeeds, make_node, make_spec, make_task
 from eclectus.config.profiles import read_profiles
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report
+from eclectus.model.commands import (
+    AwaitVolume,
+    Bind,
+    Command,
+    Evict,
+    Fault,
+    Nominate,
+    RecordPlan,
+    Report,
+    ReserveVolume,
+    SelectNode,
+    VolumeStep,
+)
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -49,7 +64,9 @@ from eclectus.model.events import (
     TaskSeen,
 )
 from eclectus.model.job import Job, JobStage
-from eclectus.model.objects import Budget, Requirement, Task
+from eclectus.model.objects import Budget, Requirement, Task, UsedClaim
+from eclectus.model.volumes import StorageClass
+from storage import make_claim, make_volume, seen
 
 LINE = "----"
 NO_QUEUE = ("nodes", "classes", "counters")  # of QueueCounts
@@ -82,6 +99,9 @@ class _Story:
             "refuse": self._refuse,
             "refuse-eviction": lambda name, reason: iter([EvictRefused(self._tasks[name].uid, reason)]),
             "budget": _budget,
+            "claim": lambda name, fields="{}": iter(seen(make_claim(name, **_values(fields)))),
+            "volume": lambda name, fields="{}": iter(seen(make_volume(name, **_values(fields)))),
+            "storage-class": lambda name, fields: iter(seen(StorageClass(name, **_values(fields)))),
             "job": lambda name, fields: iter([JobSeen(_job(name, _fields(fields)))]),
             "job-gone": lambda name: iter([JobGone(f"uid-{name}")]),
             "after": self._after,
@@ -109,7 +129,8 @@ class _Story:
 
     def _pod(self, name: str, fields: str = "{}") -> Iterator[Event]:
         given = {"created": self._now} | _values(fields)
-        self._tasks[name] = make_task(name, **given)
+        used = tuple(UsedClaim(each) for each in given.pop("claims", ()))
+        self._tasks[name] = make_task(name, claims=used, **given)
         yield TaskSeen(self._tasks[name])
 
     def _ends(self, name: str) -> Iterator[Event]:
@@ -151,7 +172,8 @@ class _Story:
             case Bind():
                 assert not isinstance(self._asked.get(command.name), Bind), f"{command.name} is bound twice"
                 self._asked[command.name] = command
-                return f"Bind {command.name} to {command.node}"
+                steps = [_step(step) for step in command.before if isinstance(step, VolumeStep)]
+                return f"Bind {command.name} to {command.node}{''.join(f', {step}' for step in steps)}"
             case Nominate():
                 self._asked[command.name] = command
                 return f"Nominate {command.name} to {command.node or 'no node'}"
@@ -180,6 +202,17 @@ class _Story:
         at = engine.next_step_at()
         look = "" if at is None else f"; next look at {at:g}"
         yield f"at {self._now:g}: {', '.join(queues) or 'no pod waits'}{look}"
+
+
+def _step(step: VolumeStep) -> str:
+    """A step before a bind."""
+    match step:
+        case ReserveVolume():
+            return f"reserve {step.volume} for {step.claim}"
+        case SelectNode():
+            return f"provision {step.claim} for {step.node}"
+        case AwaitVolume():
+            return f"wait for {step.claim}"
 
 
 def _budget(name: str, fields: str) -> Iterator[Event]:

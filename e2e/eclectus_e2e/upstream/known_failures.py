@@ -18,11 +18,6 @@ class KnownFailure:
     always: bool = True
 
 
-def _refused(feature: str) -> KnownFailure:
-    """The spec's pod uses a feature of eclectus.kube.unsupported.REFUSED."""
-    return KnownFailure(f"needs {feature}, {UNSUPPORTED}")
-
-
 def _ignored(feature: str) -> KnownFailure:
     """The spec's pod uses a feature of IGNORED; the pod may be placed as it prefers all the same."""
     return KnownFailure(f"needs {feature}, {UNSUPPORTED}", always=False)
@@ -36,6 +31,5 @@ KNOWN_FAILURES: dict[str, dict[str, KnownFailure]] = {
         "PodTopologySpread Scoring": _ignored(_SOFT_SPREAD),
         "Multi-AZ Clusters": _ignored(_SOFT_SPREAD),  # by default, for pods of Services and controllers
         "don't match the PodAntiAffinity terms": _ignored("preferred pod anti-affinity"),
-        "when PVC has node-affinity": _refused("persistent volume claims"),
     },
 }

@@ -21,7 +21,11 @@ from eclectus.cluster.pod_groups import PodGroups
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
 from eclectus.cluster.scalars import read_only
 from eclectus.cluster.taint_sets import NONE, TaintSets
+from eclectus.cluster.volumes.claim_users import ClaimUsers
+from eclectus.cluster.volumes.reach import Reach
+from eclectus.cluster.volumes.storage import Storage
 from eclectus.model.objects import DEVICE_MILLI, Node, Taint, Task, amount_of
+from eclectus.model.volumes import AttachLimits
 
 MIN_LOAD_CHANGE = 0.05  # of a node: smaller changes of its background load are ignored
 MAX_BACKGROUND = 0.95  # of a node: however busy it is, some of it is left for tasks
@@ -47,6 +51,10 @@ class Cluster(ResourceTable):
         self.host_ports = HostPorts()
         self.anti_affinity = AntiAffinityTerms()
         self.pods = PodGroups(self.anti_affinity)
+        self.storage = Storage()
+        self.claim_users = ClaimUsers(rows, self.storage.driver)
+        self.reach: dict[int, Reach] = {}  # where unbound claims can get volumes; feasibility/volumes/
+        self._attach_limits: dict[str, AttachLimits] = {}  # by node, whether it has a row or not
         self.service_changes = 0  # grows when a service takes or gives back room; written here only
         self.devices: Devices | None = None  # None until a node has any
         self._free_rows: list[int] = []
@@ -81,6 +89,8 @@ class Cluster(ResourceTable):
         self._set_taints(row, before, node.taints)
         self.labels.set_labels(row, node.labels)
         self._set_devices(row, before, node)
+        if before is None and node.name in self._attach_limits:
+            self.claim_users.set_limits(row, self._attach_limits[node.name].limits)
         self._present[row] = True
         self.shape.record(row)
         return row
@@ -101,6 +111,17 @@ class Cluster(ResourceTable):
                 self._background_free[row] = free
                 self.usage.record(row)
 
+    def set_attach_limits(self, limits: AttachLimits) -> None:
+        """How many volumes can be attached to a node; it need not have a row yet."""
+        if limits.limits:
+            self._attach_limits[limits.node] = limits
+        else:
+            self._attach_limits.pop(limits.node, None)
+        row = self._rows.get(limits.node)
+        if row is not None:
+            self.claim_users.set_limits(row, limits.limits)
+            self.usage.record(row)
+
     def drop_node(self, name: str) -> int | None:
         """Remove a node and return its row, None if unknown. Its pods must have been released before."""
         row = self._rows.pop(name, None)
@@ -116,6 +137,7 @@ class Cluster(ResourceTable):
         if self.devices is not None:
             self.devices.clear_row(row)
         self.labels.clear_row(row)
+        self.claim_users.set_limits(row, ())
         self._free_rows.append(row)
         self.shape.record(row)
         return row
@@ -133,6 +155,8 @@ class Cluster(ResourceTable):
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
             self.host_ports.hold(port, row)
+        if task.claims and self.claim_users.hold(row, task):
+            self.usage.record_all()
         self.pods.hold(row, task, is_nominated=is_nominated)
 
     def release(self, row: int, task: Task, *, is_nominated: bool = False) -> None:
@@ -146,6 +170,8 @@ class Cluster(ResourceTable):
             self.devices.release(task.uid)
         for port in task.spec.host_ports:
             self.host_ports.release(port, row)
+        if task.claims and self.claim_users.release(row, task):
+            self.usage.record_all()
         self.pods.release(row, task, is_nominated=is_nominated)
 
     # -- internals -----------------------------------------------------------------------------
@@ -161,6 +187,9 @@ class Cluster(ResourceTable):
             np.pad(self._taint_set, more),
         )
         self.labels.grow_rows(rows)
+        self.claim_users.grow_rows(rows)
+        for each in self.reach.values():
+            each.grow_rows(rows)
         if self.devices is not None:
             self.devices.grow_rows(rows)
 

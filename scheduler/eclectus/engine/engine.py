@@ -66,7 +66,7 @@ class Engine:
         # 1. What happened, and what does it teach the learner?
         for event in events:
             self._handlers[type(event)](event)
-        self._event_handlers.match_anti_affinity()
+        self._event_handlers.bring_specs_up_to_date()
         if self._leads:
             self._numpy_context.run(self._decide, now)
         return self._state.end_step()

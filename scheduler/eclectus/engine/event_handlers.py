@@ -11,6 +11,7 @@ from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
 from eclectus.engine.state import State
+from eclectus.engine.volumes.storage_handlers import storage_handlers
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
@@ -58,6 +59,7 @@ class EventHandlers:
             EvictRefused: self._evict_refused,
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
+            **storage_handlers(state.cluster),
             JobSeen: self._job_seen,
             JobGone: self._job_gone,
             LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
@@ -132,6 +134,7 @@ class EventHandlers:
             return  # late: it is bound already, and a bound pod never becomes unbound
         if task.anti_affinity_terms or state.cluster.anti_affinity.generation:  # terms that could match
             task = self._matches.with_terms(task)
+        task = state.volumes.resolved(task)
         before = state.set_pending(task)
         if before is None:
             self._arrived(task)
@@ -161,6 +164,8 @@ class EventHandlers:
         self._foreign_pending.discard(uid)
         self._learner.task_gone(uid)
         self._matches.discard(uid)
+        state.volumes.discard(uid)
+        state.volumes.not_bound(uid)
         state.forget(uid)
         self._nominations.forget(uid)
         state.eviction_ended(uid)
@@ -175,11 +180,13 @@ class EventHandlers:
         if len(self._tombstone_order) > TOMBSTONES_MOST:
             self._tombstones.remove(self._tombstone_order.popleft())
 
-    # -- anti-affinity of other pods -----------------------------------------------------------
+    # -- specs that depend on more than the pod --------------------------------------------------
 
-    def match_anti_affinity(self) -> None:
-        """After the events of a step: match pending pods with anti-affinity terms that are new."""
+    def bring_specs_up_to_date(self) -> None:
+        """After the events of a step: of pending pods with new anti-affinity terms, or changed claims."""
         for task in self._matches.changed():
+            self._pending(task)
+        for task in self._state.volumes.changed():
             self._pending(task)
 
     # -- answers to binds ----------------------------------------------------------------------
@@ -192,6 +199,8 @@ class EventHandlers:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
         self._matches.discard(uid)
+        state.volumes.discard(uid)
+        state.volumes.bound(uid)
         task = state.forget(uid)
         self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:
@@ -202,6 +211,7 @@ class EventHandlers:
         nominated = state.placed.forget(event.uid, event.node)
         if nominated is None:
             return
+        state.volumes.not_bound(event.uid)
         task = state.pending.get(event.uid)
         if task is not None:
             state.accounts.undo_start(task)

@@ -13,6 +13,7 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     relief          classes of refused tasks, and when Relieve policies are asked about them
     reports         pods that get a PodScheduled=False condition, and when
     waiting_times   pods that wait, and when they have waited for longer than their profile allows
+    volumes         the claims of pods that wait, and what is decided for them
     probe_validity  probes on nodes, and which of them have lost their room
     expected_waits  pods without room, and how long each was expected to wait
     service_times   run times of each kind of work
@@ -46,6 +47,7 @@ from eclectus.engine.queues.node_queues import NodeQueues
 from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
+from eclectus.engine.volumes.pod_volumes import PodVolumes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.maths.estimators.service_times import ServiceTimes
@@ -117,6 +119,7 @@ class State:
         self.class_queues = ClassQueues(self.view.classes, profiles)
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
+        self.volumes = PodVolumes(self.cluster, self.pending, self.placed.__contains__)
         self._gated: set[str] = set()
         self.gated: AbstractSet[str] = self._gated  # uids of pending pods with scheduling gates
         self._commands: list[Command] = []
@@ -209,7 +212,7 @@ class State:
         nominated = self.placed.assume(task, node, self.now)
         self.accounts.start(task)
         self._informed_orders.placed(self.view, task, row)
-        before = self._steps_before(node, nominated)
+        before = (*self._steps_before(node, nominated), *self.volumes.steps_before(task, row, node))
         self._commands.append(
             Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
         )

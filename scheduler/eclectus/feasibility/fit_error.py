@@ -23,11 +23,12 @@ from msgspec.structs import replace
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.resources import PODS
-from eclectus.feasibility.rules import node_affinity, unsupported
+from eclectus.feasibility.rules import node_affinity, unsupported, volume_binding
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.static_rules import static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import Spec
+from eclectus.feasibility.volumes.refusals import VOLUME_RULES, with_volumes
+from eclectus.model.objects import NO_VOLUMES, Spec
 
 NO_NODES = "no nodes available to schedule pods"
 TOO_MANY_PODS = "Too many pods"
@@ -37,7 +38,8 @@ MAX_REASONS = 64  # a pod may name thousands of resources, and the message must 
 class StaticRefusals:
     """Which nodes the static rules refuse, evaluated once for all pods that they cannot tell apart.
 
-    Not the labels that topology spread and pod affinity require: kube-scheduler looks at those after room.
+    Not volumes, nor the labels that topology spread and pod affinity require: kube-scheduler looks at those
+    after room.
     Valid until a node changes in shape: made for the messages of one step.
     """
 
@@ -47,7 +49,7 @@ class StaticRefusals:
 
     def of(self, spec: Spec) -> tuple[Counter[str], Rows]:
         """How many nodes are refused by reason, and the rows of the others. For reading only."""
-        part = replace(static_part(spec), topology_keys=())
+        part = replace(static_part(spec), topology_keys=(), volumes=NO_VOLUMES)
         found = self._of.get(part)
         if found is None:
             counts = Counter[str]()
@@ -76,9 +78,10 @@ def _reasons(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals) 
     static, rows = refusals.of(spec)
     counts = static.copy()
     before_room = [rule for rule in task_class.usage_rules if not rule.after_room]
-    after_room = [rule for rule in task_class.usage_rules if rule.after_room]
+    after_room = [rule for rule in task_class.usage_rules if rule.after_room and rule not in VOLUME_RULES]
     rows = _filtered(before_room, spec, cluster, rows, counts)
     rows = _with_room(task_class, rows, counts)
+    rows = with_volumes(spec, cluster, rows, counts)
     rows = _allowed_beside_other_pods(task_class, rows, counts)
     _filtered(after_room, spec, cluster, rows, counts)
     parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
@@ -91,6 +94,8 @@ def _pre_filter(spec: Spec) -> str:
     """What refuses the pod on all nodes at once, as kube-scheduler's PreFilter; empty if nothing does."""
     if spec.unsupported:
         return unsupported.message(spec)
+    if spec.volumes.is_blocked:
+        return volume_binding.BLOCKED.reason
     if node_affinity.pinned_names(spec) == frozenset():
         return "pod affinity terms conflict"
     return ""

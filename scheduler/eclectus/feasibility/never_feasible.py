@@ -34,10 +34,11 @@ _BINARY = (("Gi", 1 << 30), ("Mi", 1 << 20))
 def never_feasible(task_class: TaskClass, cluster: Cluster) -> str:
     """A sentence to follow fit_error's; empty if a node could run the class when it is empty.
 
-    Empty too for pods that ask for an unsupported feature, which fit_error names. Costs nodes times
-    conditions, of which some dozens are named one by one at most.
+    Empty too for pods that ask for an unsupported feature, or whose claims are missing or not bound: the
+    message names these. Costs nodes times conditions, of which some dozens are named one by one at most.
     """
-    if task_class.feasible_count or task_class.spec.unsupported or not len(cluster):
+    spec = task_class.spec
+    if task_class.feasible_count or spec.unsupported or spec.volumes.is_blocked or not len(cluster):
         return ""
     rows = np.flatnonzero(cluster.present)
     conditions = list(predicates(task_class.spec, cluster))

@@ -12,7 +12,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.many_terms import FEW_TERMS, ManyTerms
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.feasibility.rules.table import STATIC_RULES
-from eclectus.model.objects import Spec
+from eclectus.model.objects import NO_VOLUME_USE, Spec
 
 # Fields that no rule reads, and what they are where only rules are asked. All others are kept, so that a rule
 # may read a new field of a spec without a change here.
@@ -25,7 +25,13 @@ _OF_OTHER_PODS = {
     "matches_itself": False,
     "own_anti_affinity": (),
 }
-NOT_READ_BY_STATIC_RULES = {**NOT_READ_BY_RULES, **_OF_OTHER_PODS, "requests": (), "host_ports": ()}
+NOT_READ_BY_STATIC_RULES = {
+    **NOT_READ_BY_RULES,
+    **_OF_OTHER_PODS,
+    "requests": (),
+    "host_ports": (),
+    "volume_use": NO_VOLUME_USE,
+}
 
 
 def static_part(spec: Spec) -> Spec:

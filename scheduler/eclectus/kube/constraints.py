@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 from eclectus.kube.objects import Node, PodSpec
-from eclectus.kube.placement import Expression, LabelSelector, NodeSelectorTerm
+from eclectus.kube.placement import Expression, LabelSelector, NodeSelector, NodeSelectorTerm
 from eclectus.kube.requests import FieldError
 from eclectus.model import objects as model
 from eclectus.model.objects import HostPort, Pairs, Preference, Requirement, Term
 
+_NODE_AFFINITY = "spec.affinity.nodeAffinity"
 _NODE_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist")
 _TOLERATION_OPERATORS = ("Equal", "Exists", "Lt", "Gt")
@@ -25,7 +26,12 @@ def required_terms(spec: PodSpec) -> tuple[Term, ...] | None:
     """Required node affinity; None if there is none. Raises FieldError."""
     node = spec.affinity.node_affinity if spec.affinity is not None else None
     rules = node.required_during_scheduling_ignored_during_execution if node is not None else None
-    return None if rules is None else tuple(_term(term) for term in rules.node_selector_terms)
+    return None if rules is None else terms(rules, _NODE_AFFINITY)
+
+
+def terms(selector: NodeSelector, field: str) -> tuple[Term, ...]:
+    """The terms of a node selector; `field` has it, for errors. Raises FieldError."""
+    return tuple(_term(term, field) for term in selector.node_selector_terms)
 
 
 def preferences(spec: PodSpec) -> tuple[Preference, ...]:
@@ -34,7 +40,7 @@ def preferences(spec: PodSpec) -> tuple[Preference, ...]:
     if node is None:
         return ()
     return tuple(
-        Preference(each.weight, _term(each.preference))
+        Preference(each.weight, _term(each.preference, _NODE_AFFINITY))
         for each in node.preferred_during_scheduling_ignored_during_execution
         if each.weight and (each.preference.match_expressions or each.preference.match_fields)
     )
@@ -78,17 +84,17 @@ def label_selector(selector: LabelSelector) -> tuple[Requirement, ...]:
     )
 
 
-def _term(term: NodeSelectorTerm) -> Term:
+def _term(term: NodeSelectorTerm, field: str) -> Term:
     return Term(
-        tuple(_requirement(each, "matchExpressions") for each in term.match_expressions),
-        tuple(_requirement(each, "matchFields") for each in term.match_fields),
+        tuple(_requirement(each, f"{field} matchExpressions") for each in term.match_expressions),
+        tuple(_requirement(each, f"{field} matchFields") for each in term.match_fields),
     )
 
 
 def _requirement(expression: Expression, field: str) -> Requirement:
     if expression.operator not in _NODE_OPERATORS:
         raise FieldError(
-            f"spec.affinity.nodeAffinity {field} {expression.key}",
+            f"{field} {expression.key}",
             f"operator {expression.operator!r} is unknown; it must be one of {', '.join(_NODE_OPERATORS)}",
         )
     return Requirement(expression.key, cast(Any, expression.operator), expression.values)

@@ -107,10 +107,17 @@ class SchedulingGate(ApiObject, frozen=True):
     name: str
 
 
+class ClaimSource(ApiObject, frozen=True):
+    """persistentVolumeClaim of a volume."""
+
+    claim_name: str = ""
+
+
 class Volume(ApiObject, frozen=True):
     """spec.volumes[]: the sources that can bind a pod to certain nodes."""
 
-    persistent_volume_claim: Present | None = None
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
     ephemeral: Present | None = None
     aws_elastic_block_store: Present | None = None
     azure_disk: Present | None = None

@@ -27,7 +27,7 @@ from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
 from eclectus.kube.unsupported import unsupported
 from eclectus.model import objects as model
 from eclectus.model.errors import MalformedError
-from eclectus.model.objects import Spec, Task
+from eclectus.model.objects import Spec, Task, UsedClaim
 from eclectus.model.workload_names import workload_name
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
@@ -121,6 +121,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
         anti_affinity_terms=translated.own_anti_affinity,
+        claims=_claims(pod) if spec.volumes else (),
         node=spec.node_name,
         nominated=status.nominated_node_name,
         phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),
@@ -134,6 +135,17 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         job_work=hints.seconds(meta.annotations, JOB_WORK_SECONDS),
         notional_requests=hints.notional_requests(meta.annotations) if translated.probe else (),
     )
+
+
+def _claims(pod: Pod) -> tuple[UsedClaim, ...]:
+    """The claims that its volumes name; that of a generic ephemeral volume is named after pod and volume."""
+    found = []
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            found.append(UsedClaim(volume.persistent_volume_claim.claim_name))
+        elif volume.ephemeral is not None:
+            found.append(UsedClaim(f"{pod.metadata.name}-{volume.name}", is_own=True))
+    return tuple(found)
 
 
 def _held(pod: Pod, spec: Spec) -> model.Amounts | None:

@@ -102,9 +102,6 @@ _DISKS = {
 
 
 def _volumes() -> Iterator[tuple[str, Feature]]:
-    bound = "Volumes can bind a pod to the nodes that reach them; Eclectus does not read PersistentVolumes."
-    yield "persistent volume claims", Feature(bound, _volume("persistent_volume_claim"))
-    yield "generic ephemeral volumes", Feature(bound, _volume("ephemeral"))
     for field, name in _DISKS.items():
         yield (
             f"{name} volumes",

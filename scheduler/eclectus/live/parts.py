@@ -35,8 +35,10 @@ from eclectus.live.metrics.queue_counts import QueueCountsCollector
 from eclectus.live.pod_latency import PodLatency
 from eclectus.live.pod_trace import PodTrace
 from eclectus.live.watch.budgets import WatchedBudgets
+from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.dag_jobs import WatchedDagJobs
 from eclectus.live.watch.reflector import Reflector
+from eclectus.live.watch.volumes import storage_kinds
 from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
 from eclectus.live.write.binder import Binder
 from eclectus.live.write.conditions import Conditions
@@ -49,6 +51,7 @@ from eclectus.live.write.plans import Plans
 from eclectus.live.write.probe_ender import ProbeEnder
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
+from eclectus.live.write.volume_steps import VolumeSteps
 
 
 @dataclass(frozen=True)
@@ -90,11 +93,17 @@ def build(
     relaxed = RelaxedPreferences(engine.unmet_preferences, context.metrics.relaxed_preferences)
     plans = Plans(context, jobs.plan_states.get, holds_lease)
     connection = settings.client_connection
-    outbox = _outbox(connection, context, inbox, pods, holds_lease, relaxed=relaxed, plans=plans)
+    claims = ClaimStates()
+    steps = VolumeSteps(context, claims, lambda uid: uid in pods.condition_states, holds_lease)
+    outbox = _outbox(
+        connection, context, inbox, pods, holds_lease, relaxed=relaxed, plans=plans, volume_steps=steps
+    )
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
         inbox=inbox,
-        reflectors=tuple(Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods, jobs)),
+        reflectors=tuple(
+            Reflector(kind, context, inbox, clock.now) for kind in _watched(engine, pods, jobs, claims)
+        ),
         outbox=outbox,
         loop=Loop(
             engine,
@@ -113,13 +122,15 @@ def build(
     )
 
 
-def _watched(engine: Engine, pods: WatchedPods, jobs: WatchedDagJobs) -> list[WatchedKind]:
+def _watched(
+    engine: Engine, pods: WatchedPods, jobs: WatchedDagJobs, claims: ClaimStates
+) -> list[WatchedKind]:
     """Budgets only where policies may evict, DagJobs only where an Order plans them.
 
     Without, the account need not be allowed to read them.
     """
     budgets: list[WatchedKind] = [WatchedBudgets()] if engine.evicts else []
-    return [WatchedNodes(), pods, *budgets, *([jobs] if engine.wants_jobs else [])]
+    return [WatchedNodes(), *storage_kinds(claims), pods, *budgets, *([jobs] if engine.wants_jobs else [])]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:
@@ -166,6 +177,7 @@ def _outbox(
     *,
     relaxed: RelaxedPreferences,
     plans: Plans,
+    volume_steps: VolumeSteps,
 ) -> Outbox:
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
     recorder = EventRecorder(context, reporting_instance, connection)
@@ -183,7 +195,7 @@ def _outbox(
             context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
         ),
         plans=plans,
-        step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease)),
+        step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease), volume_steps),
         in_flight=connection.requests_in_flight,
         metrics=context.metrics,
     )

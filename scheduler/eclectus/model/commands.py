@@ -28,7 +28,42 @@ class EndProbe(Struct, frozen=True, gc=False, tag=True):
     name: str
 
 
-BindStep = Renominate | EndProbe
+class ReserveVolume(Struct, frozen=True, gc=False, tag=True):
+    """A step before a bind: this PersistentVolume is reserved for the claim (spec.claimRef).
+
+    It is not undone: the claim is about to be bound to the volume, whatever becomes of the pod.
+    """
+
+    volume: str
+    namespace: str
+    claim: str
+    claim_uid: str
+
+
+class SelectNode(Struct, frozen=True, gc=False, tag=True):
+    """A step before a bind: the volume of this claim is to be provisioned for this node.
+
+    It is not undone: a provisioner that fails takes the node back itself.
+    """
+
+    namespace: str
+    claim: str
+    claim_uid: str
+    node: str
+
+
+class AwaitVolume(Struct, frozen=True, gc=False, tag=True):
+    """A step before a bind: wait until the claim is bound."""
+
+    namespace: str
+    claim: str
+    claim_uid: str
+    volume: str = ""  # the one that is reserved for it; empty: one that is provisioned
+    node: str = ""  # for which it is provisioned
+
+
+VolumeStep = ReserveVolume | SelectNode | AwaitVolume
+BindStep = Renominate | EndProbe | VolumeStep
 
 
 class Bind(Struct, frozen=True, gc=False, tag=True):

@@ -7,6 +7,7 @@ from msgspec import Struct
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Node, Task
+from eclectus.model.volumes import AttachLimits, StorageClass, Volume, VolumeClaim
 
 
 class NodeSeen(Struct, frozen=True, gc=False, tag=True):
@@ -76,6 +77,54 @@ class BudgetGone(Struct, frozen=True, gc=False, tag=True):
     name: str
 
 
+class VolumeClaimSeen(Struct, frozen=True, gc=False, tag=True):
+    """A PersistentVolumeClaim exists, as given."""
+
+    claim: VolumeClaim
+
+
+class VolumeClaimGone(Struct, frozen=True, gc=False, tag=True):
+    """A PersistentVolumeClaim no longer exists."""
+
+    key: str  # namespace/name
+
+
+class VolumeSeen(Struct, frozen=True, gc=False, tag=True):
+    """A PersistentVolume exists, as given."""
+
+    volume: Volume
+
+
+class VolumeGone(Struct, frozen=True, gc=False, tag=True):
+    """A PersistentVolume no longer exists."""
+
+    name: str
+
+
+class StorageClassSeen(Struct, frozen=True, gc=False, tag=True):
+    """A StorageClass exists, as given."""
+
+    storage_class: StorageClass
+
+
+class StorageClassGone(Struct, frozen=True, gc=False, tag=True):
+    """A StorageClass no longer exists."""
+
+    name: str
+
+
+class AttachLimitsSeen(Struct, frozen=True, gc=False, tag=True):
+    """How many volumes can be attached to a node, as its CSINode says."""
+
+    limits: AttachLimits
+
+
+class AttachLimitsGone(Struct, frozen=True, gc=False, tag=True):
+    """The CSINode of a node no longer exists: no limits are known."""
+
+    node: str
+
+
 class JobSeen(Struct, frozen=True, gc=False, tag=True):
     """A DAG job exists, as given."""
 
@@ -122,6 +171,14 @@ Event = (
     | EvictRefused
     | BudgetSeen
     | BudgetGone
+    | VolumeClaimSeen
+    | VolumeClaimGone
+    | VolumeSeen
+    | VolumeGone
+    | StorageClassSeen
+    | StorageClassGone
+    | AttachLimitsSeen
+    | AttachLimitsGone
     | JobSeen
     | JobGone
     | LoadSeen

@@ -93,6 +93,47 @@ class SpreadConstraint(Struct, frozen=True, gc=False, cache_hash=True):
     honors_taints: bool = False  # …and, with this, of nodes whose taints it tolerates
 
 
+class UsedClaim(Struct, frozen=True, gc=False):
+    """A PersistentVolumeClaim of the pod's namespace that one of its volumes names."""
+
+    name: str
+    is_own: bool = False  # made for a generic ephemeral volume: the pod must be its controlling owner
+
+
+class UnboundClaim(Struct, frozen=True, gc=False, cache_hash=True):
+    """A PersistentVolumeClaim that gets its volume when the first pod that uses it is placed."""
+
+    storage_class: str
+    size: int = 0  # bytes
+    access_modes: tuple[str, ...] = ()
+    volume_mode: str = "Filesystem"
+    selector: tuple[Requirement, ...] | None = None  # on labels of PersistentVolumes
+    attributes_class: str = ""
+    selected_node: str = ""  # where its volume is to be provisioned
+    volume: str = ""  # the PersistentVolume that is reserved for it
+    shared: str = ""  # its key if other pods use it too: what is decided for them counts for all
+
+
+class VolumeNeeds(Struct, frozen=True, gc=False, cache_hash=True):
+    """Which nodes reach the volumes of a pod. Pods whose claims differ in name alone have equal ones."""
+
+    is_blocked: bool = False  # no node will do before a claim or its volume changes
+    affinity: tuple[tuple[Term, ...], ...] = ()  # of each bound volume at least one term must hold
+    zones: tuple[tuple[str, tuple[str, ...]], ...] = ()  # (zone or region label, its values) of bound volumes
+    unbound: tuple[UnboundClaim, ...] = ()  # the smallest first
+    reach: int = -1  # number under which the cluster keeps where all of `unbound` can get volumes
+
+
+class VolumeUse(Struct, frozen=True, gc=False, cache_hash=True):
+    """What a pod's volumes take that other pods' volumes may have taken already."""
+
+    exclusive: tuple[str, ...] = ()  # keys of ReadWriteOncePod claims that other pods use too
+    attached: tuple[tuple[str, int], ...] = ()  # (CSI driver, volumes to attach that no other pod uses)
+    attached_shared: tuple[tuple[str, str], ...] = ()  # (CSI driver, key of the claim) that other pods use
+
+
+NO_VOLUMES, NO_VOLUME_USE = VolumeNeeds(), VolumeUse()
+
 UNSUPPORTED = "which Eclectus does not support yet"
 """Ends the message of a pod that asks for an unsupported feature; the operator recognises it."""
 
@@ -120,6 +161,8 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     affinity_terms: tuple[PodAffinityTerm, ...] = ()  # required pod affinity
     matches_itself: bool = False  # whether all of `affinity_terms` match the pod itself
     own_anti_affinity: tuple[PodAffinityTerm, ...] = ()  # the terms of its required anti-affinity
+    volumes: VolumeNeeds = NO_VOLUMES  # of its claims, as they are now: engine/volumes/
+    volume_use: VolumeUse = NO_VOLUME_USE  # likewise
 
     @property
     def has_pod_rules(self) -> bool:
@@ -146,6 +189,7 @@ class Task(Struct, frozen=True, gc=False):
     anti_affinity_terms: tuple[
         PodAffinityTerm, ...
     ] = ()  # which pods it keeps out of its node's topology domains
+    claims: tuple[UsedClaim, ...] = ()
     node: str = ""
     nominated: str = ""
     phase: Phase = "Pending"

@@ -9,7 +9,7 @@ import numpy as np
 from eclectus.cluster.nodes import Cluster
 from eclectus.engine.explain.expected_wait import StepEstimates
 from eclectus.engine.state import ReportReason, State
-from eclectus.feasibility.fit_error import StaticRefusals, fit_error
+from eclectus.feasibility.fit_error import NO_NODES, StaticRefusals, fit_error
 from eclectus.feasibility.never_feasible import never_feasible
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
@@ -126,6 +126,9 @@ class Explanations:
 
     def _fit_error(self, task: Task, task_class: TaskClass, fit_errors: FitErrors) -> str:
         """Why no node has room, the outcome of preemption, and why no node ever will."""
+        problem = self._state.volumes.problem(task.uid)
+        if problem and not task.spec.unsupported:  # it may name a claim, and pods of the class have others
+            return self._blocked(task, task_class, problem)
         is_nominated = self._state.placed.is_nominated(task.uid)
         key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
         made = fit_errors.made
@@ -134,6 +137,12 @@ class Explanations:
             refused = fit_error(task_class, cluster, fit_errors.refusals)
             made[key] = refused + preemption + never_feasible(task_class, cluster)
         return made[key]
+
+    def _blocked(self, task: Task, task_class: TaskClass, problem: str) -> str:
+        nodes = len(self._state.cluster)
+        if not nodes:
+            return NO_NODES
+        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class)}"
 
     def _preemption(self, task: Task, task_class: TaskClass) -> str:
         """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it."""

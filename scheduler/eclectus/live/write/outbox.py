@@ -24,7 +24,7 @@ from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.plans import Plans
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
-from eclectus.live.write.step_binder import IN_FLIGHT, StepBinder
+from eclectus.live.write.step_binder import IN_FLIGHT, WAIT_FOR_VOLUMES, StepBinder, waits_for_volumes
 from eclectus.live.write.workers import WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report
 from eclectus.model.events import BindConfirmed
@@ -61,8 +61,12 @@ class Outbox:
         self._stepped: WorkerPool[Sent] = WorkerPool(
             "binds with steps", IN_FLIGHT, partial(self._bind, step_binder.bind)
         )
+        self._for_volumes: WorkerPool[Sent] = WorkerPool(
+            "binds that wait for volumes", WAIT_FOR_VOLUMES, partial(self._bind, step_binder.bind)
+        )
         depths: dict[str, Callable[[], int]] = {
             "binds": lambda: len(self._binds) + len(self._stepped),
+            "volumes": lambda: len(self._for_volumes),
             "conditions": lambda: len(conditions.workers),
             "evictions": lambda: len(evictor.workers),
             "events": lambda: len(recorder.workers),
@@ -74,7 +78,7 @@ class Outbox:
     async def run(self) -> None:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for workers in self._workers():
+            for workers in (*self._workers(), self._for_volumes):
                 group.create_task(workers.run())
 
     def accept(self, commands: Sequence[Command]) -> None:
@@ -84,7 +88,7 @@ class Outbox:
                 case Bind():
                     self._conditions.cancel(command.uid)
                     self._relaxed.decided(command)
-                    (self._stepped if command.before else self._binds).put((command, elapsed()))
+                    self._pool_for(command).put((command, elapsed()))
                     self._ignored.placed(command)
                 case Report():
                     self._report(command)
@@ -100,14 +104,19 @@ class Outbox:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
         await self._binds.wait_below(2 * self._in_flight)
 
+    def _pool_for(self, bind: Bind) -> WorkerPool[Sent]:
+        if not bind.before:
+            return self._binds
+        return self._for_volumes if waits_for_volumes(bind) else self._stepped
+
     async def wait_until_empty(self) -> None:
-        """Wait until everything has been sent and answered."""
+        """Wait until everything has been sent and answered, except binds that wait for volumes."""
         for workers in self._workers():
             await workers.wait_below(1)
 
     async def wait_until_binds_ended(self) -> None:
         """Wait until no bind, nomination or eviction is under way: the next leader must know of them."""
-        for workers in (self._binds, self._stepped, self._evictor.workers):
+        for workers in (self._binds, self._stepped, self._for_volumes, self._evictor.workers):
             await workers.wait_below(1)
 
     def _workers(self) -> Sequence[WorkerPool[Any]]:

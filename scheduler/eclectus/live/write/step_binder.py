@@ -1,6 +1,7 @@
 """Binds pods whose binds have steps before them: the steps, the bind, and undoing the steps if it fails.
 
-Such binds have requests in flight of their own, so that no other bind waits for a step.
+Such binds have requests in flight of their own, so that no other bind waits for a step; and so have those
+that wait for volumes, which may take minutes.
 """
 
 from __future__ import annotations
@@ -10,20 +11,30 @@ import logging
 from eclectus.live.write.binder import Answer, Binder
 from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.probe_ender import ProbeEnder
-from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate
+from eclectus.live.write.volume_steps import VolumeSteps
+from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate, VolumeStep
 from eclectus.model.events import BindConfirmed, BindRefused
 
 IN_FLIGHT = 8  # few binds have steps: of pods nominated to another node, and of those that displace probes
+WAIT_FOR_VOLUMES = 256  # binds; each waits most of its time and sends nothing
 STEP_SECONDS = 5.0  # a step that takes longer fails, and so does the bind: the cluster has changed
 
 _log = logging.getLogger(__name__)
 
 
+def waits_for_volumes(bind: Bind) -> bool:
+    """Whether the bind has to wait for volumes."""
+    return any(isinstance(step, VolumeStep) for step in bind.before)
+
+
 class StepBinder:
     """Does the steps of a bind, then the bind."""
 
-    def __init__(self, binder: Binder, nominator: Nominator, probe_ender: ProbeEnder) -> None:
+    def __init__(
+        self, binder: Binder, nominator: Nominator, probe_ender: ProbeEnder, volume_steps: VolumeSteps
+    ) -> None:
         self._binder, self._nominator, self._probe_ender = binder, nominator, probe_ender
+        self._volume_steps = volume_steps
 
     async def bind(self, bind: Bind) -> Answer:
         """Returns once it is known whether the pod is bound, and the steps are undone if it is not."""
@@ -48,10 +59,12 @@ class StepBinder:
             case EndProbe():
                 await self._probe_ender.end(step)
                 return ""
+            case _:
+                return await self._volume_steps.do(bind, step)
 
     async def _undo(self, bind: Bind, step: BindStep) -> None:
         """A failure does no harm: room is held by the engine, and the status is for others to read."""
-        if isinstance(step, EndProbe):
+        if not isinstance(step, Renominate):
             return
         problem = await self._nominator.write(bind, step.from_node, STEP_SECONDS)
         if problem:

@@ -120,5 +120,9 @@ def _refuse_unsupported(spec: Json, task: Task) -> None:
         )
     if task.spec.unsupported:
         raise FieldError("spec", f"uses {task.spec.unsupported[0]}, which is not supported yet")
+    if task.claims:
+        raise FieldError(
+            "spec.volumes", f"nothing binds the claim {task.claims[0].name} in a simulation; leave it out"
+        )
     if "priorityClassName" in spec and "priority" not in spec:
         raise FieldError("spec.priorityClassName", "priority classes are not known here; write spec.priority")

@@ -1,0 +1,31 @@
+"""Where the unbound claims of a pod can get volumes, kept for all pods whose claims ask for the same.
+
+`now` changes with each volume that is chosen. Policies that plan ahead must not see nodes become infeasible
+within a scheduling cycle, so `known` takes over `now` only between two cycles.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.model.objects import UnboundClaim
+
+Mask = NDArray[np.bool_]
+
+
+class Reach:
+    """Masks over rows, shape [capacity].
+
+    `now`: as the volumes are now. `known`: as it was after the events of the last step.
+    """
+
+    __slots__ = ("claims", "known", "now")
+
+    def __init__(self, claims: tuple[UnboundClaim, ...], now: Mask) -> None:
+        self.claims, self.now, self.known = claims, now, now
+
+    def grow_rows(self, rows: int) -> None:
+        """There are `rows` rows now; no volume is known for the new ones."""
+        more = (0, rows - len(self.now))
+        self.now, self.known = np.pad(self.now, more), np.pad(self.known, more)

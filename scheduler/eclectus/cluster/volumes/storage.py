@@ -1,0 +1,156 @@
+"""PersistentVolumeClaims, PersistentVolumes and StorageClasses as last seen, and which of them have changed.
+
+Decisions of this process come before what the API server shows: a volume that is chosen for a pod is taken
+until the watch shows it reserved, or until the pod's bind is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from eclectus.model.volumes import StorageClass, Volume, VolumeClaim
+
+
+class Decision(NamedTuple):
+    """How an unbound claim is to get its volume: for a pod whose bind to `node` is under way."""
+
+    node: str
+    volume: str  # empty: one that is provisioned for the node
+
+
+class Storage:
+    """What there is. `version` grows with each change by which an unbound claim may get another volume."""
+
+    def __init__(self) -> None:
+        self._claims: dict[str, VolumeClaim] = {}
+        self._volumes: dict[str, Volume] = {}
+        self._classes: dict[str, StorageClass] = {}
+        self._available: dict[str, dict[str, Volume]] = {}  # StorageClass -> name -> free volumes of it
+        self._reserved: dict[str, dict[str, None]] = {}  # key of a claim -> names of volumes reserved for it
+        self._decisions: dict[str, Decision] = {}
+        self._taken: set[str] = set()  # names of volumes that are chosen and not yet seen as reserved
+        self._changed: dict[str, None] = {}
+        self._changed_classes: set[str] = set()
+        self.classes: Mapping[str, StorageClass] = self._classes
+        self.claims: Mapping[str, VolumeClaim] = self._claims  # by namespace/name
+        self.volumes: Mapping[str, Volume] = self._volumes
+        self.decisions: Mapping[str, Decision] = self._decisions  # by the claim's key
+        self.version = 0
+
+    # -- what the API server shows ---------------------------------------------------------------
+
+    def set_claim(self, claim: VolumeClaim) -> None:
+        """Add or update a claim."""
+        if self._claims.get(claim.key) != claim:
+            self._claims[claim.key] = claim
+            self._changed[claim.key] = None
+
+    def drop_claim(self, key: str) -> None:
+        """Remove a claim; no error if it is not known."""
+        if self._claims.pop(key, None) is not None:
+            self._changed[key] = None
+
+    def set_volume(self, volume: Volume) -> None:
+        """Add or update a volume."""
+        if volume.claim:
+            self._taken.discard(volume.name)
+        before = self._volumes.get(volume.name)
+        if before != volume:
+            self._forget_volume(before)
+            self._volumes[volume.name] = volume
+            if volume.claim:
+                self._reserved.setdefault(volume.claim, {})[volume.name] = None
+            elif volume.is_available and not volume.deleting:
+                self._available.setdefault(volume.storage_class, {})[volume.name] = volume
+            self._volume_changed(volume)
+
+    def drop_volume(self, name: str) -> None:
+        """Remove a volume; no error if it is not known."""
+        self._taken.discard(name)
+        volume = self._volumes.pop(name, None)
+        if volume is not None:
+            self._forget_volume(volume)
+            self._volume_changed(volume)
+
+    def set_class(self, storage_class: StorageClass) -> None:
+        """Add or update a StorageClass."""
+        if self._classes.get(storage_class.name) != storage_class:
+            self._classes[storage_class.name] = storage_class
+            self._class_changed(storage_class.name)
+
+    def drop_class(self, name: str) -> None:
+        """Remove a StorageClass; no error if it is not known."""
+        if self._classes.pop(name, None) is not None:
+            self._class_changed(name)
+
+    def _forget_volume(self, volume: Volume | None) -> None:
+        if volume is None:
+            return
+        self._available.get(volume.storage_class, {}).pop(volume.name, None)
+        reserved = self._reserved.get(volume.claim)
+        if reserved is not None:
+            del reserved[volume.name]
+            if not reserved:
+                del self._reserved[volume.claim]
+        if volume.claim:
+            self._changed[volume.claim] = None
+
+    def _volume_changed(self, volume: Volume) -> None:
+        self.version += 1
+        if volume.claim:
+            self._changed[volume.claim] = None
+
+    def _class_changed(self, name: str) -> None:
+        self.version += 1
+        self._changed_classes.add(name)
+
+    # -- what is decided ---------------------------------------------------------------------------
+
+    def decide(self, key: str, decision: Decision) -> None:
+        """A pod is about to be bound, and this claim with it."""
+        self._decisions[key] = decision
+        if decision.volume:
+            self._taken.add(decision.volume)
+        self.version += 1
+
+    def withdraw(self, key: str) -> None:
+        """The pod was not bound: what was decided for the claim does not hold any more."""
+        decision = self._decisions.pop(key)
+        self._taken.discard(decision.volume)
+        self._changed[key] = None
+        self.version += 1
+
+    def carried_out(self, key: str) -> None:
+        """The pod is bound. A volume that it has got stays taken until the watch shows it as reserved."""
+        del self._decisions[key]
+        self.version += 1
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def available(self, storage_class: str) -> list[Volume]:
+        """The volumes of a StorageClass that no claim has, in the order in which they were seen."""
+        free = self._available.get(storage_class, {})
+        return [volume for name, volume in free.items() if name not in self._taken]
+
+    def reserved_for(self, claim: VolumeClaim) -> list[Volume]:
+        """The volumes that are reserved for a claim."""
+        names = self._reserved.get(claim.key, ())
+        return [each for name in names if (each := self._volumes[name]).is_reserved_for(claim)]
+
+    def driver(self, key: str) -> str:
+        """The CSI driver that attaches the claim's volume; empty if there is none, or it is not known."""
+        claim = self._claims.get(key)
+        if claim is None:
+            return ""
+        volume = self._volumes.get(claim.volume)
+        if volume is not None:
+            return volume.driver
+        storage_class = self._classes.get(claim.storage_class)
+        return storage_class.provisioner if storage_class is not None and storage_class.provisions else ""
+
+    def take_changed(self) -> tuple[dict[str, None], set[str]]:
+        """Keys of claims of which something has changed since the last call, and names of StorageClasses."""
+        changed, classes = self._changed, self._changed_classes
+        self._changed, self._changed_classes = {}, set()
+        return changed, classes

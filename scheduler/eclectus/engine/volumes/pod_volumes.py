@@ -1,0 +1,173 @@
+"""The volumes of pods that wait: their specs follow their claims, and binds carry steps for unbound claims.
+
+A pod that waits is found by its claims, so that a claim that changes costs only the pods that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.volumes.claim_users import claim_keys
+from eclectus.cluster.volumes.storage import Decision
+from eclectus.engine.volumes.resolve import Resolved, resolve
+from eclectus.feasibility.volumes.reaches import Reaches
+from eclectus.model.commands import AwaitVolume, ReserveVolume, SelectNode, VolumeStep
+from eclectus.model.objects import Task
+
+
+class _Waiting(Struct, frozen=True, gc=False):
+    """A pod that waits, as it was resolved."""
+
+    keys: tuple[str, ...]
+    resolved: Resolved
+    reach: int  # -1: it has no unbound claims
+    watched: tuple[str, ...]  # keys of claims whose users its rules read
+
+
+class PodVolumes:
+    """Pods that wait, by the claims that they use. Costs nothing for pods without claims.
+
+    `pending`: uid -> task, as the engine keeps it; `is_placed`: whether the pod of a uid holds room
+    on a node.
+    """
+
+    def __init__(
+        self, cluster: Cluster, pending: Mapping[str, Task], is_placed: Callable[[str], bool]
+    ) -> None:
+        self._cluster, self._storage = cluster, cluster.storage
+        self._pending, self._is_placed = pending, is_placed
+        self._reaches = Reaches(cluster)
+        self._waiting: dict[str, _Waiting] = {}
+        self._by_key: dict[str, dict[str, None]] = {}  # key of a claim -> uids of pods that wait and use it
+        self._stale: dict[str, None] = {}  # keys of claims that other pods have begun or ceased to wait for
+        self._decided: dict[str, tuple[str, ...]] = {}  # uid of a pod whose bind is under way -> its claims
+
+    def __len__(self) -> int:
+        """Pods in the index."""
+        return len(self._waiting)
+
+    # -- pods that wait ------------------------------------------------------------------------------
+
+    def resolved(self, task: Task) -> Task:
+        """A pod that waits, with what its claims ask of nodes in its spec."""
+        if not task.claims:
+            return task
+        uid, keys = task.uid, tuple(claim_keys(task))
+        if uid not in self._waiting:
+            for key in keys:
+                self._by_key.setdefault(key, {})[uid] = None
+                self._stale[key] = None
+        found = resolve(self._storage, task, lambda key: self._is_shared(key, uid))
+        self._replace(uid, keys, found)
+        needs = replace(found.needs, reach=self._waiting[uid].reach)
+        if (needs, found.use) == (task.spec.volumes, task.spec.volume_use):
+            return task
+        return replace(task, spec=replace(task.spec, volumes=needs, volume_use=found.use))
+
+    def discard(self, uid: str) -> None:
+        """The pod does not wait any more; no error if it is not known."""
+        waiting = self._waiting.get(uid)
+        if waiting is None:
+            return
+        self._release(waiting)
+        del self._waiting[uid]
+        for key in waiting.keys:
+            users = self._by_key[key]
+            del users[uid]
+            self._stale[key] = None
+            if not users:
+                del self._by_key[key]
+
+    def changed(self) -> list[Task]:
+        """After the events of a step: the pods whose claims, or the users of whose claims, have changed."""
+        changed, classes = self._storage.take_changed()
+        for key in changed:
+            for row in self._cluster.claim_users.driver_changed(key):
+                self._cluster.usage.record(row)
+        keys = {**changed, **self._cluster.claim_users.take_changed(), **self._stale}
+        self._stale = {}
+        if classes:
+            keys |= dict.fromkeys(key for key in self._by_key if self._class_of(key) in classes)
+        self._reaches.follow_events()
+        uids = dict.fromkeys(uid for key in keys for uid in self._by_key.get(key, ()))
+        return [self._pending[uid] for uid in uids if uid in self._pending]
+
+    def problem(self, uid: str) -> str:
+        """Why no node will do for a pod before one of its claims changes; empty if some node might."""
+        waiting = self._waiting.get(uid)
+        return "" if waiting is None else waiting.resolved.problem
+
+    # -- binds ---------------------------------------------------------------------------------------
+
+    def steps_before(self, task: Task, row: int, node: str) -> tuple[VolumeStep, ...]:
+        """What is done to the claims of a pod before its bind to this node; from now on it is decided."""
+        waiting = self._waiting.get(task.uid)
+        if waiting is None or not waiting.resolved.unbound:
+            return ()
+        unbound = waiting.resolved.unbound
+        volumes = self._reaches.matching.plan(waiting.resolved.needs.unbound, row)
+        open_ones = [key for key in unbound if key not in self._storage.decisions]
+        for key, volume in zip(unbound, volumes, strict=True):
+            if key in open_ones:
+                self._storage.decide(key, Decision(node, volume))
+        self._decided[task.uid] = tuple(open_ones)
+        self._reaches.follow_bind()
+        writes = (step for key in open_ones for step in self._writes(key))
+        return (*writes, *(self._wait_for(key) for key in unbound))
+
+    def bound(self, uid: str) -> None:
+        """The pod is bound; no error if nothing was decided for it."""
+        for key in self._decided.pop(uid, ()):
+            self._storage.carried_out(key)
+
+    def not_bound(self, uid: str) -> None:
+        """The pod is gone, or its bind was refused; no error if nothing was decided for it."""
+        for key in self._decided.pop(uid, ()):
+            self._storage.withdraw(key)
+
+    def _writes(self, key: str) -> Iterator[VolumeStep]:
+        """Nothing if an earlier bind has written it already."""
+        claim, decision = self._storage.claims[key], self._storage.decisions[key]
+        if not decision.volume:
+            if claim.selected_node != decision.node:
+                yield SelectNode(claim.namespace, claim.name, claim.uid, decision.node)
+        elif self._storage.volumes[decision.volume].claim_uid != claim.uid:
+            yield ReserveVolume(decision.volume, claim.namespace, claim.name, claim.uid)
+
+    def _wait_for(self, key: str) -> AwaitVolume:
+        claim, decision = self._storage.claims[key], self._storage.decisions[key]
+        node = "" if decision.volume else decision.node
+        return AwaitVolume(claim.namespace, claim.name, claim.uid, decision.volume, node)
+
+    # -- internals -----------------------------------------------------------------------------------
+
+    def _is_shared(self, key: str, uid: str) -> bool:
+        """Whether another pod, waiting or on a node, uses the claim. This one may hold room on a node too."""
+        if len(self._by_key[key]) > 1:
+            return True
+        return self._cluster.claim_users.pods(key) > self._is_placed(uid)
+
+    def _class_of(self, key: str) -> str:
+        claim = self._storage.claims.get(key)
+        return "" if claim is None else claim.storage_class
+
+    def _replace(self, uid: str, keys: tuple[str, ...], found: Resolved) -> None:
+        unbound = found.needs.unbound
+        reach = self._reaches.hold(unbound) if unbound else -1
+        watched = (*found.use.exclusive, *(each.shared for each in unbound if each.shared))
+        for key in watched:
+            self._cluster.claim_users.contend(key, 1)
+        before = self._waiting.get(uid)
+        self._waiting[uid] = _Waiting(keys, found, reach, watched)
+        if before is not None:
+            self._release(before)
+
+    def _release(self, waiting: _Waiting) -> None:
+        if waiting.reach >= 0:
+            self._reaches.release(waiting.reach)
+        for key in waiting.watched:
+            self._cluster.claim_users.contend(key, -1)

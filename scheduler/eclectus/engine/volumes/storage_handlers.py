@@ -1,0 +1,34 @@
+"""What events about storage change; pods that use it are resolved again after the events of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from eclectus.cluster.nodes import Cluster
+from eclectus.model.events import (
+    AttachLimitsGone,
+    AttachLimitsSeen,
+    StorageClassGone,
+    StorageClassSeen,
+    VolumeClaimGone,
+    VolumeClaimSeen,
+    VolumeGone,
+    VolumeSeen,
+)
+from eclectus.model.volumes import AttachLimits
+
+
+def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
+    """Type of event -> what updates the cluster."""
+    storage = cluster.storage
+    return {
+        VolumeClaimSeen: lambda event: storage.set_claim(event.claim),
+        VolumeClaimGone: lambda event: storage.drop_claim(event.key),
+        VolumeSeen: lambda event: storage.set_volume(event.volume),
+        VolumeGone: lambda event: storage.drop_volume(event.name),
+        StorageClassSeen: lambda event: storage.set_class(event.storage_class),
+        StorageClassGone: lambda event: storage.drop_class(event.name),
+        AttachLimitsSeen: lambda event: cluster.set_attach_limits(event.limits),
+        AttachLimitsGone: lambda event: cluster.set_attach_limits(AttachLimits(event.node)),
+    }

@@ -1,0 +1,148 @@
+"""Which volumes unbound claims can get on which nodes, and where volumes can be provisioned for them.
+
+As kube-scheduler's VolumeBinding: the claims of a pod, the smallest first, each get the smallest volume that
+is free and matches; a claim for which a node has none needs a provisioner that serves the node. A claim with
+a selected node is provisioned there, and one for which a volume is reserved gets that one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.rules.node_affinity import term_holds
+from eclectus.feasibility.rules.rule import Mask
+from eclectus.feasibility.volumes.candidates import Candidates
+from eclectus.model.objects import Term, UnboundClaim
+
+Used = dict[str, NDArray[np.int64]]
+"""StorageClass -> how many volumes of each of its pairs the claims before have got."""
+
+
+class VolumeMatching:
+    """Questions about the volumes that there are now.
+
+    What they share is kept until a volume changes, or until `forget_nodes`.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster, self._storage = cluster, cluster.storage
+        self._version = -1
+        self._rows: dict[tuple[Term, ...] | None, Rows] = {}
+        self._candidates: dict[str, Candidates] = {}
+
+    def where(self, claims: Sequence[UnboundClaim]) -> Mask:
+        """The rows on which all of these claims of one pod can get volumes, shape [capacity]."""
+        self._follow()
+        found, used = self._cluster.present.copy(), Used()
+        for claim in claims:
+            found &= self._rows_for(claim, used)
+        return found
+
+    def forget_nodes(self) -> None:
+        """Nodes have come, gone or changed."""
+        self._rows.clear()
+        self._candidates.clear()
+
+    def plan(self, claims: Sequence[UnboundClaim], row: int) -> list[str]:
+        """For each of the claims the volume that it gets on a row for which `where` is true.
+
+        Empty: one that is provisioned.
+        """
+        self._follow()
+        used, names = Used(), list[str]()
+        for claim in claims:
+            node, volume = self._decided(claim)
+            names.append(volume if node or volume else self._best(claim, row, used))
+        return names
+
+    # -- one claim -----------------------------------------------------------------------------------
+
+    def _rows_for(self, claim: UnboundClaim, used: Used) -> Mask:
+        node, volume = self._decided(claim)
+        if volume:
+            reserved = self._storage.volumes.get(volume)
+            return self._nowhere() if reserved is None else self._reachable(reserved.affinity)
+        if node:
+            only = self._nowhere()
+            row = self._cluster.rows.get(node)
+            if row is not None:
+                only[row] = True
+            return only & self._provisionable(claim)
+        found = self._provisionable(claim)
+        candidates = self._of_class(claim.storage_class)
+        pairs = self._assign(candidates, claim, np.arange(len(candidates.rows)), used)
+        found[candidates.rows[pairs]] = True
+        return found
+
+    def _decided(self, claim: UnboundClaim) -> tuple[str, str]:
+        """The node and the volume of a claim, empty where they are open; other pods may have decided them."""
+        decision = self._storage.decisions.get(claim.shared) if claim.shared else None
+        if decision is not None:
+            return ("", decision.volume) if decision.volume else (decision.node, "")
+        return claim.selected_node, claim.volume
+
+    def _best(self, claim: UnboundClaim, row: int, used: Used) -> str:
+        candidates = self._of_class(claim.storage_class)
+        pairs = self._assign(candidates, claim, np.flatnonzero(candidates.rows == row), used)
+        if not len(pairs):
+            return ""
+        group = int(candidates.groups[pairs[0]])
+        before = int(used[claim.storage_class][pairs[0]]) - 1
+        return candidates.names[group][before]
+
+    def _assign(self, candidates: Candidates, claim: UnboundClaim, pairs: Rows, used: Used) -> Rows:
+        """Of these pairs the first on each row with a volume that the claim can get; it gets it."""
+        taken = used.setdefault(claim.storage_class, np.zeros(len(candidates.rows), dtype=np.int64))
+        groups = candidates.groups[pairs]
+        is_free = candidates.matching(claim)[groups] & (candidates.counts[groups] > taken[pairs])
+        free = pairs[is_free]
+        _, first = np.unique(candidates.rows[free], return_index=True)
+        chosen = free[first]
+        taken[chosen] += 1
+        return chosen
+
+    # -- nodes ---------------------------------------------------------------------------------------
+
+    def _provisionable(self, claim: UnboundClaim) -> Mask:
+        storage_class = self._storage.classes.get(claim.storage_class)
+        if storage_class is None or not storage_class.provisions:
+            return self._nowhere()
+        return self._reachable(storage_class.topologies or None)
+
+    def _reachable(self, terms: tuple[Term, ...] | None) -> Mask:
+        reachable = self._nowhere()
+        reachable[self._rows_of(terms)] = True
+        return reachable
+
+    def _rows_of(self, terms: tuple[Term, ...] | None) -> Rows:
+        """The rows of nodes on which at least one term holds; None is every node."""
+        found = self._rows.get(terms)
+        if found is None:
+            rows = np.flatnonzero(self._cluster.present)
+            if terms is not None:
+                holds = [term_holds(self._cluster, term, rows) for term in terms]
+                rows = rows[np.logical_or.reduce(holds)] if holds else rows[:0]
+            found = self._rows[terms] = rows
+        return found
+
+    def _nowhere(self) -> Mask:
+        return np.zeros(self._cluster.capacity, dtype=bool)
+
+    # -- following the cluster -----------------------------------------------------------------------
+
+    def _of_class(self, storage_class: str) -> Candidates:
+        found = self._candidates.get(storage_class)
+        if found is None:
+            volumes = self._storage.available(storage_class)
+            found = self._candidates[storage_class] = Candidates(volumes, self._rows_of)
+        return found
+
+    def _follow(self) -> None:
+        if self._version != self._storage.version:
+            self._version = self._storage.version
+            self._candidates.clear()

@@ -1,0 +1,87 @@
+"""Keeps `Cluster.reach` up to date: where the unbound claims of pods that wait can get volumes.
+
+What changes between scheduling cycles is logged as a change of the nodes' shape, because those nodes become
+feasible or infeasible. What a bind changes within a cycle is logged as usage first: policies keep what is
+feasible for as long as a cycle lasts.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.volumes.reach import Reach
+from eclectus.feasibility.volumes.matching import VolumeMatching
+from eclectus.model.objects import UnboundClaim
+
+MAX_UNUSED = 64  # kept although no pod waits for them: pods of a StatefulSet come one after the other
+
+Unbound = tuple[UnboundClaim, ...]
+
+
+class Reaches:
+    """A number for each different tuple of claims; a number is never given twice."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.matching = VolumeMatching(cluster)
+        self._cluster = cluster
+        self._numbers: dict[Unbound, int] = {}
+        self._pods: dict[int, int] = {}  # number -> pods that wait
+        self._unused: dict[int, None] = {}  # numbers for which no pod waits, the eldest first
+        self._next = 0
+        self._version = self._shape = -1  # of storage and nodes, as they were last evaluated or seen
+
+    def __len__(self) -> int:
+        """Masks that are kept."""
+        return len(self._cluster.reach)
+
+    def hold(self, claims: Unbound) -> int:
+        """A pod with these claims waits; returns the number under which the cluster keeps its reach."""
+        number = self._numbers.get(claims)
+        if number is None:
+            self._follow_nodes()
+            number = self._numbers[claims] = self._next
+            self._next += 1
+            self._cluster.reach[number] = Reach(claims, self.matching.where(claims))
+        self._unused.pop(number, None)
+        self._pods[number] = self._pods.get(number, 0) + 1
+        return number
+
+    def release(self, number: int) -> None:
+        """One pod fewer waits with these claims."""
+        self._pods[number] -= 1
+        if self._pods[number]:
+            return
+        del self._pods[number]
+        self._unused[number] = None
+        if len(self._unused) > MAX_UNUSED:
+            eldest = next(iter(self._unused))
+            del self._unused[eldest]
+            del self._numbers[self._cluster.reach.pop(eldest).claims]
+
+    def follow_events(self) -> None:
+        """After the events of a step: which nodes are feasible now by the volumes that there are."""
+        shape = self._cluster.shape
+        self.follow_bind()  # a bind of the last cycle may have been refused
+        for reach in self._cluster.reach.values():
+            if reach.now is not reach.known:
+                for row in np.flatnonzero(reach.now != reach.known).tolist():
+                    shape.record(row)
+                reach.known = reach.now
+        self._shape = shape.head  # what has just been recorded is no change of a node
+
+    def follow_bind(self) -> None:
+        """After a volume has been chosen within a cycle: on which nodes pods fit no longer."""
+        self._follow_nodes()
+        if self._version == self._cluster.storage.version:
+            return
+        self._version = self._cluster.storage.version
+        for reach in self._cluster.reach.values():
+            before, reach.now = reach.now, self.matching.where(reach.claims)
+            for row in np.flatnonzero(reach.now != before).tolist():
+                self._cluster.usage.record(row)
+
+    def _follow_nodes(self) -> None:
+        if self._shape != self._cluster.shape.head:
+            self._shape, self._version = self._cluster.shape.head, -1
+            self.matching.forget_nodes()

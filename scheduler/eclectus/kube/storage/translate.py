@@ -1,0 +1,127 @@
+"""Storage objects of the API in the model.
+
+A size that cannot be read, or is not stated, is 0: any volume is large enough then, and a volume of such a
+size is large enough for no other claim.
+"""
+
+from __future__ import annotations
+
+from msgspec import Raw
+from msgspec.json import Decoder
+
+from eclectus.kube.constraints import label_selector, pairs, terms
+from eclectus.kube.decoding import decode
+from eclectus.kube.objects import Resources, full_name
+from eclectus.kube.quantity import thousandths, units
+from eclectus.kube.requests import FieldError
+from eclectus.kube.storage.objects import (
+    CsiNode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeNodeAffinity,
+)
+from eclectus.model import volumes as model
+from eclectus.model.errors import MalformedError
+from eclectus.model.objects import Requirement, Term
+
+FILESYSTEM = "Filesystem"
+
+# Annotations of Kubernetes.
+BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"  # where it is set, it is the class
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"  # claim and volume name each other
+SELECTED_NODE = "volume.kubernetes.io/selected-node"  # for which a volume is to be provisioned
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"  # the volume was not reserved by a person
+
+
+def claim_from(raw: bytes | Raw) -> tuple[model.VolumeClaim, str]:
+    """A PersistentVolumeClaim and its resourceVersion. Raises MalformedError naming object and field."""
+    claim = decode(_CLAIM, "PersistentVolumeClaim", raw)
+    meta, spec = claim.metadata, claim.spec
+    found = model.VolumeClaim(
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        storage_class=meta.annotations.get(BETA_STORAGE_CLASS, spec.storage_class_name or ""),
+        size=_size(spec.resources.requests),
+        access_modes=tuple(sorted(spec.access_modes)),
+        volume_mode=spec.volume_mode or FILESYSTEM,
+        selector=None if spec.selector is None else label_selector(spec.selector),
+        attributes_class=spec.volume_attributes_class_name or "",
+        volume=spec.volume_name,
+        is_bound=bool(spec.volume_name) and BIND_COMPLETED in meta.annotations,
+        is_lost=claim.status.phase == "Lost",
+        deleting=meta.deletion_timestamp is not None,
+        selected_node=meta.annotations.get(SELECTED_NODE, ""),
+        owner=next((owner.uid for owner in meta.owner_references if owner.controller), ""),
+    )
+    return found, meta.resource_version
+
+
+def volume_from(raw: bytes | Raw) -> tuple[model.Volume, str]:
+    """A PersistentVolume and its resourceVersion. Raises MalformedError naming the object and the field."""
+    volume = decode(_VOLUME, "PersistentVolume", raw)
+    meta, spec, claim = volume.metadata, volume.spec, volume.spec.claim_ref
+    found = model.Volume(
+        name=meta.name,
+        storage_class=meta.annotations.get(BETA_STORAGE_CLASS, spec.storage_class_name),
+        size=_size(spec.capacity),
+        access_modes=tuple(sorted(spec.access_modes)),
+        volume_mode=spec.volume_mode or FILESYSTEM,
+        attributes_class=spec.volume_attributes_class_name or "",
+        labels=pairs(meta.labels),
+        affinity=_affinity(meta.name, spec.node_affinity),
+        driver="" if spec.csi is None else spec.csi.driver,
+        is_available=volume.status.phase == "Available",
+        deleting=meta.deletion_timestamp is not None,
+        claim="" if claim is None else full_name(claim.namespace, claim.name),
+        claim_uid="" if claim is None else claim.uid,
+    )
+    return found, meta.resource_version
+
+
+def storage_class_from(raw: bytes | Raw) -> tuple[model.StorageClass, str]:
+    """A StorageClass and its resourceVersion. Raises MalformedError naming the object and the field."""
+    each = decode(_STORAGE_CLASS, "StorageClass", raw)
+    topologies = (
+        Term(tuple(Requirement(one.key, "In", one.values) for one in term.match_label_expressions))
+        for term in each.allowed_topologies
+    )
+    found = model.StorageClass(
+        name=each.metadata.name,
+        provisioner=each.provisioner,
+        waits_for_consumer=each.volume_binding_mode == "WaitForFirstConsumer",
+        topologies=tuple(topologies),
+    )
+    return found, each.metadata.resource_version
+
+
+def attach_limits_from(raw: bytes | Raw) -> tuple[model.AttachLimits, str]:
+    """The limits that a CSINode states, and its resourceVersion. Raises MalformedError likewise."""
+    node = decode(_CSI_NODE, "CSINode", raw)
+    limits = (
+        (driver.name, driver.allocatable.count)
+        for driver in node.spec.drivers
+        if driver.allocatable is not None and driver.allocatable.count is not None
+    )
+    return model.AttachLimits(node.metadata.name, tuple(sorted(limits))), node.metadata.resource_version
+
+
+def _size(resources: Resources) -> int:
+    try:
+        return units(thousandths(str(resources.get("storage", "0"))))
+    except ValueError:
+        return 0
+
+
+def _affinity(name: str, affinity: VolumeNodeAffinity | None) -> tuple[Term, ...] | None:
+    if affinity is None or affinity.required is None:
+        return None
+    try:
+        return terms(affinity.required, "spec.nodeAffinity")
+    except FieldError as error:
+        raise MalformedError("PersistentVolume", name, error.field, error.problem) from error
+
+
+_CLAIM, _VOLUME = Decoder(PersistentVolumeClaim), Decoder(PersistentVolume)
+_STORAGE_CLASS, _CSI_NODE = Decoder(StorageClass), Decoder(CsiNode)

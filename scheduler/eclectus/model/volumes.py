@@ -1,0 +1,83 @@
+"""Storage as frozen values: PersistentVolumeClaims, PersistentVolumes, StorageClasses, attachable volumes.
+
+Sizes are in bytes. A name of a claim alone is not unique: its key is `namespace/name`.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from eclectus.model.objects import Pairs, Requirement, Term
+
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+"""The provisioner of a StorageClass whose PersistentVolumes an administrator makes."""
+
+READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+
+class VolumeClaim(Struct, frozen=True, gc=False):
+    """A PersistentVolumeClaim, as last seen."""
+
+    namespace: str
+    name: str
+    uid: str
+    storage_class: str = ""
+    size: int = 0
+    access_modes: tuple[str, ...] = ()  # sorted
+    volume_mode: str = "Filesystem"
+    selector: tuple[Requirement, ...] | None = None  # on labels of PersistentVolumes
+    attributes_class: str = ""
+    volume: str = ""  # spec.volumeName
+    is_bound: bool = False  # to `volume`, from both sides
+    is_lost: bool = False  # its volume has been deleted
+    deleting: bool = False
+    selected_node: str = ""  # where its volume is to be provisioned
+    owner: str = ""  # uid of the controlling owner
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+class Volume(Struct, frozen=True, gc=False):
+    """A PersistentVolume, as last seen."""
+
+    name: str
+    storage_class: str = ""
+    size: int = 0
+    access_modes: tuple[str, ...] = ()  # sorted
+    volume_mode: str = "Filesystem"
+    attributes_class: str = ""
+    labels: Pairs = ()
+    affinity: tuple[Term, ...] | None = None  # of the node: at least one term must hold; None is any node
+    driver: str = ""  # of CSI; empty: another type of volume
+    is_available: bool = False  # status.phase
+    deleting: bool = False
+    claim: str = ""  # key of the claim for which it is reserved, or to which it is bound
+    claim_uid: str = ""  # may be empty where an administrator has reserved it
+
+    def is_reserved_for(self, claim: VolumeClaim) -> bool:
+        """Whether it is reserved for this claim or bound to it."""
+        return self.claim == claim.key and self.claim_uid in ("", claim.uid)
+
+
+class StorageClass(Struct, frozen=True, gc=False):
+    """A StorageClass, as last seen."""
+
+    name: str
+    provisioner: str = ""
+    waits_for_consumer: bool = False  # volumeBindingMode WaitForFirstConsumer
+    topologies: tuple[Term, ...] = ()  # where volumes can be provisioned: a term must hold; none is anywhere
+
+    @property
+    def provisions(self) -> bool:
+        """Whether volumes are made when a claim asks for one."""
+        return self.provisioner not in ("", NO_PROVISIONER)
+
+
+class AttachLimits(Struct, frozen=True, gc=False):
+    """A CSINode, as last seen: how many volumes can be attached to the node of this name."""
+
+    node: str
+    limits: tuple[tuple[str, int], ...] = ()  # (driver, count); a driver that is missing has no limit

@@ -1,0 +1,166 @@
+"""Which volumes unbound claims get where, against a loop over nodes, claims and volumes."""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from builders import make_cluster, make_node
+from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.volumes.storage import Decision
+from eclectus.feasibility.volumes.matching import VolumeMatching
+from eclectus.feasibility.volumes.reaches import MAX_UNUSED, Reaches
+from eclectus.model.objects import Requirement, UnboundClaim
+from eclectus.model.selectors import selects
+from eclectus.model.volumes import StorageClass, Volume
+from storage import LATE, LOCAL, in_term, make_claim, make_volume, named
+
+ZONES = ("z0", "z1", "z2")
+MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
+
+
+def dumb_plan(cluster: Cluster, claims: list[UnboundClaim], name: str) -> list[int | None] | None:
+    """For each claim the size of its volume on a node, None for a new one; None if a claim gets nothing."""
+    node, storage = cluster.node(name), cluster.storage
+    assert node is not None
+    labels = dict(node.labels)
+    free = sorted((each for each in storage.volumes.values() if not each.claim), key=lambda each: each.size)
+    plan: list[int | None] = []
+    for claim in claims:
+        fitting = [each for each in free if dumb_fits(each, claim, labels)]
+        if fitting:
+            free.remove(fitting[0])
+            plan.append(fitting[0].size)
+        elif dumb_provisions(storage.classes[claim.storage_class], labels):
+            plan.append(None)
+        else:
+            return None
+    return plan
+
+
+def dumb_fits(volume: Volume, claim: UnboundClaim, labels: dict[str, str]) -> bool:
+    asked = (claim.storage_class, claim.volume_mode, claim.attributes_class)
+    if (volume.storage_class, volume.volume_mode, volume.attributes_class) != asked:
+        return False
+    if volume.size < claim.size or not volume.is_available or volume.deleting:
+        return False
+    if not set(claim.access_modes) <= set(volume.access_modes):
+        return False
+    if claim.selector is not None and not selects(claim.selector, dict(volume.labels)):
+        return False
+    terms = volume.affinity
+    return terms is None or any(selects(term.expressions, labels) for term in terms)
+
+
+def dumb_provisions(storage_class: StorageClass, labels: dict[str, str]) -> bool:
+    terms = storage_class.topologies
+    return storage_class.provisions and (not terms or any(selects(one.expressions, labels) for one in terms))
+
+
+def random_cluster(rng: Random) -> Cluster:
+    nodes = [make_node(f"n{at}", labels={**named(f"n{at}"), "zone": rng.choice(ZONES)}) for at in range(12)]
+    cluster = make_cluster(*nodes)
+    zoned = StorageClass("zoned", "csi.example", True, (in_term("zone", rng.choice(ZONES)),))
+    for each in (LATE, LOCAL, zoned):
+        cluster.storage.set_class(each)
+    for at in range(rng.randrange(20)):
+        where = rng.choice([{"nodes": [f"n{rng.randrange(12)}"]}, {"zone": rng.choice(ZONES)}, {}])
+        cluster.storage.set_volume(
+            make_volume(
+                f"v{at}",
+                rng.randrange(1, 5),
+                storage_class=rng.choice(["local", "zoned"]),
+                access_modes=tuple(sorted(rng.sample(MODES, rng.randrange(1, 4)))),
+                volume_mode=rng.choice(["Filesystem", "Filesystem", "Block"]),
+                labels=(("tier", rng.choice(["gold", "iron"])),),
+                deleting=rng.random() < 0.1,
+                **where,
+            )
+        )
+    cluster.drop_node(f"n{rng.randrange(12)}")
+    return cluster
+
+
+def random_claims(rng: Random) -> list[UnboundClaim]:
+    gold = (Requirement("tier", "In", ("gold",)),)
+    claims = [
+        UnboundClaim(
+            rng.choice(["local", "zoned"]),
+            make_claim(size=rng.randrange(1, 5)).size,
+            access_modes=tuple(rng.sample(MODES, rng.randrange(2))),
+            selector=rng.choice([None, None, gold]),
+        )
+        for _ in range(rng.randrange(1, 4))
+    ]
+    return sorted(claims, key=lambda claim: claim.size)
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_the_same_nodes_and_volumes_as_by_a_loop(seed: int) -> None:
+    rng = Random(seed)
+    cluster, claims = random_cluster(rng), random_claims(rng)
+    matching = VolumeMatching(cluster)
+    where = matching.where(claims)
+    for name, row in cluster.rows.items():
+        expected = dumb_plan(cluster, claims, name)
+        assert where[row] == (expected is not None), name
+        if expected is not None:
+            names = matching.plan(claims, row)
+            assert [cluster.storage.volumes[each].size if each else None for each in names] == expected
+            assert len({each for each in names if each}) == sum(map(bool, names))
+    assert where.sum() == sum(bool(where[row]) for row in cluster.rows.values())
+
+
+def test_masks_follow_volumes_nodes_and_decisions() -> None:
+    rng = Random(1)
+    cluster = random_cluster(rng)
+    reaches = Reaches(cluster)
+    claims = (UnboundClaim("local", 1),)
+    number = reaches.hold(claims)
+    for step in range(200):
+        free = cluster.storage.available("local")
+        match rng.randrange(4):
+            case 0:
+                cluster.storage.set_volume(
+                    make_volume(f"w{step}", storage_class="local", nodes=[f"n{rng.randrange(12)}"])
+                )
+            case 1 if free:
+                cluster.storage.drop_volume(rng.choice(free).name)
+            case 2 if free:
+                cluster.storage.decide(f"default/c{step}", Decision("n0", rng.choice(free).name))
+                reaches.follow_bind()
+                assert np.array_equal(cluster.reach[number].now, VolumeMatching(cluster).where(claims))
+            case _:
+                at = rng.randrange(14)
+                labels = {**named(f"n{at}"), "zone": rng.choice(ZONES)}
+                cluster.set_node(make_node(f"n{at}", labels=labels))
+        before, cursor = cluster.reach[number].known.copy(), cluster.shape.head
+        reaches.follow_events()
+        known = cluster.reach[number].known
+        assert np.array_equal(known, VolumeMatching(cluster).where(claims))
+        changed = cluster.shape.since(cursor)
+        assert changed is not None
+        assert set(np.flatnonzero(before != known).tolist()) <= set(changed)
+
+
+def test_a_number_is_never_given_twice() -> None:
+    cluster = random_cluster(Random(2))
+    reaches = Reaches(cluster)
+    kinds = [(UnboundClaim("local", size),) for size in range(MAX_UNUSED + 2)]
+    numbers = [reaches.hold(kind) for kind in kinds]
+    for number in numbers:
+        reaches.release(number)
+    assert len(reaches) == MAX_UNUSED
+    assert reaches.hold(kinds[-1]) == numbers[-1]
+    assert reaches.hold(kinds[0]) not in numbers
+
+
+def test_what_is_decided_for_a_shared_claim_counts_for_all() -> None:
+    cluster = random_cluster(Random(3))
+    claims = [UnboundClaim("late", 1, shared="default/data")]
+    assert VolumeMatching(cluster).where(claims).sum() == len(cluster)
+    name = next(iter(cluster.rows))
+    cluster.storage.decide("default/data", Decision(name, ""))
+    assert np.flatnonzero(VolumeMatching(cluster).where(claims)).tolist() == [cluster.rows[name]]
