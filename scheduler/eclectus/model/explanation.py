@@ -1,0 +1,226 @@
+"""Why a pod waits or where it has gone, and what keeps pods off a node: answers as values, encoded as JSON.
+
+Times are ages and waits in seconds, counted from the moment of the answer. Amounts are in the smallest unit
+of their resource, as everywhere (objects.py).
+
+Pods other than the one that was asked about are named by `OtherPod` alone and never within a text: whoever
+may not read a pod must not learn its name, so whoever passes an answer on can leave the names out. Texts are
+made of the pod's own words, of kube-scheduler's, and of names of nodes and policies.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from eclectus.model.learned import NodeState
+
+WaitingState = Literal[
+    "active", "deferred", "withheld", "unschedulable", "nodeQueue", "backOff", "gated", "deleting"
+]
+PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "ended", "unknown"]
+"""What the values mean that do not say it themselves:
+
+- active: its class is asked about in the next scheduling cycle;
+- deferred: a policy lets it wait for a busy node;
+- withheld: the Order keeps it from being offered to any node now;
+- unschedulable: no node has room for it, or a policy has refused it;
+- nodeQueue: it waits in the queue of one node or of several;
+- backOff: an attempt has failed, and the next one is due later;
+- binding: its bind was sent and is not answered yet;
+- otherScheduler: it waits for a schedulerName that this scheduler does not serve;
+- unknown: this scheduler knows no such pod.
+"""
+
+PreemptionState = Literal[
+    "hasRoom", "nominated", "profileEvictsNobody", "policyNever", "noLowerPriority", "notHelpful", "possible"
+]
+"""hasRoom: a node has room, so nobody is evicted for the pod; nominated: room is held for it, or its victims
+are on their way out; policyNever: its preemptionPolicy is Never; notHelpful: on none of the nodes examined
+does it fit without all pods of lower priority; possible: on `candidates` it does."""
+
+
+class OtherPod(Struct, frozen=True, rename="camel"):
+    """A pod that is not the one that was asked about."""
+
+    namespace: str
+    name: str
+    priority: int = 0
+    leaving: bool = False  # it is terminating, or its eviction was sent
+
+
+class Refusal(Struct, frozen=True, rename="camel"):
+    """A reason, in kube-scheduler's words, and on how many nodes it holds (of a node: for how many pods)."""
+
+    reason: str
+    count: int
+
+
+class FilterStep(Struct, frozen=True, rename="camel"):
+    """One rule, asked about the nodes that all rules before it have left.
+
+    A node that is short of several resources counts under several reasons, as in kube-scheduler's message.
+    """
+
+    rule: str  # name of kube-scheduler's plugin, or of a rule of Eclectus' own
+    left: int  # nodes that pass
+    refusals: tuple[Refusal, ...] = ()
+
+
+class Funnel(Struct, frozen=True, rename="camel"):
+    """Each rule in kube-scheduler's order, with how many nodes it leaves.
+
+    The last step leaves the nodes that have room for the pod now.
+    """
+
+    nodes: int  # of the cluster
+    steps: tuple[FilterStep, ...]
+    feasible: int  # nodes that could run the pod if they were empty
+    with_room: int  # nodes that can run it now
+    message: str  # as kube-scheduler's FitError; names no reason where nodes have room
+
+
+class Lack(Struct, frozen=True, rename="camel"):
+    """One thing that a node lacks for a pod."""
+
+    rule: str  # as in FilterStep
+    what: str  # a resource, or the condition that does not hold, in the pod's own words
+    amount: int = 0  # of a resource: how much is missing; 0 for conditions
+
+
+class NearMiss(Struct, frozen=True, rename="camel"):
+    """A node on which the pod does not fit, and all that would have to change there."""
+
+    node: str
+    lacks: tuple[Lack, ...]
+    fits_without: tuple[OtherPod, ...] = ()  # it would fit if all of these left; empty: that would not help
+    not_listed: int = 0  # how many more pods would have to leave
+
+
+class EvictionCandidate(Struct, frozen=True, rename="camel"):
+    """A node on which the pod would fit without these pods, all of lower priority."""
+
+    node: str
+    victims: tuple[OtherPod, ...]  # the most important first
+    not_listed: int = 0  # how many more would have to leave
+    violated_budgets: int = 0  # victims whose eviction their PodDisruptionBudget does not allow now
+
+
+class Preemption(Struct, frozen=True, rename="camel"):
+    """What eviction could do for a pod."""
+
+    state: PreemptionState
+    reason: str  # a sentence
+    examined: int = 0  # nodes that were looked at for victims: at most some dozens
+    candidates: tuple[EvictionCandidate, ...] = ()  # some of those found, least harm first
+    next_check: float | None = None  # when the Relieve policy is asked again; None: not before a change
+
+
+class Waiting(Struct, frozen=True, rename="camel"):
+    """Where a pod waits and for what."""
+
+    reason: str  # a sentence
+    since: float | None = None  # seconds in this state, where that is known
+    next_check: float | None = None  # seconds until it is examined even if nothing changes
+    policy: str = ""  # whose decision it is; empty: the engine's
+    nodes: tuple[str, ...] = ()  # whose queue it is in, or for which it is deferred; some of them
+    ahead: int = 0  # pods before it in that queue: of the node, or of its class and group
+    group: str = ""  # of the Order: a job, a namespace or a pool; empty: the Order has no groups
+    class_pods: int = 0  # pods that wait and that no rule can tell from this one, itself included
+    gates: tuple[str, ...] = ()
+
+
+class Nomination(Struct, frozen=True, rename="camel"):
+    """Room that is held for a pod which is not bound yet."""
+
+    node: str
+    since: float  # seconds
+    leaving: tuple[OtherPod, ...] = ()  # pods on that node that are on their way out
+
+
+class Attempts(Struct, frozen=True, rename="camel"):
+    """What is kept of earlier attempts: their number where they failed, and the last report."""
+
+    failures: int = 0  # errors, each of which doubled its back-off
+    reports: int = 0  # that were made; those with an unchanged message were not written
+    message: str = ""  # of the last report
+    reported: float | None = None  # seconds ago
+
+
+class Placement(Struct, frozen=True, rename="camel"):
+    """A pod's node, and what is still known of the decision for it."""
+
+    node: str
+    since: float  # seconds on this node: since its start where that is known
+    policy: str = ""  # that decides for its profile; empty for pods of other schedulers
+    evicted: bool = False  # its eviction was sent
+    feasible: int | None = None  # nodes that could run such a pod if they were empty, now
+    with_room: int | None = None  # nodes that have room for one more such pod, now
+    speed: float | None = None  # learned rate of the node for this work over that of the typical node, now
+    unmet_preferences: tuple[str, ...] = ()  # by the node's labels of now
+    not_kept: str = ""  # what is not known any more: a sentence
+
+
+class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
+    """The answer about one pod. Parts that do not apply are null."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    scheduler_name: str = ""
+    state: PodState
+    summary: str  # one sentence, for people
+    deciding: bool = True  # whether this scheduler decides now; otherwise it only follows what happens
+    priority: int | None = None
+    age: float | None = None  # seconds since it was created
+    waiting: Waiting | None = None
+    nomination: Nomination | None = None
+    attempts: Attempts | None = None
+    funnel: Funnel | None = None
+    nearest: tuple[NearMiss, ...] = ()  # the nodes that lack least, where none has room
+    preemption: Preemption | None = None
+    placement: Placement | None = None
+
+
+NodeCondition = Literal["takesPods", "cordoned", "tainted", "dead", "full", "unknown"]
+"""cordoned: it is unschedulable; tainted: a taint keeps off pods that do not tolerate it; dead: the learner
+believes that nothing ends there; full: nothing is left of a resource. unknown: there is no such node."""
+
+
+class ResourceUse(Struct, frozen=True, rename="camel"):
+    """One resource of a node."""
+
+    resource: str
+    allocatable: int
+    held: int  # by pods on the node and pods nominated to it
+    services: int = 0  # the part of `held` that belongs to pods which do not end by themselves
+    planned: int = 0  # for pods that wait for this node
+
+
+class LearnedSpeed(Struct, frozen=True, rename="camel"):
+    """What was learned of a node for one kind of work."""
+
+    workload: str
+    rate: float  # tasks a second in one slot
+    samples: int
+    confidence: float  # probability that the rate is within a third of the true one, 0..1
+
+
+class NodeExplanation(Struct, frozen=True, rename="camel", kw_only=True):
+    """The answer about one node."""
+
+    name: str
+    conditions: tuple[NodeCondition, ...]  # all that hold; `takesPods` stands alone
+    summary: str  # one sentence, for people
+    taints: tuple[str, ...] = ()  # that keep pods off, as `key=value:effect`
+    resources: tuple[ResourceUse, ...] = ()
+    background_load: float = 0.0  # share of the node used beyond the requests of its pods, 0..1
+    pods: tuple[OtherPod, ...] = ()  # that hold room there, those of the lowest priority first; some of them
+    pod_count: int = 0
+    nominated: tuple[OtherPod, ...] = ()  # for which room is held; some of them
+    queued: int = 0  # pods in its node queue
+    learned_state: NodeState | None = None  # None: no learner has samples of it
+    learned: tuple[LearnedSpeed, ...] = ()
+    waiting_pods: int = 0  # of this scheduler's profiles, in classes that were compared with this node
+    refused: tuple[Refusal, ...] = ()  # why it does not take them: pods by the first rule that refuses them
