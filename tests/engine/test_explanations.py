@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import ExactSpeeds, make_engine, make_node, make_task
-from eclectus.engine.explain.explanations import NO_RELIEF
+from eclectus.engine.explain.fit_errors import NO_RELIEF
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.policies.place.power_of_two import Uniform

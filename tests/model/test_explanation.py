@@ -4,12 +4,13 @@ import msgspec
 import pytest
 
 from eclectus.model.explanation import (
+    AlikePods,
     Attempts,
     EvictionCandidate,
     FilterStep,
     Funnel,
+    JobExplanation,
     Lack,
-    LearnedSpeed,
     NearMiss,
     NodeExplanation,
     Nomination,
@@ -21,6 +22,7 @@ from eclectus.model.explanation import (
     ResourceUse,
     Waiting,
 )
+from eclectus.model.learned import LearnedNode, LearnedWork
 
 OTHER = OtherPod("default", "x", -5, leaving=True)
 POD = PodExplanation(
@@ -45,12 +47,19 @@ NODE = NodeExplanation(
     summary="it is full",
     resources=(ResourceUse("cpu", 1000, 900),),
     pods=(OTHER,),
-    learned_state="dead",
-    learned=(LearnedSpeed("default/train", 0.5, 3, 0.9),),
+    learned=LearnedNode("n1", 3, 0.0, "dead", 0.5, 0.9, (LearnedWork("default/train", 0.5, 3, 0.9),)),
+)
+JOB = JobExplanation(
+    namespace="default",
+    name="j",
+    known=True,
+    summary="2 of its pods wait",
+    waiting_pods=2,
+    groups=(AlikePods("gated", 2, "it has scheduling gates: g", "", "a"),),
 )
 
 
-@pytest.mark.parametrize("explanation", [POD, NODE])
+@pytest.mark.parametrize("explanation", [POD, NODE, JOB])
 def test_an_explanation_is_equal_after_encoding_and_decoding(explanation):
     assert msgspec.json.decode(msgspec.json.encode(explanation), type=type(explanation)) == explanation
 

@@ -53,6 +53,7 @@ SLOW = {
 NOT_RUN = {
     "eclectus": "no command: a profile of this name in the output of a comparison",
     "eclectus scheduler --config *": "needs a cluster; every test in tests/system starts a scheduler",
+    "eclectus explain *": "a pod and a tape of the reader's; tests/cli/test_explain.py runs it",
     "eclectus simulate my-cluster.yaml *": "a file of the reader's, like the shipped my-cluster",
     "eclectus check-config *": "a file of the reader's; tests/cli/test_configure_page.py checks examples",
     "eclectus simulate openb *": "needs a data set; tests/sim/workloads reads it where there is one",

@@ -30,11 +30,15 @@ class DrivenEngine:
 
     def start(self) -> None:
         """A new engine, which learns of the cluster by a list."""
-        self.engine: Engine = make_engine(self.policy(), self.learn(), seed=7, relieve=self.relieve())
+        self.engine: Engine = self.make()
         self.gone: list[Task] = []
         self.server.delivered = type(self.server.delivered)()
         self.paused = False
         self.step([*self.server.relist(), Resumed()])
+
+    def make(self) -> Engine:
+        """An engine of this way to place, learn and evict."""
+        return make_engine(self.policy(), self.learn(), seed=7, relieve=self.relieve())
 
     def step(self, events: list[Event], after: float = 0.0) -> None:
         """The engine receives events, so many seconds after the step before."""

@@ -29,6 +29,7 @@ RELAXED_PREFERENCES = (
 
 # On the pods of a DagJob.
 DAG_JOB_LABEL = f"{GROUP}/dag-job"  # its name
+JOB_NAME_LABEL = "batch.kubernetes.io/job-name"  # on the pods of a Job: its name
 STAGE_LABEL = f"{GROUP}/stage"
 TASK_INDEX_LABEL = f"{GROUP}/task-index"  # number of the task within its stage, from 0
 MEMORY_FACTORS = f"{GROUP}/memory-factors"  # annotation: by how much memory was raised, of which containers

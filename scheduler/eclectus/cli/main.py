@@ -18,6 +18,7 @@ from eclectus.model.errors import EclectusError, SettingsError
 COMMANDS = {
     "scheduler": "scheduler",
     "pending": "pending",
+    "explain": "explain",
     "speeds": "speeds",
     "dag": "dag",
     "check-config": "check_config",

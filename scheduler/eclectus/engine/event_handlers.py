@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
+from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
@@ -45,7 +46,8 @@ class EventHandlers:
         self._state, self._learner, self._nominations = state, learner, nominations
         self._budget_generation = 0
         self._matches = AntiAffinityMatches(state.cluster.anti_affinity, state.pending)
-        self._foreign_pending: set[str] = set()  # uids of pods that wait for another scheduler
+        self._foreign_pending: dict[str, ForeignPod] = {}
+        self.foreign_pending: Mapping[str, ForeignPod] = self._foreign_pending  # by uid
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
         self._tombstone_order: deque[str] = deque()  # …oldest first
         self.handlers: Mapping[type, Callable[[Any], None]] = {
@@ -102,7 +104,7 @@ class EventHandlers:
         elif task.node:
             self._bound(task.uid)
             if task.uid in self._foreign_pending:  # arrives only now: its scheduler may never have bound it
-                self._foreign_pending.remove(task.uid)
+                del self._foreign_pending[task.uid]
                 self._arrived(task)
             state.placed.set(task, task.node, state.now)
             self._learner.task_on_node(task)
@@ -121,7 +123,7 @@ class EventHandlers:
         """Another scheduler's pending pod: it may be bound later, and a nomination takes room."""
         if self._state.placed.is_bound(task.uid):
             return  # late: a bound pod never becomes unbound
-        self._foreign_pending.add(task.uid)
+        self._foreign_pending[task.uid] = ForeignPod(task.namespace, task.name, task.profile)
         if task.nominated and not task.deleting:
             self._nominations.observe_foreign(task)
         else:
@@ -161,7 +163,7 @@ class EventHandlers:
         """The pod has ended or was deleted."""
         state = self._state
         self._add_tombstone(uid)
-        self._foreign_pending.discard(uid)
+        self._foreign_pending.pop(uid, None)
         self._learner.task_gone(uid)
         self._matches.discard(uid)
         state.volumes.discard(uid)

@@ -95,6 +95,10 @@ class Learn(ABC):
         """What was learned of every node, as values that another process can recall."""
         return iter(())
 
+    def learned_node(self, node: str) -> LearnedNode | None:
+        """What was learned of one node, without samples too; None where the learner has nothing to say."""
+        return next((each for each in self.learned_nodes() if each.node == node), None)
+
     def learned_load(self, now: float) -> LearnedLoad | None:
         """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
         del now

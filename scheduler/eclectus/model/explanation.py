@@ -14,12 +14,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from eclectus.model.learned import NodeState
+from eclectus.model.learned import LearnedNode, NodeState
 
 WaitingState = Literal[
     "active", "deferred", "withheld", "unschedulable", "nodeQueue", "backOff", "gated", "deleting"
 ]
-PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "ended", "unknown"]
+PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown"]
 """What the values mean that do not say it themselves:
 
 - active: its class is asked about in the next scheduling cycle;
@@ -42,7 +42,7 @@ does it fit without all pods of lower priority; possible: on `candidates` it doe
 
 
 class OtherPod(Struct, frozen=True, rename="camel"):
-    """A pod that is not the one that was asked about."""
+    """A pod that is not the one that was asked about; without names where the reader may not see them."""
 
     namespace: str
     name: str
@@ -76,9 +76,9 @@ class Funnel(Struct, frozen=True, rename="camel"):
 
     nodes: int  # of the cluster
     steps: tuple[FilterStep, ...]
-    feasible: int  # nodes that could run the pod if they were empty
+    feasible: int  # nodes that could run the pod when empty
     with_room: int  # nodes that can run it now
-    message: str  # as kube-scheduler's FitError; names no reason where nodes have room
+    message: str  # as kube-scheduler's, with the outcome of preemption; empty where nodes have room
 
 
 class Lack(Struct, frozen=True, rename="camel"):
@@ -87,6 +87,7 @@ class Lack(Struct, frozen=True, rename="camel"):
     rule: str  # as in FilterStep
     what: str  # a resource, or the condition that does not hold, in the pod's own words
     amount: int = 0  # of a resource: how much is missing; 0 for conditions
+    permanent: bool = False  # also on the empty node: no pod that leaves would change it
 
 
 class NearMiss(Struct, frozen=True, rename="camel"):
@@ -155,9 +156,10 @@ class Placement(Struct, frozen=True, rename="camel"):
     since: float  # seconds on this node: since its start where that is known
     policy: str = ""  # that decides for its profile; empty for pods of other schedulers
     evicted: bool = False  # its eviction was sent
-    feasible: int | None = None  # nodes that could run such a pod if they were empty, now
+    feasible: int | None = None  # nodes that could run such a pod when empty, now
     with_room: int | None = None  # nodes that have room for one more such pod, now
-    speed: float | None = None  # learned rate of the node for this work over that of the typical node, now
+    speed: float | None = None  # learned, over all work, now; 1 is a typical node
+    node_state: NodeState | None = None  # what the learner believes of the node, now
     unmet_preferences: tuple[str, ...] = ()  # by the node's labels of now
     not_kept: str = ""  # what is not known any more: a sentence
 
@@ -179,6 +181,7 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     attempts: Attempts | None = None
     funnel: Funnel | None = None
     nearest: tuple[NearMiss, ...] = ()  # the nodes that lack least, where none has room
+    dead_with_room: tuple[str, ...] = ()  # nodes with room that the learner believes dead; some of them
     preemption: Preemption | None = None
     placement: Placement | None = None
 
@@ -198,15 +201,6 @@ class ResourceUse(Struct, frozen=True, rename="camel"):
     planned: int = 0  # for pods that wait for this node
 
 
-class LearnedSpeed(Struct, frozen=True, rename="camel"):
-    """What was learned of a node for one kind of work."""
-
-    workload: str
-    rate: float  # tasks a second in one slot
-    samples: int
-    confidence: float  # probability that the rate is within a third of the true one, 0..1
-
-
 class NodeExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     """The answer about one node."""
 
@@ -220,7 +214,29 @@ class NodeExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     pod_count: int = 0
     nominated: tuple[OtherPod, ...] = ()  # for which room is held; some of them
     queued: int = 0  # pods in its node queue
-    learned_state: NodeState | None = None  # None: no learner has samples of it
-    learned: tuple[LearnedSpeed, ...] = ()
+    learned: LearnedNode | None = None  # its speed and state; None: the learner says nothing of it
     waiting_pods: int = 0  # of this scheduler's profiles, in classes that were compared with this node
     refused: tuple[Refusal, ...] = ()  # why it does not take them: pods by the first rule that refuses them
+
+
+class AlikePods(Struct, frozen=True, rename="camel"):
+    """Pods of a job that wait in the same state and that no rule can tell apart."""
+
+    state: WaitingState
+    pods: int
+    reason: str  # of the example, a sentence
+    message: str  # as in Funnel, of the example
+    example: str  # name of one of them, which can be asked about by itself
+
+
+class JobExplanation(Struct, frozen=True, rename="camel", kw_only=True):
+    """The answer about a job: its pods that wait, in groups, those with most pods first."""
+
+    namespace: str
+    name: str
+    known: bool  # whether this scheduler knows any pod of it
+    summary: str  # one sentence, for people
+    waiting_pods: int = 0
+    placed_pods: int = 0  # on nodes, or with a bind under way
+    groups: tuple[AlikePods, ...] = ()
+    not_listed: int = 0  # waiting pods in further groups

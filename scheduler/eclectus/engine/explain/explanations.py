@@ -4,39 +4,16 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
-from eclectus.cluster.nodes import Cluster
 from eclectus.engine.explain.expected_wait import StepEstimates
+from eclectus.engine.explain.fit_errors import FitErrors
+from eclectus.engine.explain.wait_reasons import deferred, in_node_queue, not_placed_yet, withheld
 from eclectus.engine.state import ReportReason, State
-from eclectus.feasibility.fit_error import NO_NODES, StaticRefusals, fit_error
-from eclectus.feasibility.never_feasible import never_feasible
-from eclectus.feasibility.room_without import RoomWithout
-from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import Spec, Task
-from eclectus.model.reservation import ClassKey, Reservation
+from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
 
 CLASSES_MOST = 32  # classes of pods explained in one step: some tens of milliseconds on 15,000 nodes
 PAUSE_SECONDS = 0.1  # from then to the next ones: pods that can be placed must not wait for explanations
 REPORTS_MOST = 500  # pods reported in one step, of however few classes
-PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
-NO_RELIEF = (
-    " preemption: this profile evicts no pods, although without pods of lower priority this pod would fit."
-)
-NEVER = " preemption: not eligible due to preemptionPolicy=Never."
-NO_VICTIMS = "No preemption victims found for incoming pod"
-NOT_HELPFUL = "Preemption is not helpful for scheduling"
-
-
-class FitErrors:
-    """The messages of one step for pods that fit nowhere; what they have in common is evaluated once.
-
-    `made`: by spec, workload, priority, whether the pod may preempt, and whether it is nominated.
-    """
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.refusals = StaticRefusals(cluster)
-        self.made: dict[tuple[Spec, str, int, bool, bool], str] = {}
 
 
 class Explanations:
@@ -58,13 +35,13 @@ class Explanations:
 
     def _report_some(self) -> None:
         state, reports = self._state, self._state.reports
-        fit_errors, explained = FitErrors(state.cluster), set[ClassKey]()
+        fit_errors, explained = FitErrors(state), set[ClassKey]()
         estimates = StepEstimates(state)
         due = reports.take_due(state.now, REPORTS_MOST)
         for at, uid in enumerate(due):
             task = state.pending[uid]
             explained.add((task.spec, task.workload))
-            if len(explained) > CLASSES_MOST or len(fit_errors.made) == CLASSES_MOST:
+            if len(explained) > CLASSES_MOST or len(fit_errors) == CLASSES_MOST:
                 reports.put_back(due[at:], state.now)
                 self._resumes_at = state.now + PAUSE_SECONDS
                 break
@@ -86,98 +63,19 @@ class Explanations:
     def _explain(self, task: Task, fit_errors: FitErrors) -> tuple[ReportReason, str]:
         state, task_class = self._state, self._state.view.task_class(task)
         if task.uid in state.node_queues:
-            queued = self._in_node_queue(state.node_queues.reservation_of(task.uid))
+            queued = in_node_queue(state, state.node_queues.reservation_of(task.uid))
             if task_class.fits_now_count:
                 return "WaitingForNode", queued
-            return "Unschedulable", f"{self._fit_error(task, task_class, fit_errors)} Queued: {queued}."
+            return "Unschedulable", f"{fit_errors.message(task, task_class)} Queued: {queued}."
         if task.uid in state.deferrals.rows and task_class.fits_now_count:
-            return "WaitingForNode", self._deferred(task, task_class.fits_now_count)
-        pending = state.class_queues.class_of(task.uid)
-        withheld = self._withheld(task)
-        if withheld and task_class.fits_now_count:
-            return "WaitingForNode", withheld
+            return "WaitingForNode", deferred(state, task, task_class.fits_now_count)
+        pending, held_back = state.class_queues.class_of(task.uid), withheld(state, task.uid)
+        if held_back is not None and held_back.reason.message and task_class.fits_now_count:
+            return "WaitingForNode", held_back.reason.message
         own = "" if pending is None else pending.message
-        place = type(state.profiles[task.profile].place).__name__
         if task_class.fits_now_count:
-            return "WaitingForNode", own or (
-                f"waiting although {task_class.fits_now_count} nodes have room: "
-                f"policy {place} has not placed it yet"
-            )
+            return "WaitingForNode", own or not_placed_yet(state, task, task_class.fits_now_count)
         # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
         reason: ReportReason = "SchedulerError" if task.spec.unsupported else "Unschedulable"
-        fit_error = self._fit_error(task, task_class, fit_errors)
-        return reason, f"{fit_error} {place}: {own}." if own else fit_error
-
-    def _withheld(self, task: Task) -> str:
-        """Why its Order withholds a pod; empty if it does not."""
-        waiting = self._state.class_queues.waiting.get(task.uid)
-        withheld = None if waiting is None else waiting[0].withheld(waiting[1])
-        return "" if withheld is None else withheld.reason.message
-
-    def _deferred(self, task: Task, with_room: int) -> str:
-        """What a deferred pod waits for, although some nodes have room."""
-        row, sooner = self._state.deferrals.row_of(task.uid), "expected to end sooner there than on any of"
-        if row is not None:
-            name = self._state.cluster.names[row]
-            return f"waiting for node {name}: {sooner} {with_room} nodes with room"
-        if task.spec.preferences:
-            return f"waiting for a node that meets its preferences: {sooner} {with_room} nodes with room"
-        return f"waiting for a node other than the {with_room} with room, which others need"
-
-    def _fit_error(self, task: Task, task_class: TaskClass, fit_errors: FitErrors) -> str:
-        """Why no node has room, the outcome of preemption, and why no node ever will."""
-        problem = self._state.volumes.problem(task.uid)
-        if problem and not task.spec.unsupported:  # it may name a claim, and pods of the class have others
-            return self._blocked(task, task_class, problem)
-        is_nominated = self._state.placed.is_nominated(task.uid)
-        key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
-        made = fit_errors.made
-        if key not in made:
-            cluster, preemption = self._state.cluster, self._preemption(task, task_class)
-            refused = fit_error(task_class, cluster, fit_errors.refusals)
-            made[key] = refused + preemption + never_feasible(task_class, cluster)
-        return made[key]
-
-    def _blocked(self, task: Task, task_class: TaskClass, problem: str) -> str:
-        nodes = len(self._state.cluster)
-        if not nodes:
-            return NO_NODES
-        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class)}"
-
-    def _preemption(self, task: Task, task_class: TaskClass) -> str:
-        """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it."""
-        state = self._state
-        if not len(state.cluster) or state.placed.is_nominated(task.uid):
-            return ""
-        if not state.profiles[task.profile].relieve.evicts:
-            return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
-        if not task.preempts:
-            return NEVER
-        nodes, feasible = len(state.cluster), task_class.feasible_count
-        counts = {NO_VICTIMS: feasible, NOT_HELPFUL: nodes - feasible}
-        parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
-        return f" preemption: 0/{nodes} nodes are available: {', '.join(parts)}."
-
-    def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
-        """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
-        state = self._state
-        if task.priority <= state.placed.lowest_priority:
-            return False
-        rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
-        return any(self._fits_without(task, task_class, row) for row in rows.tolist())
-
-    def _fits_without(self, task: Task, task_class: TaskClass, row: int) -> bool:
-        room = RoomWithout(task_class, row)
-        lower = [pod for pod, _ in self._state.placed.on_row(row) if pod.priority < task.priority]
-        for pod in lower:
-            room.remove(pod)
-        return bool(lower) and room.fits
-
-    def _in_node_queue(self, reservation: Reservation) -> str:
-        state, row = self._state, reservation.rows[0]
-        nodes = len(set(reservation.rows))  # a node drawn twice has two reservations
-        if nodes == 1:
-            queue = state.node_queues.by_row[row]
-            ahead = sum(len(each.tasks) for each in queue[: queue.index(reservation)])
-            return f"in the queue of node {state.cluster.names[row]}, {ahead} pods ahead"
-        return f"in the queues of {nodes} nodes, for {len(reservation.tasks)} pods of its job"
+        fit_error, place = fit_errors.message(task, task_class), type(state.profiles[task.profile].place)
+        return reason, f"{fit_error} {place.__name__}: {own}." if own else fit_error

@@ -8,6 +8,7 @@ import numpy as np
 
 from eclectus.engine.state import State
 from eclectus.feasibility.rules.node_affinity import term_holds, term_words
+from eclectus.model.objects import Task
 
 MAX_EXAMINED = 32  # the heaviest preferences of a pod, which may state thousands
 
@@ -18,11 +19,12 @@ def unmet_preferences(state: State, uid: str) -> tuple[str, ...]:
     Empty for other pods. Of very many preferences the heaviest are examined.
     """
     task = state.pending.get(uid)
-    if task is None or not task.spec.preferences:
-        return ()
     row = state.cluster.rows.get(state.placed.assumed.get(uid, ""))
-    if row is None:
-        return ()
+    return () if task is None or row is None else unmet_on(state, task, row)
+
+
+def unmet_on(state: State, task: Task, row: int) -> tuple[str, ...]:
+    """The same for a pod on a row."""
     rows = np.array([row])
     heaviest = sorted(task.spec.preferences, key=attrgetter("weight"), reverse=True)[:MAX_EXAMINED]
     return tuple(

@@ -52,6 +52,10 @@ class Backoff:
         when, _ = self._waiting[task.uid]
         self._waiting[task.uid] = (when, task)
 
+    def failures(self, uid: str) -> int:
+        """How many attempts to place the pod have failed."""
+        return self._failures.get(uid, 0)
+
     def next_due(self) -> float:
         """When the next pod may be tried, seconds; inf for never."""
         while self._heap:

@@ -40,6 +40,10 @@ class SortedClassQueue:
         """The Order's key of the head; raises IndexError without a head."""
         return self.entries[self.cursor][0]
 
+    def ahead(self, key: tuple[float, ...], serial: int) -> int:
+        """How many tasks are before one, between two cycles."""
+        return bisect_left(self.entries, (key, serial))
+
     def add(self, key: tuple[float, ...], serial: int, task: Task) -> bool:
         """Insert a task; whether it is the first."""
         insort(self.entries, (key, serial, task))

@@ -41,6 +41,11 @@ class ReliefSchedule:
             heappop(heap)
         return inf
 
+    def due_at(self, key: RefusedKey) -> float | None:
+        """When a class is due, seconds, -inf for at once; None if it is not due before something changes."""
+        due = self._due.get(key)
+        return None if due is None else due[0]
+
     def add(self, key: RefusedKey) -> None:
         """The class is due."""
         self._set(key, -inf)

@@ -90,6 +90,10 @@ class ReportSchedule:
         self._reported[uid] = (message, now, times + 1)
         return message != last
 
+    def last(self, uid: str) -> tuple[str, float, int] | None:
+        """The last report of a pod that waits: its message, when it was made, how many there were."""
+        return self._reported.get(uid)
+
     def cancel(self, uid: str) -> None:
         """The pod does not wait now; its last report stays known."""
         self._first.pop(uid, None)

@@ -6,8 +6,7 @@ VolumeBinding counts it once for its bound claims and once for its unbound ones.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -26,14 +25,17 @@ _PLUGINS: Sequence[tuple[Rule, ...]] = (
 VOLUME_RULES = tuple(rule for rules in _PLUGINS for rule in rules)
 
 
-def with_volumes(spec: Spec, cluster: Cluster, rows: Rows, counts: Counter[str]) -> Rows:
-    """The rows on which the pod can have all its volumes; the others are added to `counts` by reason."""
+def volume_refusals(
+    spec: Spec, cluster: Cluster, rows: Rows
+) -> Iterator[tuple[str, list[tuple[str, int]], Rows]]:
+    """By plugin that reads something of the pod: its name, reasons with numbers of nodes, the rows it leaves."""
     for rules in _PLUGINS:
-        passing = np.ones(len(rows), dtype=bool)
-        for rule in rules:
-            if len(rows) and rule.applies(spec):
-                holds = rule.holds(cluster, spec, rows)
-                counts[rule.reason] += len(rows) - int(np.count_nonzero(holds))
-                passing &= holds
+        asked = [rule for rule in rules if rule.applies(spec)]
+        passing, refused = np.ones(len(rows), dtype=bool), list[tuple[str, int]]()
+        for rule in asked if len(rows) else ():
+            holds = rule.holds(cluster, spec, rows)
+            refused.append((rule.reason, len(rows) - int(np.count_nonzero(holds))))
+            passing &= holds
         rows = rows[passing]
-    return rows
+        if asked:
+            yield asked[0].plugin, refused, rows

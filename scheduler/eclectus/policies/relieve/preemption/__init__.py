@@ -1,4 +1,4 @@
-"""Preemption: `policy` decides, `candidates` remembers what each node would cost, `victims` finds it out."""
+"""Preemption: `policy` decides, `candidates` remembers what each node would cost."""
 
 from eclectus.policies.relieve.preemption.policy import Preemption
 

@@ -8,7 +8,7 @@ priority, so every chain of evictions ends.
 Departures:
 - the victims on a node are remembered, so that many equal tasks do not search all nodes again each;
 - evictions that are under way count against a PodDisruptionBudget before its status shows them;
-- pods that are on their way out are used before others are evicted (victims.py).
+- pods that are on their way out are used before others are evicted (framework/victims.py).
 """
 
 from __future__ import annotations

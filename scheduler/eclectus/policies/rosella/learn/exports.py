@@ -54,11 +54,16 @@ class Exports:
     ) -> Iterator[LearnedNode]:
         """Every node with samples. Nodes may change while this is read: removed nodes are left out."""
         for row, node in sorted(nodes.items()):
-            work = tuple(self._work(row)) if nodes.get(row) == node else ()
-            if work:
-                rates, state = self._namespaces.spokesman(row).rates, self._namespaces.state(row)
-                speed, sure = rates.matrix.factor.item(row), rates.node_confidence(row)
-                yield LearnedNode(node, epochs[row], now, state, speed, sure, work)
+            if nodes.get(row) == node and (found := self.learned_node(row, node, epochs[row], now)).work:
+                yield found
+
+    def learned_node(self, row: int, node: str, epoch: int, now: float) -> LearnedNode:
+        """One node. Without samples it counts as typical; it may be dead all the same."""
+        work, state, speed, sure = tuple(self._work(row)), self._namespaces.state(row), 1.0, 0.0
+        if work:
+            rates = self._namespaces.spokesman(row).rates
+            speed, sure = rates.matrix.factor.item(row), rates.node_confidence(row)
+        return LearnedNode(node, epoch, now, state, speed, sure, work)
 
     def learned_load(self, now: float) -> LearnedLoad:
         """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""

@@ -192,6 +192,11 @@ class RosellaLearn(LearnSettings, Learn):
         """Every node with samples, as a value that another process can recall."""
         return self._exports.learned_nodes(self._names, self._epochs, self._now)
 
+    def learned_node(self, node: str) -> LearnedNode | None:
+        """One node, without samples too; None if there is no such node."""
+        row = self._rows.get(node)
+        return None if row is None else self._exports.learned_node(row, node, self._epochs[row], self._now)
+
     def learned_load(self, now: float) -> LearnedLoad:
         """Arrival rate (upper estimate), capacity of all nodes together, and recent shares of workloads."""
         return self._exports.learned_load(now)

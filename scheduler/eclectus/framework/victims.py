@@ -1,5 +1,7 @@
 """The victims of preemption on one node: as few and as unimportant pods as make room for a task.
 
+A question, which changes nothing: policies ask it before they evict, and explanations in their place.
+
 kube-scheduler's selection (SelectVictimsOnNode): all pods of lower priority are removed; then they are put
 back while the task still fits, first those whose eviction would violate a PodDisruptionBudget, then the
 others, each the most important first. What cannot be put back is a victim.
@@ -15,7 +17,7 @@ from math import inf
 
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.framework import View
+from eclectus.framework.view import View
 from eclectus.model.objects import Task
 
 PRIORITY_OFFSET = 2**31  # added to each priority, so that more victims are never a smaller sum
@@ -50,7 +52,7 @@ class _LowerPod:
         return (-self.pod.priority, self.is_going, self.since)
 
 
-def victims_on(view: View, task_class: TaskClass, row: int, priority: int) -> Victims | None:
+def victims_on(view: View, task_class: TaskClass, row: int, priority: float) -> Victims | None:
     """The victims on a row for a task of this class and priority; None where no eviction makes room."""
     lower = []
     room = RoomWithout(task_class, row)

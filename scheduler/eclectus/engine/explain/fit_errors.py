@@ -1,0 +1,83 @@
+"""Why no node has room for a pod, in one message: FitError, the outcome of preemption, what never fits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eclectus.engine.state import State
+from eclectus.feasibility.fit_error import NO_NODES, fit_error
+from eclectus.feasibility.funnel import StaticRefusals
+from eclectus.feasibility.never_feasible import never_feasible
+from eclectus.feasibility.room_without import RoomWithout
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.objects import Spec, Task
+
+PREEMPTION_ROWS_MOST = 50  # nodes that are looked at for pods of lower priority, for each message
+NO_RELIEF = (
+    " preemption: this profile evicts no pods, although without pods of lower priority this pod would fit."
+)
+NEVER = " preemption: not eligible due to preemptionPolicy=Never."
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NOT_HELPFUL = "Preemption is not helpful for scheduling"
+
+
+class FitErrors:
+    """The messages of one step for pods that fit nowhere; what they have in common is evaluated once."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.refusals = StaticRefusals(state.cluster)
+        # By spec, workload, priority, whether the pod may preempt, and whether it is nominated.
+        self._made: dict[tuple[Spec, str, int, bool, bool], str] = {}
+
+    def __len__(self) -> int:
+        """Messages made so far."""
+        return len(self._made)
+
+    def message(self, task: Task, task_class: TaskClass) -> str:
+        """Why no node has room, the outcome of preemption, and why no node ever will."""
+        problem = self._state.volumes.problem(task.uid)
+        if problem and not task.spec.unsupported:  # it may name a claim, and pods of the class have others
+            return self._blocked(task, task_class, problem)
+        is_nominated = self._state.placed.is_nominated(task.uid)
+        key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
+        if key not in self._made:
+            cluster, preemption = self._state.cluster, self._preemption(task, task_class)
+            refused = fit_error(task_class, cluster, self.refusals)
+            self._made[key] = refused + preemption + never_feasible(task_class, cluster)
+        return self._made[key]
+
+    def _blocked(self, task: Task, task_class: TaskClass, problem: str) -> str:
+        nodes = len(self._state.cluster)
+        if not nodes:
+            return NO_NODES
+        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class)}"
+
+    def _preemption(self, task: Task, task_class: TaskClass) -> str:
+        """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it."""
+        state = self._state
+        if not len(state.cluster) or state.placed.is_nominated(task.uid):
+            return ""
+        if not state.profiles[task.profile].relieve.evicts:
+            return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
+        if not task.preempts:
+            return NEVER
+        nodes, feasible = len(state.cluster), task_class.feasible_count
+        counts = {NO_VICTIMS: feasible, NOT_HELPFUL: nodes - feasible}
+        parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
+        return f" preemption: 0/{nodes} nodes are available: {', '.join(parts)}."
+
+    def _fits_without_lower_priorities(self, task: Task, task_class: TaskClass) -> bool:
+        """Whether some node would have room without its pods of lower priority; a few nodes are looked at."""
+        state = self._state
+        if task.priority <= state.placed.lowest_priority:
+            return False
+        rows = np.flatnonzero(task_class.feasible[: len(state.cluster.names)])[:PREEMPTION_ROWS_MOST]
+        return any(self._fits_without(task, task_class, row) for row in rows.tolist())
+
+    def _fits_without(self, task: Task, task_class: TaskClass, row: int) -> bool:
+        room = RoomWithout(task_class, row)
+        lower = [pod for pod, _ in self._state.placed.on_row(row) if pod.priority < task.priority]
+        for pod in lower:
+            room.remove(pod)
+        return bool(lower) and room.fits

@@ -1,0 +1,124 @@
+"""What a node holds, what is learned of it, and why it gets no pods. Changes nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from operator import attrgetter
+
+import numpy as np
+
+from eclectus.cluster.resources import PODS
+from eclectus.engine.explain.other_pods import named
+from eclectus.engine.queues.pending_class import PendingClass
+from eclectus.engine.state import State
+from eclectus.feasibility.funnel import refusals_of_row
+from eclectus.feasibility.many_terms import FEW_TERMS
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.explanation import NodeCondition, NodeExplanation, Refusal, ResourceUse
+from eclectus.model.learned import LearnedNode
+from eclectus.model.objects import Taint
+
+CLASSES_MOST = 64  # pending classes that are compared with the node
+CLASSES_BESIDE_PODS_MOST = 4  # of those, with rules about other pods, which cost milliseconds each
+BASIC = (PODS, "cpu", "memory")  # a node without any of one of these takes hardly any pod
+KEEPS_OFF = ("NoSchedule", "NoExecute")
+
+
+def explain_node(state: State, name: str) -> NodeExplanation:
+    """The answer about a node by its name."""
+    row = state.cluster.rows.get(name)
+    if row is None:
+        return NodeExplanation(
+            name=name, conditions=("unknown",), summary="this scheduler knows no such node"
+        )
+    resources, learned = _resources(state, row), state.learn.learned_node(name)
+    taints = tuple(_words(taint) for taint in _taints(state, row))
+    found = list(_conditions(state, row, resources, learned))
+    pods = sorted((pod for pod, _ in state.placed.on_row(row)), key=attrgetter("priority"))
+    compared, refused = _refused(state, row)
+    return NodeExplanation(
+        name=name,
+        conditions=tuple(condition for condition, _ in found) or ("takesPods",),
+        summary="; ".join(words for _, words in found) or "it takes pods",
+        taints=taints,
+        resources=tuple(resources),
+        background_load=1.0 - float(state.cluster.background_free[row]),
+        pods=named(state, pods),
+        pod_count=len(pods),
+        nominated=named(state, state.placed.nominated_on(name)),
+        queued=sum(len(each.tasks) for each in state.node_queues.by_row.get(row, ())),
+        learned=learned,
+        waiting_pods=compared,
+        refused=refused,
+    )
+
+
+def _conditions(
+    state: State, row: int, resources: list[ResourceUse], learned: LearnedNode | None
+) -> Iterator[tuple[NodeCondition, str]]:
+    """What keeps pods off the node, whichever pods they are, each with its words."""
+    if state.cluster.cordoned[row]:
+        yield "cordoned", "it is cordoned (spec.unschedulable)"
+    taints = [_words(taint) for taint in _taints(state, row)]
+    if taints:
+        yield "tainted", f"it takes only pods that tolerate {', '.join(taints)}"
+    if learned is not None and learned.state == "dead":
+        yield "dead", "the learner believes it dead: pods that run there do not end, so it is the last choice"
+    full = [each.resource for each in resources if each.resource in BASIC and _left(each) <= 0]
+    if full:
+        yield "full", f"nothing is left of {', '.join(full)}"
+
+
+def _left(use: ResourceUse) -> int:
+    return use.allocatable - use.held - use.planned
+
+
+def _resources(state: State, row: int) -> list[ResourceUse]:
+    """All that the node offers, and what it does not offer and pods hold all the same."""
+    layers = zip(*(layer.tolist() for layer in state.cluster.layers[:, row]), strict=True)
+    uses = [
+        ResourceUse(name, int(allocatable), int(held), services=int(services), planned=int(planned))
+        for name, (allocatable, held, planned, services) in zip(state.cluster.columns, layers, strict=True)
+    ]
+    return [use for use in uses if use.allocatable or use.held]
+
+
+def _taints(state: State, row: int) -> list[Taint]:
+    cluster = state.cluster
+    return [taint for taint in cluster.taint_sets[cluster.taint_set[row]] if taint.effect in KEEPS_OFF]
+
+
+def _words(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+# -- pods that wait --------------------------------------------------------------------------------
+
+
+def _refused(state: State, row: int) -> tuple[int, tuple[Refusal, ...]]:
+    """How many waiting pods were compared with the node, and why it takes which of them not."""
+    counts, compared, left = Counter[str](), 0, CLASSES_BESIDE_PODS_MOST
+    for pending in islice(state.class_queues, CLASSES_MOST):
+        spec = pending.class_key[0]
+        if len(spec.affinity or ()) > FEW_TERMS:  # thousands would cost some tens of milliseconds
+            continue
+        reasons = refusals_of_row(spec, state.cluster, row)
+        if not reasons and spec.has_pod_rules:
+            if not left:
+                continue
+            left -= 1
+            reasons = _refusal_beside_pods(state, pending, row)
+        compared += len(pending)
+        for reason in reasons:
+            counts[reason] += len(pending)
+    return compared, tuple(Refusal(reason, count) for reason, count in counts.most_common())
+
+
+def _refusal_beside_pods(state: State, pending: PendingClass, row: int) -> tuple[str, ...]:
+    """The first rule about other pods that refuses the node."""
+    topology = TaskClass(state.cluster, *pending.class_key).topology
+    if topology is None:
+        return ()
+    return next(((reason,) for reason, refused in topology.refusals(np.array([row])) if refused[0]), ())

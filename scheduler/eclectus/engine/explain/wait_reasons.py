@@ -1,0 +1,46 @@
+"""What a pod waits for by the decision of a policy, in words: for reports and for explanations."""
+
+from __future__ import annotations
+
+from eclectus.engine.state import State
+from eclectus.framework import Withheld
+from eclectus.model.objects import Task
+from eclectus.model.reservation import Reservation
+
+
+def in_node_queue(state: State, reservation: Reservation) -> str:
+    """In whose queue a pod waits, and behind how many others."""
+    nodes = len(set(reservation.rows))  # a node drawn twice has two reservations
+    if nodes == 1:
+        name = state.cluster.names[reservation.rows[0]]
+        return f"in the queue of node {name}, {pods_ahead(state, reservation)} pods ahead"
+    return f"in the queues of {nodes} nodes, for {len(reservation.tasks)} pods of its job"
+
+
+def pods_ahead(state: State, reservation: Reservation) -> int:
+    """How many pods the queue of the reservation's first node has before it."""
+    queue = state.node_queues.by_row[reservation.rows[0]]
+    return sum(len(each.tasks) for each in queue[: queue.index(reservation)])
+
+
+def deferred(state: State, task: Task, with_room: int) -> str:
+    """What a deferred pod waits for, although some nodes have room."""
+    row, sooner = state.deferrals.row_of(task.uid), "expected to end sooner there than on any of"
+    if row is not None:
+        name = state.cluster.names[row]
+        return f"waiting for node {name}: {sooner} {with_room} nodes with room"
+    if task.spec.preferences:
+        return f"waiting for a node that meets its preferences: {sooner} {with_room} nodes with room"
+    return f"waiting for a node other than the {with_room} with room, which others need"
+
+
+def withheld(state: State, uid: str) -> Withheld | None:
+    """What its Order has answered where it withholds a pod; None where it does not."""
+    waiting = state.class_queues.waiting.get(uid)
+    return None if waiting is None else waiting[0].withheld(waiting[1])
+
+
+def not_placed_yet(state: State, task: Task, with_room: int) -> str:
+    """A pod that no policy has answered otherwise."""
+    place = type(state.profiles[task.profile].place).__name__
+    return f"waiting although {with_room} nodes have room: policy {place} has not placed it yet"

@@ -1,0 +1,155 @@
+"""In which queue a pending pod is, why, and when it is examined next. Only reads the queues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import isfinite
+
+from msgspec.structs import replace
+
+from eclectus.engine.explain.wait_reasons import deferred, in_node_queue, not_placed_yet, pods_ahead, withheld
+from eclectus.engine.state import State
+from eclectus.feasibility.rules import unsupported
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.explanation import Waiting, WaitingState
+from eclectus.model.objects import Task
+
+NODES_MOST = 5  # named of those in whose queues it is
+
+
+def state_of(state: State, task: Task) -> WaitingState:
+    """Where a pod of `state.pending` waits whose bind is not under way."""
+    return next(found for found, is_there in _STATES if is_there(state, task))
+
+
+def waiting(state: State, task: Task, task_class: TaskClass, now: float) -> Waiting:
+    """Why it waits there; its class must be up to date. `now` in seconds."""
+    return _ANSWERS[state_of(state, task)](state, task, task_class.fits_now_count, now)
+
+
+def _deleting(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del state, task, with_room, now
+    return Waiting("it is being deleted, so it is not placed any more")
+
+
+def _gated(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del state, with_room, now
+    return Waiting(f"it has scheduling gates: {', '.join(task.gates)}", gates=task.gates)
+
+
+def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del with_room
+    until, _ = state.backoff.waiting[task.uid]
+    reason = "its last attempt failed, and it is tried again after a back-off"
+    return Waiting(reason, next_check=max(until - now, 0.0))
+
+
+def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del with_room
+    reservation, names = state.node_queues.reservation_of(task.uid), state.cluster.names
+    rows = list(dict.fromkeys(reservation.rows))
+    return Waiting(
+        in_node_queue(state, reservation),
+        since=now - reservation.since,
+        policy=type(state.profiles[task.profile].line).__name__,
+        nodes=tuple(names[row] for row in rows[:NODES_MOST]),
+        ahead=pods_ahead(state, reservation) if len(rows) == 1 else 0,
+    )
+
+
+# -- in class queues -------------------------------------------------------------------------------
+
+
+def _here(state: State, task: Task, reason: str) -> Waiting:
+    """Its place in its class queue."""
+    pending, queue, key, serial = state.class_queues.waiting[task.uid]
+    return Waiting(
+        reason,
+        policy=type(state.profiles[task.profile].place).__name__,
+        ahead=queue.ahead(key, serial),
+        group=queue.group,
+        class_pods=len(pending),
+    )
+
+
+def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del with_room
+    answer = withheld(state, task.uid)
+    reason = "" if answer is None else answer.reason.message
+    return replace(
+        _here(state, task, reason or "its Order keeps it from being offered to any node"),
+        policy=type(state.profiles[task.profile].order).__name__,
+        next_check=None if answer is None else _seconds_until(answer.until, now),
+    )
+
+
+def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    pending = state.class_queues.waiting[task.uid][0]
+    since = now - (now if pending.unschedulable_since is None else pending.unschedulable_since)
+    found = replace(_here(state, task, pending.message), since=since)
+    if found.reason:
+        return found
+    if with_room:
+        reason = f"policy {found.policy} has refused it although {with_room} nodes have room"
+        return replace(found, reason=reason)
+    if task.spec.unsupported:
+        reason = unsupported.message(task.spec)
+    elif pending.never_feasible:
+        reason = "no node, however empty, could run it"
+    else:
+        reason = "no node has room for it"
+    return replace(found, reason=reason, policy="")
+
+
+def _deferred(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    row, names = state.deferrals.row_of(task.uid), state.cluster.names
+    reason = deferred(state, task, with_room)
+    if not with_room:
+        reason = "no node has room for it now" + ("" if row is None else f"; it waits for node {names[row]}")
+    until = state.class_queues.waiting[task.uid][0].until.get(task.uid)
+    return replace(
+        _here(state, task, reason),
+        since=now - state.deferrals.since[task.uid],
+        next_check=None if until is None else _seconds_until(until, now),
+        nodes=() if row is None else (names[row],),
+    )
+
+
+def _active(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del now
+    if with_room:
+        return _here(state, task, not_placed_yet(state, task, with_room))
+    return _here(state, task, "its class is asked about in the next scheduling cycle")
+
+
+def _seconds_until(at: float, now: float) -> float | None:
+    return max(at - now, 0.0) if isfinite(at) else None
+
+
+def _is_unschedulable(state: State, task: Task) -> bool:
+    return state.class_queues.waiting[task.uid][0].unschedulable_since is not None
+
+
+_STATES: tuple[tuple[WaitingState, Callable[[State, Task], bool]], ...] = (
+    ("deleting", lambda state, task: task.deleting),
+    ("gated", lambda state, task: task.uid in state.gated),
+    ("backOff", lambda state, task: task.uid in state.backoff),
+    ("nodeQueue", lambda state, task: task.uid in state.node_queues),
+    ("withheld", lambda state, task: withheld(state, task.uid) is not None),
+    ("unschedulable", _is_unschedulable),
+    ("deferred", lambda state, task: task.uid in state.deferrals.rows),
+    ("active", lambda state, task: True),
+)
+"""State, and whether a pod is in it; the first that holds is it."""
+
+_ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
+    "deleting": _deleting,
+    "gated": _gated,
+    "backOff": _backing_off,
+    "nodeQueue": _in_node_queue,
+    "withheld": _withheld,
+    "unschedulable": _unschedulable,
+    "deferred": _deferred,
+    "active": _active,
+}
+"""State -> `(state, task, with_room, now)`: why a pod waits; `with_room`: nodes that have room for it."""

@@ -1,0 +1,80 @@
+"""Two equal engines, of which one is asked for explanations between two steps: both must do the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from eclectus.engine.engine import Engine
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.model.commands import Command
+from eclectus.model.events import Event
+from eclectus.model.explanation import PodExplanation
+from eclectus.model.objects import Task
+
+EXPLAINED_STEPS = 120  # of one engine: a machine lets time pass in thousands of steps in the end
+
+
+class ExplainedEngine:
+    """An engine that explains a pod and a node after each step, in turn; all else is asked of that engine."""
+
+    def __init__(self, explained: Engine, silent: Engine) -> None:
+        self._explained, self._silent, self._steps = explained, silent, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._explained, name)
+
+    def step(self, events: Sequence[Event], now: float) -> list[Command]:
+        """One step of both; raises AssertionError where they differ."""
+        commands, expected = self._explained.step(events, now), self._silent.step(events, now)
+        assert commands == expected, "an explanation has changed what the engine does"
+        assert self._explained.next_step_at() == self._silent.next_step_at()
+        self._steps += 1
+        if self._steps <= EXPLAINED_STEPS:
+            explain_some(self._explained, self._steps, now)
+        return commands
+
+
+def explain_some(engine: Engine, turn: int, now: float) -> None:
+    """Ask for a waiting pod, a placed pod and a node, half a second later, and check the answers."""
+    state = engine._state
+    for tasks in (list(state.pending.values()), list(state.placed.tasks())):
+        if tasks:
+            task = tasks[turn % len(tasks)]
+            found = engine.explain_pod(task.namespace, task.name, now + 0.5)
+            check(engine, found)
+            assert engine.explain_pod(task.namespace, task.name, now + 0.5) == found
+    nodes = list(state.cluster.rows)
+    if nodes:
+        assert engine.explain_node(nodes[turn % len(nodes)]).conditions != ("unknown",)
+
+
+def check(engine: Engine, pod: PodExplanation) -> None:
+    """What every explanation promises."""
+    state = engine._state
+    assert pod.state != "unknown", f"the engine knows {pod.name}"
+    if pod.funnel is None:
+        assert pod.placement is not None or pod.state == "otherScheduler"
+        return
+    task = state.pending[pod.uid]
+    task_class = TaskClass(state.cluster, task.spec, task.workload)
+    assert pod.funnel.steps[-1].left == pod.funnel.with_room == task_class.fits_now_count
+    assert pod.funnel.feasible == task_class.feasible_count
+    assert bool(pod.funnel.message) == (not pod.funnel.with_room)
+    assert pod.attempts is not None
+    lefts = [pod.funnel.nodes, *(step.left for step in pod.funnel.steps)]
+    assert lefts == sorted(lefts, reverse=True), "a rule has brought nodes back"
+    if task_class.fits_now_count:
+        assert not pod.nearest
+    for miss in pod.nearest:
+        assert miss.lacks, f"{miss.node} lacks nothing for {pod.name}"
+        assert not any(lack.permanent for lack in miss.lacks) or not miss.fits_without
+    check_evictions(engine, pod, task)
+
+
+def check_evictions(engine: Engine, pod: PodExplanation, task: Task) -> None:
+    """Candidates for eviction are pods that may be evicted."""
+    for candidate in () if pod.preemption is None else pod.preemption.candidates:
+        assert candidate.victims
+        assert all(victim.priority < task.priority for victim in candidate.victims)
+        assert candidate.node in engine._state.cluster.rows
