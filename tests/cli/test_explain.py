@@ -16,6 +16,7 @@ from eclectus.cli.explain.words import quantity
 from eclectus.cli.main import program
 from eclectus.model.events import BudgetSeen, TaskSeen
 from eclectus.model.explanation import (
+    Lack,
     NearMiss,
     NodeExplanation,
     Nomination,
@@ -189,6 +190,9 @@ def test_decisions_that_differ_from_the_tape_are_noted(tmp_path: Path) -> None:
 # -- what a tape does not show ---------------------------------------------------------------------
 
 
+SHORT = Lack("NodeResourcesFit", "cpu", 1000)
+
+
 def text_of(explanation: PodExplanation | NodeExplanation) -> list[str]:
     target = NODE if isinstance(explanation, NodeExplanation) else POD
     return formatted(msgspec.json.encode(explanation), target, "table").splitlines()
@@ -202,11 +206,12 @@ def test_a_pod_whose_name_is_left_out_is_still_counted() -> None:
             name="a",
             state="unschedulable",
             summary="no node has room for it",
-            nearest=(NearMiss("n", (), (hidden,), not_listed=2),),
+            nearest=(NearMiss("n", (), (hidden,), not_listed=2), NearMiss("m", (SHORT,), planned=True)),
             nomination=Nomination("n", 3.0, (OtherPod("default", "x", 1, leaving=True),)),
         )
     )
     assert "  n   ; would fit without a pod of another namespace (priority 7), 2 more" in found
+    assert "  m   1 cpu short; only because of room that is planned for pods that wait" in found
     (nominated,) = (line for line in found if line.startswith("Nominated"))
     assert nominated.endswith(
         "to node n for 3s; on their way out there: default/x (priority 1, on its way out)"

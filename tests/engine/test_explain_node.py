@@ -140,7 +140,7 @@ def test_nominated_pods_and_its_queue() -> None:
     world = small_world(make_engine())
     world.step(TaskSeen(make_task("a", profile="other", nominated="n0")))
     found = explain(world)
-    assert (found.nominated, found.pod_count) == ((OtherPod("default", "a"),), 1)
+    assert (found.nominated, found.pod_count) == ((OtherPod("default", "a", nominated=True),), 1)
     assert found.queued == 0
 
 

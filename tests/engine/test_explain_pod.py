@@ -177,6 +177,28 @@ def test_rules_about_other_pods_name_their_plugin_and_the_pod(
     assert on_n0.lacks == (Lack(plugin, reason),)
 
 
+def test_room_that_is_held_for_a_pod_of_another_scheduler_is_in_the_way() -> None:
+    world = small_world(make_engine(), cpu=1)
+    world.step(TaskSeen(make_task("x", profile="other", nominated="n0", priority=3)))
+    world.add(make_task("a"))
+    (miss,) = explain(world, "a").nearest
+    assert miss.fits_without == (OtherPod("default", "x", 3, nominated=True),)
+
+
+def test_room_that_is_planned_for_others_is_in_the_way() -> None:
+    policy = Answering(lambda task: Defer(task, 0) if task.name == "big" else Unschedulable(task))
+    world = small_world(make_engine(policy, relieve=Preemption()), cpu=2)
+    world.step(TaskSeen(make_task("x", profile="other", node="n0")))
+    world.add(make_task("big", cpu=2))
+    world.add(make_task("a", priority=5))
+    found = explain(world, "a")
+    assert [(miss.planned, miss.fits_without) for miss in found.nearest] == [(True, ())]
+    assert found.preemption is not None
+    assert found.preemption.reason == (
+        "on 1 of the 1 nodes examined room is only planned for pods that wait: nobody is evicted for that"
+    )
+
+
 def test_more_pods_than_are_named_are_counted() -> None:
     world = small_world(make_engine(), cpu=8)
     world.add(*numbered(8, cpu=1))

@@ -53,10 +53,10 @@ def run_machine(way: str, examples: int) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_an_engine_that_explains_decides_the_same(way: str) -> None:
-    run_machine(way, examples=15)
+    run_machine(way, examples=8)
 
 
 def test_it_does_where_every_cycle_takes_several_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cycle_slices, "CLASSES_MOST", 1)
     monkeypatch.setattr(cycle_slices, "TASKS_MOST", 2)
-    run_machine("deferring", examples=15)
+    run_machine("deferring", examples=8)

@@ -69,7 +69,7 @@ def test_fields_are_named_as_in_kubernetes_objects():
     assert {"schedulerName", "summary", "nearest"} <= fields.keys()
     assert fields["funnel"]["withRoom"] == 0
     assert fields["nearest"][0]["fitsWithout"] == [
-        {"namespace": "default", "name": "x", "priority": -5, "leaving": True}
+        {"namespace": "default", "name": "x", "priority": -5, "leaving": True, "nominated": False}
     ]
 
 

@@ -48,6 +48,7 @@ class OtherPod(Struct, frozen=True, rename="camel"):
     name: str
     priority: int = 0
     leaving: bool = False  # it is terminating, or its eviction was sent
+    nominated: bool = False  # it is not there yet: room is held for it
 
 
 class Refusal(Struct, frozen=True, rename="camel"):
@@ -97,6 +98,7 @@ class NearMiss(Struct, frozen=True, rename="camel"):
     lacks: tuple[Lack, ...]
     fits_without: tuple[OtherPod, ...] = ()  # it would fit if all of these left; empty: that would not help
     not_listed: int = 0  # how many more pods would have to leave
+    planned: bool = False  # nothing but room that is planned for pods that wait is in its way
 
 
 class EvictionCandidate(Struct, frozen=True, rename="camel"):

@@ -151,6 +151,8 @@ def _refusals(step: FilterStep) -> str:
 
 def _miss(miss: NearMiss) -> str:
     lacks = "; ".join(map(lack, miss.lacks))
+    if miss.planned:
+        return f"{lacks}; only because of room that is planned for pods that wait"
     if not miss.fits_without:
         return lacks
     return f"{lacks}; would fit without {pods(miss.fits_without, miss.not_listed)}"

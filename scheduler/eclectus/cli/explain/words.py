@@ -40,7 +40,8 @@ def pods(named: Sequence[OtherPod], not_listed: int = 0) -> str:
 def _pod(pod: OtherPod) -> str:
     name = f"{pod.namespace}/{pod.name}" if pod.name else "a pod of another namespace"
     leaving = ", on its way out" if pod.leaving else ""
-    return f"{name} (priority {pod.priority}{leaving})"
+    nominated = ", nominated" if pod.nominated else ""
+    return f"{name} (priority {pod.priority}{leaving}{nominated})"
 
 
 def count(number: int, noun: str) -> str:

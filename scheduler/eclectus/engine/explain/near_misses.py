@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import inf
 
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
-from eclectus.engine.explain.other_pods import NAMED_MOST, in_the_way, named
+from eclectus.engine.explain.other_pods import NAMED_MOST, InTheWay, in_the_way, named
 from eclectus.engine.state import State
 from eclectus.feasibility.funnel import ROOM_PLUGIN, shortages_of_row, topology_plugin
 from eclectus.feasibility.rules.rule import Mask
@@ -56,12 +55,13 @@ def _conditions(task_class: TaskClass, rows: Rows) -> Iterator[tuple[Lack, Mask]
 
 def _miss(state: State, task: Task, task_class: TaskClass, row: int, lacks: list[Lack]) -> NearMiss:
     lacks += _shortages(task_class, row)
-    pods = in_the_way(state, task_class, row, task.priority) or in_the_way(state, task_class, row, inf)
+    found = in_the_way(state, task, task_class, row) or InTheWay()
     return NearMiss(
         node=state.cluster.names[row],
         lacks=tuple(lacks[:LACKS_MOST]),
-        fits_without=named(state, pods),
-        not_listed=max(len(pods) - NAMED_MOST, 0),
+        fits_without=named(state, found.pods),
+        not_listed=max(len(found.pods) - NAMED_MOST, 0),
+        planned=found.is_planned,
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
+from typing import NamedTuple
 
 from eclectus.engine.state import State
 from eclectus.feasibility.task_class import TaskClass
@@ -13,10 +15,24 @@ from eclectus.model.objects import Task
 NAMED_MOST = 5  # of one node: an explanation stays short, and the rest is counted
 
 
+class InTheWay(NamedTuple):
+    """What keeps a node from having room for a pod that it could run."""
+
+    pods: Sequence[Task] = ()  # without these it would fit, most important first
+    is_planned: bool = False  # nothing but room that is planned for pods that wait
+
+
 def named(state: State, pods: Sequence[Task]) -> tuple[OtherPod, ...]:
     """The first of the pods."""
     return tuple(
-        OtherPod(pod.namespace, pod.name, pod.priority, is_leaving(state, pod)) for pod in pods[:NAMED_MOST]
+        OtherPod(
+            pod.namespace,
+            pod.name,
+            pod.priority,
+            leaving=is_leaving(state, pod),
+            nominated=state.placed.is_nominated(pod.uid),
+        )
+        for pod in pods[:NAMED_MOST]
     )
 
 
@@ -30,13 +46,19 @@ def leaving_on(state: State, row: int) -> list[Task]:
     return [pod for pod, _ in state.placed.bound_on(row) if is_leaving(state, pod)]
 
 
-def in_the_way(state: State, task_class: TaskClass, row: int, priority: float) -> list[Task]:
-    """Pods of lower priority without which a task of the class fits on a row: few, most important first.
+def in_the_way(state: State, task: Task, task_class: TaskClass, row: int) -> InTheWay | None:
+    """What keeps the task from a row; None where it could not run there if all pods left.
 
-    Those that are on their way out are named where they suffice. Empty where no pod that leaves helps, and
-    where room is only planned for others.
+    Pods of lower priority are named where they suffice, because they may be evicted, and pods on their way
+    out or nominated pods where these do.
     """
-    found = victims_on(state.view, task_class, row, priority)
-    if found is None or found.is_room_free:
-        return []
-    return list(found.pods) or leaving_on(state, row)
+    for priority in (task.priority, inf):
+        found = victims_on(state.view, task_class, row, priority)
+        if found is None:
+            continue
+        if not found.is_room_free:
+            return InTheWay(found.pods or leaving_on(state, row))
+        on_node = state.placed.nominated_on(state.cluster.names[row])
+        pods = [pod for pod in on_node if pod.priority < priority and pod.uid != task.uid]
+        return InTheWay(pods, is_planned=not pods)
+    return None
