@@ -262,7 +262,7 @@ def test_a_volume_stays_taken_until_the_watch_shows_that_it_is(world: World) -> 
     world.step(*seen(make_volume("v", storage_class="local", nodes=["n1"])))
     world.step(*seen(make_claim("c0", storage_class="local"), make_claim("c1", storage_class="local")))
     world.bind(TaskSeen(with_claims("a", "c0")))
-    world.step(BindConfirmed("uid-a", "n1"))
+    world.step(*seen(make_claim("c0", volume="v", storage_class="local")), BindConfirmed("uid-a", "n1"))
     assert not world.binds(TaskSeen(with_claims("b", "c1")))
     world.step(*seen(make_volume("v", storage_class="local", claim="c0", nodes=["n1"])), VolumeGone("v"))
     assert world.binds(*seen(make_volume("v", storage_class="local", nodes=["n1"]))) == {"b": "n1"}
@@ -274,6 +274,18 @@ def test_pods_that_share_an_unbound_claim_go_to_one_node(world: World) -> None:
     bound = world.binds(*map(TaskSeen, tasks))
     assert len(bound) == 3
     assert len(set(bound.values())) == 1
+
+
+def test_a_volume_stays_chosen_for_the_other_pods_of_a_claim(world: World) -> None:
+    world.step(*seen(*(make_volume(f"v{at}", storage_class="local", nodes=["n1"]) for at in range(2))))
+    world.step(*seen(make_claim("c0", storage_class="local"), make_claim("c1", storage_class="local")))
+    first, second = (world.bind(TaskSeen(with_claims(name, "c0"))).before for name in ("a", "b"))
+    assert first == second
+    world.step(BindRefused("uid-a", "n1", "no"), TaskGone("uid-a"))
+    other = world.bind(TaskSeen(with_claims("c", "c1"))).before
+    assert isinstance(first[0], ReserveVolume)
+    assert isinstance(other[0], ReserveVolume)
+    assert other[0].volume != first[0].volume
 
 
 # -- volumes that other pods use -----------------------------------------------------------------------

@@ -167,7 +167,7 @@ class EventHandlers:
         self._learner.task_gone(uid)
         self._matches.discard(uid)
         state.volumes.discard(uid)
-        state.volumes.not_bound(uid)
+        state.volumes.bind_ended(uid)
         state.forget(uid)
         self._nominations.forget(uid)
         state.eviction_ended(uid)
@@ -202,7 +202,7 @@ class EventHandlers:
         state = self._state
         self._matches.discard(uid)
         state.volumes.discard(uid)
-        state.volumes.bound(uid)
+        state.volumes.bind_ended(uid)
         task = state.forget(uid)
         self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:
@@ -213,7 +213,7 @@ class EventHandlers:
         nominated = state.placed.forget(event.uid, event.node)
         if nominated is None:
             return
-        state.volumes.not_bound(event.uid)
+        state.volumes.bind_ended(event.uid)
         task = state.pending.get(event.uid)
         if task is not None:
             state.accounts.undo_start(task)

@@ -114,16 +114,15 @@ class Storage:
             self._taken.add(decision.volume)
         self.version += 1
 
-    def withdraw(self, key: str) -> None:
-        """The pod was not bound: what was decided for the claim does not hold any more."""
-        decision = self._decisions.pop(key)
-        self._taken.discard(decision.volume)
-        self._changed[key] = None
-        self.version += 1
+    def end_decision(self, key: str) -> None:
+        """No bind is under way with this claim any more.
 
-    def carried_out(self, key: str) -> None:
-        """The pod is bound. A volume that it has got stays taken until the watch shows it as reserved."""
-        del self._decisions[key]
+        If the claim has got the volume, that stays taken until the watch shows that it is reserved.
+        """
+        decision, claim = self._decisions.pop(key), self._claims.get(key)
+        if claim is None or claim.volume != decision.volume:
+            self._taken.discard(decision.volume)
+        self._changed[key] = None
         self.version += 1
 
     # -- reading -----------------------------------------------------------------------------------

@@ -44,7 +44,10 @@ class PodVolumes:
         self._waiting: dict[str, _Waiting] = {}
         self._by_key: dict[str, dict[str, None]] = {}  # key of a claim -> uids of pods that wait and use it
         self._stale: dict[str, None] = {}  # keys of claims that other pods have begun or ceased to wait for
-        self._decided: dict[str, tuple[str, ...]] = {}  # uid of a pod whose bind is under way -> its claims
+        self._binding: dict[
+            str, tuple[str, ...]
+        ] = {}  # uid of a pod whose bind is under way -> unbound claims
+        self._waits: dict[str, int] = {}  # key of a decided claim -> pods whose binds are under way with it
 
     def __len__(self) -> int:
         """Pods in the index."""
@@ -110,24 +113,22 @@ class PodVolumes:
             return ()
         unbound = waiting.resolved.unbound
         volumes = self._reaches.matching.plan(waiting.resolved.needs.unbound, row)
-        open_ones = [key for key in unbound if key not in self._storage.decisions]
         for key, volume in zip(unbound, volumes, strict=True):
-            if key in open_ones:
+            self._waits[key] = self._waits.get(key, 0) + 1
+            if key not in self._storage.decisions:  # otherwise for another pod that uses it too
                 self._storage.decide(key, Decision(node, volume))
-        self._decided[task.uid] = tuple(open_ones)
+        self._binding[task.uid] = unbound
         self._reaches.follow_bind()
-        writes = (step for key in open_ones for step in self._writes(key))
+        writes = (step for key in unbound for step in self._writes(key))
         return (*writes, *(self._wait_for(key) for key in unbound))
 
-    def bound(self, uid: str) -> None:
-        """The pod is bound; no error if nothing was decided for it."""
-        for key in self._decided.pop(uid, ()):
-            self._storage.carried_out(key)
-
-    def not_bound(self, uid: str) -> None:
-        """The pod is gone, or its bind was refused; no error if nothing was decided for it."""
-        for key in self._decided.pop(uid, ()):
-            self._storage.withdraw(key)
+    def bind_ended(self, uid: str) -> None:
+        """The pod is bound or gone, or its bind was refused; no error if nothing was decided for it."""
+        for key in self._binding.pop(uid, ()):
+            self._waits[key] -= 1
+            if not self._waits[key]:
+                del self._waits[key]
+                self._storage.end_decision(key)
 
     def _writes(self, key: str) -> Iterator[VolumeStep]:
         """Nothing if an earlier bind has written it already."""
