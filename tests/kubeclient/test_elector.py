@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 from aiohttp import web
 
+from eclectus.kubeclient import elector as electors
 from eclectus.kubeclient.client import ObjectClient
+from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.election import ElectionSettings
 from eclectus.kubeclient.elector import Elector
 
@@ -44,9 +46,9 @@ class LeaseServer:
 
 
 @asynccontextmanager
-async def electing(server, identity="me"):
+async def electing(server, identity="me", settings=TIMES, **options):
     async with server.context() as context:
-        elector = Elector(ObjectClient(context.client), identity, TIMES, context.rng)
+        elector = Elector(ObjectClient(context.client), identity, settings, context.rng, **options)
         task = asyncio.create_task(elector.run())
         try:
             yield elector
@@ -66,6 +68,47 @@ def test_a_free_lease_is_created_and_renewed(server, until):
 
     assert asyncio.run(work())
     assert api.holder == "me"
+
+
+def test_annotations_follow_with_the_next_renewal(server, until):
+    api, said = LeaseServer(server), {}
+    settings = replace(TIMES, metadata={"annotations": {"names": "a,b"}})
+
+    def written():
+        return api.stored["metadata"].get("annotations")
+
+    async def work():
+        async with electing(server, settings=settings, annotations=lambda: said) as elector:
+            await elector.leading.wait()
+            assert written() == {"names": "a,b"}
+            said["server"] = "here"
+            await until(lambda: written() == {"names": "a,b", "server": "here"})
+            said.clear()
+            await until(lambda: written() == {"names": "a,b"})
+
+    asyncio.run(work())
+
+
+def test_a_renewal_is_due_from_its_time_until_it_begins(server, answers, until, monkeypatch):
+    api, now = LeaseServer(server), elapsed
+
+    def is_due_later(elector):
+        """As when other tasks have kept the thread for longer than the pause."""
+        with monkeypatch.context() as late:
+            late.setattr(electors, "elapsed", lambda: now() + 2 * TIMES.retry_period)
+            return elector.is_try_due()
+
+    async def work():
+        async with electing(server) as elector:
+            assert not is_due_later(elector), "the first try has no time of its own"
+            await elector.leading.wait()
+            await until(lambda: is_due_later(elector))
+            assert not elector.is_try_due()
+            api.fault, puts = answers.hangs, server.count(f"PUT {ONE}")
+            await until(lambda: server.count(f"PUT {ONE}") > puts)
+            return is_due_later(elector)
+
+    assert asyncio.run(work()) is False
 
 
 @pytest.mark.parametrize("fault", ["hangs", "resets", "500", "429", "403"])

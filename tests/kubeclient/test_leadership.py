@@ -164,9 +164,41 @@ def test_who_holds_a_claim_is_reported_also_after_a_failed_request(caplog):
     asyncio.run(work())
 
 
+def test_a_standby_names_the_leader():
+    api = FakeApi()
+
+    async def work():
+        async with installed(api, identity="first") as one, installed(api, identity="second") as two:
+            await soon(one.leading)
+            await soon(two.tried)
+            return one.why_standby(), two.why_standby()
+
+    assert asyncio.run(work()) == ("", "this replica does not lead; first does")
+
+
+def test_a_replica_whose_name_is_taken_names_the_other_installation():
+    api = FakeApi()
+
+    async def work():
+        async with installed(api) as one:
+            await soon(one.leading)
+            async with installed(api, OTHER) as two:
+                await soon(two.tried)
+                return two.why_standby()
+
+    expected = "schedulerName eclectus is taken by another installation, one/eclectus"
+    assert asyncio.run(work()) == expected
+
+
+def test_a_replica_that_has_not_tried_yet_knows_of_no_leader():
+    one = Leadership(FakeApi(), "me", TIMES, Random(1), [])
+    assert one.why_standby() == "this replica does not lead, and no other is known to"
+
+
 def test_without_an_election_nothing_is_claimed():
     api = FakeApi()
     one = Leadership(api, "me", replace(TIMES, enabled=False), Random(1), [Claim("c", "c", "")])
     assert one.leading.is_set()
     assert one.holds_lease()
+    assert one.why_standby() == ""
     assert api.calls == []

@@ -1,4 +1,4 @@
-"""An API server that answers reviews alone: whose a token is, and which paths its user may read."""
+"""An API server that answers reviews alone: whose a token is, and what its user may read."""
 
 import asyncio
 from collections import Counter
@@ -7,7 +7,11 @@ from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
 
 
 class ReviewingApi:
-    """`tokens`: token -> user; `rights`: user -> paths. `error` is raised instead; `gate` holds answers."""
+    """`tokens`: token -> user; `rights`: user -> paths and objects. `error` is raised instead of an answer.
+
+    Objects are `pods` for all, `pods a` for those of the namespace a, `pods a/x` for one, `nodes /n` for a
+    node. `gate` holds answers back.
+    """
 
     def __init__(self, tokens=None, rights=None):
         self.tokens, self.rights = tokens or {}, rights or {}
@@ -33,4 +37,16 @@ class ReviewingApi:
         return {"authenticated": True, "user": user} if name else {"error": "invalid bearer token"}
 
     def _whether(self, spec):
-        return {"allowed": spec["nonResourceAttributes"]["path"] in self.rights.get(spec["user"], ())}
+        asked = _asked(spec.get("nonResourceAttributes"), spec.get("resourceAttributes"))
+        return {"allowed": bool(asked & set(self.rights.get(spec["user"], ())))}
+
+
+def _asked(page, resource):
+    """The rights of which each is enough."""
+    if page is not None:
+        assert page["verb"] == "get"
+        return {page["path"]}
+    assert resource["verb"] == "get"
+    kind, namespace, name = (resource.get(key, "") for key in ("resource", "namespace", "name"))
+    wider = {kind, f"{kind} {namespace}"} if namespace else {kind}
+    return wider | ({f"{kind} {namespace}/{name}"} if name else set())

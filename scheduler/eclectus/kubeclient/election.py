@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -123,9 +124,16 @@ def lease_from(found: dict[str, Any]) -> Lease:
     )
 
 
-def lease_body(lease: Lease, settings: ElectionSettings) -> dict[str, Any]:
-    """The JSON object to write; its resourceVersion, if it has one, is a precondition."""
+def lease_body(
+    lease: Lease, settings: ElectionSettings, annotations: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
+    """The JSON object to write, with these annotations besides those of the settings.
+
+    Its resourceVersion, if it has one, is a precondition.
+    """
     metadata: dict[str, Any] = {"namespace": settings.namespace, "name": settings.name, **settings.metadata}
+    if annotations:
+        metadata["annotations"] = {**metadata.get("annotations", {}), **annotations}
     if lease.version:
         metadata["resourceVersion"] = lease.version
     spec: dict[str, Any] = {

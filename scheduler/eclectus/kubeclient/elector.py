@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from math import inf
 from random import Random
 
 from eclectus.kubeclient.client import ObjectApi
@@ -20,10 +22,16 @@ REQUEST_SHARE = 0.9  # of a retry period that a request may take: so every perio
 _log = logging.getLogger(__name__)
 
 
+def no_annotations() -> dict[str, str]:
+    """None."""
+    return {}
+
+
 class Elector:
     """Tries to lead until it is cancelled or has lost the Lease.
 
-    `leading` is set by the first successful write, `lost` when leadership is over.
+    `leading` is set by the first successful write, `lost` when leadership is over. `annotations` returns
+    what is written on the Lease with each renewal, besides the annotations of the settings.
     """
 
     def __init__(
@@ -34,15 +42,18 @@ class Elector:
         rng: Random,
         *,
         acquired: str = "acquired the lease",
+        annotations: Callable[[], Mapping[str, str]] = no_annotations,
     ) -> None:
         self._api, self._settings, self._rng = api, settings, rng
         self._acquired = acquired  # what the log says when the Lease is acquired
+        self._annotations = annotations
         self._election = Election(identity, settings)
         self._path = f"/apis/coordination.k8s.io/v1/namespaces/{settings.namespace}/leases"
         self._is_current = False  # whether the Lease is known well enough to write without a read
         self._requests = asyncio.Lock()
         self._has_resigned = False
         self._tried_at = elapsed()
+        self._next_try_at = inf
         self._answered_at: float | None = None
         self._trouble = TroubleLog(_log)
         self.tried = asyncio.Event()  # set after the first try, whoever leads now
@@ -71,7 +82,7 @@ class Elector:
                 if not self.leading.is_set():
                     self._lead()
                 # Not longer than the lease lasts: its loss is reported when it happens, not at the next try.
-                await asyncio.sleep(min(self._settings.retry_period, self._election.seconds_left(elapsed())))
+                await self._pause(min(self._settings.retry_period, self._election.seconds_left(elapsed())))
             elif self.leading.is_set() and not self._has_resigned:
                 _log.error(
                     "lost the lease to %r", self._election.holder, extra={"holder": self._election.holder}
@@ -79,7 +90,7 @@ class Elector:
                 self.lost.set()
                 return
             else:
-                await asyncio.sleep(self._settings.retry_period * self._rng.uniform(1.0, JITTER))
+                await self._pause(self._settings.retry_period * self._rng.uniform(1.0, JITTER))
 
     async def resign(self) -> None:
         """Give the Lease back, so that the next leader need not wait until it expires."""
@@ -93,6 +104,10 @@ class Elector:
                 _log.info("released the lease")
             except ApiError as error:
                 _log.warning("could not release the lease, so it has to expire: %s", error)
+
+    def is_try_due(self) -> bool:
+        """Whether the time of the next try has come, and it has not begun because other tasks run."""
+        return elapsed() >= self._next_try_at
 
     def trouble(self) -> str:
         """What is wrong with the election; empty if it proceeds."""
@@ -112,6 +127,13 @@ class Elector:
         silent = elapsed() - self._answered_at
         is_silent = silent > self._settings.lease_duration
         return f"no answer from the API server for {silent:.0f} s" if is_silent else ""
+
+    async def _pause(self, seconds: float) -> None:
+        self._next_try_at = elapsed() + seconds
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._next_try_at = inf
 
     async def _try(self) -> None:
         """One read where needed, one write where due. A failure is logged; the next try repeats it."""
@@ -143,7 +165,7 @@ class Elector:
         return lease_from(found)
 
     async def _write(self, lease: Lease) -> Lease:
-        body = lease_body(lease, self._settings)
+        body = lease_body(lease, self._settings, self._annotations())
         method, path = ("PUT", self._lease_path) if lease.version else ("POST", self._path)
         return lease_from(await self._api.send(method, path, body, seconds=self._request_seconds))
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from random import Random
@@ -23,7 +23,7 @@ from typing import Any
 from eclectus.api.names import CLAIMS_NAMESPACE, PART_OF, PART_OF_LABEL
 from eclectus.kubeclient.client import ObjectApi
 from eclectus.kubeclient.election import ElectionSettings
-from eclectus.kubeclient.elector import Elector
+from eclectus.kubeclient.elector import Elector, no_annotations
 
 _log = logging.getLogger(__name__)
 
@@ -45,6 +45,7 @@ class Leadership:
 
     `tried` is set once it is known whether this process leads at once, `leading` when it holds all Leases,
     `lost` when leadership is over. `on_change` is called with True and False when leading begins and ends.
+    `annotations` returns what is written on the installation's Lease with each renewal.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class Leadership:
         claims: Iterable[Claim],
         *,
         on_change: Callable[[bool], object] = _ignore,
+        annotations: Callable[[], Mapping[str, str]] = no_annotations,
     ) -> None:
         installation = f"{settings.namespace}/{settings.name}"
-        self._elector = Elector(api, identity, settings, rng)
+        self._elector = Elector(api, identity, settings, rng, annotations=annotations)
         self._claims = [
             (
                 claim,
@@ -81,6 +83,21 @@ class Leadership:
         """Whether anything may be written now. Cheap, and may be called from any thread."""
         leases = (self._elector, *(elector for _, elector in self._claims))
         return self._may_write and all(each.holds_lease() for each in leases)
+
+    def is_renewal_due(self) -> bool:
+        """Whether a Lease is to be renewed now, and that has not begun because other tasks run."""
+        return any(each.is_try_due() for each in self._running)
+
+    def why_standby(self) -> str:
+        """Why this process does not lead, with the name of who does; empty while it leads."""
+        if self.leading.is_set() and self.holds_lease():
+            return ""
+        if self._elector.holder and not self._elector.holds_lease():
+            return f"this replica does not lead; {self._elector.holder} does"
+        for claim, elector in self._claims:
+            if elector.holder and not elector.holds_lease():
+                return f"{claim.what} is taken by another installation, {elector.holder}"
+        return "this replica does not lead, and no other is known to"
 
     async def run(self) -> None:
         """Acquire the Leases and renew them. Returns when one is lost or given back."""

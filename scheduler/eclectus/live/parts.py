@@ -24,6 +24,7 @@ from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.live import pod_trace
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
+from eclectus.live.explain.advertised import AdvertisedServer
 from eclectus.live.inbox import Inbox
 from eclectus.live.learned.load_signal import LoadSignal
 from eclectus.live.learned.node_profiles import NodeProfiles
@@ -63,6 +64,8 @@ class Parts:
     outbox: Outbox
     loop: Loop
     leadership: Leadership
+    advertised: AdvertisedServer
+    clock: Clock
     node_profiles: NodeProfiles
     probe_load: ProbeLoad
     load_signal: LoadSignal | None  # None: no URL is configured
@@ -81,6 +84,7 @@ def build(
     shared = frozenset(settings.tenancy.shared_workloads)
     pods, jobs = WatchedPods(is_ours, shared), WatchedDagJobs(is_ours, shared)
     _register_collectors(engine, settings, context, clock)
+    advertised = AdvertisedServer()
     leadership = Leadership(
         ObjectClient(context.client),
         f"{host}_{uuid.uuid4()}",
@@ -88,6 +92,7 @@ def build(
         context.rng,
         [_claim(name) for name in names],
         on_change=context.metrics.leader.set,
+        annotations=advertised.annotations,
     )
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
     relaxed = RelaxedPreferences(engine.unmet_preferences, context.metrics.relaxed_preferences)
@@ -114,6 +119,8 @@ def build(
             observers=[latency.observe_step, *_trace(engine, is_ours), *observers],
         ),
         leadership=leadership,
+        advertised=advertised,
+        clock=clock,
         node_profiles=NodeProfiles(context, inbox, engine.learned_nodes, holds_lease, profiles),
         probe_load=ProbeLoad(context, engine.learned_load, clock.now, holds_lease, profiles.interval),
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)

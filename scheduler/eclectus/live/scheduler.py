@@ -196,6 +196,7 @@ class SchedulerProcess:
         garbage.freeze()
         # 3. From now on requests are answered. To make a certificate takes time.
         certificate = await asyncio.to_thread(certificate_of, self._settings.server)
+        self._parts.advertised.serves(bound_address(listening), certificate)
         runner = await health.serve(self._health_server(), listening, certificate)
         try:
             await asyncio.Event().wait()  # for ever

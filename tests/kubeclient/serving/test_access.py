@@ -8,11 +8,12 @@ import pytest
 from eclectus.kubeclient.errors import NotDoneError, RejectedError, UnsureError
 from eclectus.kubeclient.serving import access as accesses
 from eclectus.kubeclient.serving.access import AccessControl, access_of
-from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS, Reviews
+from eclectus.kubeclient.serving.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS, ReadObject, ReadPage, Reviews
 from eclectus.kubeclient.serving.settings import ServerSettings
 from reviewing_api import ReviewingApi
 
 TOKENS = {"prometheus-token": "prometheus", "other-token": "other"}
+NO_PODS = 'User "other" cannot get resource "pods" in API group ""'
 RIGHTS = {"prometheus": ["/metrics", "/speeds"], "other": []}
 
 
@@ -25,7 +26,7 @@ class World:
         self.access = AccessControl(Reviews(self.api), lambda: self.now)
 
     async def status(self, token, path="/metrics"):
-        return int((await self.access.decision(token, path)).status)
+        return int((await self.access.decision(token, ReadPage(path))).status)
 
 
 def in_world(work):
@@ -67,9 +68,39 @@ def test_the_review_of_access_names_all_that_is_known_of_the_user():
 
 def test_the_refusal_names_user_and_path():
     async def work(world):
-        return await world.access.decision("other-token", "/speeds")
+        return await world.access.decision("other-token", ReadPage("/speeds"))
 
     assert in_world(work).message == 'forbidden: User "other" cannot get path "/speeds"'
+
+
+@pytest.mark.parametrize(
+    ("right", "attributes", "refusal"),
+    [
+        (
+            ReadObject("pods", "a", "x"),
+            {"verb": "get", "resource": "pods", "namespace": "a", "name": "x"},
+            f'pods "x" is forbidden: {NO_PODS} in the namespace "a"',
+        ),
+        (
+            ReadObject("pods", "a"),
+            {"verb": "get", "resource": "pods", "namespace": "a"},
+            f'pods is forbidden: {NO_PODS} in the namespace "a"',
+        ),
+        (
+            ReadObject("nodes", name="n"),
+            {"verb": "get", "resource": "nodes", "name": "n"},
+            'nodes "n" is forbidden: User "other" cannot get resource "nodes" in API group "" '
+            "at the cluster scope",
+        ),
+    ],
+)
+def test_rights_on_objects_are_asked_for_and_refused_as_the_api_server_does(right, attributes, refusal):
+    async def work(world):
+        return await world.access.decision("other-token", right), world.api.specs[1]
+
+    decided, asked = in_world(work)
+    assert (decided.status, decided.message) == (403, refusal)
+    assert asked["resourceAttributes"] == attributes
 
 
 @pytest.mark.parametrize("token", ["", "\udce9", "täken"])
@@ -160,7 +191,7 @@ def test_who_was_permitted_before_is_not_locked_out_by_a_flood():
 def test_an_api_server_that_cannot_be_asked_is_an_error_of_the_request_and_logged_once(error, caplog):
     async def work(world):
         world.api.error = error
-        found = [await world.access.decision("prometheus-token", "/metrics") for _ in range(5)]
+        found = [await world.access.decision("prometheus-token", ReadPage("/metrics")) for _ in range(5)]
         world.api.error = None
         return found, await world.status("prometheus-token")
 
@@ -182,7 +213,7 @@ def test_an_answer_that_does_not_say_yes_is_a_no(answer):
             return answer
 
     async def work():
-        return await AccessControl(Reviews(Odd())).decision("token", "/metrics")
+        return await AccessControl(Reviews(Odd())).decision("token", ReadPage("/metrics"))
 
     assert asyncio.run(work()).status == 401
 

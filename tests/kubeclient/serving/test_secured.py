@@ -219,6 +219,26 @@ def test_a_damaged_replacement_leaves_the_old_one_in_use(tmp_path, certificates,
     assert asyncio.run(work()) == 200
 
 
+@pytest.mark.parametrize("source", ["self-signed", "files", "files with the chain"])
+def test_the_fingerprint_is_that_of_the_certificate_a_client_gets(tmp_path, certificates, source):
+    pem = certificates.good if source == "files" else chained(certificates)
+    settings = DELEGATED if source == "self-signed" else files(tmp_path, pem)
+    used = certificate_of(settings)
+
+    async def work():
+        known = aiohttp.Fingerprint(bytes.fromhex(used.fingerprint))
+        async with serving(used) as base:
+            return (await get(f"{base}/livez", trusted=known))[0]
+
+    assert asyncio.run(work()) == 200
+
+
+def chained(certificates):
+    """The certificate, its authority's, and the key."""
+    certificate, mark, key = certificates.good.partition(b"-----BEGIN PRIVATE KEY-----")
+    return certificate + certificates.authority + mark + key
+
+
 def test_files_that_cannot_be_read_are_an_error_at_the_start(tmp_path):
     missing = ServerSettings(tls_cert_file=str(tmp_path / "c"), tls_private_key_file=str(tmp_path / "k"))
     with pytest.raises(CredentialsError, match="the certificate of the server cannot be read"):

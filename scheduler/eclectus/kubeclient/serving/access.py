@@ -1,4 +1,4 @@
-"""Who may read a page: the API server is asked, few times, and its answers are kept for some seconds.
+"""Who may read what: the API server is asked, few times, and its answers are kept for some seconds.
 
 A flood of made-up tokens costs the API server five reviews a second. Tokens that were permitted before have a
 budget of their own, so that the flood does not lock out who reads the metrics.
@@ -18,7 +18,7 @@ from eclectus.kubeclient.clock import elapsed
 from eclectus.kubeclient.errors import ApiError
 from eclectus.kubeclient.serving.budget import Budget
 from eclectus.kubeclient.serving.recent import Recent
-from eclectus.kubeclient.serving.reviews import Reviews
+from eclectus.kubeclient.serving.reviews import Reviews, Right
 from eclectus.kubeclient.serving.settings import ServerSettings
 from eclectus.kubeclient.trouble import TroubleLog
 
@@ -46,28 +46,28 @@ TOO_MANY = Decision(
 )
 UNDECIDED = Decision(
     HTTPStatus.INTERNAL_SERVER_ERROR,
-    "the API server could not be asked whether this token may read the page; this server's log says why",
+    "the API server could not be asked whether this token may read this; this server's log says why",
 )
 
 
 class AccessControl:
-    """Decides by token and path. `now` returns seconds."""
+    """Decides by token and right. `now` returns seconds."""
 
     def __init__(self, reviews: Reviews, now: Callable[[], float] = elapsed) -> None:
         self._reviews = reviews
-        self._decided: Recent[tuple[bytes, str], Decision] = Recent(DECISION_SECONDS, DECISIONS_MOST, now)
+        self._decided: Recent[tuple[bytes, Right], Decision] = Recent(DECISION_SECONDS, DECISIONS_MOST, now)
         self._known: Recent[bytes, bool] = Recent(PERMITTED_SECONDS, PERMITTED_MOST, now)
         bounds = REVIEWS_IN_A_ROW, REVIEWS_A_SECOND, REVIEWS_IN_FLIGHT
         self._of_known, self._of_strangers = Budget(*bounds, now), Budget(*bounds, now)
-        self._asking: dict[tuple[bytes, str], asyncio.Task[Decision]] = {}
+        self._asking: dict[tuple[bytes, Right], asyncio.Task[Decision]] = {}
         self._trouble = TroubleLog(_log)
 
-    async def decision(self, token: str, path: str) -> Decision:
-        """Whether this token may read this path; an empty token is none. Raises nothing."""
+    async def decision(self, token: str, right: Right) -> Decision:
+        """Whether this token has this right; an empty token is none. Raises nothing."""
         if not token or not token.isascii():  # no token of Kubernetes is anything else
             return UNAUTHENTICATED
         digest = sha256(token.encode()).digest()  # no token is kept
-        key = digest, path
+        key = digest, right
         if (decided := self._decided.get(key)) is not None:
             return decided
         asking = self._asking.get(key)
@@ -79,10 +79,10 @@ class AccessControl:
             asking.add_done_callback(lambda _: self._asking.pop(key))
         return await asyncio.shield(asking)  # others may wait for it too
 
-    async def _ask(self, token: str, key: tuple[bytes, str], budget: Budget) -> Decision:
-        digest, path = key
+    async def _ask(self, token: str, key: tuple[bytes, Right], budget: Budget) -> Decision:
+        digest, right = key
         try:
-            decided = await self._reviewed(token, path)
+            decided = await self._reviewed(token, right)
         except ApiError as error:
             if not error.is_logged:
                 self._trouble.failed(type(error).__name__, f"pages are answered with 500: {error}")
@@ -95,13 +95,13 @@ class AccessControl:
             self._known.put(digest, True)
         return decided
 
-    async def _reviewed(self, token: str, path: str) -> Decision:
+    async def _reviewed(self, token: str, right: Right) -> Decision:
         user = await self._reviews.user(token)
         if user is None:
             return UNAUTHENTICATED
-        if await self._reviews.permits(user, {"nonResourceAttributes": {"path": path, "verb": "get"}}):
+        if await self._reviews.permits(user, right):
             return PERMITTED
-        return Decision(HTTPStatus.FORBIDDEN, f'forbidden: User "{user.name}" cannot get path "{path}"')
+        return Decision(HTTPStatus.FORBIDDEN, right.refusal(user.name))
 
 
 def access_of(settings: ServerSettings, api: ObjectApi) -> AccessControl | None:

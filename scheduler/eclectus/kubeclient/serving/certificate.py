@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 from eclectus.kubeclient.errors import CredentialsError
@@ -14,6 +16,9 @@ from eclectus.kubeclient.serving.settings import ServerSettings
 from eclectus.kubeclient.tls import load_certificate
 from eclectus.kubeclient.trouble import TroubleLog
 
+_FIRST = re.compile(  # of a file with its chain: the server's own
+    rb"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL
+)
 REREAD_SECONDS = 10.0  # a rotated certificate is valid for days beside its successor
 
 _log = logging.getLogger(__name__)
@@ -30,6 +35,15 @@ class ServingCertificate:
         self._found = read()
         self.context = _loaded(self._found, where)
         self._trouble = TroubleLog(_log)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the certificate in use, in hexadecimal digits.
+
+        A client that was given it knows the certificate by it, whoever has signed that.
+        """
+        pem = _FIRST.search(self._found)
+        return sha256(ssl.PEM_cert_to_DER_cert(pem[0].decode())).hexdigest() if pem else ""
 
     async def follow(self) -> None:
         """Read it again every REREAD_SECONDS, until cancelled. New connections get what was read last."""

@@ -12,20 +12,15 @@ from socket import socket
 
 from aiohttp import web
 
-from eclectus.kubeclient.serving.access import AccessControl, Decision
+from eclectus.kubeclient.serving.access import AccessControl
+from eclectus.kubeclient.serving.answers import RETRY_SECONDS, bearer_token, refusal
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.connections import BoundedSite
 from eclectus.kubeclient.serving.pages import BusyError, PageMaker, PageParts, QueryError
+from eclectus.kubeclient.serving.reviews import ReadPage
 
 METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-RETRY_SECONDS = "1"  # after which a client that was refused asks again
 SHUTDOWN_SECONDS = 1.0  # a client that reads slowly does not keep the process
-_REASONS = {  # of metav1.Status
-    HTTPStatus.UNAUTHORIZED: "Unauthorized",
-    HTTPStatus.FORBIDDEN: "Forbidden",
-    HTTPStatus.TOO_MANY_REQUESTS: "TooManyRequests",
-    HTTPStatus.INTERNAL_SERVER_ERROR: "InternalError",
-}
 Check = Callable[[], str]
 """What is wrong, as text; empty if nothing is."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -37,11 +32,13 @@ def application(
     metrics: Callable[[], bytes],
     json_pages: Mapping[str, PageParts] | None = None,
     access: AccessControl | None = None,
+    *,
+    handlers: Mapping[str, Handler] | None = None,
 ) -> web.Application:
     """/livez and /healthz run the `live` checks, /readyz those and the `ready` ones.
 
     `metrics` returns the page /metrics, in Prometheus' text format; `json_pages` are further paths. Without
-    `access` everybody may read them.
+    `access` everybody may read them. `handlers` are further paths that decide themselves whom they answer.
     """
     app = web.Application()
     app.router.add_get("/healthz", _checking("healthz", live))
@@ -51,6 +48,8 @@ def application(
     pages |= {path: _page(parts, "application/json") for path, parts in (json_pages or {}).items()}
     for path, page in pages.items():
         app.router.add_get(path, page if access is None else _controlled(access, path, page))
+    for path, handler in (handlers or {}).items():
+        app.router.add_get(path, handler)
     return app
 
 
@@ -111,29 +110,10 @@ def _page(parts: PageParts, content_type: str) -> Handler:
 
 
 def _controlled(access: AccessControl, path: str, page: Handler) -> Handler:
+    right = ReadPage(path)
+
     async def answer(request: web.Request) -> web.StreamResponse:
-        decided = await access.decision(_token(request), path)
-        return await page(request) if decided.status == HTTPStatus.OK else _refusal(decided)
+        decided = await access.decision(bearer_token(request), right)
+        return await page(request) if decided.status == HTTPStatus.OK else refusal(decided)
 
     return answer
-
-
-def _token(request: web.Request) -> str:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def _refusal(decided: Decision) -> web.Response:
-    """The answer as the API server writes it: a Status."""
-    status = decided.status
-    body = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": decided.message,
-        "reason": _REASONS[status],
-        "code": int(status),
-    }
-    wait = {"Retry-After": RETRY_SECONDS} if status == HTTPStatus.TOO_MANY_REQUESTS else {}
-    return web.json_response(body, status=status, headers=wait)

@@ -23,9 +23,9 @@ def listen(address: str, port: int, prefix: str = "server.") -> socket.socket:
 
 
 def bound_address(listening: socket.socket) -> str:
-    """The bound `address:port`."""
+    """The bound `address:port`, an IPv6 address in brackets."""
     host, port = listening.getsockname()[:2]
-    return f"{host}:{port}"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _advice(error: OSError, port: int, prefix: str) -> str:

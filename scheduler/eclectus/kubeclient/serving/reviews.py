@@ -14,6 +14,48 @@ REVIEW_SECONDS = 3.0  # two of them end before a scrape's usual 10 s
 
 
 @dataclass(frozen=True)
+class ReadPage:
+    """The right to read a page of this server."""
+
+    path: str
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As a SubjectAccessReview asks for it."""
+        return {"nonResourceAttributes": {"path": self.path, "verb": "get"}}
+
+    def refusal(self, user: str) -> str:
+        """What the user is answered who does not have it, in the API server's words."""
+        return f'forbidden: User "{user}" cannot get path "{self.path}"'
+
+
+@dataclass(frozen=True)
+class ReadObject:
+    """The right to `get` an object of the core group, or all without a name, or all of all namespaces."""
+
+    resource: str
+    namespace: str = ""
+    name: str = ""
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """As a SubjectAccessReview asks for it."""
+        named = {"namespace": self.namespace, "name": self.name}
+        given = {key: value for key, value in named.items() if value}
+        return {"resourceAttributes": {"verb": "get", "resource": self.resource, **given}}
+
+    def refusal(self, user: str) -> str:
+        """What the user is answered who does not have it, in the API server's words."""
+        what = f'{self.resource} "{self.name}"' if self.name else self.resource
+        where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
+        asked = f'User "{user}" cannot get resource "{self.resource}" in API group ""'
+        return f"{what} is forbidden: {asked} {where}"
+
+
+Right = ReadPage | ReadObject
+
+
+@dataclass(frozen=True)
 class User:
     """Who sends a request, as the API server knows them."""
 
@@ -38,13 +80,10 @@ class Reviews:
         groups, extra = tuple(found.get("groups") or ()), found.get("extra") or {}
         return User(str(found.get("username", "")), str(found.get("uid", "")), groups, extra)
 
-    async def permits(self, user: User, attributes: Mapping[str, Any]) -> bool:
-        """Whether the user has the right. Raises ApiError.
-
-        `attributes` are a SubjectAccessReview's `nonResourceAttributes` or `resourceAttributes`, by that key.
-        """
+    async def permits(self, user: User, right: Right) -> bool:
+        """Whether the user has the right. Raises ApiError."""
         who = {"user": user.name, "uid": user.uid, "groups": list(user.groups), "extra": dict(user.extra)}
-        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**who, **attributes})
+        status = await self._status(ACCESS_REVIEWS, "SubjectAccessReview", {**who, **right.attributes})
         return status.get("allowed") is True
 
     async def _status(self, path: str, kind: str, spec: Mapping[str, Any]) -> dict[str, Any]:
