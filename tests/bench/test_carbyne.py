@@ -137,6 +137,14 @@ def test_targets_are_judged_by_what_was_measured() -> None:
     ]
 
 
+def test_learned_speeds_are_judged_beside_the_same_order_without_them() -> None:
+    rows = figures_of("load 0.7", {"carbyne": 1.01, "carbyne-rosella": 1.3})
+    speeds = next(each for each in SECTIONS if each.name == "speeds")
+    (line,) = list(target_lines([(speeds, rows)]))[2:]
+    assert line.startswith("| `carbyne-rosella` | speeds, load 0.7 | factor, at least that of `carbyne`")
+    assert line.endswith("| ≥ 1.01 | 1.30 |  | yes |")
+
+
 def test_the_page_lists_who_is_better_than_carbyne() -> None:
     rows = [
         *figures_of("a", {"srtf": 1.7, "sjf": 1.2, "carbyne": 1.5}),

@@ -9,6 +9,7 @@ from eclectus_bench.carbyne.contestants import (
     ABLATION,
     BOUNDED,
     BOUNDED_ABLATION,
+    LEARNED,
     LEVELS,
     OURS,
     REFERENCE,
@@ -86,7 +87,7 @@ SECTIONS = (
         "Jobs are the 22 queries at 50 GB in random order, again and again.",
         TPCH,
         (OFFLINE, *ONLINE),
-        only(REFERENCE, "sjf", "tetris", "strict", ABLATION, OURS, BOUNDED_ABLATION, BOUNDED),
+        only("h-drf", REFERENCE, "sjf", "tetris", "strict", ABLATION, OURS, BOUNDED_ABLATION, BOUNDED),
     ),
     Section(
         "alibaba",
@@ -94,7 +95,7 @@ SECTIONS = (
         "Fifty production jobs, most of them small, without the one that has 96 % of all work.",
         ALIBABA,
         (OFFLINE, *ONLINE[1:]),
-        only(REFERENCE, "sjf", "tetris", ABLATION, OURS, BOUNDED_ABLATION, BOUNDED),
+        only("h-drf", REFERENCE, "sjf", "tetris", ABLATION, OURS, BOUNDED_ABLATION, BOUNDED),
     ),
     Section(
         "altruism",
@@ -131,7 +132,7 @@ SECTIONS = (
         "TPC-H on machines of four speeds. Work is the same; only `rosella` learns speeds.",
         TPCH,
         (Case("load 0.7", 0.7), Case("load 0.95", NEAR_SATURATION)),
-        only(OURS, "drf-rosella", "srtf-rosella", "carbyne-rosella"),
+        only(OURS, "drf-rosella", "srtf-rosella", LEARNED),
         speeds=(1, 2, 4, 8),
     ),
 )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 BASELINE, OURS, ABLATION = "drf", "carbyne", "share-srtf"
+LEARNED = "carbyne-rosella"
 REFERENCE = "srtf"  # for what a mean response time can be if nobody has a share
 BOUNDED, BOUNDED_ABLATION = "carbyne-bounded", "share-srtf-bounded"
 ABLATIONS = {OURS: ABLATION, BOUNDED: BOUNDED_ABLATION}
@@ -26,6 +27,7 @@ def _learned(**order: Any) -> Contestant:
 
 CONTESTANTS: dict[str, Contestant] = {
     BASELINE: _fit(policy="drf", by="job"),
+    "h-drf": _fit(policy="h-drf"),
     REFERENCE: _fit(policy="srtf"),
     "sjf": _fit(policy="sjf"),
     "tetris": {"order": {"policy": "srtf"}, "place": {"policy": "tetris"}, "learn": {"policy": "none"}},
@@ -38,10 +40,11 @@ CONTESTANTS: dict[str, Contestant] = {
     **{f"carbyne-{level:g}": _fit(policy="carbyne", altruism=level) for level in LEVELS},
     "drf-rosella": _learned(policy="drf", by="job"),
     "srtf-rosella": _learned(policy="srtf"),
-    "carbyne-rosella": _learned(policy="carbyne"),
+    LEARNED: _learned(policy="carbyne"),
 }
 MEANS = {
     BASELINE: "`order: {policy: drf, by: job}`: the job with the least dominant share; in seconds",
+    "h-drf": "`order: h-drf`: the job that uses the least part of its share; all in one namespace",
     REFERENCE: "`order: srtf`: the job with the least unstarted work",
     "sjf": "`order: sjf`: the job with the shortest critical path",
     "tetris": "`place: tetris` and `order: srtf`: alignment of demand and room, minus remaining work",
@@ -56,7 +59,7 @@ MEANS = {
     },
     "drf-rosella": "`order: drf`, `place: rosella` with learned speeds",
     "srtf-rosella": "`order: srtf`, `place: rosella` with learned speeds",
-    "carbyne-rosella": "`order: carbyne`, `place: rosella` with learned speeds",
+    LEARNED: "`order: carbyne`, `place: rosella` with learned speeds",
 }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eclectus_bench.carbyne.cases import ONLINE, Section
-from eclectus_bench.carbyne.contestants import ABLATIONS, OURS, REFERENCE
+from eclectus_bench.carbyne.contestants import ABLATIONS, LEARNED, OURS, REFERENCE
 from eclectus_bench.carbyne.figures import Row
 
 Tables = Sequence[tuple[Section, Sequence[Row]]]
@@ -44,6 +44,7 @@ def target_lines(tables: Tables) -> Iterator[str]:
     """A table of what was to be reached and what was measured, if any form of `carbyne` was."""
     figures = dict(_figures(tables))
     lines = [line for name in ABLATIONS for line in _lines_of(name, figures)]
+    lines += _learned_lines(figures)
     if lines:
         yield (
             "\n## Targets\n\nMeans over runs; a bound that lies inside the interval is decided by chance. "
@@ -68,6 +69,15 @@ def _lines_of(name: str, figures: Figures) -> Iterator[str]:
             reference = figures.get((section, _OVERLOAD, REFERENCE, "factor"))
             head = f"| `{name}` | {section}, {_OVERLOAD} | {what} |"
             yield head + _verdict(measured, reference, least=ablation)
+
+
+def _learned_lines(figures: Figures) -> Iterator[str]:
+    """Where machines have several speeds: with learned speeds beside the same order without them."""
+    for (section, case, name, column), value in figures.items():
+        without = figures.get((section, case, OURS, "factor"))
+        if (name, column) == (LEARNED, "factor") and without is not None:
+            what = f"factor, at least that of `{OURS}`, which learns no speeds"
+            yield f"| `{name}` | {section}, {case} | {what} |" + _verdict(value, None, least=without)
 
 
 def _verdict(
