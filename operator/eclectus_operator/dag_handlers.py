@@ -18,6 +18,7 @@ from eclectus.kubeclient.client import ObjectApi
 from eclectus_operator.control.context import OperatorContext
 from eclectus_operator.control.dag_jobs.controller import DagController
 from eclectus_operator.control.nodes import NodePool
+from eclectus_operator.decide.metrics import Metrics
 from eclectus_operator.settings import Settings
 from eclectus_operator.sync_loop import SyncLoop
 
@@ -30,8 +31,10 @@ class DagLoop(SyncLoop):
         settings: Settings,
         holds_lease: Callable[[], bool],
         on_failure: Callable[[BaseException], None],
+        metrics: Metrics,
     ) -> None:
         super().__init__(settings, holds_lease, on_failure)
+        self._metrics = metrics
         self.pod_selector = DAG_JOB_LABEL
         self.where = {"clusterwide": True}
         self._controller: DagController | None = None
@@ -44,7 +47,8 @@ class DagLoop(SyncLoop):
     def controller(self, api: ObjectApi) -> DagController:
         """The controller of DagJobs."""
         pool = NodePool(api, time.time)
-        self._controller = DagController(OperatorContext(api, pool, self._settings, time.time, Random()))
+        context = OperatorContext(api, pool, self._settings, time.time, Random(), self._metrics)
+        self._controller = DagController(context)
         return self._controller
 
     async def _on_dag_job(self, event: Any, **_: Any) -> None:

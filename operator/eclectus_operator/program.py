@@ -136,7 +136,7 @@ def _makers(settings: Settings, holds_lease: Callable[[], bool], metrics: Metric
         "controller": lambda failed: ProbeLoop(settings, holds_lease, failed, metrics)
     }
     if settings.dag_jobs:
-        found["dag-jobs"] = lambda failed: DagLoop(settings, holds_lease, failed)
+        found["dag-jobs"] = lambda failed: DagLoop(settings, holds_lease, failed, metrics)
     return found
 
 

@@ -30,6 +30,7 @@ PLAN = {
     "slips": 2,
     "slipSeconds": 12.5,
     "lent": {"cpu": "500m"},
+    "lentSeconds": {"cpu": 1234.5, "memory": 5368709120.0},
 }
 
 
@@ -172,7 +173,14 @@ def test_the_table_of_jobs():
     assert " ".join(line.split()) == "etl Running 3/8 cpu=1.5 memory=1.5Gi cpu=0.5 - 100s in 100s 5m"
     heads, line = job_table([row(HALF, spec={"pool": "night"})], NOW, all_namespaces=True, wide=True)
     assert heads.split()[0] == "NAMESPACE"
-    assert " ".join(line.split()).endswith("5m night 2 times, 12s")
+    assert " ".join(line.split()).endswith("5m night 2 times, 12s cpu=1234 memory=5Gi -")
+
+
+def test_a_job_that_has_ended_holds_nothing_and_keeps_what_it_has_lent_in_all():
+    ended = {**HALF, "conditions": [condition("Succeeded")]}
+    found = row(ended)
+    assert (found["share"], found["lent"], found["borrowed"], found["finishSeconds"]) == ({}, {}, {}, None)
+    assert (found["slips"], found["lentSeconds"]) == (2, PLAN["lentSeconds"])
 
 
 def test_a_job_without_a_plan_has_no_figures():
@@ -237,6 +245,7 @@ def test_json_and_yaml_have_the_same(cluster, kubeconfig):
     (found,) = json.loads(output(kubeconfig, "-o", "json"))
     assert [found] == yaml.safe_load(output(kubeconfig, "-o", "yaml"))
     assert (found["share"], found["lent"]) == (PLAN["share"], PLAN["lent"])
+    assert (found["lentSeconds"], found["borrowedSeconds"]) == (PLAN["lentSeconds"], {})
     assert found["stages"][0]["succeeded"] == 3
 
 

@@ -60,6 +60,18 @@ def test_a_change_is_written_when_the_last_write_is_long_enough_ago() -> None:
     assert case.engine.next_step_at() is None
 
 
+def test_what_a_job_has_lent_in_all_is_written_with_the_rest_and_the_last_plan_at_once() -> None:
+    case = _Case()
+    lends = JobPlan(PLAN.share, 1.0, PLAN.deadline, lent=(("cpu", 250),))
+    assert case.step(5.0, lends) == [RecordPlan("u1", "default", "j", lends)]
+    assert case.step(7.0, lends) == [], "what it has lent so far is no change by itself"
+    (last,) = case.step(9.0, JobPlan((), 0.0, PLAN.deadline))
+    assert isinstance(last, RecordPlan)
+    assert (last.plan.share, last.plan.lent, last.plan.lent_seconds) == ((), (), (("cpu", 1000),))
+    counters = case.engine.queue_counts().counters.plans
+    assert counters.lent_seconds == {"cpu": 1000.0}
+
+
 def test_a_change_that_is_taken_back_is_not_written() -> None:
     case = _Case()
     case.step(1.0, changed(20.0))

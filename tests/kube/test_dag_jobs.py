@@ -139,6 +139,7 @@ PLAN = JobPlan(
     slips=1,
     slip_seconds=0.5,
     lent=(("cpu", 500),),
+    lent_seconds=(("cpu", 1250), ("memory", 2**31)),
 )
 
 
@@ -151,6 +152,8 @@ def test_a_plan_is_written_in_kubernetes_units() -> None:
         "slipSeconds": 0.5,
         "lent": {"cpu": "500m"},
         "borrowed": {},
+        "lentSeconds": {"cpu": 1.25, "memory": 2147483648.0},
+        "borrowedSeconds": {},
     }
 
 
@@ -168,6 +171,7 @@ def test_what_is_no_longer_planned_is_removed() -> None:
 def test_a_written_plan_is_read_again() -> None:
     found = job(stage("a"), status={"plan": plan_status(PLAN)})
     assert (found.deadline, found.slips, found.slip_seconds) == (PLAN.deadline, PLAN.slips, PLAN.slip_seconds)
+    assert (found.lent_seconds, found.borrowed_seconds) == (PLAN.lent_seconds, ())
 
 
 def test_a_cycle_of_all_stages_is_a_problem() -> None:

@@ -106,7 +106,7 @@ def test_an_arrival_storm_and_failures_and_a_lost_node_leave_nothing_behind() ->
     assert not run.tasks
     planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
     assert not planner.jobs
-    assert planner._all_entitled == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert planner.entitlements._all == pytest.approx([0.0, 0.0], abs=1e-6)
 
 
 def test_first_tasks_may_exceed_their_shares() -> None:

@@ -69,7 +69,7 @@ from eclectus.model.volumes import StorageClass
 from storage import make_claim, make_volume, seen
 
 LINE = "----"
-NO_QUEUE = ("nodes", "classes", "counters")  # of QueueCounts
+NO_QUEUE = ("nodes", "classes", "dag_jobs", "counters")  # of QueueCounts
 
 
 def rewritten(text: str) -> str:

@@ -1,10 +1,11 @@
-"""The operator's metrics: runs by how and in which stage they ended. docs/metrics.md lists them."""
+"""The operator's metrics: runs by how and in which stage they ended, and DagJobs (docs/metrics.md)."""
 
 from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics, generate_latest
 
 from eclectus.api.node_probe import EndedBy, Outcome
+from eclectus_operator.decide.dag_jobs.metrics import DagMetrics
 from eclectus_operator.decide.stages import YIELDED
 
 _FAILURES: dict[EndedBy, str] = {"Pod": "failed", "Operator": "overdue", "Other": "lost"}
@@ -21,6 +22,7 @@ class Metrics:
         self._probes = Counter(
             "eclectus_probes", "Probes that have ended.", ["outcome", "stage"], registry=self.registry
         )
+        self.dag_jobs = DagMetrics(self.registry)
 
     def ended(self, outcome: Outcome) -> None:
         """Count a run that has ended; its NodeProbe's status counts it too."""

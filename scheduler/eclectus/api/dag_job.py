@@ -106,7 +106,10 @@ class StageStatus(Struct, frozen=True, rename="camel"):
 
 
 class PlanStatus(Struct, frozen=True, rename="camel"):
-    """What the scheduler plans for the job: amounts by resource, as Kubernetes writes quantities."""
+    """What the scheduler plans for the job: amounts by resource, as Kubernetes writes quantities.
+
+    `lent_seconds`, `borrowed_seconds`: in all, as numbers of cores, bytes or devices times seconds.
+    """
 
     share: Mapping[str, str | int] = {}
     finish_seconds: float | None = None
@@ -115,6 +118,8 @@ class PlanStatus(Struct, frozen=True, rename="camel"):
     slip_seconds: float = 0.0
     lent: Mapping[str, str | int] = {}
     borrowed: Mapping[str, str | int] = {}
+    lent_seconds: Mapping[str, float] = {}
+    borrowed_seconds: Mapping[str, float] = {}
 
 
 class DagJobStatus(Struct, frozen=True, rename="camel"):

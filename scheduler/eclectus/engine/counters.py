@@ -10,6 +10,17 @@ AttemptResult = Literal["scheduled", "unschedulable", "error"]
 Incoming = Literal["active", "backoff"]
 
 
+class PlanCounters:
+    """Of the plans of DAG jobs, since the start."""
+
+    def __init__(self) -> None:
+        self.made = 0  # plans that an Order has made or changed
+        self.slips = 0  # deadlines that were moved to a later time
+        self.slip_seconds = 0.0  # by how much in all
+        self.lent_seconds: dict[str, float] = {}  # by resource: amounts of the model times seconds
+        self.borrowed_seconds: dict[str, float] = {}  # likewise
+
+
 class Counters:
     """Counts since the start. Names and labels follow kube-scheduler's metrics."""
 
@@ -26,6 +37,7 @@ class Counters:
         self.observed_wait_seconds: dict[str, float] = defaultdict(
             float
         )  # of the same pods, from the same moment on
+        self.plans = PlanCounters()
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
 
 
@@ -41,4 +53,5 @@ class QueueCounts:
     binding: int
     nodes: int
     classes: int
+    dag_jobs: int
     counters: Counters

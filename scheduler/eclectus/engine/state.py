@@ -94,7 +94,7 @@ class State:
         policies = [policy for each in profiles for policy in (each.order, each.place)]
         self._informed_orders = InformedOrders(profiles, self.fault)
         self.accounts = Accounts(self.cluster, policies, self.fault)
-        self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.fault)
+        self.plan_records = PlanRecords(profiles, self.accounts.jobs, self.counters.plans, self.fault)
         self.placed = PlacedPods(self.cluster, self.accounts.of_placed_pods())
         self._evicted: dict[str, str] = {}
         self.evicted: Mapping[str, str] = self._evicted  # uid -> uid of the pod that needs the room

@@ -159,7 +159,8 @@ class Order(Accounted, ABC):
         """The uids and plans of DAG jobs whose plans have changed since the last call, to be written to them.
 
         Asked after each step that decides, and called only where it is overridden. The engine bounds how
-        often a job is written.
+        often a job is written, and adds up what is lent and borrowed: a job that ends, or is gone, needs a
+        last plan, without a share.
         """
         del view
         return ()

@@ -85,6 +85,8 @@ def job_from(job: DagJob, shape: Shape) -> Job:
         deadline=objects.seconds(plan.deadline),
         slips=plan.slips,
         slip_seconds=plan.slip_seconds,
+        lent_seconds=_in_model_units(plan.lent_seconds),
+        borrowed_seconds=_in_model_units(plan.borrowed_seconds),
     )
 
 
@@ -102,6 +104,8 @@ def plan_status(plan: JobPlan, before: PlanStatus | None = None) -> dict[str, An
         "slipSeconds": rounded(plan.slip_seconds),
         "lent": _quantities(plan.lent, before.lent),
         "borrowed": _quantities(plan.borrowed, before.borrowed),
+        "lentSeconds": _numbers(plan.lent_seconds),
+        "borrowedSeconds": _numbers(plan.borrowed_seconds),
     }
 
 
@@ -175,6 +179,17 @@ def _quantities(amounts: Amounts, before: Mapping[str, object]) -> dict[str, str
     """Amounts as quantities; null for a resource that had one before."""
     gone: dict[str, str | None] = dict.fromkeys(before)
     return gone | {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts}
+
+
+def _numbers(amounts: Amounts) -> dict[str, float]:
+    """Amounts as numbers of whole units: cores, not thousandths. Of totals, of which none ever goes away."""
+    return {name: amount / 1000 if name == "cpu" else float(amount) for name, amount in amounts}
+
+
+def _in_model_units(numbers: Mapping[str, float]) -> Amounts:
+    return tuple(
+        (name, round(number * 1000 if name == "cpu" else number)) for name, number in sorted(numbers.items())
+    )
 
 
 _DAG_JOB = Decoder(DagJob)

@@ -34,6 +34,8 @@ class Job(Struct, frozen=True, gc=False):
     deadline: float | None = None  # of its plan, as written before: seconds since the epoch; None: none yet
     slips: int = 0  # how often its deadline was moved to a later time
     slip_seconds: float = 0.0  # by how much in all
+    lent_seconds: Amounts = ()  # what it has lent so far, as written before: amounts times seconds
+    borrowed_seconds: Amounts = ()
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -42,10 +44,12 @@ class Job(Struct, frozen=True, gc=False):
 class JobPlan(Struct, frozen=True, gc=False):
     """What the scheduler plans for a job: written to its status, so that it survives a restart."""
 
-    share: Amounts  # what the job is entitled to
+    share: Amounts  # what the job is entitled to; empty: it has ended
     finish_seconds: float | None  # from now to its end inside its share; None: an estimate is missing
     deadline: float | None  # seconds since the epoch
     slips: int = 0
     slip_seconds: float = 0.0
     lent: Amounts = ()  # of its share, what it leaves to others now
     borrowed: Amounts = ()  # what it holds above its share now
+    lent_seconds: Amounts = ()  # in all, amounts times seconds: added by the engine
+    borrowed_seconds: Amounts = ()

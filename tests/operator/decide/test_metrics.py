@@ -14,6 +14,7 @@ def counted(metrics):
     return {
         (sample.labels["outcome"], sample.labels["stage"]): sample.value
         for family in metrics.registry.collect()
+        if family.name == "eclectus_probes"
         for sample in family.samples
     }
 

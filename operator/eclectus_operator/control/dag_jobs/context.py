@@ -91,6 +91,8 @@ class JobSync:
             return
         path = f"{job_path(key_of(self.job))}/status"
         answer = await self.context.api.send("PATCH", path, job_status.patch(self.job, status))
+        if status.has_finished and not self.job.status.has_finished:
+            self.context.metrics.dag_jobs.ended(job_status.end_reason(status))
         self.job = convert.read(answer, DagJob)
         self.memory.status, self.memory.written_at = None, self.now
 

@@ -16,10 +16,11 @@ from eclectus.kubeclient.client import Object
 from eclectus.kubeclient.errors import ApiError, MissingError
 from eclectus.kubeclient.listing import list_pages
 from eclectus_operator.control.context import NotLeadingError, OperatorContext
-from eclectus_operator.control.dag_jobs.context import ALL_JOBS_PATH, JobKey, JobMemory
+from eclectus_operator.control.dag_jobs.context import ALL_JOBS_PATH, JobKey, JobMemory, key_of
 from eclectus_operator.control.dag_jobs.sync_job import MIN_SECONDS, PODS_PER_SECOND, read_job, sync_job
 from eclectus_operator.decide.dag_jobs import job_status
 from eclectus_operator.decide.dag_jobs.estimates import History
+from eclectus_operator.decide.dag_jobs.job_status import Phase
 from eclectus_operator.objects import convert
 from eclectus_operator.objects.convert import ShapeError
 
@@ -46,6 +47,7 @@ class DagController:
         self._context = context
         self._memories: dict[JobKey, JobMemory] = {}
         self._timings: dict[JobKey, _Timing] = {}
+        self._phases: dict[JobKey, Phase] = {}  # of every job, as last read
         self._history = History()
         self._listed_at = float("-inf")
 
@@ -65,6 +67,7 @@ class DagController:
         for key, timing in sorted(self._timings.items(), key=lambda item: item[1].due):
             if timing.due <= now and self._context.now() - now < SYNC_SECONDS:
                 await self._attempt(key, timing)
+        self._context.metrics.dag_jobs.count(self._phases.values())
         next_list = self._listed_at + self._context.settings.look_seconds
         wake_at = min((timing.due for timing in self._timings.values()), default=next_list)
         return max(0.0, min(wake_at, next_list) - self._context.now())
@@ -84,6 +87,7 @@ class DagController:
         self._history = history
         self._timings = {key: each for key, each in self._timings.items() if key in found}
         self._memories = {key: each for key, each in self._memories.items() if key in found}
+        self._phases = {key: each for key, each in self._phases.items() if key in found}
         self._listed_at = self._context.now()
 
     def _is_active(self, listed: Object, history: History) -> bool:
@@ -93,6 +97,7 @@ class DagController:
         except ShapeError:
             return True  # its sync reports it
         history.note(job)
+        self._phases[key_of(job)] = job_status.phase(job)
         if not job.status.has_finished or self._listed_at < 0.0:
             return True  # an operator before this one may have ended without deleting its pods
         expiry = job_status.expiry(job)
@@ -114,11 +119,13 @@ class DagController:
         if job is None:  # Kubernetes deletes the pods of a job that is gone
             self._memories.pop(key, None)
             self._timings.pop(key, None)
+            self._phases.pop(key, None)
             return
         memory = self._memories.get(key)
         if memory is None or memory.uid != job.metadata.uid:
             memory = self._memories[key] = JobMemory(job.metadata.uid)
         done = await sync_job(self._context, job, memory, self._history)
+        self._phases[key] = job_status.phase(done.job)
         now = self._context.now()
         timing.least = now + MIN_SECONDS + done.pod_count / PODS_PER_SECOND
         timing.due, timing.retry_seconds = max(done.wake_at, timing.least), RETRY_SECONDS

@@ -73,6 +73,7 @@ async def _create(sync: JobSync, new: NewPod, hints: Mapping[str, str]) -> Probl
         raise
     except (RejectedError, MissingError) as error:
         return _refusal(new, error.status, error.message)
+    sync.context.metrics.dag_jobs.pod_created(new.attempt)
     _log.info("created %s/%s", sync.job.metadata.namespace, new.name)
     return None
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from eclectus.api.common import Condition, rounded, time_seconds, time_text
 from eclectus.api.dag_job import (
     FAILED,
+    FINISHED,
     READY,
     SUCCEEDED,
     SUSPENDED,
@@ -29,6 +30,9 @@ from eclectus_operator.objects.dag_jobs import indexes
 
 WRITE_SECONDS = 15.0  # between two writes of counts alone
 _SHOWN = 200  # characters of a list of tasks in a message
+
+Phase = Literal["Pending", "Running", "Suspended", "Succeeded", "Failed"]
+"""Of a job, for metrics: `Pending` until its first pods may be created."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,22 @@ def _ended(
     """The status of a job that has succeeded or failed now."""
     status = _with(job, status, kind, reason, message, now=now)
     return replace(status, completion_time=time_text(now))
+
+
+def phase(job: DagJob) -> Phase:
+    """In which phase a job is."""
+    if job.status.has_finished:
+        succeeded = job.status.condition(SUCCEEDED)
+        return "Succeeded" if succeeded is not None and succeeded.status == "True" else "Failed"
+    if job.spec.suspend:
+        return "Suspended"
+    return "Running" if job.status.start_time else "Pending"
+
+
+def end_reason(status: DagJobStatus) -> str:
+    """Why a job has ended; empty if it has not."""
+    ends = (each for each in status.conditions if each.type in FINISHED and each.status == "True")
+    return next((each.reason for each in ends), "")
 
 
 def deadline(job: DagJob, status: DagJobStatus) -> float | None:

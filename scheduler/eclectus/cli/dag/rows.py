@@ -53,6 +53,7 @@ def _waits(pods: Iterable[Object]) -> dict[tuple[str, str], list[str]]:
 
 def _row(job: DagJob, waits: Waits, now: datetime) -> Row:
     meta, status, plan = job.metadata, job.status, job.status.plan or PlanStatus()
+    held = PlanStatus() if status.has_finished else plan  # its last plan may be of a moment before its end
     state, message = _state(job)
     return {
         "namespace": meta.namespace,
@@ -67,10 +68,12 @@ def _row(job: DagJob, waits: Waits, now: datetime) -> Row:
         "createdTime": meta.creation_timestamp,
         "startTime": status.start_time,
         "completionTime": status.completion_time,
-        "share": dict(plan.share),
-        "lent": dict(plan.lent),
-        "borrowed": dict(plan.borrowed),
-        "finishSeconds": plan.finish_seconds,
+        "share": dict(held.share),
+        "lent": dict(held.lent),
+        "borrowed": dict(held.borrowed),
+        "lentSeconds": dict(plan.lent_seconds),
+        "borrowedSeconds": dict(plan.borrowed_seconds),
+        "finishSeconds": held.finish_seconds,
         "deadline": plan.deadline,
         "slips": plan.slips,
         "slipSeconds": plan.slip_seconds,

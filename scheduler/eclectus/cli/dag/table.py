@@ -20,7 +20,7 @@ def jobs(found: Sequence[Row], now: datetime, *, all_namespaces: bool, wide: boo
     if all_namespaces:
         heads.insert(0, "NAMESPACE")
     if wide:
-        heads += ["POOL", "MOVED"]
+        heads += ["POOL", "MOVED", "LENT-SECONDS", "BORROWED-SECONDS"]
     yield from aligned([heads, *(_cells(row, now, all_namespaces, wide) for row in found)])
     for row in found:
         if row["message"]:
@@ -55,6 +55,7 @@ def _cells(row: Row, now: datetime, all_namespaces: bool, wide: bool) -> list[st
     ]
     if wide:
         cells += [row["pool"] or ABSENT, f"{moved} times, {span(row['slipSeconds'])}" if moved else ABSENT]
+        cells += [_amounts(row[each]) for each in ("lentSeconds", "borrowedSeconds")]
     return cells
 
 
@@ -76,17 +77,17 @@ def _stage_cells(stage: Row, now: datetime, wide: bool) -> list[str]:
     ]
 
 
-def _amounts(resources: Mapping[str, str | int]) -> str:
-    return " ".join(f"{name}={_amount(name, str(text))}" for name, text in resources.items()) or ABSENT
+def _amounts(resources: Mapping[str, str | float]) -> str:
+    return " ".join(f"{name}={_amount(name, amount)}" for name, amount in resources.items()) or ABSENT
 
 
-def _amount(resource: str, text: str) -> str:
-    """A quantity for people: cores, GiB, or a number."""
+def _amount(resource: str, amount: str | float) -> str:
+    """A quantity, or a number of whole units, for people: cores, GiB, or a number."""
     try:
-        value = thousandths(text) / 1000
+        value = thousandths(amount) / 1000 if isinstance(amount, str) else amount
     except ValueError:
-        return text
-    return f"{value / _GI:.3g}Gi" if resource in _BYTES else f"{value:.4g}"
+        return str(amount)
+    return f"{value / _GI:.4g}Gi" if resource in _BYTES else f"{value:.4g}"
 
 
 def _when(moment: str | None, now: datetime) -> str:

@@ -1,7 +1,8 @@
 """What is planned for DAG jobs, written to their status when something of note has changed.
 
 A plan must survive a restart, so it is written; every write costs a request, so it is written at most every
-`WRITE_SECONDS` for each job. `finish_seconds` grows shorter with the clock, and is no change by itself.
+`WRITE_SECONDS` for each job, the last one at once. `finish_seconds` grows shorter with the clock, and is no
+change by itself; nor is what a job has lent and borrowed in all, which is written with the rest.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from math import inf
 
 from msgspec.structs import replace
 
+from eclectus.engine.accounts.lending import Lending
+from eclectus.engine.counters import PlanCounters
 from eclectus.framework import Order, Profile, View
 from eclectus.framework.jobs import KnownJobs
 from eclectus.model.commands import RecordPlan
@@ -23,10 +26,15 @@ class PlanRecords:
     """The plans that Orders make, and when each was last written."""
 
     def __init__(
-        self, profiles: Iterable[Profile], jobs: KnownJobs | None, fault: Callable[[object, str], None]
+        self,
+        profiles: Iterable[Profile],
+        jobs: KnownJobs | None,
+        counters: PlanCounters,
+        fault: Callable[[object, str], None],
     ) -> None:
         self._orders = [each.order for each in profiles if type(each.order).plans is not Order.plans]
         self._jobs, self._fault = jobs, fault
+        self._lending = Lending(counters)
         self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
         self._unwritten: dict[str, JobPlan] = {}
         self.next_due = inf  # when a plan that has changed may be written, seconds; written here only
@@ -36,26 +44,31 @@ class PlanRecords:
         if not self._orders or self._jobs is None:
             return
         for order in self._orders:
-            self._ask(order, view)
+            self._ask(order, self._jobs, view)
+        self._lending.advance(view.now)
         self.next_due = inf
         for uid, plan in list(self._unwritten.items()):
             if uid not in self._jobs:
                 del self._unwritten[uid]
                 continue
-            at = self._written[uid][0] + WRITE_SECONDS if uid in self._written else -inf
+            at = self._written[uid][0] + WRITE_SECONDS if plan.share and uid in self._written else -inf
             if at > view.now:
                 self.next_due = min(self.next_due, at)
                 continue
             del self._unwritten[uid]
             self._written[uid] = (view.now, plan)
             job = self._jobs[uid].job
-            yield RecordPlan(uid, job.namespace, job.name, plan)
+            yield RecordPlan(uid, job.namespace, job.name, self._lending.with_totals(uid, plan, view.now))
+        if len(self._lending) > len(self._jobs):
+            self._lending.keep(self._jobs, view.now)
         if len(self._written) > 2 * len(self._jobs):
             self._written = {uid: each for uid, each in self._written.items() if uid in self._jobs}
 
-    def _ask(self, order: Order, view: View) -> None:
+    def _ask(self, order: Order, jobs: KnownJobs, view: View) -> None:
         try:
             for uid, plan in order.plans(view):
+                if uid in jobs:
+                    self._lending.note(jobs[uid].job, plan, view.now)
                 written = self._written.get(uid)
                 if written is None or _of_note(written[1]) != _of_note(plan):
                     self._unwritten[uid] = plan

@@ -19,5 +19,6 @@ def queue_counts(state: State) -> QueueCounts:
         binding=len(state.placed.assumed),
         nodes=len(state.cluster),
         classes=len(state.view.classes),
+        dag_jobs=0 if state.accounts.jobs is None else len(state.accounts.jobs),
         counters=state.counters,
     )

@@ -180,6 +180,26 @@ REQUESTS = (
     Family("load_signal_nodes", "gauge", "nodes", "Nodes whose measured load is known."),
 )
 
+DAG_JOBS = (
+    Family("plans", "counter", "plans", "Plans of DAG jobs that an order has made or changed."),
+    Family("plan_slips", "counter", "slips", "Deadlines of DAG jobs that were moved to a later time."),
+    Family("plan_slip_seconds", "counter", "seconds", "By how much these deadlines were moved in all."),
+    Family(
+        "lent_resource_seconds",
+        "counter",
+        "cores, bytes or devices, times seconds",
+        "What DAG jobs have left to others of their shares, over time, by resource.",
+        ("resource",),
+    ),
+    Family(
+        "borrowed_resource_seconds",
+        "counter",
+        "cores, bytes or devices, times seconds",
+        "What pods of DAG jobs have held beyond the shares of their jobs, over time, by resource.",
+        ("resource",),
+    ),
+)
+
 LEARNED = (
     Family(
         "arrival_rate",
@@ -249,7 +269,7 @@ PRICES = (
     ),
 )
 
-FAMILIES = {family.name: family for family in (*SCHEDULING, *REQUESTS, *LEARNED, *PRICES)}
+FAMILIES = {family.name: family for family in (*SCHEDULING, *REQUESTS, *DAG_JOBS, *LEARNED, *PRICES)}
 """Every metric of the scheduler by its name, apart from `process_*`, which prometheus_client defines."""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from eclectus.engine.counters import QueueCounts
+from eclectus.engine.counters import PlanCounters, QueueCounts
 from eclectus.live.metrics.families import Sample, observed
 
 
@@ -28,7 +28,12 @@ class QueueCountsCollector(Collector):
             "gated": counts.gated,
             "line": counts.node_queues,
         }
-        cached = {"nodes": counts.nodes, "classes": counts.classes, "assumed_pods": counts.binding}
+        cached = {
+            "nodes": counts.nodes,
+            "classes": counts.classes,
+            "assumed_pods": counts.binding,
+            "dag_jobs": counts.dag_jobs,
+        }
         yield observed("pending_pods", _by_one(queues))
         yield observed("cache_size", _by_one(cached))
         yield observed("schedule_attempts", counters.attempts.items())
@@ -39,6 +44,21 @@ class QueueCountsCollector(Collector):
         yield observed("expected_wait_seconds", _by_one(counters.expected_wait_seconds))
         yield observed("observed_wait_seconds", _by_one(counters.observed_wait_seconds))
         yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
+        yield from _plans(counters.plans)
+
+
+def _plans(plans: PlanCounters) -> Iterator[Metric]:
+    yield observed("plans", [((), plans.made)])
+    yield observed("plan_slips", [((), plans.slips)])
+    yield observed("plan_slip_seconds", [((), plans.slip_seconds)])
+    yield observed("lent_resource_seconds", _by_resource(plans.lent_seconds))
+    yield observed("borrowed_resource_seconds", _by_resource(plans.borrowed_seconds))
+
+
+def _by_resource(amounts: Mapping[str, float]) -> Iterator[Sample]:
+    """In whole units: cores, not thousandths."""
+    for name, amount in sorted(amounts.items()):
+        yield (name,), amount / 1000 if name == "cpu" else amount
 
 
 def _by_one(figures: Mapping[str, float]) -> Iterator[Sample]:

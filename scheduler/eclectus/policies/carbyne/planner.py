@@ -66,6 +66,7 @@ class Planner:
         self._is_stale = True  # whether shares are to be computed again
         self._magnitudes: object = None  # of plain pods and services, as of then
         self._to_record: dict[str, None] = {}  # jobs whose plans have changed
+        self._last_plans: dict[str, JobPlan] = {}  # of jobs that are done or gone, by uid
         self._paces: dict[tuple[object, str], tuple[float, float]] = {}  # by class: until when, and pace
 
     # -- what has changed --------------------------------------------------------------------------
@@ -136,7 +137,7 @@ class Planner:
         known, job = view.jobs.get(uid), self.jobs.get(uid)
         if known is None or known.is_done:
             if job is not None:
-                self._drop(uid)
+                self._drop(uid, job)
             return
         if job is None or job.known is not known:
             job = self.jobs[uid] = self._new(known)
@@ -155,9 +156,12 @@ class Planner:
         if signature != job.signature:
             job.signature, self._is_stale = signature, True
 
-    def _drop(self, uid: str) -> None:
-        """The job is done, or gone."""
+    def _drop(self, uid: str, job: PlannedJob) -> None:
+        """The job is done, or gone: nothing of it is lent or borrowed any more."""
         self.entitlements.drop(uid)
+        kept = job.deadline
+        at = None if kept.at == inf else kept.at
+        self._last_plans[uid] = JobPlan((), 0.0, at, kept.slips, kept.slip_seconds)
         del self.jobs[uid]
         self._is_stale = True
 
@@ -274,6 +278,8 @@ class Planner:
     def take_plans(self, view: View) -> Iterator[tuple[str, JobPlan]]:
         """The plans that have changed since the last call."""
         changed, self._to_record = self._to_record, {}
+        ended, self._last_plans = self._last_plans, {}
+        yield from ended.items()
         for uid in changed:
             job = self.jobs.get(uid)
             if job is not None:
