@@ -6,6 +6,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from audited_api import AuditedApi
 from eclectus.api.common import time_seconds, time_text
 from eclectus.api.names import ATTEMPT_LABEL, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus_operator.control.context import OperatorContext
@@ -32,6 +33,7 @@ class DagWorld:
 
     def __init__(self, job: Object | None = None, settings: Settings = SETTINGS) -> None:
         self.api, self.settings = FakeApi(), settings
+        self.audited = AuditedApi(self.api)
         self.ends: dict[Task, End] = {}
         self.api.put(NODES, node("n0"))
         if job is not None:
@@ -40,9 +42,9 @@ class DagWorld:
 
     def start(self) -> None:
         """Start a new operator process, without memory of the one before."""
-        pool = NodePool(self.api, lambda: self.api.now)
+        pool = NodePool(self.audited, lambda: self.api.now)
         self.controller = DagController(
-            OperatorContext(self.api, pool, self.settings, lambda: self.api.now, Random(1))
+            OperatorContext(self.audited, pool, self.settings, lambda: self.api.now, Random(1))
         )
 
     def sync(self) -> float:
