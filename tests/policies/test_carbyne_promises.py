@@ -10,9 +10,11 @@ from builders import make_engine, make_node
 from dag_world import DagWorld, job, stage
 from eclectus.maths.dag_plan import StageLeft, planned
 from eclectus.model.commands import RecordPlan
+from eclectus.model.events import NodeSeen
 from eclectus.model.job import Job
 from eclectus.policies.carbyne import Carbyne
 from eclectus.policies.place.fit import BestFit
+from eclectus.policies.rosella import RosellaLearn
 
 CAPACITY = 8000  # thousandths of a core
 
@@ -171,6 +173,14 @@ def test_a_job_without_estimates_lends_nothing_and_ends() -> None:
     assert (started.count("unknown"), started.count("known")) == (8, 8)
     run.run()
     assert all(plan.finish_seconds is None for plan in run.plans["unknown"])
+
+
+def test_a_job_may_come_before_the_first_node() -> None:
+    """As where an autoscaler adds nodes for it; the learner has no rates then."""
+    run = DagWorld(make_engine(BestFit(), RosellaLearn(), order=Carbyne()), [])
+    run.submit(job("early", stage("s", 2, 500, 1.0)))
+    run.step(NodeSeen(make_node("n", cpu=1)))
+    assert run.run().ends == {"early": 1.0}
 
 
 def test_namespaces_share_equally_and_jobs_within_them() -> None:

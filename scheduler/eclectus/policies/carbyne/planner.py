@@ -238,10 +238,10 @@ class Planner:
         key = (stage.spec, stage.workload)
         until, pace = self._paces.get(key, (-inf, 1.0))
         if until <= view.now:
-            task_class = view.classes.current(*key)
-            rows = task_class.feasible
-            rates = view.speeds(task_class).rate[rows] * task_class.background_free[rows]
-            pace = float(rates.mean()) if len(rates) else 1.0
+            task_class, pace = view.classes.current(*key), 1.0
+            if task_class.feasible_count:  # a learner that has seen no node has no rates
+                rows = task_class.feasible
+                pace = float((view.speeds(task_class).rate[rows] * task_class.background_free[rows]).mean())
             self._paces[key] = (view.now + PACE_SECONDS, pace)
         return stage.seconds / pace if pace > 0.0 else stage.seconds
 
