@@ -1,6 +1,7 @@
 """Invariants under random events: no pod bound twice or lost, no node overcommitted, correct arrays.
 
-Hypothesis drives an engine (tests/support/engine_machine.py), once for each way to place, learn and evict.
+Hypothesis drives an engine (tests/support/engine_machine.py), once for each way to place, learn and evict,
+and with DAG jobs (tests/support/dag_engine_machine.py) for each way to order them.
 """
 
 from __future__ import annotations
@@ -13,8 +14,12 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from builders import ExactSpeeds
+from dag_engine_machine import DagEngineMachine
 from eclectus.engine import cycle_slices
+from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.allocation import LeastAllocated
+from eclectus.policies.place.fit import BestFit
 from eclectus.policies.place.power_of_two import PowerOfTwo
 from eclectus.policies.relieve.none import NoRelief
 from eclectus.policies.relieve.preemption import Preemption
@@ -34,6 +39,12 @@ WAYS = {
     "committed-lines": (partial(Rosella, replan=False, compare="sed"), EXACT, NoRelief),
     "least-allocated": (LeastAllocated, LEARNED, Preemption),
     "two-choices": (PowerOfTwo, LEARNED, Preemption),
+    "carbyne": (BestFit, LEARNED, Preemption),
+    "carbyne-bounded": (Rosella, EXACT, NoRelief),
+}
+ORDERS = {
+    "carbyne": partial(Carbyne, altruism=0.5),
+    "carbyne-bounded": partial(Carbyne, overhang="bounded"),
 }
 
 
@@ -43,7 +54,9 @@ def run_machine(way: str, examples: int, steps: int, derandomize: bool, **more: 
         "policy": staticmethod(policy),
         "learn": staticmethod(learn),
         "relieve": relieve,
+        "order": staticmethod(ORDERS.get(way, FifoOrder)),
     }
+    machine = DagEngineMachine if way in ORDERS else EngineMachine
     how = settings(
         max_examples=examples,
         stateful_step_count=steps,
@@ -53,19 +66,19 @@ def run_machine(way: str, examples: int, steps: int, derandomize: bool, **more: 
         print_blob=False,
         **more,
     )
-    run_state_machine_as_test(type(f"EngineMachine_{way}", (EngineMachine,), ways), settings=how)
+    run_state_machine_as_test(type(f"EngineMachine_{way}", (machine,), ways), settings=how)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_invariants_hold(way: str) -> None:
-    run_machine(way, examples=60, steps=40, derandomize=True)
+    run_machine(way, examples=48, steps=40, derandomize=True)
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_they_hold_where_every_cycle_takes_several_steps(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cycle_slices, "CLASSES_MOST", 1)
     monkeypatch.setattr(cycle_slices, "TASKS_MOST", 2)
-    run_machine(way, examples=40, steps=40, derandomize=True)
+    run_machine(way, examples=32, steps=40, derandomize=True)
 
 
 @pytest.mark.slow

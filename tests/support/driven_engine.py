@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from builders import make_engine, make_profile
 from eclectus.engine.engine import Engine
-from eclectus.framework import Learn, PlacePolicy, Relieve
+from eclectus.framework import Learn, Order, PlacePolicy, Relieve
 from eclectus.model.events import Event, Resumed
 from eclectus.model.objects import Task
+from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.relieve.preemption import Preemption
 from eclectus.policies.rosella import Rosella, RosellaLearn
 from engine_invariants import no_pod_is_lost
@@ -23,6 +24,7 @@ class DrivenEngine:
     policy: Callable[[], PlacePolicy] = Rosella
     learn: Callable[[], Learn] = RosellaLearn
     relieve: Callable[[], Relieve] = Preemption
+    order: Callable[[], Order] = FifoOrder
 
     def set_up(self) -> None:
         """An empty cluster at time 0."""
@@ -37,8 +39,9 @@ class DrivenEngine:
         self.step([*self.server.relist(), Resumed()])
 
     def make(self) -> Engine:
-        """An engine of this way to place, learn and evict."""
-        return make_engine(self.policy(), self.learn(), seed=7, relieve=self.relieve())
+        """An engine of this way to place, learn, evict and order."""
+        roles = {"relieve": self.relieve(), "order": self.order()}
+        return make_engine(self.policy(), self.learn(), seed=7, **roles)
 
     def step(self, events: list[Event], after: float = 0.0) -> None:
         """The engine receives events, so many seconds after the step before."""
@@ -65,7 +68,8 @@ class DrivenEngine:
                 self.step(self.server.write_relief(refused=False))
             for uid in [uid for uid, task in self.server.tasks.items() if task.deleting]:
                 self.server.drop_task(uid)  # in the end every pod that is terminating has ended
-            idle_steps = 0 if self.server.task_watch or self.server.node_watch else idle_steps + 1
+            watches = (self.server.task_watch, self.server.node_watch, self.server.job_watch)
+            idle_steps = 0 if any(watches) else idle_steps + 1
             if idle_steps:
                 at = self.engine.next_step_at()
                 self.step([], max(0.0, min(40.0, at - self.now)) if at is not None else 40.0)

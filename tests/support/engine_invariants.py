@@ -67,6 +67,20 @@ def tentative_room_is_that_of_node_queues_and_deferrals(engine: Engine) -> None:
     assert np.array_equal(state.cluster.tentative, expected)
 
 
+def the_counts_of_jobs_match_the_delivered_events(engine: Engine, known: Delivered) -> None:
+    """Every DAG job that is known, and of each stage the pods that wait and those on nodes."""
+    jobs = engine._state.accounts.jobs
+    assert jobs is not None
+    assert set(jobs) == set(known.jobs)
+    waiting = {task.uid for task in known.waiting() if not task.gates}
+    for uid, job in jobs.items():
+        for stage in job.stages:
+            own = [each for each in known.tasks.values() if (each.job, each.stage) == (uid, stage.stage.name)]
+            holding = {task.uid for task in own if known.node_of(task) or known.nomination_of(task)}
+            assert set(stage.on_nodes) == holding, f"{uid}, {stage.stage.name}"
+            assert set(stage.waiting) == {task.uid for task in own} & waiting - holding, stage.stage.name
+
+
 def no_pod_is_lost(server: ModelServer, may_evict: Callable[[Task], bool]) -> None:
     """Whatever is believed: after so much time a pod waits only where no feasible node has room."""
     for task in server.delivered.waiting():

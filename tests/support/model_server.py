@@ -1,8 +1,8 @@
 """A model of the API server, the watches, the answers to binds and the kubelets.
 
-The store is the truth. Nodes and pods reach the engine through two watches, each in order but late. Binds,
-nominations and evictions reach the store when the test says so. Answers of binds may be lost, and are then
-resolved by reading the pod. An evicted pod terminates until the test ends it.
+The store is the truth. Nodes, pods and DAG jobs reach the engine through three watches, each in order but
+late. Binds, nominations and evictions reach the store when the test says so. Answers of binds may be lost,
+and are then resolved by reading the pod. An evicted pod terminates until the test ends it.
 `Delivered` is the cluster state according to the events that the engine has received so far, computed in
 the simplest way: commands are checked against it.
 """
@@ -10,22 +10,26 @@ the simplest way: commands are checked against it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from msgspec.structs import replace
 
 import pod_rules
-from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, Report
+from eclectus.model.commands import Bind, Command, Evict, Fault, Nominate, RecordPlan, Report
 from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
     Event,
     EvictRefused,
+    JobGone,
+    JobSeen,
     NodeGone,
     NodeSeen,
     NominateRefused,
     TaskGone,
     TaskSeen,
 )
+from eclectus.model.job import Job
 from eclectus.model.objects import Node, Task
 from judge import crowded, refusal
 
@@ -36,6 +40,7 @@ class Delivered:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.tasks: dict[str, Task] = {}
+        self.jobs: dict[str, Job] = {}
         self.bound: dict[str, str] = {}  # uid -> node, of our binds issued and not refused
         self.nominated: dict[str, str] = {}  # uid -> node, of our waiting pods for which room is held
         self.withdrawn: dict[str, str] = {}  # uid -> node, of nominations that the store may still show
@@ -48,6 +53,10 @@ class Delivered:
                 self.nodes[node.name] = node
             case NodeGone(name):
                 self.nodes.pop(name, None)
+            case JobSeen(job):
+                self.jobs[job.uid] = job
+            case JobGone(uid):
+                self.jobs.pop(uid, None)
             case TaskSeen(task) if task.ended:
                 self._gone(task.uid)
             case TaskSeen(task):
@@ -122,9 +131,11 @@ class ModelServer:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.tasks: dict[str, Task] = {}
+        self.jobs: dict[str, Job] = {}
         self.delivered = Delivered()
         self.node_watch: list[Event] = []
         self.task_watch: list[Event] = []
+        self.job_watch: list[Event] = []
         self.binds_in_flight: list[Bind] = []  # not in the store yet
         self.reliefs_in_flight: list[Nominate | Evict] = []  # likewise, in order
         self.lost_binds: list[Bind] = []  # in the store or not; the engine got no answer
@@ -160,6 +171,16 @@ class ModelServer:
         self.task_watch.append(TaskSeen(task))
         self.drop_task(uid)
 
+    def put_job(self, job: Job) -> None:
+        """A DAG job is created or changed."""
+        self.jobs[job.uid] = job
+        self.job_watch.append(JobSeen(job))
+
+    def drop_job(self, uid: str) -> None:
+        """A DAG job is removed; its pods may stay for a while."""
+        del self.jobs[uid]
+        self.job_watch.append(JobGone(uid))
+
     def on(self, node: str) -> list[Task]:
         """Pods bound to a node."""
         return [task for task in self.tasks.values() if task.node == node]
@@ -188,6 +209,8 @@ class ModelServer:
             match command:
                 case Report():
                     self._report(command)
+                case RecordPlan():
+                    self._record_plan(command)
                 case Nominate():
                     self._nominate(command)
                     self.reliefs_in_flight.append(command)
@@ -205,6 +228,19 @@ class ModelServer:
             seen = self.delivered.tasks.get(report.uid, task)
             assert seen.reported != report.message, f"{task} gets a report that it has been seen to have"
             self.put_task(replace(task, reported=report.message))
+
+    def _record_plan(self, record: RecordPlan) -> None:
+        plan, seen = record.plan, self.delivered.jobs[record.uid]
+        times = (plan.finish_seconds, plan.deadline, plan.slip_seconds)
+        assert all(isfinite(each) for each in times if each is not None), plan
+        held = (plan.share, plan.lent, plan.borrowed, plan.lent_seconds, plan.borrowed_seconds)
+        assert all(amount > 0 for amounts in held for _, amount in amounts), plan
+        assert (plan.slips, plan.slip_seconds) >= (seen.slips, seen.slip_seconds), f"{seen} forgets slips"
+        job = self.jobs.get(record.uid)
+        if job is not None:
+            slips = {"slips": plan.slips, "slip_seconds": plan.slip_seconds}
+            totals = {"lent_seconds": plan.lent_seconds, "borrowed_seconds": plan.borrowed_seconds}
+            self.put_job(replace(job, deadline=plan.deadline, **slips, **totals))
 
     def _nominate(self, nominate: Nominate) -> None:
         known, uid = self.delivered, nominate.uid
@@ -251,9 +287,9 @@ class ModelServer:
         known.nominated.pop(bind.uid, None)
 
     def deliver(self, nodes: int, tasks: int) -> list[Event]:
-        """Take this many events from each watch."""
-        events = self.node_watch[:nodes] + self.task_watch[:tasks]
-        del self.node_watch[:nodes], self.task_watch[:tasks]
+        """Take this many events from each watch; of jobs as many as of nodes."""
+        events = self.job_watch[:nodes] + self.node_watch[:nodes] + self.task_watch[:tasks]
+        del self.job_watch[:nodes], self.node_watch[:nodes], self.task_watch[:tasks]
         return events
 
     def answer(self, at: int) -> Event:
@@ -287,8 +323,9 @@ class ModelServer:
     def relist(self) -> list[Event]:
         """A watch was lost: events for all stored objects, and for those the engine knows that are gone."""
         known = self.delivered
-        self.node_watch, self.task_watch = [], []
+        self.node_watch, self.task_watch, self.job_watch = [], [], []
         gone: list[Event] = [NodeGone(name) for name in known.nodes if name not in self.nodes]
         gone += [TaskGone(uid) for uid in known.tasks if uid not in self.tasks]
+        gone += [JobGone(uid) for uid in known.jobs if uid not in self.jobs]
         stored = [*map(NodeSeen, self.nodes.values()), *map(TaskSeen, self.tasks.values())]
-        return gone + stored
+        return [*gone, *stored, *map(JobSeen, self.jobs.values())]

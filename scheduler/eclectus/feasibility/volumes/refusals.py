@@ -28,7 +28,7 @@ VOLUME_RULES = tuple(rule for rules in _PLUGINS for rule in rules)
 def volume_refusals(
     spec: Spec, cluster: Cluster, rows: Rows
 ) -> Iterator[tuple[str, list[tuple[str, int]], Rows]]:
-    """By plugin that reads something of the pod: its name, reasons with numbers of nodes, the rows it leaves."""
+    """By plugin that reads something of the pod: its name, reasons with counts of nodes, the rows left."""
     for rules in _PLUGINS:
         asked = [rule for rule in rules if rule.applies(spec)]
         passing, refused = np.ones(len(rows), dtype=bool), list[tuple[str, int]]()
