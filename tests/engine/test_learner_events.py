@@ -125,6 +125,7 @@ def test_only_a_task_that_succeeded_is_a_sample(phase: str, seconds: float, is_s
     world.step(TaskSeen(running(TASK)))
     world.step(TaskSeen(replace(running(TASK), phase=phase, finished=seconds)))  # type: ignore[arg-type]
     assert len(learner.seen) == is_sample
+    assert all(done.uid == "uid-t" for done in learner.seen), "the one that was seen running"
 
 
 def test_a_pod_deleted_while_it_runs_is_no_sample() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from eclectus.maths import numbers
-from eclectus.maths.cusum import AT_REST, CLIP, Sums, changed_since, step
+from eclectus.maths.cusum import AT_REST, CLIP, MOST_SHOWN, Sums, changed_since, shown, step
 from eclectus.maths.estimators.spread import MIN_SPREAD, Spread
 
 Distribution = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -217,3 +217,22 @@ def test_a_workload_that_grows_for_all_is_followed() -> None:
     assert means[0] > 0.6
     assert abs(means[2]) < 0.3
     assert all(one > other for one, other in pairwise(means))
+
+
+# -- tasks that still run ----------------------------------------------------------------------------------
+
+
+def test_the_score_so_far_grows_from_0_to_1_and_is_less_than_the_mean_of_those_that_take_as_long() -> None:
+    spread = usual(exponential)
+    scores = [spread.so_far(relative) for relative in (0.0, 1e-9, 0.1, 0.5, 1.0, 2.0, 50.0)]
+    assert scores == sorted(scores)
+    assert (scores[0], scores[1], scores[-1]) == (0.0, 0.0, 1.0)
+    sizes = exponential(np.random.default_rng(11), (20_000,))
+    for least in (0.1, 0.5, 1.0, 2.0, 4.0):
+        beyond = np.log(sizes[sizes > least])
+        mean = np.clip((beyond - spread.location) / spread.spread, -CLIP, CLIP).mean()
+        assert mean / 4 < spread.so_far(least) < mean
+
+
+def test_what_a_sample_shows_is_bounded() -> None:
+    assert (shown(0.5, 1.0), shown(2.0, 30.0), shown(-1.0, -15.0)) == (1.5, MOST_SHOWN, -CLIP)

@@ -61,7 +61,7 @@ class School:
 
     def finish(self, uid: str, row: int, seconds: float, workload: str = "w", requests: Amounts = ()) -> None:
         """A task that was seen running completes."""
-        self.learn.observe(Completion(row, workload, seconds, self.now, requests))
+        self.learn.observe(Completion(row, workload, seconds, self.now, requests, uid=uid))
         self.learn.left(uid, self.now)
 
     def run(self, row: int, seconds: float, workload: str = "w") -> None:
@@ -69,6 +69,25 @@ class School:
         uid = self.begin(row, workload)
         self.now += seconds
         self.finish(uid, row, seconds, workload)
+
+    def batches(self, rounds: int, tasks: int, workload: str = "w") -> None:
+        """So many times on every row: that many tasks start together; a pause follows when all have ended."""
+        numbers, uids = count(), dict[int, str]()
+        events = list[tuple[float, int, int, float]]()  # time, number of the task, row, seconds; 0: a start
+        for row, speed in enumerate(self.speed):
+            at = self.now
+            for _ in range(rounds):
+                at += 5.0 * float(self.chance.exponential())
+                sizes = [self.draw() / speed for _ in range(tasks)]
+                for size in sizes:
+                    number = next(numbers)
+                    events += [(at, number, row, 0.0), (at + size, number, row, size)]
+                at += max(sizes)
+        for self.now, number, row, seconds in sorted(events):
+            if seconds:
+                self.finish(uids[number], row, seconds, workload)
+            else:
+                uids[number] = self.begin(row, workload)
 
     def wait(self, seconds: float) -> None:
         """Advance the clock and notify the learner by an arrival."""

@@ -76,7 +76,9 @@ class LearnerFeed:
             state, seconds = self._state, task.finished - task.started
             row = state.cluster.rows.get(state.placed.node_of(task.uid))
             if row is not None and seconds > 0:
-                done = Completion(row, task.workload, seconds, state.now, _requests(task), task.spec.probe)
+                done = Completion(
+                    row, task.workload, seconds, state.now, _requests(task), task.spec.probe, task.uid
+                )
                 self._call(self._learn.observe, done)
                 if not task.spec.probe:
                     state.service_times.observe(task.workload, seconds)

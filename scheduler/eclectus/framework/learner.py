@@ -23,6 +23,7 @@ class Completion(Struct, frozen=True, gc=False):
     at: float  # when the scheduler saw that it had ended, seconds: independent of the kubelet's clock
     requests: Amounts = ()
     is_probe: bool = False
+    uid: str = ""  # of the task, as in `started`; empty if it was not seen running
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,23 @@ E. S. Page, "Continuous inspection schemes", Biometrika, 1954. Each sample gives
 An alarm is raised when either sum exceeds the threshold: the speed has changed, and the samples since that
 sum was last 0 are samples of the new speed.
 
+Tasks that start together end in the order of their sizes: the first ends look like those of a faster node,
+the last ones like those of a slower. So with each end a test gets what ended *and* running tasks have shown
+since the last one:
+
+    z' = z + sum over the running tasks of their scores so far - that sum after the last end,   within -2..4
+
+A score so far grows from 0 at a task's start (maths/estimators/spread.py). In all, a task that ends adds its
+own z and a deleted one nothing, whatever the order. docs/rosella.md compares z' with z.
+
 Task sizes are heavy-tailed, so three things keep false alarms rare. The logarithm turns a factor into a
 difference. Location and spread are estimated for each workload (maths/estimators/spread.py), so no
 distribution of sizes is assumed. The clip limits a single task, however long, to two spreads; from 0 an alarm
-takes at least five samples.
+takes at least five samples of tasks that run alone, and two where many run.
 
-Measured with slack 0.5 and threshold 6: mean number of samples to a false alarm; and, after all times
-change by a factor, mean number of samples to the alarm (90th percentile). `scv` is the squared coefficient
-of variation.
+Measured for tasks that run alone, with slack 0.5 and threshold 6: mean number of samples to a false alarm;
+and, after all times change by a factor, mean number of samples to the alarm (90th percentile). `scv` is the
+squared coefficient of variation.
 
     sizes              false alarm      x 4      x 1/4        x 2      x 1/2
     exponential              2,037   10 (16)   11 (17)    35 (71)    47 (97)
@@ -39,6 +48,7 @@ from typing import Generic, NamedTuple
 from eclectus.maths.numbers import Arithmetic, Value
 
 CLIP = 2.0
+MOST_SHOWN = 4.0  # what one sample counts for, where many tasks run that are overdue
 
 
 class Sums(NamedTuple, Generic[Value]):
@@ -62,6 +72,16 @@ def step(m: Arithmetic[Value], sums: Sums[Value], score: Value, at: float, slack
         m.where(up > 0.0, up_since, at),
         m.where(down > 0.0, down_since, at),
     )
+
+
+def clipped(score: float) -> float:
+    """A score within +-CLIP."""
+    return min(max(score, -CLIP), CLIP)
+
+
+def shown(score: float, growth: float) -> float:
+    """z' from the score of an ended task and the change of the sum of the scores so far."""
+    return min(max(score + growth, -CLIP), MOST_SHOWN)
 
 
 def changed_since(sums: Sums[float], threshold: float) -> float | None:

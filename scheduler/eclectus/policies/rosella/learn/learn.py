@@ -35,7 +35,7 @@ from eclectus.maths.window import error_aimed
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 from eclectus.model.objects import Amounts
 from eclectus.model.settings import apply_implied
-from eclectus.model.workload_names import in_namespace_of
+from eclectus.model.workload_names import in_namespace_of, namespace_of
 from eclectus.policies.rosella.learn.exports import Exports
 from eclectus.policies.rosella.learn.failure_detector import FailureDetector, Seen
 from eclectus.policies.rosella.learn.load import Load
@@ -129,8 +129,9 @@ class RosellaLearn(LearnSettings, Learn):
             return False
         space.runs_work |= not done.is_probe
         rates, shape = space.rates, self._shape(done.requests)
+        running = self.occupancy.tasks(namespace_of(workload)).on_row(done.row)
         self._epochs[done.row] += 1
-        return rates.add(rates.workload(workload), done.row, done.seconds, done.at, shape)
+        return rates.add(rates.workload(workload), done, shape, running)
 
     def _update_row(self, row: int) -> None:
         if not self._is_stale:  # the next fit covers it, and workloads may have come since the last one

@@ -40,7 +40,7 @@ class Occupancy:
     def clear_row(self, row: int) -> None:
         """The row belongs to no node or to a new one: nothing runs there."""
         for tasks in list(self._tasks.values()):
-            for uid in tasks.uids_on(row):
+            for uid in list(tasks.on_row(row)):
                 self.left(uid)
         self._peak_this_hour[row] = self._peak_last_hour[row] = 0
 

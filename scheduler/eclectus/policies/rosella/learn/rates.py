@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from eclectus.framework import Completion
 from eclectus.maths.estimators.ratio import Floats, RatioMatrix, confidence, relative_error
 from eclectus.maths.estimators.samples import Samples
 from eclectus.maths.estimators.spread import Spread
@@ -14,6 +15,7 @@ from eclectus.maths.products import sum_of_products
 from eclectus.maths.window import window_length
 from eclectus.policies.rosella.learn.cells import Cell, NodeCells
 from eclectus.policies.rosella.learn.comparable import EndedShapes
+from eclectus.policies.rosella.learn.running import Running
 
 FORGET_HALF_LIVES = 4.0  # after so long without a sample a cell is dropped
 NODES_CHECKED = 16  # for such cells with each fit: all 320,000 cells of 5,000 nodes would take 0.2 s
@@ -96,15 +98,16 @@ class Rates:
 
     # -- samples -------------------------------------------------------------------------------
 
-    def add(self, workload: int, row: int, seconds: float, at: float, requests: Hashable) -> bool:
-        """Add a sample of a task with these requests.
+    def add(
+        self, workload: int, done: Completion, requests: Hashable, running: Mapping[str, Running]
+    ) -> bool:
+        """Add a sample of a task with these requests; `running`: the tasks on its row, itself among them.
 
         True if more than its row has changed, or if all samples should be fitted again.
         """
-        node = self._nodes[row]
-        cell = node.cell(workload)
-        score = self._spread[workload].score(seconds * self.matrix.rate.item(workload, row))
-        node.add_score(cell, score, at, self._test.slack)
+        row, seconds, at = done.row, done.seconds, done.at
+        cell = self._nodes[row].cell(workload)
+        self._test_for_change(workload, done, running)
         beyond = len(cell.samples) + 1 - self._window_lengths[workload]
         gone, took = self._remove_oldest(
             cell, min(beyond, 2)
@@ -112,9 +115,7 @@ class Rates:
         cell.samples.add(at, seconds)
         weight = self.matrix.weight(at)
         is_first = self.matrix.add(workload, row, weight - gone, weight * seconds - took)
-        for outdated, since in node.check_alarm(workload, self._test.threshold):
-            self._tally.alarms += 1
-            self.drop_before(outdated, row, since)
+        self._heed_alarm(workload, done, running)
         self.ended.add(workload, requests, weight, seconds)
         self.recent[workload] += weight
         self._sample_counts[workload] += 1
@@ -122,6 +123,31 @@ class Rates:
         # The first samples of a workload come from its shortest tasks, which end first: its size is fitted
         # again each time the number of samples has doubled, however little time has passed.
         return is_first or self._sample_counts[workload].bit_count() == 1
+
+    def _test_for_change(self, workload: int, done: Completion, running: Mapping[str, Running]) -> None:
+        score = self._spread[workload].score(done.seconds * self.matrix.rate.item(workload, done.row))
+        scores = self._scores_so_far(done, running)
+        self._nodes[done.row].add_score(workload, score, scores, done.at, self._test.slack)
+
+    def _heed_alarm(self, workload: int, done: Completion, running: Mapping[str, Running]) -> None:
+        """Drop the samples that an alarm shows to be outdated."""
+        node = self._nodes[done.row]
+        stale = node.check_alarm(workload, self._test.threshold)
+        for outdated, since in stale:
+            self._tally.alarms += 1
+            self.drop_before(outdated, done.row, since)
+        if stale:
+            node.count_running([each for each, _ in stale], self._scores_so_far(done, running))
+
+    def _scores_so_far(self, done: Completion, running: Mapping[str, Running]) -> dict[int, float]:
+        """The sums over the tasks that go on running when this one has ended, by workload."""
+        found = dict[int, float]()
+        for uid, task in running.items():
+            index = self.index.get(task.workload)
+            if index is not None and self.matrix.is_sized[index] and uid != done.uid:
+                relative = (done.at - task.since) * self.matrix.rate.item(index, done.row)
+                found[index] = found.get(index, 0.0) + self._spread[index].so_far(relative)
+        return found
 
     def drop_before(self, workload: int, row: int, since: float) -> None:
         """Drop the samples of one cell from before that time."""

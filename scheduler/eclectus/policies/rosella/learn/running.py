@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
 from collections.abc import Container, Hashable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,21 @@ Kind = tuple[str, Hashable]
 """Workload and requests: tasks that are alike."""
 
 
+class Running(NamedTuple):
+    """A running task."""
+
+    workload: str
+    since: float  # when it was seen running, seconds
+
+
+_NOTHING: Mapping[str, Running] = {}
+
+
 class RunningTasks:
     """Columns without gaps: the last task moves into the position of a removed one."""
 
     def __init__(self) -> None:
-        self._on_row = Counter[int]()  # number of tasks
+        self._on_row: dict[int, dict[str, Running]] = {}  # by uid; only rows with tasks
         self._position: dict[str, int] = {}  # uid -> position in the columns
         self._uids: list[str] = []
         self._rows, self._numbers, self._since = array("q"), array("q"), array("d")
@@ -39,7 +49,7 @@ class RunningTasks:
         self._uids.append(uid)
         self._rows.append(row)
         self._since.append(since)
-        self._on_row[row] += 1
+        self._on_row.setdefault(row, {})[uid] = Running(kind[0], since)
         number = self._number_of.get(kind)
         if number is None:
             number = self._new_number(kind)
@@ -52,7 +62,7 @@ class RunningTasks:
         if position is None:
             return None
         row = self._rows[position]
-        self._on_row[row] -= 1
+        del self._on_row[row][uid]
         if not self._on_row[row]:
             del self._on_row[row]
         self._users[self._numbers[position]] -= 1
@@ -68,9 +78,9 @@ class RunningTasks:
         """The rows on which something runs."""
         return self._on_row
 
-    def uids_on(self, row: int) -> list[str]:
-        """The tasks that run on a row."""
-        return [self._uids[position] for position in np.flatnonzero(np.array(self._rows) == row).tolist()]
+    def on_row(self, row: int) -> Mapping[str, Running]:
+        """The tasks that run on a row, by uid, in the order in which they were seen running."""
+        return self._on_row.get(row, _NOTHING)
 
     def numbers(self) -> Mapping[Kind, int]:
         """The kinds that run here, or have run lately, and their numbers in the columns."""
