@@ -18,6 +18,7 @@ from eclectus.model.events import NodeSeen, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
+from eclectus.policies.place.kube import KubeScores
 from eclectus_bench.steps import busy_minute, pod_rules, prices
 from eclectus_bench.steps.driver import (
     HOSTNAME,
@@ -257,15 +258,17 @@ def anti_affinity(course: Course) -> list[EngineCost]:
 def rules_about_pods(course: Course) -> list[EngineCost]:
     """A pod is bound whose rules are about pods that are there, and one without rules, to compare."""
     (nodes,) = course.ruled
-    driver, found = pod_rules.driver_with_placed(nodes), list[EngineCost]()
-
-    def arrives(kind: str, number: int) -> None:
-        driver.bind_one(pod_rules.arrives(kind, number))
-
-    for kind in pod_rules.RULES:
-        case = f"a pod is bound on {nodes:,} nodes: {kind} (two steps)"
-        found.append(_cost(driver, case, partial(arrives, kind), course.steps))
+    found, by_policy = list[EngineCost](), {None: pod_rules.RULES, KubeScores(): pod_rules.PREFERENCES}
+    for place, kinds in by_policy.items():
+        driver, named = pod_rules.driver_with_placed(nodes, place), "" if place is None else ", place: kube"
+        for kind in kinds:
+            case = f"a pod is bound on {nodes:,} nodes: {kind}{named} (two steps)"
+            found.append(_cost(driver, case, partial(_arrives, driver, kind), course.steps))
     return found
+
+
+def _arrives(driver: Driver, kind: str, number: int) -> None:
+    driver.bind_one(pod_rules.arrives(kind, number))
 
 
 def node_prices(course: Course) -> list[EngineCost]:

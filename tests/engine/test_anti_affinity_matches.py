@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
-from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
+from eclectus.cluster.anti_affinity.terms import HeldTerms
 from eclectus.engine.queues import anti_affinity_matches
-from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
+from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches as matches_of
 from eclectus.model.events import NodeSeen, Resumed, TaskGone, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Requirement, Task
 from eclectus.model.selectors import selects
@@ -48,8 +48,8 @@ class Model:
     """Pending pods as the event handlers keep them, and what comparing every pod with every term gives."""
 
     def __init__(self) -> None:
-        self.terms, self.pending = AntiAffinityTerms(), dict[str, Task]()
-        self.matches = AntiAffinityMatches(self.terms, self.pending)
+        self.terms, self.pending = HeldTerms(), dict[str, Task]()
+        self.matches = matches_of(self.terms, self.pending)
         self.held: list[PodAffinityTerm] = []
         self.generation = 0
 
@@ -121,14 +121,14 @@ def test_a_new_term_is_compared_only_with_labels_that_it_selects(
 ) -> None:
     labels = [(("app", f"web-{at % 20}"), ("index", "i")) for at in range(1000)]
     pending = {f"uid-{at}": make_task(str(at), labels=each) for at, each in enumerate(labels)}
-    terms, asked = AntiAffinityTerms(), list[Any]()
+    terms, asked = HeldTerms(), list[Any]()
 
     def counted(selector: Any, of_pod: Any) -> bool:
         asked.append(selector)
         return selects(selector, of_pod)
 
     monkeypatch.setattr(anti_affinity_matches, "selects", counted)
-    index = AntiAffinityMatches(terms, pending)
+    index = matches_of(terms, pending)
     terms.hold(term("app", "first"))
     assert index.changed() == []
     asked.clear()
@@ -150,4 +150,4 @@ def test_only_pods_whose_terms_change_are_queued_again() -> None:
         engine.step([TaskSeen(placed)], 1.0 + kind)
         assert incoming["active", "PodUpdate"] == 10 * (kind + 1)
     engine.step([TaskGone(task.uid) for task in pods], 5.0)
-    assert len(engine._event_handlers._matches) == 0
+    assert not any(map(len, engine._event_handlers._matches))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from msgspec import Raw, json
 from msgspec.structs import replace
 
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.translate import task_from
-from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, Task
+from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, Task, WeightedTerm
 
 WEB = Requirement("app", "In", ("web",))
 SELECTOR = {"matchLabels": {"app": "web"}}
@@ -43,8 +44,36 @@ def test_policies_for_nodes_and_the_least_number_of_domains() -> None:
     assert (found.min_domains, found.honors_affinity, found.honors_taints) == (3, False, True)
 
 
-def test_a_soft_constraint_is_no_rule() -> None:
-    assert task(spread(whenUnsatisfiable="ScheduleAnyway")).spec == task({}).spec
+def test_a_soft_constraint_is_a_preference_and_no_rule() -> None:
+    found = task(spread(whenUnsatisfiable="ScheduleAnyway", maxSkew=3, minDomains=None), app="web").spec
+    constraint = SpreadConstraint("zone", "shop", (WEB,), counts_itself=True, max_skew=3)
+    assert found == Spec(preferred_spread=(constraint,), long_running=True)
+    assert (found.has_pod_rules, found.prefers_by_pods) == (False, True)
+
+
+def preferred(kind: str, *terms: tuple[int, Any]) -> dict[str, Any]:
+    weighted = [{"weight": weight, "podAffinityTerm": term} for weight, term in terms]
+    return {"affinity": {kind: {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}}
+
+
+HOST, IN_SHOP = {"topologyKey": "host", "labelSelector": SELECTOR}, PodAffinityTerm("host", (WEB,), ("shop",))
+
+
+@pytest.mark.parametrize(("kind", "sign"), [("podAffinity", 1), ("podAntiAffinity", -1)])
+def test_preferred_terms_have_a_weight_below_zero_to_keep_away(kind: str, sign: int) -> None:
+    found = task(preferred(kind, (7, HOST), (9, {**HOST, "namespaces": ["bank"]}))).spec
+    heavier = WeightedTerm(sign * 9, PodAffinityTerm("host", (WEB,), ("bank",)))
+    assert found.preferred_terms == (heavier, WeightedTerm(sign * 7, IN_SHOP))
+    assert not found.has_pod_rules
+
+
+def test_of_preferred_terms_those_that_count_nobody_are_left_out_and_the_heaviest_remain() -> None:
+    none, by_team = {"topologyKey": "host"}, {**HOST, "namespaceSelector": {"matchLabels": {"a": "b"}}}
+    everywhere = {**HOST, "namespaceSelector": {}}
+    terms = [(1 + at, HOST) for at in range(40)] + [(100, none), (100, by_team), (99, everywhere)]
+    found = task(preferred("podAffinity", *terms)).spec.preferred_terms
+    assert found[0] == WeightedTerm(99, PodAffinityTerm("host", (WEB,), None))
+    assert [each.weight for each in found] == [99, *range(40, 9, -1)]
 
 
 def test_match_label_keys_are_part_of_the_selector_once() -> None:

@@ -8,9 +8,16 @@ from msgspec import Raw, json
 from eclectus.kube.decoding import decode_pod
 from eclectus.kube.unsupported import IGNORED, REFUSED, ignored, unsupported
 
-TERM = {"weight": 1, "podAffinityTerm": {"topologyKey": "zone"}}
-PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [TERM]}
+TERM = {"topologyKey": "zone", "labelSelector": {}}
+BY_TEAM = {**TERM, "namespaceSelector": {"matchLabels": {"team": "a"}}}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+MANY = "more than 32 preferences about other pods"
+BY_NAMESPACE = "preferred pod affinity with a namespaceSelector"
+
+
+def preferred(*terms: Any) -> dict[str, Any]:
+    weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
+    return {"preferredDuringSchedulingIgnoredDuringExecution": weighted}
 
 
 def spec_of(spec: dict[str, Any]) -> Any:
@@ -23,12 +30,15 @@ def spec_of(spec: dict[str, Any]) -> Any:
     [
         ({}, ()),
         ({"affinity": {"nodeAffinity": {}}}, ()),
-        ({"affinity": {"podAffinity": PREFERRED}}, ("preferred pod affinity",)),
-        ({"affinity": {"podAntiAffinity": PREFERRED}}, ("preferred pod anti-affinity",)),
-        ({"topologySpreadConstraints": [SPREAD]}, ("topology spread with ScheduleAnyway",)),
+        ({"affinity": {"podAffinity": preferred(*32 * [TERM])}}, ()),
+        ({"affinity": {"podAffinity": preferred({**TERM, "namespaceSelector": {}})}}, ()),
+        ({"affinity": {"podAntiAffinity": preferred(TERM, BY_TEAM)}}, (BY_NAMESPACE,)),
+        ({"affinity": {"podAffinity": preferred(*33 * [TERM])}}, (MANY,)),
+        ({"topologySpreadConstraints": 32 * [SPREAD]}, ()),
+        ({"topologySpreadConstraints": 33 * [SPREAD]}, (MANY,)),
     ],
 )
-def test_a_preference_that_no_rule_reads_is_recognised(spec, found):
+def test_a_preference_that_is_not_counted_is_recognised(spec, found):
     assert ignored(spec_of(spec)) == found
     assert unsupported(spec_of(spec)) == ()
 

@@ -210,3 +210,24 @@ def test_without_generations_every_spec_is_translated_again(pods):
         ungenerated = pod("a", version, nodeSelector={"a": value})
         del ungenerated["metadata"]["generation"]
         assert pods.apply(line("MODIFIED", ungenerated), 0.0).task.spec.node_selector == (("a", value),)
+
+
+def test_images_are_read_only_where_a_profile_weighs_them(skipped):
+    reported = {"images": [{"names": ["web:1"], "sizeBytes": 7}]}
+    body = {**node("a"), "status": {"allocatable": {"cpu": "1"}, **reported}}
+    for with_images, expected in ((False, ()), (True, (("web:1", 7),))):
+        store = ObjectStore(WatchedNodes(with_images=with_images), skipped.append)
+        (seen,) = listed(store, page(body))
+        assert seen.node.images == expected
+    for name, expected in (("eclectus", ("web:latest",)), ("other", ())):
+        pods = ObjectStore(WatchedPods(lambda _: True, with_images={"eclectus"}), skipped.append)
+        (seen,) = listed(pods, page(pod("p", scheduler=name, containers=[{"name": "c", "image": "web"}])))
+        assert seen.task.spec.images == expected
+    assert not skipped
+
+
+def test_a_node_whose_images_cannot_be_read_counts_without_them(skipped):
+    store = ObjectStore(WatchedNodes(with_images=True), skipped.append)
+    body = {**node("a"), "status": {"allocatable": {"cpu": "1"}, "images": [{"sizeBytes": "many"}]}}
+    (seen,) = listed(store, page(body))
+    assert (seen.node.name, seen.node.images, len(skipped)) == ("a", (), 1)

@@ -57,15 +57,15 @@ def refusal(spec: Spec, task: Task, node: Node, nodes: Sequence[Node], placed: P
         return AFFINITY
     others = [(dict(where.labels), pod) for where, pod in placed]
     for term in spec.own_anti_affinity:
-        if any(_together(term, labels, where) and matches(term, pod) for where, pod in others):
+        if any(together(term, labels, where) and matches(term, pod) for where, pod in others):
             return ANTI_AFFINITY
     for where, pod in others:
-        if any(_together(term, labels, where) and matches(term, task) for term in pod.anti_affinity_terms):
+        if any(together(term, labels, where) and matches(term, task) for term in pod.anti_affinity_terms):
             return EXISTING
     return ""
 
 
-def _together(term: PodAffinityTerm, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+def together(term: PodAffinityTerm, one: Mapping[str, str], other: Mapping[str, str]) -> bool:
     key = term.topology_key
     return key in one and one[key] == other.get(key)
 
@@ -117,7 +117,7 @@ def _affinity(spec: Spec, task: Task, labels: Mapping[str, str], placed: Placed)
     counted = [
         dict(where.labels) for where, pod in placed if pod.node and all(matches(term, pod) for term in terms)
     ]
-    if all(any(_together(term, labels, where) for where in counted) for term in terms):
+    if all(any(together(term, labels, where) for where in counted) for term in terms):
         return True
     is_first = not any(term.topology_key in where for where in counted for term in terms)
     return is_first and all(matches(term, task) for term in terms)

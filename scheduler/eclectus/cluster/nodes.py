@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
+from eclectus.cluster.anti_affinity.terms import HeldTerms
 from eclectus.cluster.devices import Devices
 from eclectus.cluster.host_ports import HostPorts
+from eclectus.cluster.images import NodeImages
 from eclectus.cluster.labels import LabelColumns
 from eclectus.cluster.pod_groups import PodGroups
 from eclectus.cluster.resources import ALLOCATABLE, ResourceTable
@@ -49,8 +51,9 @@ class Cluster(ResourceTable):
         self.taint_sets: Sequence[tuple[Taint, ...]] = self._taint_sets.sets
         self.labels = LabelColumns(rows)
         self.host_ports = HostPorts()
-        self.anti_affinity = AntiAffinityTerms()
-        self.pods = PodGroups(self.anti_affinity)
+        self.images = NodeImages()
+        self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
+        self.pods = PodGroups(self.anti_affinity, self.preferences)
         self.storage = Storage()
         self.claim_users = ClaimUsers(rows, self.storage.driver)
         self.reach: dict[int, Reach] = {}  # where unbound claims can get volumes; feasibility/volumes/
@@ -83,6 +86,9 @@ class Cluster(ResourceTable):
             return self._rows[node.name]
         self._nodes[node.name] = node
         row = self._row_for(node.name)
+        self.images.set(row, () if before is None else before.images, node.images)
+        if before is not None and replace(before, images=node.images) == node:
+            return row  # no rule reads images
         vector = self.vector(node.allocatable)  # may replace the arrays: before the write
         self._layers[ALLOCATABLE, row] = vector
         self._cordoned[row] = node.unschedulable
@@ -127,7 +133,7 @@ class Cluster(ResourceTable):
         row = self._rows.pop(name, None)
         if row is None:
             return None
-        del self._nodes[name]
+        self.images.set(row, self._nodes.pop(name).images, ())
         self._names[row] = ""
         self._taint_sets.remove(int(self._taint_set[row]))
         self._taint_set[row] = NONE

@@ -1,4 +1,4 @@
-"""The pods on nodes by what rules about other pods read of them: namespace, labels, anti-affinity terms.
+"""The pods on nodes by what rules about other pods read of them: namespace, labels, terms about others.
 
 Pods of one template are one group, with the number of its pods on each row. So a rule compares groups with a
 selector, not pods, and follows a log of pods that have come and left: a pod costs each rule that is used
@@ -10,29 +10,41 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
+from eclectus.cluster.anti_affinity.terms import HeldTerms, held_weights
 from eclectus.cluster.changelog import EntryLog
-from eclectus.model.objects import Pairs, PodAffinityTerm, Task
+from eclectus.model.objects import Pairs, PodAffinityTerm, Task, WeightedTerm
 from eclectus.model.selectors import Selector, selects
 
 MAX_CHANGES = 16_384  # pods that come or leave; who is further behind counts all groups again
 MAX_KEYS = 256  # labels by which groups are filed; any pod may ask for any label
 
 K = TypeVar("K", bound=Hashable)
-GroupKey = tuple[str, Pairs, tuple[PodAffinityTerm, ...], bool, bool]
+Terms = tuple[PodAffinityTerm, ...]
+GroupKey = tuple[str, Pairs, Terms, Terms, tuple[WeightedTerm, ...], bool, bool]
 
 
 class PodGroup:
     """The pods that no rule about other pods can tell apart.
 
-    `is_terminating`: being deleted. `is_nominated`: pending, with room held for them.
-    `pods`: row -> how many of them are there.
+    `terms`: of their required anti-affinity. `weights`: of the terms by which they attract others or, below
+    0, rather keep them away. `is_terminating`: being deleted. `is_nominated`: pending, with room held for
+    them. `pods`: row -> how many of them are there.
     """
 
-    __slots__ = ("is_nominated", "is_terminating", "labels", "namespace", "pods", "serial", "terms")
+    __slots__ = (
+        "is_nominated",
+        "is_terminating",
+        "labels",
+        "namespace",
+        "pods",
+        "serial",
+        "terms",
+        "weights",
+    )
 
-    def __init__(self, key: GroupKey, serial: int) -> None:
-        self.namespace, labels, self.terms, self.is_terminating, self.is_nominated = key
+    def __init__(self, key: GroupKey, weights: dict[PodAffinityTerm, int], serial: int) -> None:
+        self.namespace, labels, self.terms, _, _, self.is_terminating, self.is_nominated = key
+        self.weights = weights
         self.labels, self.serial = dict(labels), serial  # `serial`: another one for every group ever made
         self.pods: dict[int, int] = {}
 
@@ -43,13 +55,17 @@ Change = tuple[PodGroup, int, int]
 
 
 class PodGroups:
-    """All groups with a pod on a node, and the anti-affinity terms of their pods."""
+    """All groups with a pod on a node, and the terms of their pods.
 
-    def __init__(self, terms: AntiAffinityTerms) -> None:
-        self._terms = terms
+    `terms`: of required anti-affinity. `preferences`: by which pods attract others or rather keep them away.
+    """
+
+    def __init__(self, terms: HeldTerms, preferences: HeldTerms) -> None:
+        self._terms, self._preferences = terms, preferences
         self._groups: dict[GroupKey, PodGroup] = {}
         self._in_namespace: dict[str, Groups] = {}
         self._with_term: dict[PodAffinityTerm, Groups] = {}
+        self._with_preference: dict[PodAffinityTerm, Groups] = {}
         # Label -> value -> groups; of the labels that selectors have asked for, the last one at the end.
         self._by_label: dict[str, dict[str, Groups]] = {}
         self._serial = 0
@@ -65,7 +81,7 @@ class PodGroups:
         key = _key(task, is_nominated)
         group = self._groups.get(key)
         if group is None:
-            group = self._add(key)
+            group = self._add(key, task)
         group.pods[row] = group.pods.get(row, 0) + 1
         self.changes.record((group, row, 1))
 
@@ -99,6 +115,10 @@ class PodGroups:
         """The groups whose pods have this required anti-affinity term."""
         return self._with_term.get(term, ())
 
+    def with_preference(self, term: PodAffinityTerm) -> Iterable[PodGroup]:
+        """The groups whose pods attract by this term, or rather keep away."""
+        return self._with_preference.get(term, ())
+
     def _candidates(self, namespaces: frozenset[str] | None, selector: Selector) -> Iterator[PodGroup]:
         """Groups among which are all that match: with a value that an `In` asks for, or of the namespaces."""
         asked = next((each for each in selector if each.op == "In"), None)
@@ -127,13 +147,16 @@ class PodGroups:
 
     # -- groups --------------------------------------------------------------------------------
 
-    def _add(self, key: GroupKey) -> PodGroup:
+    def _add(self, key: GroupKey, task: Task) -> PodGroup:
         self._serial += 1
-        group = self._groups[key] = PodGroup(key, self._serial)
+        group = self._groups[key] = PodGroup(key, held_weights(task.spec), self._serial)
         self._in_namespace.setdefault(group.namespace, {})[group] = None
         for term in group.terms:
             self._terms.hold(term)
             self._with_term.setdefault(term, {})[group] = None
+        for term in group.weights:
+            self._preferences.hold(term)
+            self._with_preference.setdefault(term, {})[group] = None
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 filed.setdefault(value, {})[group] = None
@@ -146,13 +169,18 @@ class PodGroups:
             self._terms.release(term)
         for term in dict.fromkeys(group.terms):
             _remove(self._with_term, term, group)
+        for term in group.weights:
+            self._preferences.release(term)
+            _remove(self._with_preference, term, group)
         for label, filed in self._by_label.items():
             if (value := group.labels.get(label)) is not None:
                 _remove(filed, value, group)
 
 
 def _key(task: Task, is_nominated: bool) -> GroupKey:
-    return task.namespace, task.labels, task.anti_affinity_terms, task.deleting, is_nominated
+    spec = task.spec
+    own = task.anti_affinity_terms, spec.affinity_terms, spec.preferred_terms
+    return task.namespace, task.labels, *own, task.deleting, is_nominated
 
 
 def _remove(index: dict[K, Groups], key: K, group: PodGroup) -> None:

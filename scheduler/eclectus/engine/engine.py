@@ -140,6 +140,12 @@ class Engine:
         """Whether a policy wants to know of DAG jobs."""
         return self._state.accounts.jobs is not None
 
+    @property
+    def profiles_with_images(self) -> frozenset[str]:
+        """The schedulerNames of profiles that weigh which images nodes have."""
+        profiles = self._state.profiles.items()
+        return frozenset(name for name, each in profiles if each.place.wants_images)
+
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
         return self._numpy_context.run(decision, self._state, uid)

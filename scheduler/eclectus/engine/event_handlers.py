@@ -10,7 +10,7 @@ from typing import Any
 from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.queues.anti_affinity_matches import AntiAffinityMatches
+from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.state import State
 from eclectus.engine.volumes.storage_handlers import storage_handlers
 from eclectus.model.events import (
@@ -45,7 +45,10 @@ class EventHandlers:
     def __init__(self, state: State, learner: LearnerFeed, nominations: Nominations) -> None:
         self._state, self._learner, self._nominations = state, learner, nominations
         self._budget_generation = 0
-        self._matches = AntiAffinityMatches(state.cluster.anti_affinity, state.pending)
+        self._matches = (
+            anti_affinity_matches(state.cluster.anti_affinity, state.pending),
+            preference_matches(state.cluster.preferences, state.pending),
+        )
         self._foreign_pending: dict[str, ForeignPod] = {}
         self.foreign_pending: Mapping[str, ForeignPod] = self._foreign_pending  # by uid
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
@@ -134,8 +137,8 @@ class EventHandlers:
         state, uid = self._state, task.uid
         if uid not in state.pending and uid in state.placed:
             return  # late: it is bound already, and a bound pod never becomes unbound
-        if task.anti_affinity_terms or state.cluster.anti_affinity.generation:  # terms that could match
-            task = self._matches.with_terms(task)
+        for matches in self._matches:
+            task = matches.with_terms(task)
         task = state.volumes.resolved(task)
         before = state.set_pending(task)
         if before is None:
@@ -165,7 +168,8 @@ class EventHandlers:
         self._add_tombstone(uid)
         self._foreign_pending.pop(uid, None)
         self._learner.task_gone(uid)
-        self._matches.discard(uid)
+        for matches in self._matches:
+            matches.discard(uid)
         state.volumes.discard(uid)
         state.volumes.bind_ended(uid)
         state.forget(uid)
@@ -185,9 +189,10 @@ class EventHandlers:
     # -- specs that depend on more than the pod --------------------------------------------------
 
     def bring_specs_up_to_date(self) -> None:
-        """After the events of a step: of pending pods with new anti-affinity terms, or changed claims."""
-        for task in self._matches.changed():
-            self._pending(task)
+        """After the events of a step: of pending pods with new terms of other pods, or changed claims."""
+        for matches in self._matches:
+            for task in matches.changed():
+                self._pending(task)
         for task in self._state.volumes.changed():
             self._pending(task)
 
@@ -200,7 +205,8 @@ class EventHandlers:
     def _bound(self, uid: str) -> None:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
-        self._matches.discard(uid)
+        for matches in self._matches:
+            matches.discard(uid)
         state.volumes.discard(uid)
         state.volumes.bind_ended(uid)
         task = state.forget(uid)

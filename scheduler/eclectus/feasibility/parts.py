@@ -17,24 +17,35 @@ from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.fit import Fit
 from eclectus.feasibility.many_terms import ManyTerms
-from eclectus.feasibility.preferences import scores, taint_scores, weigh
+from eclectus.feasibility.preferences import (
+    AFFINITY_WEIGHT,
+    TAINT_WEIGHT,
+    scores,
+    taint_scores,
+    untolerated,
+    weigh,
+)
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.room_arrays import RoomArrays
 from eclectus.feasibility.rules.node_affinity import term_holds
 from eclectus.feasibility.rules.rule import Rule
+from eclectus.feasibility.scores_by_pods import ScoresByPods
 from eclectus.feasibility.shape_values import ShapeValues
 from eclectus.feasibility.static_rules import NOT_READ_BY_RULES, evaluation, static_part
 from eclectus.feasibility.topology.domains import Domains
-from eclectus.feasibility.topology.eligible import eligible_nodes, topology_part
+from eclectus.feasibility.topology.eligible import eligible_nodes, preferences_part, topology_part
 from eclectus.feasibility.topology.mask import TopologyMask
+from eclectus.feasibility.topology.pod_preferences import PodPreferences
 from eclectus.model.objects import Amounts, Preference, Spec, SpreadConstraint, Term, Toleration
 
 MAX_SHARED_TERMS = 32  # of one pod: a pod may state thousands of preferences, and a mask takes a byte a node
 
 MaskPart = ShapeValues[np.bool_]
 TOPOLOGY_BYTES = 48  # of a mask of two rules: domains, counts, and which rows are shut
+PREFERENCES_BYTES = 40  # of preferences about other pods by two topology keys: domains, counts and sums
 
 ScorePart = ShapeValues[np.float64]
+IntPart = ShapeValues[np.int64]
 
 
 class Parts:
@@ -49,6 +60,8 @@ class Parts:
             tuple[tuple[Preference, ...], tuple[Toleration, ...]], ScorePart
         ] = WeakValueDictionary()
         self._topologies: WeakValueDictionary[Spec, TopologyMask] = WeakValueDictionary()
+        self._pod_preferences: WeakValueDictionary[Spec, PodPreferences] = WeakValueDictionary()
+        self._by_pods: WeakValueDictionary[object, ScoresByPods] = WeakValueDictionary()
         self._eligible: WeakValueDictionary[tuple[Spec, tuple[Rule, ...]], MaskPart] = WeakValueDictionary()
         self._domains: WeakValueDictionary[str, Domains] = WeakValueDictionary()
 
@@ -56,9 +69,9 @@ class Parts:
     def bytes_per_node(self) -> int:
         """What all parts together need for each row."""
         of_nodes = 2 * len(self._fits) + 24 * len(self._rooms) + len(self._masks) + 8 * len(self._scores)
-        return (
-            of_nodes + TOPOLOGY_BYTES * len(self._topologies) + 4 * len(self._domains) + len(self._eligible)
-        )
+        of_pods = TOPOLOGY_BYTES * len(self._topologies) + PREFERENCES_BYTES * len(self._pod_preferences)
+        others = 4 * len(self._domains) + len(self._eligible) + 16 * len(self._by_pods)
+        return of_nodes + of_pods + others
 
     def room(self, requests: Amounts) -> RoomArrays:
         """The room for pods with these requests."""
@@ -112,8 +125,38 @@ class Parts:
             found = self._eligible[key] = ShapeValues(cluster, np.bool_, lambda rows: holds(_each(rows)))
         return found
 
+    def scores_by_pods(self, spec: Spec) -> ScoresByPods | None:
+        """How well all preferences of pods with this spec are met; None if none is about other pods."""
+        if not spec.prefers_by_pods:
+            return None
+        part, own = preferences_part(spec), self.preference_scores(spec)
+        key = (part, spec.preferences, spec.tolerations, static_part(spec))
+        found = self._by_pods.get(key)
+        if found is None:
+            weight = TAINT_WEIGHT + (AFFINITY_WEIGHT if spec.preferences else 0)
+            pods, may_run = self._preferences_about_pods(part), self.may_run(spec)
+            found = self._by_pods[key] = ScoresByPods(self._cluster, pods, may_run, (own, weight))
+        return found
+
+    def _preferences_about_pods(self, part: Spec) -> PodPreferences:
+        found = self._pod_preferences.get(part)
+        if found is None:
+            cluster, eligible = self._cluster, lambda each: self.eligible(part, each)
+            found = self._pod_preferences[part] = PodPreferences(cluster, part, self.domains, eligible)
+        return found
+
+    def untolerated(self, spec: Spec) -> IntPart:
+        """How many PreferNoSchedule taints pods with this spec do not tolerate; not shared."""
+        cluster, tolerations = self._cluster, spec.tolerations
+        return ShapeValues(cluster, np.int64, lambda rows: untolerated(cluster, tolerations, rows))
+
+    def preferred_weights(self, spec: Spec) -> IntPart:
+        """The sum of the weights of the preferences that hold; not shared. The pod must have some."""
+        weigh = self._weighing(spec.preferences)
+        return ShapeValues(self._cluster, np.int64, lambda rows: weigh(rows).astype(np.int64))
+
     def preference_scores(self, spec: Spec) -> ScorePart:
-        """How well the preferences of pods with this spec are met."""
+        """How well nodes by themselves meet the preferences of pods with this spec."""
         key = (spec.preferences, spec.tolerations)
         found = self._scores.get(key)
         if found is None:

@@ -1,4 +1,4 @@
-"""How well a node meets a pod's preferences: preferred node affinity and PreferNoSchedule taints.
+"""How well a node meets a pod's preferences by itself: preferred node affinity and PreferNoSchedule taints.
 
 The weights are kube-scheduler's (TaintToleration 3, NodeAffinity 2); its normalisation is not used. It
 divides by the best score of all nodes, so that a change of one node changes every score. Here the score of a
@@ -8,8 +8,9 @@ row depends on this row alone, and a changed node costs one row:
     taints   = 1 / (1 + number of PreferNoSchedule taints not tolerated)
     score    = (3 taints + 2 affinity) / 5, or taints alone if the pod states no preference
 
-Whether a term holds, and the score of taints, are evaluated once for all pods that have them in common
-(parts.py): pods with many different preferences often weigh the same few terms.
+Preferences about other pods count beside these (scores_by_pods.py). Whether a term holds, and the score of
+taints, are evaluated once for all pods that have them in common (parts.py): pods with many different
+preferences often weigh the same few terms.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.rules.taints import Taints, Tolerations, by_taint_set
+from eclectus.feasibility.scores.whole import Ints
 from eclectus.model.objects import Toleration
 
 TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
@@ -30,13 +32,18 @@ TAINT_WEIGHT, AFFINITY_WEIGHT = 3, 2
 
 def taint_scores(cluster: Cluster, tolerations: tuple[Toleration, ...], rows: AnyRows) -> Floats:
     """The score of each row's taints, 0..1, shape [len(rows)]; 1 where all are tolerated."""
+    return 1.0 / (1 + untolerated(cluster, tolerations, rows))
+
+
+def untolerated(cluster: Cluster, tolerations: tuple[Toleration, ...], rows: AnyRows) -> Ints:
+    """How many PreferNoSchedule taints of each row the pod does not tolerate, shape [len(rows)]."""
     of_pod = Tolerations(tolerations)
 
-    def taint_score(taints: Taints) -> float:
-        soft = [taint for taint in taints if taint.effect == "PreferNoSchedule"]
-        return 1.0 / (1 + sum(not of_pod.tolerate(taint) for taint in soft))
+    def count(taints: Taints) -> float:
+        soft = (taint for taint in taints if taint.effect == "PreferNoSchedule")
+        return sum(not of_pod.tolerate(taint) for taint in soft)
 
-    return by_taint_set(cluster, rows, taint_score)
+    return by_taint_set(cluster, rows, count).astype(np.int64)
 
 
 def weigh(terms: Iterable[tuple[int, Mask]], rows: int) -> Floats:

@@ -16,7 +16,16 @@ from eclectus.model.objects import NO_VOLUME_USE, Spec
 
 # Fields that no rule reads, and what they are where only rules are asked. All others are kept, so that a rule
 # may read a new field of a spec without a change here.
-NOT_READ_BY_RULES = {"score_requests": (0, 0), "preferences": (), "long_running": False, "probe": False}
+NOT_READ_BY_RULES = {
+    "score_requests": (0, 0),
+    "preferences": (),
+    "long_running": False,
+    "probe": False,
+    "preferred_terms": (),
+    "preferred_spread": (),
+    "matched_preferences": (),
+    "images": (),
+}
 # Of rules about other pods, static rules read `topology_keys` alone.
 _OF_OTHER_PODS = {
     "matched_terms": (),

@@ -6,19 +6,22 @@ row; a class that nobody uses costs nothing. Most of a class is made of parts th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import Scalars, scalars
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask, Rule
+from eclectus.feasibility.shape_values import ShapeValues
 from eclectus.feasibility.topology.mask import TopologyMask
+from eclectus.feasibility.topology.pod_preferences import PodPreferences
 from eclectus.model.objects import Spec
 
 
@@ -40,8 +43,10 @@ class TaskClass:
     Arrays over nodes, shape [capacity], read-only; replaced when the cluster's are:
     `feasible`, `fits_now`: where a task of the class may run, and where it can now; see `Fit`.
     `overflow`, `empty_capacity`, `service_slots`: how much room there is; see `RoomArrays`.
-    `preference_score`: how well the pod's preferences are met, 0..1.
+    `preference_score`: how well the pod's preferences are met, 0..1; those about other pods included.
     `scalars`: all these but `empty_capacity`, one number at a time.
+
+    `flips`: logs of the rows for which other pods may have changed something, though not the node itself.
 
     `derived`: what policies keep of the class, such as rankings, by keys of their own; gone with the class.
     """
@@ -52,7 +57,11 @@ class TaskClass:
         self.cluster, self.spec, self.workload = cluster, spec, workload
         self.last_used = 0  # number of the scheduling cycle; written by ClassCache only
         self.derived: dict[object, Any] = {}
-        self._fit, self._preference_scores = parts.fit(spec), parts.preference_scores(spec)
+        self._fit, self._parts = parts.fit(spec), parts
+        self._by_pods = parts.scores_by_pods(spec)
+        self._preference_scores = self._by_pods or parts.preference_scores(spec)
+        following = (part for part in (self._fit.topology, self._by_pods) if part is not None)
+        self.flips: Sequence[EntryLog[Rows]] = tuple(part.flips for part in following)
         self._follow_shape()
 
     # -- reading -------------------------------------------------------------------------------
@@ -66,6 +75,28 @@ class TaskClass:
     def topology(self) -> TopologyMask | None:
         """The rules about other pods; None where the class has none."""
         return self._fit.topology
+
+    @property
+    def pod_preferences(self) -> PodPreferences | None:
+        """What other pods say for and against each node; None where the class has no such preferences."""
+        return None if self._by_pods is None else self._by_pods.pods
+
+    @property
+    def version_of_others(self) -> int:
+        """Another number when a pod that a rule or a preference of the class counts has come or left."""
+        topology, preferences = self._fit.topology, self.pod_preferences
+        of_rules = 0 if topology is None else topology.version
+        return of_rules + (0 if preferences is None else preferences.version)
+
+    @cached_property
+    def untolerated_taints(self) -> ShapeValues[np.int64]:
+        """How many PreferNoSchedule taints of each node the pod does not tolerate; kept once asked for."""
+        return self._parts.untolerated(self.spec)
+
+    @cached_property
+    def preferred_weights(self) -> ShapeValues[np.int64] | None:
+        """The weights of the preferred node affinity that holds on each node; None if the pod has none."""
+        return self._parts.preferred_weights(self.spec) if self.spec.preferences else None
 
     @property
     def background_free(self) -> Floats:
@@ -132,6 +163,8 @@ class TaskClass:
             self._follow_shape()
         elif self._fit.usage_cursor != cluster.usage.head:
             self._fit.refresh_usage()
+        if self._by_pods is not None:
+            self._by_pods.refresh()  # in place: the array is replaced with the cluster's alone
 
     def _follow_shape(self) -> None:
         """Nodes have changed, and perhaps the cluster's arrays, and so those of the parts."""

@@ -29,7 +29,8 @@ class Ranking:
     def __init__(self, task_class: TaskClass, cost: Cost, epoch: Hashable = None) -> None:
         self._class, self._cost, self.epoch = task_class, cost, epoch
         self._epoch = -1
-        self._shape_cursor = self._usage_cursor = self._flip_cursor = -1
+        self._shape_cursor = self._usage_cursor = -1
+        self._flip_cursors: list[int] = []  # of each log of the class
 
     def best(self) -> tuple[int, float] | None:
         """Row and cost of the best node, the lowest row among equals; None if every cost is inf."""
@@ -62,8 +63,7 @@ class Ranking:
             reshaped = []
         else:
             return
-        reused, topology = cluster.usage.since(self._usage_cursor), self._class.topology
-        flipped = [] if topology is None else topology.flips.entries_since(self._flip_cursor)
+        reused, flipped = cluster.usage.since(self._usage_cursor), self._flipped()
         if reshaped is None or reused is None or flipped is None:
             self._rebuild()
         else:
@@ -73,10 +73,19 @@ class Ranking:
             for each in flipped:
                 if len(each) > 1:
                     self._update(each)
-        if topology is not None:
-            self._flip_cursor = topology.flips.head
+        self._flip_cursors = [log.head for log in self._class.flips]
         # Last, because a cost function that raises must be called again for the same rows.
         self._epoch, self._shape_cursor, self._usage_cursor = epoch, shape_end, usage_end
+
+    def _flipped(self) -> list[Rows] | None:
+        """Arrays of rows that other pods may have changed; None if all may be."""
+        found: list[Rows] = []
+        for log, cursor in zip(self._class.flips, self._flip_cursors, strict=False):
+            flipped = log.entries_since(cursor)
+            if flipped is None:
+                return None
+            found += flipped
+        return found
 
     def _rebuild(self) -> None:
         rows = len(self._class.cluster.names)

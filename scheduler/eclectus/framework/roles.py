@@ -107,6 +107,11 @@ class Accounted:
         return False
 
     @property
+    def wants_images(self) -> bool:
+        """Whether tasks are to name the images of their containers, and nodes those that they have."""
+        return False
+
+    @property
     def counted_by(self) -> Callable[[Task], str] | None:
         """The group by which `view.shares(self)` adds up what placed pods hold; None for no account."""
         return None

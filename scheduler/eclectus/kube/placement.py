@@ -52,7 +52,7 @@ class LabelSelector(ApiObject, frozen=True):
 
 
 class PodAffinityTerm(ApiObject, frozen=True):
-    """A term of required inter-pod affinity or anti-affinity."""
+    """A term of inter-pod affinity or anti-affinity."""
 
     topology_key: str
     label_selector: LabelSelector | None = None
@@ -60,15 +60,22 @@ class PodAffinityTerm(ApiObject, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
+class WeightedPodAffinityTerm(ApiObject, frozen=True):
+    """A term of preferred inter-pod affinity or anti-affinity."""
+
+    weight: int
+    pod_affinity_term: PodAffinityTerm
+
+
 class Present(ApiObject, frozen=True):
     """A field of which only the presence is read."""
 
 
 class PodAffinity(ApiObject, frozen=True):
-    """spec.affinity.podAffinity or podAntiAffinity: the required terms, and whether others are preferred."""
+    """spec.affinity.podAffinity or podAntiAffinity."""
 
     required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
-    preferred_during_scheduling_ignored_during_execution: tuple[Present, ...] = ()
+    preferred_during_scheduling_ignored_during_execution: tuple[WeightedPodAffinityTerm, ...] = ()
 
 
 class Affinity(ApiObject, frozen=True):

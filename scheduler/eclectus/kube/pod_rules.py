@@ -6,12 +6,15 @@ constraint, for example. Pods of one template agree in this, so they share a cla
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec.structs import replace
 
 from eclectus.kube import placement
 from eclectus.kube.constraints import label_selector
 from eclectus.kube.objects import Pod
-from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint
+from eclectus.kube.unsupported import MAX_POD_RULES, selects_namespaces
+from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, WeightedTerm
 from eclectus.model.selectors import selects
 
 _NO_POD = (Requirement("", "In", ()),)
@@ -22,7 +25,7 @@ def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
     affinity = pod.spec.affinity
     if affinity is None and not pod.spec.topology_spread_constraints:
         return spec
-    rules = spread(pod)
+    rules, spread_preferred = spread(pod)
     near = () if affinity is None else _terms(affinity.pod_affinity, pod)
     apart = () if affinity is None else _terms(affinity.pod_anti_affinity, pod)
     apart = tuple(term for term in apart if term.selector is not _NO_POD)  # it keeps nobody away
@@ -34,19 +37,42 @@ def with_pod_rules(spec: Spec, pod: Pod) -> Spec:
         affinity_terms=near,
         matches_itself=bool(near) and all(_matches(term, pod) for term in near),
         own_anti_affinity=apart,
+        preferred_spread=spread_preferred[:MAX_POD_RULES],
+        preferred_terms=() if affinity is None else _preferred(affinity, pod),
     )
 
 
-def spread(pod: Pod) -> tuple[SpreadConstraint, ...]:
-    """The topology spread constraints with DoNotSchedule.
+def spread(pod: Pod) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstraint, ...]]:
+    """The topology spread constraints with DoNotSchedule, and those with ScheduleAnyway.
 
     The values of matchLabelKeys are part of the selector; API servers since 1.34 have written them into it.
     """
-    return tuple(
-        _constraint(each, pod)
-        for each in pod.spec.topology_spread_constraints
-        if each.when_unsatisfiable != "ScheduleAnyway"
-    )
+    hard, preferred = list[SpreadConstraint](), list[SpreadConstraint]()
+    for each in pod.spec.topology_spread_constraints:
+        found = preferred if each.when_unsatisfiable == "ScheduleAnyway" else hard
+        found.append(_constraint(each, pod))
+    return tuple(hard), tuple(preferred)
+
+
+def _preferred(affinity: placement.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]:
+    """Preferred pod affinity and, with weights below 0, anti-affinity: the `MAX_POD_RULES` heaviest terms.
+
+    Left out are those that match no pod, and those whose namespaceSelector is not empty: which namespaces it
+    selects is not known.
+    """
+    found = [
+        WeightedTerm(sign * each.weight, _term(each.pod_affinity_term, pod))
+        for sign, part in ((1, affinity.pod_affinity), (-1, affinity.pod_anti_affinity))
+        for each in _weighted(part)
+        if not selects_namespaces(each.pod_affinity_term)
+        and each.pod_affinity_term.label_selector is not None
+    ]
+    return tuple(sorted(found, key=lambda each: -abs(each.weight))[:MAX_POD_RULES])
+
+
+def _weighted(part: placement.PodAffinity | None) -> Iterator[placement.WeightedPodAffinityTerm]:
+    if part is not None:
+        yield from part.preferred_during_scheduling_ignored_during_execution
 
 
 def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
@@ -57,13 +83,14 @@ def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinit
     """
     if affinity is None:
         return ()
-    return tuple(
-        PodAffinityTerm(
-            term.topology_key,
-            _NO_POD if term.label_selector is None else label_selector(term.label_selector),
-            _namespaces(term, pod.metadata.namespace),
-        )
-        for term in affinity.required_during_scheduling_ignored_during_execution
+    return tuple(_term(term, pod) for term in affinity.required_during_scheduling_ignored_during_execution)
+
+
+def _term(term: placement.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
+    return PodAffinityTerm(
+        term.topology_key,
+        _NO_POD if term.label_selector is None else label_selector(term.label_selector),
+        _namespaces(term, pod.metadata.namespace),
     )
 
 

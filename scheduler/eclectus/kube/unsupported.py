@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 
 from eclectus.kube.objects import PodSpec
-from eclectus.kube.placement import Affinity, PodAffinity, PodAffinityTerm
+from eclectus.kube.placement import PodAffinity, PodAffinityTerm
 
 IsUsed = Callable[[PodSpec], bool]
 MAX_POD_RULES = 32
-_PREFERRED = "preferred_during_scheduling_ignored_during_execution"
 
 
 @dataclass(frozen=True)
@@ -46,34 +44,40 @@ def ignored(spec: PodSpec) -> tuple[str, ...]:
     return tuple(name for name, each in IGNORED.items() if each.is_used(spec))
 
 
-def _terms(part: Callable[[Affinity], PodAffinity | None], kind: str) -> IsUsed:
-    def is_used(spec: PodSpec) -> bool:
-        rules = part(spec.affinity) if spec.affinity is not None else None
-        return rules is not None and bool(getattr(rules, kind))
-
-    return is_used
+def _parts(spec: PodSpec) -> Iterator[PodAffinity]:
+    if spec.affinity is not None:
+        yield from filter(None, (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity))
 
 
 def _required(spec: PodSpec) -> Iterator[PodAffinityTerm]:
-    for part in (
-        () if spec.affinity is None else (spec.affinity.pod_affinity, spec.affinity.pod_anti_affinity)
-    ):
-        if part is not None:
-            yield from part.required_during_scheduling_ignored_during_execution
+    for part in _parts(spec):
+        yield from part.required_during_scheduling_ignored_during_execution
 
 
-def _selects_namespaces(spec: PodSpec) -> bool:
-    selectors = (term.namespace_selector for term in _required(spec))
-    return any(each is not None and (each.match_labels or each.match_expressions) for each in selectors)
+def _preferred(spec: PodSpec) -> Iterator[PodAffinityTerm]:
+    for part in _parts(spec):
+        for each in part.preferred_during_scheduling_ignored_during_execution:
+            yield each.pod_affinity_term
+
+
+def selects_namespaces(term: PodAffinityTerm) -> bool:
+    """Whether a term has a namespaceSelector that is not empty: labels of namespaces are not watched."""
+    selector = term.namespace_selector
+    return selector is not None and bool(selector.match_labels or selector.match_expressions)
+
+
+def _spread(spec: PodSpec, *, preferred: bool) -> int:
+    constraints = spec.topology_spread_constraints
+    return sum((each.when_unsatisfiable == "ScheduleAnyway") == preferred for each in constraints)
 
 
 def _has_many_pod_rules(spec: PodSpec) -> bool:
-    constraints = spec.topology_spread_constraints
-    return len(constraints) + sum(1 for _ in _required(spec)) > MAX_POD_RULES
+    return _spread(spec, preferred=False) + sum(1 for _ in _required(spec)) > MAX_POD_RULES
 
 
-def _has_soft_spread(spec: PodSpec) -> bool:
-    return any(each.when_unsatisfiable == "ScheduleAnyway" for each in spec.topology_spread_constraints)
+def _has_many_pod_preferences(spec: PodSpec) -> bool:
+    terms = sum(not selects_namespaces(each) for each in _preferred(spec))
+    return max(_spread(spec, preferred=True), terms) > MAX_POD_RULES
 
 
 def _restarts_together(spec: PodSpec) -> bool:
@@ -113,7 +117,7 @@ _OF_A_POD: Mapping[str, Feature] = {
     "pod affinity with a namespaceSelector": Feature(
         "Required pod affinity and anti-affinity may list namespaces, or name all with an empty selector: "
         "labels of namespaces are not watched. Such terms of pods on nodes count for all namespaces.",
-        _selects_namespaces,
+        lambda spec: any(map(selects_namespaces, _required(spec))),
     ),
     f"more than {MAX_POD_RULES} rules about other pods": Feature(
         "Terms of required pod affinity and anti-affinity, and topology spread constraints: each is compared "
@@ -142,16 +146,15 @@ REFUSED: Mapping[str, Feature] = {**_OF_A_POD, **_VOLUMES}
 """Name -> what it means for the user. A pod that uses one is not placed."""
 
 IGNORED: Mapping[str, Feature] = {
-    "preferred pod affinity": Feature(
-        "Pods are placed without regard to the pods that they would rather run near.",
-        _terms(attrgetter("pod_affinity"), _PREFERRED),
+    "preferred pod affinity with a namespaceSelector": Feature(
+        "Preferred terms may list namespaces, or name all with an empty selector: labels of namespaces are "
+        "not watched, and other terms are left out.",
+        lambda spec: any(map(selects_namespaces, _preferred(spec))),
     ),
-    "preferred pod anti-affinity": Feature(
-        "Pods are placed without regard to the pods that they would rather run apart from.",
-        _terms(attrgetter("pod_anti_affinity"), _PREFERRED),
-    ),
-    "topology spread with ScheduleAnyway": Feature(
-        "Pods are spread by the load and the speed of nodes alone.", _has_soft_spread
+    f"more than {MAX_POD_RULES} preferences about other pods": Feature(
+        f"Of preferred terms of pod affinity and anti-affinity the {MAX_POD_RULES} heaviest count, of "
+        "topology spread constraints with ScheduleAnyway the first.",
+        _has_many_pod_preferences,
     ),
 }
 """Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""

@@ -35,6 +35,10 @@ class Engine(SteppingEngine, Protocol):
     def wants_jobs(self) -> bool:
         """Whether an Order plans DAG jobs, and so wants to know of them."""
 
+    @property
+    def profiles_with_images(self) -> frozenset[str]:
+        """The schedulerNames of profiles that weigh which images nodes have."""
+
     def decision(self, uid: str) -> Decision | None:
         """What a pod bound in the last step was placed by and among, for logs; None for other pods."""
 

@@ -82,7 +82,8 @@ def build(
     is_ours = names.__contains__
     host, clock, inbox = socket.gethostname(), Clock(), Inbox()
     shared = frozenset(settings.tenancy.shared_workloads)
-    pods, jobs = WatchedPods(is_ours, shared), WatchedDagJobs(is_ours, shared)
+    pods = WatchedPods(is_ours, shared, engine.profiles_with_images)
+    jobs = WatchedDagJobs(is_ours, shared)
     _register_collectors(engine, settings, context, clock)
     advertised = AdvertisedServer()
     leadership = Leadership(
@@ -137,7 +138,8 @@ def _watched(
     Without, the account need not be allowed to read them.
     """
     budgets: list[WatchedKind] = [WatchedBudgets()] if engine.evicts else []
-    return [WatchedNodes(), *storage_kinds(claims), pods, *budgets, *([jobs] if engine.wants_jobs else [])]
+    nodes = WatchedNodes(with_images=bool(engine.profiles_with_images))
+    return [nodes, *storage_kinds(claims), pods, *budgets, *([jobs] if engine.wants_jobs else [])]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:

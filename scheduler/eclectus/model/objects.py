@@ -19,6 +19,9 @@ Amounts = tuple[tuple[str, int], ...]
 Pairs = tuple[tuple[str, str], ...]
 """(key, value), sorted by key: labels and node selectors."""
 
+Images = tuple[tuple[str, int], ...]
+"""(name, bytes) of container images on a node."""
+
 Phase = Literal["Pending", "Running", "Succeeded", "Failed", "Unknown"]
 
 DEVICE_MILLI = "gpu-milli"
@@ -80,8 +83,15 @@ class PodAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
     namespaces: tuple[str, ...] | None = None  # None is every namespace
 
 
+class WeightedTerm(Struct, frozen=True, gc=False, cache_hash=True):
+    """A preferred term of pod affinity (weight 1..100) or anti-affinity (-100..-1)."""
+
+    weight: int
+    term: PodAffinityTerm
+
+
 class SpreadConstraint(Struct, frozen=True, gc=False, cache_hash=True):
-    """A topology spread constraint with DoNotSchedule: how unequally pods may be spread over domains."""
+    """A topology spread constraint: how unequally pods may, or should, be spread over domains."""
 
     topology_key: str
     namespace: str  # of the pods that count
@@ -163,6 +173,16 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     own_anti_affinity: tuple[PodAffinityTerm, ...] = ()  # the terms of its required anti-affinity
     volumes: VolumeNeeds = NO_VOLUMES  # of its claims, as they are now: engine/volumes/
     volume_use: VolumeUse = NO_VOLUME_USE  # likewise
+    preferred_terms: tuple[WeightedTerm, ...] = ()  # its preferred pod affinity and anti-affinity
+    preferred_spread: tuple[SpreadConstraint, ...] = ()  # its topology spread with ScheduleAnyway
+    # Terms of other pods, preferred ones and those of required pod affinity, that match this pod.
+    matched_preferences: tuple[PodAffinityTerm, ...] = ()
+    images: tuple[str, ...] = ()  # of each container, where its profile weighs them; with tag or digest
+
+    @property
+    def prefers_by_pods(self) -> bool:
+        """Whether pods elsewhere make one node preferable to another."""
+        return bool(self.preferred_terms or self.preferred_spread or self.matched_preferences)
 
     @property
     def has_pod_rules(self) -> bool:
@@ -228,6 +248,7 @@ class Node(Struct, frozen=True, gc=False):
     labels: Pairs = ()
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
+    images: Images = ()  # that it has pulled, where a profile weighs them
 
 
 class Budget(Struct, frozen=True, gc=False):

@@ -26,6 +26,7 @@ from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.fit import BestFit, WorstFit
 from eclectus.policies.place.hawk import Hawk
 from eclectus.policies.place.jiq import JoinIdle
+from eclectus.policies.place.kube import KubeScores
 from eclectus.policies.place.phoenix import ScarceNodesLast
 from eclectus.policies.place.power_of_two import PowerOfTwo, Uniform
 from eclectus.policies.place.pss import Proportional
@@ -72,6 +73,7 @@ PLACE: dict[str, type[PlacePolicy]] = {
     "scaled-best-fit": ScaledBestFit,
     "dot-product": DotProduct,
     "phoenix": ScarceNodesLast,
+    "kube": KubeScores,
 }
 
 LINE: dict[str, type[Line]] = {

@@ -1,1 +1,1 @@
-"""Required anti-affinity of pods on nodes, and which pods it keeps away."""
+"""Terms of pods that keep other pods away or attract them, and which pods these are."""

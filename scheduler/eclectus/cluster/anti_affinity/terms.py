@@ -1,9 +1,10 @@
-"""Required anti-affinity of other pods: which terms there are, and which of them match a pod.
+"""Terms of other pods that concern a pod: required anti-affinity, and by another set what pods prefer.
 
-Kubernetes calls this the symmetry of anti-affinity: a pod must not be placed in the topology domain of an
-existing pod whose anti-affinity term matches it. Terms are few and shared by all replicas of a workload, so
-they are kept once each. A pending pod carries the terms that match it in its spec (`Spec.matched_terms`);
-pods that match none, nearly all, cost nothing.
+Kubernetes calls this the symmetry of (anti-)affinity. A pod must not be placed in the topology domain of an
+existing pod whose required anti-affinity term matches it, and a preferred term that matches it, or one of
+required pod affinity, speaks for the domain or against it. Terms are few and shared by all replicas of a
+workload, so they are kept once each. A pending pod carries the terms that match it in its spec
+(`Spec.matched_terms`, `Spec.matched_preferences`); pods that match none, nearly all, cost nothing.
 
 The terms of pending pods count too: such a pod may be placed in the same scheduling cycle as one that it
 keeps away. Where the pods with a term are is asked of pod_groups.py.
@@ -14,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from eclectus.cluster.anti_affinity.index import TermIndex
-from eclectus.model.objects import Pairs, PodAffinityTerm
+from eclectus.model.objects import Pairs, PodAffinityTerm, Spec
+
+REQUIRED_AFFINITY_WEIGHT = 1  # kube-scheduler's hardPodAffinityWeight
 
 
-class AntiAffinityTerms:
-    """Every distinct required anti-affinity term of a pod on a node or of a pending pod."""
+class HeldTerms:
+    """Every distinct term of one kind that a pod on a node or a pending pod has."""
 
     def __init__(self) -> None:
         self._holders: dict[PodAffinityTerm, int] = {}  # groups of pods on nodes, and pending pods
@@ -66,3 +69,14 @@ class AntiAffinityTerms:
     def in_order(self, terms: Iterable[PodAffinityTerm]) -> tuple[PodAffinityTerm, ...]:
         """Terms that there are, in the order in which a spec has them."""
         return tuple(sorted(terms, key=self._order.__getitem__))
+
+
+def held_weights(spec: Spec) -> dict[PodAffinityTerm, int]:
+    """By which terms a pod on a node attracts pods that match them, with what weight; below 0: keeps away.
+
+    Preferred terms with their weight, and those of required pod affinity, as in InterPodAffinity's score.
+    """
+    weights = dict.fromkeys(spec.affinity_terms, REQUIRED_AFFINITY_WEIGHT)
+    for each in spec.preferred_terms:
+        weights[each.term] = weights.get(each.term, 0) + each.weight
+    return weights

@@ -1,19 +1,19 @@
-"""Which anti-affinity terms of other pods match which pending pods, without comparing all with all.
+"""Which terms of other pods match which pending pods, without comparing all with all.
 
 Pods with equal namespace and labels match the same terms, so they are compared once. A term that appears or
 vanishes is compared only with those that have a value it selects, which an index by label finds.
-kube-scheduler compares each pod with the terms on every node when it schedules the pod (PreFilter of
-InterPodAffinity).
+kube-scheduler compares each pod with the terms on every node when it schedules the pod (PreFilter and
+PreScore of InterPodAffinity).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from typing import TypeVar
 
 from msgspec.structs import replace
 
-from eclectus.cluster.anti_affinity.terms import AntiAffinityTerms
+from eclectus.cluster.anti_affinity.terms import HeldTerms, held_weights
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement, Task
 from eclectus.model.selectors import selects
 
@@ -29,17 +29,21 @@ class _Alike:
 
 
 Groups = dict[_Alike, None]  # as an ordered set
+Terms = tuple[PodAffinityTerm, ...]
 K = TypeVar("K", bound=Hashable)
 
 
-class AntiAffinityMatches:
-    """Pending pods by their labels, with the terms that match them. Costs nothing until there is a term.
+class TermMatches:
+    """Pending pods by their labels, with the terms of one kind that match them.
 
-    `pending`: uid -> task, as the engine keeps it, in order of arrival.
+    Costs nothing until there is a term. `pending`: uid -> task, as the engine keeps it, in order of arrival.
+    `own`: the terms that a pod has itself. `matched`: the field of a spec for those of others that match it.
     """
 
-    def __init__(self, terms: AntiAffinityTerms, pending: Mapping[str, Task]) -> None:
-        self._terms, self._pending = terms, pending
+    def __init__(
+        self, terms: HeldTerms, pending: Mapping[str, Task], own: Callable[[Task], Terms], matched: str
+    ) -> None:
+        self._terms, self._pending, self._own, self._field = terms, pending, own, matched
         self._version = self._generation = 0  # of the terms: when last compared, and when last asked
         self._alike: dict[tuple[str, Pairs], _Alike] = {}
         self._group_of: dict[str, _Alike] = {}  # uid -> its group
@@ -47,7 +51,7 @@ class AntiAffinityMatches:
         self._with_label: dict[tuple[str, str, str], Groups] = {}  # namespace, key, value
         self._changed: Groups = {}  # groups whose terms have changed since they were last asked for
         self._serial = 0
-        self._held: dict[str, tuple[PodAffinityTerm, ...]] = {}  # uid -> the terms of pending pods themselves
+        self._held: dict[str, Terms] = {}  # uid -> the terms of pending pods themselves
 
     def __len__(self) -> int:
         """Pods in the index."""
@@ -58,12 +62,15 @@ class AntiAffinityMatches:
 
         Its own terms count from now on: it may be placed in one scheduling cycle with pods that they match.
         """
-        self._hold(task.uid, task.anti_affinity_terms)
+        own = self._own(task)
+        if not own and not self._terms.generation:
+            return task  # there has been no term yet
+        self._hold(task.uid, own)
         self._compare()
         group = self._add(task)
-        if group.matched == task.spec.matched_terms:
+        if group.matched == getattr(task.spec, self._field):
             return task
-        return replace(task, spec=replace(task.spec, matched_terms=group.matched))
+        return replace(task, spec=replace(task.spec, **{self._field: group.matched}))
 
     def discard(self, uid: str) -> None:
         """The pod is not pending any more; no error if it is not known."""
@@ -172,6 +179,16 @@ class AntiAffinityMatches:
         _remove(self._in_namespace, namespace, group)
         for label in labels:
             _remove(self._with_label, (namespace, *label), group)
+
+
+def anti_affinity_matches(terms: HeldTerms, pending: Mapping[str, Task]) -> TermMatches:
+    """Which terms of required anti-affinity match which pending pods."""
+    return TermMatches(terms, pending, lambda task: task.anti_affinity_terms, "matched_terms")
+
+
+def preference_matches(terms: HeldTerms, pending: Mapping[str, Task]) -> TermMatches:
+    """Which pending pods are attracted, or rather kept away, by which terms."""
+    return TermMatches(terms, pending, lambda task: tuple(held_weights(task.spec)), "matched_preferences")
 
 
 def _remove(index: dict[K, Groups], key: K, group: _Alike) -> None:

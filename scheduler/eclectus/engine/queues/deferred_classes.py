@@ -214,11 +214,11 @@ class DeferredClasses:
         return tuple(account.head for account in accounts_of(order, self._view, self._job_work))
 
     def _other_pods_of(self, pending: PendingClass) -> int:
-        """Another number when a pod that a rule of the class counts has come or left; 0 without rules."""
-        if not pending.class_key[0].has_pod_rules:
+        """Another number when a pod that the class counts has come or left; 0 if it counts none."""
+        spec = pending.class_key[0]
+        if not spec.has_pod_rules and not spec.prefers_by_pods:
             return 0
-        topology = self._view.classes.current(*pending.class_key).topology
-        return 0 if topology is None else topology.version
+        return self._view.classes.current(*pending.class_key).version_of_others
 
     def _rows_of(self, classes: Iterable[PendingClass]) -> int:
         """The rows on which any of the classes is feasible."""

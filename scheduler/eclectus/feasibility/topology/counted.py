@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from eclectus.cluster.pod_groups import PodGroup, PodGroups
-from eclectus.model.objects import PodAffinityTerm, SpreadConstraint
+from eclectus.model.objects import PodAffinityTerm, SpreadConstraint, WeightedTerm
 from eclectus.model.selectors import selects
 
 
@@ -81,6 +81,31 @@ class Holders:
     def groups(self) -> Iterable[PodGroup]:
         """The groups with one of the terms."""
         return _once(group for term in self._terms for group in self._pods.with_term(term))
+
+
+class AttractingPods:
+    """The pods that make a topology domain better for a pod or, with a weight below 0, worse; bound ones.
+
+    `own`: preferred terms of the pod. `matched`: terms of others that match it.
+    """
+
+    def __init__(
+        self, pods: PodGroups, own: Sequence[WeightedTerm], matched: Collection[PodAffinityTerm]
+    ) -> None:
+        self._pods, self._own, self._matched = pods, own, frozenset(matched)
+
+    def weight(self, group: PodGroup) -> int:
+        """The sum of the weights of the terms by which a pod counts."""
+        if group.is_nominated:
+            return 0
+        theirs = sum(weight for term, weight in group.weights.items() if term in self._matched)
+        return theirs + sum(each.weight for each in self._own if term_matches(each.term, group))
+
+    def groups(self) -> Iterable[PodGroup]:
+        """The groups that one of the pod's terms matches, and those with a term that matches the pod."""
+        own = (self._pods.matching(each.term.namespaces, each.term.selector) for each in self._own)
+        theirs = (self._pods.with_preference(term) for term in self._matched)
+        return _once(group for groups in (*own, *theirs) for group in groups)
 
 
 def term_matches(term: PodAffinityTerm, group: PodGroup) -> bool:

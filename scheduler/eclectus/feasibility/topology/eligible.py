@@ -29,6 +29,24 @@ def topology_part(spec: Spec) -> Spec:
     return part
 
 
+def preferences_part(spec: Spec) -> Spec:
+    """A spec that is equal for pods to which pods elsewhere make the same nodes preferable.
+
+    Its `spread` are the constraints with ScheduleAnyway, for `eligible_nodes`.
+    """
+    read = Spec(
+        node_selector=spec.node_selector,
+        affinity=spec.affinity,
+        tolerations=spec.tolerations,
+        spread=spec.preferred_spread,
+    )
+    return replace(
+        topology_part(read),
+        preferred_terms=spec.preferred_terms,
+        matched_preferences=spec.matched_preferences,
+    )
+
+
 def eligible_nodes(spec: Spec, constraint: SpreadConstraint) -> tuple[Spec, tuple[Rule, ...]]:
     """The rules that decide whether the pods of a node count, and what these rules read of the spec."""
     keys = tuple(dict.fromkeys(each.topology_key for each in spec.spread))

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from eclectus.kube import hints
 from eclectus.kube.decoding import decode_head, decode_node, decode_pod
@@ -14,6 +15,7 @@ from eclectus.kube.objects import Pod
 from eclectus.kube.readable import readable_node, readable_task
 from eclectus.kube.translate import node_from, task_from
 from eclectus.kube.unsupported import ignored
+from eclectus.live.watch.images import images_of_node, images_of_pod
 from eclectus.live.watch.service_time import ServiceTimes
 from eclectus.model.errors import MalformedError
 from eclectus.model.events import Event, NodeGone, NodeSeen, TaskGone, TaskSeen
@@ -56,6 +58,10 @@ class WatchedNodes:
     list_query: Mapping[str, str] = {}
     undefined = ""
 
+    def __init__(self, *, with_images: bool = False) -> None:
+        """`with_images`: whether a profile weighs which images nodes have."""
+        self._with_images = with_images
+
     def key(self, raw: Raw) -> tuple[str, str]:
         """The name: a node that was deleted and created again counts as the same node."""
         metadata = decode_head(raw).metadata
@@ -72,6 +78,10 @@ class WatchedNodes:
             seen = node_from(node)
         except MalformedError as error:
             seen, problem = node_from(readable_node(node)), error
+        try:
+            seen = replace(seen, images=images_of_node(raw)) if self._with_images else seen
+        except MalformedError as error:
+            problem = problem or error
         return ObservedObject(seen.name, node.metadata.resource_version, NodeSeen(seen), problem=problem)
 
     def gone(self, key: str) -> Event:
@@ -108,9 +118,15 @@ class WatchedPods:
     list_query: Mapping[str, str] = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
     undefined = ""
 
-    def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        is_ours: Callable[[str], bool],
+        shared: AbstractSet[str] = frozenset(),
+        with_images: AbstractSet[str] = frozenset(),
+    ) -> None:
         self._is_ours = is_ours  # whether a schedulerName is one of ours
         self._shared = shared  # classes of work that belong to no namespace
+        self._with_images = with_images  # schedulerNames whose profile weighs which images nodes have
         self.condition_states: dict[str, ConditionState] = {}  # uid -> of each pod of ours that is not bound
         self.ignored: dict[str, Ignored] = {}  # uid -> of each such pod of ours; taken out when it is placed
         self._specs: dict[str, tuple[int, Spec]] = {}  # uid -> (generation, the Spec made from it)
@@ -154,6 +170,8 @@ class WatchedPods:
             task = task_from(pod, spec if known == generation > 0 else None, self._shared)
         except MalformedError as error:
             task, problem = readable_task(pod, error, self._shared), error
+        if not task.node and task.profile in self._with_images and not task.spec.images:
+            task = replace(task, spec=replace(task.spec, images=images_of_pod(pod)))
         if task.ended:
             self._specs.pop(uid, None)
         else:

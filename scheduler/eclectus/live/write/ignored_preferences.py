@@ -47,7 +47,7 @@ def _note(found: Ignored) -> str:
     if found.features:
         parts.append(
             f"Eclectus does not read {' and '.join(found.features)} yet: pods of class {found.workload} in "
-            "this namespace are placed as if they had none. This is noted once."
+            "this namespace are placed without regard to that. This is noted once."
         )
     if found.invalid_hints:
         parts.append(f"The pod was placed without these annotations: {'; '.join(found.invalid_hints)}.")

@@ -1,0 +1,174 @@
+"""kube-scheduler's default scores: seven plugins, each 0..100, added up by weight; ties are drawn.
+
+The weights are the defaults of kube-scheduler 1.36, and the scores its formulas (feasibility/scores): a node
+wins here if and only if it would there. As there, scores are relative to the nodes that the pod fits on now.
+
+Departures:
+- all nodes are scored, where kube-scheduler stops at a sample of them in clusters of more than 100;
+- default spread constraints, by the selectors of services and owners, are not made; nor are image volumes
+  or the scores of dynamic resource allocation counted;
+- a constraint on kubernetes.io/hostname counts the pods of all nodes with an equal value of this label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from eclectus.cluster.changelog import Rows
+from eclectus.feasibility.room import Floats
+from eclectus.feasibility.scores.balanced_allocation import balanced_allocation
+from eclectus.feasibility.scores.image_locality import image_locality
+from eclectus.feasibility.scores.inter_pod_affinity import inter_pod_affinity
+from eclectus.feasibility.scores.least_allocated import least_allocated
+from eclectus.feasibility.scores.node_affinity import node_affinity
+from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread
+from eclectus.feasibility.scores.taint_toleration import taint_toleration
+from eclectus.feasibility.scores.whole import Ints
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.topology.pod_preferences import PodPreferences
+from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.model.objects import Task, amount_of
+from eclectus.model.settings import Setting
+
+GREATEST_AMOUNT = 2.0**53  # that takes part in whole arithmetic, of what nodes claim
+
+Range = tuple[int, int]
+
+
+class Ranges(NamedTuple):
+    """What scores are relative to: of the nodes that the pod fits on now, the least and the greatest."""
+
+    taints: int = 0  # the greatest number of taints not tolerated
+    node_affinity: int = 0  # the greatest sum of weights
+    attraction: Range = (0, 0)
+    crowding: Range = (0, 0)
+    domain_weights: tuple[float, ...] = ()  # of the counts of each spread constraint
+    images: Hashable = ()  # which nodes have them
+
+
+def _weight(plugin: str) -> Setting:
+    return Setting(f"weight of {plugin}; 0 leaves it out", why="as in kube-scheduler", least=0, most=100)
+
+
+@dataclass(eq=False)
+class KubeScores(PlacePolicy):
+    """The node with the greatest sum of kube-scheduler's scores."""
+
+    taint_toleration: Annotated[int, _weight("TaintToleration, PreferNoSchedule taints")] = 3
+    node_affinity: Annotated[int, _weight("NodeAffinity, preferred node affinity")] = 2
+    pod_topology_spread: Annotated[int, _weight("PodTopologySpread, ScheduleAnyway")] = 2
+    inter_pod_affinity: Annotated[int, _weight("InterPodAffinity, preferred pod affinity")] = 2
+    node_resources_fit: Annotated[int, _weight("NodeResourcesFit, LeastAllocated")] = 1
+    balanced_allocation: Annotated[int, _weight("NodeResourcesBalancedAllocation")] = 1
+    image_locality: Annotated[int, _weight("ImageLocality, images that nodes have already")] = 1
+
+    @property
+    def wants_images(self) -> bool:
+        """Unless they weigh nothing."""
+        return self.image_locality > 0
+
+    def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:
+        """Place each task on the node of the greatest score; unschedulable if no node has room."""
+        for task in pending:
+            task_class, best = view.task_class(task), None
+            if task_class.fits_now_count:
+                ranges = _ranges(task_class)
+                cost = partial(self._cost, ranges)
+                best = view.ranking(task_class, cost, self, ranges).draw_best(view.rng)
+            yield Unschedulable(task) if best is None else Place(task, best[0])
+
+    def _cost(self, ranges: Ranges, task_class: TaskClass, rows: Rows) -> Floats:
+        """The sum of all scores with a minus; inf where the task does not fit."""
+        fits = task_class.fits_now[rows]
+        cost, fitting = np.full(len(rows), np.inf), rows[fits]
+        cost[fits] = -self._total(task_class, ranges, fitting)
+        return cost
+
+    def _total(self, task_class: TaskClass, ranges: Ranges, rows: Rows) -> Ints:
+        taints = task_class.untolerated_taints.refresh()[rows]
+        total = self.taint_toleration * taint_toleration(taints, ranges.taints)
+        total += self._allocation(task_class, rows)
+        if task_class.preferred_weights is not None:
+            weights = task_class.preferred_weights.refresh()[rows]
+            total += self.node_affinity * node_affinity(weights, ranges.node_affinity)
+        if (pods := task_class.pod_preferences) is not None:
+            attraction = inter_pod_affinity(pods.attraction[rows], *ranges.attraction)
+            total += self.inter_pod_affinity * attraction
+            if pods.spreads:
+                total += self.pod_topology_spread * _spread(pods, ranges, rows)
+        if ranges.images:
+            total += self.image_locality * _image_scores(task_class, ranges.images)[rows]
+        return total
+
+    def _allocation(self, task_class: TaskClass, rows: Rows) -> Ints:
+        """NodeResourcesFit and NodeResourcesBalancedAllocation, by weight."""
+        cluster, spec = task_class.cluster, task_class.spec
+        columns = [cluster.columns["cpu"], cluster.columns["memory"]]
+        allocatable = _whole(cluster.allocatable.take(rows, axis=0).take(columns, axis=1))
+        scored = _whole(cluster.scored[rows] + spec.score_requests)
+        total = self.node_resources_fit * least_allocated(allocatable, scored)
+        requested = np.array([amount_of(spec.requests, name) for name in ("cpu", "memory")], dtype=np.int64)
+        if requested.any():
+            used = _whole(cluster.used.take(rows, axis=0).take(columns, axis=1))
+            total += self.balanced_allocation * balanced_allocation(allocatable, used, requested)
+        return total
+
+
+def _whole(amounts: Floats) -> Ints:
+    return np.minimum(amounts, GREATEST_AMOUNT).astype(np.int64)
+
+
+def _ranges(task_class: TaskClass) -> Ranges:
+    """Among the nodes that a task of the class fits on now, of which there are some. O(nodes)."""
+    rows, pods = task_class.fits_now_rows, task_class.pod_preferences
+    ranges = Ranges(
+        taints=int(task_class.untolerated_taints.refresh()[rows].max()), images=_image_versions(task_class)
+    )
+    if task_class.preferred_weights is not None:
+        ranges = ranges._replace(node_affinity=int(task_class.preferred_weights.refresh()[rows].max()))
+    if pods is None:
+        return ranges
+    ranges = ranges._replace(attraction=_range(pods.attraction[rows]))
+    scored = rows[pods.has_keys(rows)] if pods.spreads else rows[:0]
+    if not len(scored):
+        return ranges
+    weights = pods.weights(scored)
+    crowded = crowding(tuple(pods.constraints(scored, weights)), len(scored))
+    return ranges._replace(crowding=_range(crowded), domain_weights=weights)
+
+
+def _range(values: Ints) -> Range:
+    return int(values.min()), int(values.max())
+
+
+def _spread(pods: PodPreferences, ranges: Ranges, rows: Rows) -> Ints:
+    """PodTopologySpread's score, 0 where a topology key is missing."""
+    if not ranges.domain_weights:
+        return np.zeros(len(rows), dtype=np.int64)  # it is missing everywhere
+    crowded = crowding(tuple(pods.constraints(rows, ranges.domain_weights)), len(rows))
+    return np.where(pods.has_keys(rows), pod_topology_spread(crowded, *ranges.crowding), 0)
+
+
+# -- images ------------------------------------------------------------------------------------
+
+
+def _image_versions(task_class: TaskClass) -> Hashable:
+    """Another value when the scores of the class's images may be others; empty if no node has any."""
+    cluster = task_class.cluster
+    versions = tuple(map(cluster.images.version, task_class.spec.images))
+    return (versions, len(cluster), cluster.capacity) if any(versions) else ()
+
+
+def _image_scores(task_class: TaskClass, versions: Hashable) -> Ints:
+    """ImageLocality's score of every row, kept until nodes have other images."""
+    known: tuple[Hashable, Ints] | None = task_class.derived.get(_image_scores)
+    if known is None or known[0] != versions:
+        cluster, rows = task_class.cluster, task_class.cluster.capacity
+        images = (cluster.images.sizes(name, rows) for name in task_class.spec.images)
+        known = task_class.derived[_image_scores] = (versions, image_locality(images, len(cluster), rows))
+    return known[1]

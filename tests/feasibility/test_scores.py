@@ -1,0 +1,83 @@
+"""The scores of kube-scheduler's plugins as functions: worked examples, bounds, rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eclectus.feasibility.scores.balanced_allocation import balanced_allocation
+from eclectus.feasibility.scores.image_locality import MIB, image_locality
+from eclectus.feasibility.scores.inter_pod_affinity import inter_pod_affinity
+from eclectus.feasibility.scores.least_allocated import least_allocated
+from eclectus.feasibility.scores.node_affinity import node_affinity
+from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread, weight_of
+from eclectus.feasibility.scores.taint_toleration import taint_toleration
+from eclectus.feasibility.scores.whole import Ints
+
+
+def whole(*numbers: object) -> Ints:
+    return np.array(numbers, dtype=np.int64)
+
+
+def test_taints_that_are_not_tolerated_lower_the_score_relative_to_the_worst_node() -> None:
+    assert taint_toleration(whole(0, 1, 2, 3), 3).tolist() == [100, 67, 34, 0]
+    assert taint_toleration(whole(0, 0), 0).tolist() == [100, 100]
+
+
+def test_preferred_weights_count_relative_to_the_best_node() -> None:
+    assert node_affinity(whole(0, 1, 30, 70), 70).tolist() == [0, 1, 42, 100]
+    assert node_affinity(whole(0, 0), 0).tolist() == [0, 0]
+
+
+def test_attraction_is_stretched_between_the_least_and_the_most() -> None:
+    assert inter_pod_affinity(whole(-20, -10, 10), -20, 10).tolist() == [0, 33, 100]
+    assert inter_pod_affinity(whole(7, 7), 7, 7).tolist() == [0, 0]
+
+
+def test_a_greater_skew_makes_a_difference_of_counts_matter_less() -> None:
+    for max_skew, worst in ((1, 0), (5, 80)):
+        raw = crowding(((whole(0, 1), max_skew, weight_of(1)),), 2)
+        assert pod_topology_spread(raw, int(raw.min()), int(raw.max())).tolist() == [100, worst]
+
+
+def test_counts_of_several_constraints_add_up_before_they_are_rounded() -> None:
+    zones, hosts = (whole(2, 0), 1, weight_of(3)), (whole(1, 0), 2, weight_of(100))
+    # 2 ln 5 + ln 102 + 1 = 8.84
+    assert crowding((zones, hosts), 2).tolist() == [9, 1]
+    assert pod_topology_spread(whole(0, 0), 0, 0).tolist() == [100, 100]
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "requested", "score"),
+    [
+        ((4000, 100), (1000, 50), 62),  # (75 + 50) / 2, rounded down
+        ((4000, 100), (5000, 50), 25),  # more than there is counts as full
+        ((4000, 0), (1000, 50), 75),  # a resource that the node does not have is left out
+        ((0, 0), (1, 1), 0),
+        ((4000, 2**50), (0, 1), 99),  # whole arithmetic: 99.99… is not 100
+    ],
+)
+def test_the_free_share_of_cpu_and_memory(
+    allocatable: tuple[int, int], requested: tuple[int, int], score: int
+) -> None:
+    assert least_allocated(whole(allocatable), whole(requested)).tolist() == [score]
+
+
+def test_a_pod_that_evens_out_the_use_of_a_node_scores_high() -> None:
+    allocatable, asked = whole((100, 100), (100, 100), (100, 100), (100, 0)), whole(40, 0)
+    used = whole((0, 40), (0, 0), (40, 0), (0, 0))
+    # Without the pod 80, 100, 80 and 100 (one resource alone is balanced); with it 100, 80, 60 and 100.
+    assert balanced_allocation(allocatable, used, asked).tolist() == [85, 65, 65, 75]
+
+
+def test_images_count_by_size_and_by_how_many_nodes_have_them() -> None:
+    sizes = whole(0, 500 * MIB, 2000 * MIB)
+    assert image_locality([(sizes, 3)], nodes=3, rows=3).tolist() == [0, 48, 100]
+    assert image_locality([(sizes, 1)], nodes=3, rows=3).tolist() == [0, 14, 65]
+    # With a second container the same image is less of what there is to pull.
+    assert image_locality([(sizes, 3), (whole(0, 0, 0), 0)], nodes=3, rows=3).tolist() == [0, 24, 100]
+
+
+def test_a_small_image_and_no_image_are_the_same() -> None:
+    assert image_locality([(whole(22 * MIB), 1)], nodes=1, rows=1).tolist() == [0]
+    assert image_locality([], nodes=0, rows=1).tolist() == [0]
