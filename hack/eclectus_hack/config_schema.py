@@ -4,13 +4,13 @@ Policies are distinguished by `if` and `then` on their name, so that a validator
 field and not every policy to which it might have belonged.
 """
 
-from dataclasses import Field, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from eclectus.api.names import API_VERSION
 from eclectus.config.configuration import KIND
-from eclectus.config.described import default_of
+from eclectus.config.described import default_of, written
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.config.reading import camel, settings_of
 from eclectus.framework import ProfileSettings
@@ -145,7 +145,7 @@ def _properties(kind: type[Any], path: str) -> dict[str, Schema]:
 def _property(hint: Any, setting: Setting | None, field: Field[Any], path: str) -> Schema:
     if isinstance(hint, type) and is_dataclass(hint):
         return {"description": _first_line(hint), **_closed(_properties(hint, f"{path}."), nullable=True)}
-    described = {"description": _description(setting, default_of(field))} if setting else {}
+    described = {"description": _described(setting, field)} if setting else {}
     value = _value(hint, setting)
     if path in _PATTERNS:
         value.get("items", value)["pattern"] = _PATTERNS[path]
@@ -163,9 +163,23 @@ def _value(hint: Any, setting: Setting | None) -> Schema:
         return {"type": _MAPPING, "additionalProperties": _value(parts[1], setting)}
     if origin is tuple:
         return {"type": ["array", "null"], "items": _value(parts[0], setting)}
+    if is_dataclass(hint):
+        return _closed(_properties(hint, ""), required=_required(hint))  # type: ignore[arg-type]
+    return _scalar(hint, setting)
+
+
+def _scalar(hint: Any, setting: Setting | None) -> Schema:
     if hint in (int, float):
         return _number(hint, setting)
     return {"type": {bool: "boolean", str: "string"}[hint]}
+
+
+def _required(kind: type[Any]) -> list[str]:
+    return [camel(each.name) for each in fields(kind) if _has_no_default(each)]
+
+
+def _has_no_default(field: Field[Any]) -> bool:
+    return field.default is field.default_factory is MISSING
 
 
 def _number(hint: Any, setting: Setting | None) -> Schema:
@@ -183,13 +197,24 @@ def _or_null(schema: Schema) -> Schema:
     return {**schema, "type": [*kinds, "null"]}
 
 
-def _description(setting: Setting, default: object) -> str:
+def _described(setting: Setting, field: Field[Any]) -> str:
     """The meaning, the unit, the default and its reason, in one line."""
-    unit = f" [{setting.unit}]" if setting.unit else ""
+    if _has_no_default(field):
+        return f"{setting.means}{_unit(setting)}"
+    return _description(setting, default_of(field))
+
+
+def _unit(setting: Setting) -> str:
+    return f" [{setting.unit}]" if setting.unit else ""
+
+
+def _description(setting: Setting, default: object) -> str:
+    unit = _unit(setting)
     if default is None:
         return f"{setting.means}{unit}. {setting.why[:1].upper()}{setting.why[1:]}"
     spelled = str(default).lower() if isinstance(default, bool) else f"{_whole(default)}"
-    spelled = "" if default == () else spelled
+    if isinstance(default, tuple) or (isinstance(default, dict) and default):
+        spelled = written(default, setting) if default else ""
     reason = f" ({setting.why})" if setting.why else ""
     return f"{setting.means}{unit}. Default: {spelled or 'empty'}{reason}"
 

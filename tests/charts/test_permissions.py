@@ -11,6 +11,8 @@ from eclectus_hack.permissions import Permission, forbidden, granted, requests, 
 TABLE = {
     Permission("", "nodes", "list"),
     Permission("", "nodes", "watch"),
+    Permission("", "namespaces", "list"),
+    Permission("", "namespaces", "watch"),
     Permission("", "pods", "get"),
     Permission("", "pods", "list"),
     Permission("", "pods", "watch"),

@@ -16,6 +16,7 @@ BLOCKS = [
     textwrap.dedent(each) for each in re.findall(r"(?:^ {4}.*\n|^\n(?= {4}))+", PAGE, flags=re.MULTILINE)
 ]
 FILES = [each.lstrip("\n") for each in BLOCKS if KIND in each]
+UPSTREAM = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 COMMANDS = [line for each in BLOCKS for line in each.splitlines() if line.startswith("eclectus ")]
 
 
@@ -43,5 +44,6 @@ def test_each_command_runs_as_it_is_written(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "scheduler.yaml").write_text(FILES[0])
+    (tmp_path / "kube-scheduler.yaml").write_text(UPSTREAM)
     monkeypatch.chdir(tmp_path)
     assert run(*command.split()[1:])

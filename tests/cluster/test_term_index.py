@@ -27,7 +27,7 @@ LABELS = st.dictionaries(st.sampled_from(["app", "tier"]), st.sampled_from(["a",
 
 
 def matches(term: PodAffinityTerm, namespace: str, labels: dict[str, str]) -> bool:
-    return (not term.namespaces or namespace in term.namespaces) and selects(term.selector, labels)
+    return (term.namespaces is None or namespace in term.namespaces) and selects(term.selector, labels)
 
 
 @settings(deadline=None, max_examples=300)

@@ -164,7 +164,7 @@ WRONG_PLACE = {
     "{policy: 3}": f".policy: 3 is unknown; known are: {PLACE_NAMES}",
     "{policy: rosella, Theta: 3}": ".Theta: unknown field; did you mean 'theta'?",
     "{policy: rosella, soft_weight: 3}": ".soft_weight: unknown field; did you mean 'softWeight'?",
-    "{policy: least-allocated, theta: 3}": ".theta: unknown field; known are: ties",
+    "{policy: least-allocated, theta: 3}": ".theta: unknown field; known are: resources, ties",
     "{policy: rosella, theta: .nan}": ".theta: must be a number, not nan",
     "{policy: rosella, theta: .inf}": ".theta: must be a number, not inf",
     "{policy: rosella, theta: true}": ".theta: must be a number, not True",

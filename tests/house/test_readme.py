@@ -28,6 +28,14 @@ def test_every_unsupported_feature_is_listed_and_no_other(name, features):
     assert set(row(name).split(", ")) == features
 
 
+@pytest.mark.parametrize(("section", "features"), [("Refused", LISTED), ("Ignored", set(IGNORED))])
+def test_the_page_of_differences_lists_the_same(section, features):
+    page = (CHECKOUT / "docs" / "differences.md").read_text()
+    rows = page.partition(f"## {section}\n")[2].partition("\n## ")[0].split("|---|---|\n")[1].splitlines()
+    cells = [each.split(" | ")[0].removeprefix("| ") for each in rows if each.startswith("| ")]
+    assert {name for cell in cells for name in cell.split(", ")} == features
+
+
 def test_every_filter_is_listed_as_working():
     ours = {"Unsupported", "Devices"}  # the refusals above; shared GPUs are a part of NodeResourcesFit here
     rules = (*STATIC_RULES, *USAGE_RULES, Spread, Affinity, AntiAffinity)

@@ -72,8 +72,9 @@ def test_of_preferred_terms_those_that_count_nobody_are_left_out_and_the_heavies
     everywhere = {**HOST, "namespaceSelector": {}}
     terms = [(1 + at, HOST) for at in range(40)] + [(100, none), (100, by_team), (99, everywhere)]
     found = task(preferred("podAffinity", *terms)).spec.preferred_terms
-    assert found[0] == WeightedTerm(99, PodAffinityTerm("host", (WEB,), None))
-    assert [each.weight for each in found] == [99, *range(40, 9, -1)]
+    assert [each.term.namespace_selector for each in found[:2]] == [(Requirement("a", "In", ("b",)),), None]
+    assert found[1] == WeightedTerm(99, PodAffinityTerm("host", (WEB,), None))
+    assert [each.weight for each in found] == [100, 99, *range(40, 10, -1)]
 
 
 def test_match_label_keys_are_part_of_the_selector_once() -> None:

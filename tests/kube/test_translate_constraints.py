@@ -87,8 +87,6 @@ def test_host_ports_of_apps_and_sidecars() -> None:
 
 TERM = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
 REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [TERM]}
-BY_TEAM = {"namespaceSelector": {"matchLabels": {"team": "x"}}}
-SELECTS_NAMESPACES = {"requiredDuringSchedulingIgnoredDuringExecution": [TERM, {**TERM, **BY_TEAM}]}
 MANY = {"requiredDuringSchedulingIgnoredDuringExecution": 33 * [TERM]}
 PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": TERM}]}
 
@@ -96,8 +94,6 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "
 @pytest.mark.parametrize(
     ("spec", "feature"),
     [
-        ({"affinity": {"podAffinity": SELECTS_NAMESPACES}}, "pod affinity with a namespaceSelector"),
-        ({"affinity": {"podAntiAffinity": SELECTS_NAMESPACES}}, "pod affinity with a namespaceSelector"),
         ({"affinity": {"podAntiAffinity": MANY}}, "more than 32 rules about other pods"),
         ({"topologySpreadConstraints": 33 * [{"topologyKey": "z"}]}, "more than 32 rules about other pods"),
         ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
@@ -168,8 +164,11 @@ def test_namespaces_by_name_and_by_selector() -> None:
     assert terms(labelSelector={}, namespaces=["b"], namespaceSelector={}) == (
         PodAffinityTerm("zone", (), None),
     )
-    selector = {"matchLabels": {"team": "x"}}  # namespaces are not watched, so it matches all of them
-    assert terms(labelSelector={}, namespaceSelector=selector) == (PodAffinityTerm("zone", (), None),)
+    selector, of_team_x = {"matchLabels": {"team": "x"}}, (Requirement("team", "In", ("x",)),)
+    assert terms(labelSelector={}, namespaces=["b"], namespaceSelector=selector) == (
+        PodAffinityTerm("zone", (), ("b",), of_team_x),
+    )
+    assert terms(labelSelector={}, namespaceSelector=selector)[0].namespaces == ()
 
 
 def test_a_term_without_a_selector_is_left_out() -> None:

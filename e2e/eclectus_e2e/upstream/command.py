@@ -4,7 +4,6 @@ import argparse
 import os
 import shutil
 import sys
-from typing import Any
 
 from eclectus_e2e.demo import environment
 from eclectus_e2e.demo.environment import Environment
@@ -23,6 +22,10 @@ FOLDER = CHECKOUT / "build" / "upstream"
 FOCUS = r"\[sig-scheduling\] SchedulerPreemption"
 # One in each zone. The spec of asynchronous preemption looks at 15 pods a node, one a second, and has 80 s.
 NODES = {1.0: 3}  # speed: number
+# Upstream's pods name no scheduler. With the chart the account may claim the name (a Lease for each).
+VALUES = {
+    "config": {"profiles": [{"schedulerName": "default-scheduler", "relieve": {"policy": "preemption"}}]}
+}
 
 
 def upstream(arguments: list[str]) -> int:
@@ -42,7 +45,7 @@ def upstream(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     program = e2e_test()
     directory = FOLDER / "cluster"
-    with environment.started(directory, default_nodes(DEFAULT_SEED, NODES)) as cluster:
+    with environment.started(directory, default_nodes(DEFAULT_SEED, NODES), values=VALUES) as cluster:
         _start_scheduler(cluster, options.scheduler)
         kubectl = Kubectl(cluster.plane.binaries, cluster.plane.kubeconfig)
         create_system_pods(kubectl, [node.name for node in cluster.nodes])
@@ -61,8 +64,4 @@ def _start_scheduler(cluster: Environment, name: str) -> None:
     if name == KUBE_SCHEDULER:
         cluster.plane.start_kube_scheduler()
     else:
-        product.start_scheduler(cluster.product, dies_with_caller=True, change=_serve_default_scheduler)
-
-
-def _serve_default_scheduler(configuration: dict[str, Any]) -> None:
-    configuration["profiles"][0]["schedulerName"] = "default-scheduler"
+        product.start_scheduler(cluster.product, dies_with_caller=True)

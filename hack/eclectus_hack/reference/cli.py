@@ -1,5 +1,7 @@
 """docs/reference/cli.md: the help of every command."""
 
+from collections.abc import Iterator
+
 import click
 
 from eclectus.cli.main import program
@@ -25,8 +27,17 @@ def page() -> str:
     for name in sorted(program.list_commands(top)):
         command = program.get_command(top, name)
         if command is not None:
-            parts += [f"## eclectus {name}\n", _help(click.Context(command, info_name=name, parent=top))]
+            parts += _sections(click.Context(command, info_name=name, parent=top))
     return "\n".join(parts)
+
+
+def _sections(context: click.Context) -> Iterator[str]:
+    """The help of a command, and of its own commands."""
+    yield f"## {context.command_path}\n"
+    yield _help(context)
+    if isinstance(context.command, click.Group):
+        for name, command in sorted(context.command.commands.items()):
+            yield from _sections(click.Context(command, info_name=name, parent=context))
 
 
 def _help(context: click.Context) -> str:

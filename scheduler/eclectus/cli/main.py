@@ -22,6 +22,7 @@ COMMANDS = {
     "speeds": "speeds",
     "dag": "dag",
     "check-config": "check_config",
+    "config": "config_import",
     "policies": "policies",
     "simulate": "simulate",
     "scenarios": "simulate",

@@ -50,15 +50,19 @@ class Configuration:
 def load(path: Path) -> Configuration:
     """Read and validate a file. Raises one SettingsError with all that is wrong and the file's name."""
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise SettingsError(str(path), f"is larger than {MAX_BYTES} bytes")
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(str(path), f"cannot be read: {error}") from error
-    try:
-        return parse(text)
+        return parse(read_file(path))
     except SettingsError as error:
         raise error.in_file(path) from None
+
+
+def read_file(path: Path) -> str:
+    """The text of a configuration file. Raises SettingsError, without the file's name."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise SettingsError("", f"is larger than {MAX_BYTES} bytes")
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError("", f"cannot be read: {error}") from error
 
 
 def parse(text: str) -> Configuration:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Literal, get_args, get_origin
 
 from eclectus.config.effective import duration
@@ -32,7 +32,7 @@ def described(settings_class: type[Any]) -> Iterator[Described]:
         yield Described(
             key=key,
             values=_values(hint, setting),
-            default=_written(defaults[name], setting),
+            default=written(defaults[name], setting),
             means=_sentence(setting.means) if setting else "",
             why=setting.why if setting else "",
         )
@@ -53,10 +53,10 @@ def implications(settings_class: type[Any]) -> Iterator[str]:
     known = settings_of(settings_class)
     for key, (_, _, setting) in known.items():
         for value, implied in (setting.implies if setting else {}).items():
-            written = (
-                (camel(name), _written(other, known[camel(name)][2])) for name, other in implied.items()
+            settings = (
+                (camel(name), written(other, known[camel(name)][2])) for name, other in implied.items()
             )
-            spelled = ", ".join(f"`{name}: {other}`" for name, other in written)
+            spelled = ", ".join(f"`{name}: {other}`" for name, other in settings)
             yield f"`{key}: {value}` implies {spelled}."
 
 
@@ -72,7 +72,7 @@ def traits(kind: type[Any]) -> Iterator[str]:
 def condition(said: Statement) -> str:
     """With which settings it holds: ` with queue: lines`, ` unless …`; empty if with all."""
     settings = [
-        f"{key}: {_written(value, None)}" for key, values in said.otherwise.items() for value in values
+        f"{key}: {written(value, None)}" for key, values in said.otherwise.items() for value in values
     ]
     *others, last = settings or [""]
     word = "unless" if said.by_default else "with"
@@ -84,8 +84,9 @@ def _values(hint: Any, setting: Setting | None) -> str:
     kinds = [kind for kind in get_args(hint) or (hint,) if kind is not type(None)]
     if get_origin(hint) is Literal:
         return " | ".join(get_args(hint))
-    if get_origin(hint) in (dict, tuple):
-        return _TYPES[get_origin(hint)]
+    origin = dict if is_dataclass(kinds[0]) else get_origin(hint)
+    if origin in (dict, tuple):
+        return _TYPES[origin]
     if kinds == [bool]:
         return "true | false"
     unit = f" {setting.unit}" if setting and setting.unit else ""
@@ -97,7 +98,8 @@ def _values(hint: Any, setting: Setting | None) -> str:
     return f"{least:g} to {most:g}{unit}" if least is not None else f"at most {most:g}{unit}"
 
 
-def _written(value: object, setting: Setting | None) -> str:
+def written(value: object, setting: Setting | None) -> str:
+    """A value as a file has it, on one line."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -105,7 +107,11 @@ def _written(value: object, setting: Setting | None) -> str:
     if isinstance(value, float) and setting is not None and setting.unit == "s":
         return str(duration(value))
     if isinstance(value, tuple):
-        return str(list(value))
+        return f"[{', '.join(written(each, setting) for each in value)}]"
+    if is_dataclass(value):
+        value = {camel(each.name): getattr(value, each.name) for each in fields(value)}
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {written(each, setting)}' for key, each in value.items())}}}"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
+from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
+from eclectus.engine.pod_specs.profile_rules import ProfileRules
 from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches, preference_matches
 from eclectus.engine.state import State
 from eclectus.engine.volumes.storage_handlers import storage_handlers
@@ -22,6 +24,8 @@ from eclectus.model.events import (
     JobGone,
     JobSeen,
     LoadSeen,
+    NamespaceGone,
+    NamespaceSeen,
     NodeGone,
     NodeRecalled,
     NodeSeen,
@@ -49,6 +53,8 @@ class EventHandlers:
             anti_affinity_matches(state.cluster.anti_affinity, state.pending),
             preference_matches(state.cluster.preferences, state.pending),
         )
+        self._profile_rules = ProfileRules(state.profiles.values())
+        self._selectors = NamespaceSelectors()
         self._foreign_pending: dict[str, ForeignPod] = {}
         self.foreign_pending: Mapping[str, ForeignPod] = self._foreign_pending  # by uid
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
@@ -56,7 +62,7 @@ class EventHandlers:
         self.handlers: Mapping[type, Callable[[Any], None]] = {
             NodeSeen: self._node_seen,
             NodeGone: self._node_gone,
-            TaskSeen: self._task_seen,
+            TaskSeen: lambda event: self._task_seen(event.task),
             TaskGone: lambda event: self._gone(event.uid),
             BindConfirmed: self._bind_confirmed,
             BindRefused: self._bind_refused,
@@ -65,6 +71,8 @@ class EventHandlers:
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
             **storage_handlers(state.cluster),
+            NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
+            NamespaceGone: lambda event: self._selectors.remove(event.name),
             JobSeen: self._job_seen,
             JobGone: self._job_gone,
             LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
@@ -96,10 +104,11 @@ class EventHandlers:
 
     # -- pods ----------------------------------------------------------------------------------
 
-    def _task_seen(self, event: TaskSeen) -> None:
-        task, state = event.task, self._state
+    def _task_seen(self, task: Task) -> None:
+        state = self._state
         if task.uid in self._tombstones:
             return  # late: a uid is never used twice
+        task = self._selectors.resolved(task)
         if task.ended:
             self._learner.task_ended(task)
             state.accounts.ended(task)
@@ -114,7 +123,7 @@ class EventHandlers:
         elif task.profile not in state.profiles:
             self._foreign(task)
         else:
-            self._pending(task)
+            self._pending(self._profile_rules.applied(task))
 
     def _arrived(self, task: Task) -> None:
         """The task is pending here, or was bound by another scheduler; once a task."""
@@ -170,6 +179,7 @@ class EventHandlers:
         self._learner.task_gone(uid)
         for matches in self._matches:
             matches.discard(uid)
+        self._selectors.discard(uid)
         state.volumes.discard(uid)
         state.volumes.bind_ended(uid)
         state.forget(uid)
@@ -189,7 +199,11 @@ class EventHandlers:
     # -- specs that depend on more than the pod --------------------------------------------------
 
     def bring_specs_up_to_date(self) -> None:
-        """After the events of a step: of pending pods with new terms of other pods, or changed claims."""
+        """After the events of a step: of pods whose terms select other namespaces now, and then of pending
+        pods with new terms of other pods, or changed claims.
+        """
+        for task in self._selectors.take_changed():
+            self._task_seen(task)
         for matches in self._matches:
             for task in matches.changed():
                 self._pending(task)

@@ -20,6 +20,7 @@ from eclectus.framework.actions import (
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.node_prices import NodePrices
+from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.roles import (
     Accounted,
     ClassQueue,
@@ -28,7 +29,6 @@ from eclectus.framework.roles import (
     PendingTasks,
     PlacePolicy,
     Profile,
-    ProfileSettings,
     Refused,
     Relieve,
 )

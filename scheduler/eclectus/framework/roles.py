@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Protocol
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
 
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, ReliefAction, Withheld
+from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
-from eclectus.model.settings import Setting
 
 # -- what a policy is given --------------------------------------------------------------------
 
@@ -234,23 +234,6 @@ class Relieve(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileSettings:
-    """What holds in a profile whatever its policies are."""
-
-    wait_limit: Annotated[
-        float | None,
-        Setting(
-            "the longest time for which a pod waits while a node that may run it has room, whatever the "
-            "policies expect of waiting; then it is placed on the fastest node with room. null: no limit",
-            why="waits by which pods gain are seconds to minutes, and kube-scheduler also tries every pod "
-            "again after five minutes; longer if pods run for hours and nodes differ much in speed",
-            unit="s",
-            least=1,
-        ),
-    ] = 300.0
-
-
-@dataclass(frozen=True, slots=True)
 class Profile:
     """One schedulerName and the policies that decide for its pods."""
 
@@ -259,4 +242,4 @@ class Profile:
     place: PlacePolicy
     line: Line
     relieve: Relieve
-    settings: ProfileSettings = ProfileSettings()
+    settings: ProfileSettings = field(default_factory=ProfileSettings)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from eclectus.kube import placement
 from eclectus.kube.constraints import label_selector
 from eclectus.kube.objects import Pod
-from eclectus.kube.unsupported import MAX_POD_RULES, selects_namespaces
+from eclectus.kube.unsupported import MAX_POD_RULES
 from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, WeightedTerm
 from eclectus.model.selectors import selects
 
@@ -57,15 +57,13 @@ def spread(pod: Pod) -> tuple[tuple[SpreadConstraint, ...], tuple[SpreadConstrai
 def _preferred(affinity: placement.Affinity, pod: Pod) -> tuple[WeightedTerm, ...]:
     """Preferred pod affinity and, with weights below 0, anti-affinity: the `MAX_POD_RULES` heaviest terms.
 
-    Left out are those that match no pod, and those whose namespaceSelector is not empty: which namespaces it
-    selects is not known.
+    Left out are those that match no pod.
     """
     found = [
         WeightedTerm(sign * each.weight, _term(each.pod_affinity_term, pod))
         for sign, part in ((1, affinity.pod_affinity), (-1, affinity.pod_anti_affinity))
         for each in _weighted(part)
-        if not selects_namespaces(each.pod_affinity_term)
-        and each.pod_affinity_term.label_selector is not None
+        if each.pod_affinity_term.label_selector is not None
     ]
     return tuple(sorted(found, key=lambda each: -abs(each.weight))[:MAX_POD_RULES])
 
@@ -76,11 +74,7 @@ def _weighted(part: placement.PodAffinity | None) -> Iterator[placement.Weighted
 
 
 def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
-    """The required terms. One without a label selector matches no pod.
-
-    A namespaceSelector counts as every namespace, because namespaces are not watched. For anti-affinity of
-    pods on nodes that is the safe side; pods to be placed are refused unless it is empty (unsupported.py).
-    """
+    """The required terms. One without a label selector matches no pod."""
     if affinity is None:
         return ()
     return tuple(_term(term, pod) for term in affinity.required_during_scheduling_ignored_during_execution)
@@ -90,14 +84,19 @@ def _term(term: placement.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
     return PodAffinityTerm(
         term.topology_key,
         _NO_POD if term.label_selector is None else label_selector(term.label_selector),
-        _namespaces(term, pod.metadata.namespace),
+        *_namespaces(term, pod.metadata.namespace),
     )
 
 
-def _namespaces(term: placement.PodAffinityTerm, own: str) -> tuple[str, ...] | None:
-    if term.namespace_selector is not None:
-        return None
-    return tuple(sorted(term.namespaces)) or (own,)
+def _namespaces(
+    term: placement.PodAffinityTerm, own: str
+) -> tuple[tuple[str, ...] | None, tuple[Requirement, ...] | None]:
+    """The listed namespaces, None for all, and the selector of others, None without."""
+    listed, selector = tuple(sorted(term.namespaces)), term.namespace_selector
+    if selector is None:
+        return listed or (own,), None
+    requirements = label_selector(selector)
+    return (listed, requirements) if requirements else (None, None)
 
 
 def _matches(term: PodAffinityTerm, pod: Pod) -> bool:

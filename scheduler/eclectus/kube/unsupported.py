@@ -54,16 +54,8 @@ def _required(spec: PodSpec) -> Iterator[PodAffinityTerm]:
         yield from part.required_during_scheduling_ignored_during_execution
 
 
-def _preferred(spec: PodSpec) -> Iterator[PodAffinityTerm]:
-    for part in _parts(spec):
-        for each in part.preferred_during_scheduling_ignored_during_execution:
-            yield each.pod_affinity_term
-
-
-def selects_namespaces(term: PodAffinityTerm) -> bool:
-    """Whether a term has a namespaceSelector that is not empty: labels of namespaces are not watched."""
-    selector = term.namespace_selector
-    return selector is not None and bool(selector.match_labels or selector.match_expressions)
+def _count_preferred(spec: PodSpec) -> int:
+    return sum(len(part.preferred_during_scheduling_ignored_during_execution) for part in _parts(spec))
 
 
 def _spread(spec: PodSpec, *, preferred: bool) -> int:
@@ -76,8 +68,7 @@ def _has_many_pod_rules(spec: PodSpec) -> bool:
 
 
 def _has_many_pod_preferences(spec: PodSpec) -> bool:
-    terms = sum(not selects_namespaces(each) for each in _preferred(spec))
-    return max(_spread(spec, preferred=True), terms) > MAX_POD_RULES
+    return max(_spread(spec, preferred=True), _count_preferred(spec)) > MAX_POD_RULES
 
 
 def _restarts_together(spec: PodSpec) -> bool:
@@ -114,11 +105,6 @@ def _volumes() -> Iterator[tuple[str, Feature]]:
 
 
 _OF_A_POD: Mapping[str, Feature] = {
-    "pod affinity with a namespaceSelector": Feature(
-        "Required pod affinity and anti-affinity may list namespaces, or name all with an empty selector: "
-        "labels of namespaces are not watched. Such terms of pods on nodes count for all namespaces.",
-        lambda spec: any(map(selects_namespaces, _required(spec))),
-    ),
     f"more than {MAX_POD_RULES} rules about other pods": Feature(
         "Terms of required pod affinity and anti-affinity, and topology spread constraints: each is compared "
         "with every kind of pod that comes.",
@@ -146,11 +132,6 @@ REFUSED: Mapping[str, Feature] = {**_OF_A_POD, **_VOLUMES}
 """Name -> what it means for the user. A pod that uses one is not placed."""
 
 IGNORED: Mapping[str, Feature] = {
-    "preferred pod affinity with a namespaceSelector": Feature(
-        "Preferred terms may list namespaces, or name all with an empty selector: labels of namespaces are "
-        "not watched, and other terms are left out.",
-        lambda spec: any(map(selects_namespaces, _preferred(spec))),
-    ),
     f"more than {MAX_POD_RULES} preferences about other pods": Feature(
         f"Of preferred terms of pod affinity and anti-affinity the {MAX_POD_RULES} heaviest count, of "
         "topology spread constraints with ScheduleAnyway the first.",

@@ -38,6 +38,7 @@ from eclectus.live.pod_trace import PodTrace
 from eclectus.live.watch.budgets import WatchedBudgets
 from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.dag_jobs import WatchedDagJobs
+from eclectus.live.watch.namespaces import WatchedNamespaces
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.volumes import storage_kinds
 from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
@@ -139,7 +140,8 @@ def _watched(
     """
     budgets: list[WatchedKind] = [WatchedBudgets()] if engine.evicts else []
     nodes = WatchedNodes(with_images=bool(engine.profiles_with_images))
-    return [nodes, *storage_kinds(claims), pods, *budgets, *([jobs] if engine.wants_jobs else [])]
+    optional = [*budgets, *([jobs] if engine.wants_jobs else [])]
+    return [nodes, WatchedNamespaces(), *storage_kinds(claims), pods, *optional]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
-from eclectus.model.objects import Budget, Node, Task
+from eclectus.model.objects import Budget, Node, Pairs, Task
 from eclectus.model.volumes import AttachLimits, StorageClass, Volume, VolumeClaim
 
 
@@ -74,6 +74,19 @@ class BudgetGone(Struct, frozen=True, gc=False, tag=True):
     """A PodDisruptionBudget no longer exists."""
 
     namespace: str
+    name: str
+
+
+class NamespaceSeen(Struct, frozen=True, gc=False, tag=True):
+    """A namespace exists, with these labels."""
+
+    name: str
+    labels: Pairs = ()
+
+
+class NamespaceGone(Struct, frozen=True, gc=False, tag=True):
+    """A namespace no longer exists."""
+
     name: str
 
 
@@ -179,6 +192,8 @@ Event = (
     | StorageClassGone
     | AttachLimitsSeen
     | AttachLimitsGone
+    | NamespaceSeen
+    | NamespaceGone
     | JobSeen
     | JobGone
     | LoadSeen

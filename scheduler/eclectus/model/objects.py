@@ -81,6 +81,8 @@ class PodAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
     topology_key: str  # nodes with an equal value of this label are one topology domain
     selector: tuple[Requirement, ...] = ()  # on pod labels, all must hold; an empty one matches every pod
     namespaces: tuple[str, ...] | None = None  # None is every namespace
+    # On the labels of further namespaces; the engine replaces it by their names (engine/pod_specs/).
+    namespace_selector: tuple[Requirement, ...] | None = None
 
 
 class WeightedTerm(Struct, frozen=True, gc=False, cache_hash=True):
@@ -177,6 +179,7 @@ class Spec(Struct, frozen=True, gc=False, cache_hash=True):
     preferred_spread: tuple[SpreadConstraint, ...] = ()  # its topology spread with ScheduleAnyway
     # Terms of other pods, preferred ones and those of required pod affinity, that match this pod.
     matched_preferences: tuple[PodAffinityTerm, ...] = ()
+    enforced_affinity: tuple[Term, ...] | None = None  # of its profile: at least one must hold as well
     images: tuple[str, ...] = ()  # of each container, where its profile weighs them; with tag or digest
 
     @property

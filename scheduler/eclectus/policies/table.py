@@ -20,7 +20,7 @@ from eclectus.policies.order.h_drf import HierarchicalShare
 from eclectus.policies.order.phoenix import FewestNodesFirst
 from eclectus.policies.order.sjf import ShortestJob
 from eclectus.policies.order.srtf import LeastWorkLeft
-from eclectus.policies.place.allocation import LeastAllocated, MostAllocated
+from eclectus.policies.place.allocation import LeastAllocated, MostAllocated, RequestedToCapacityRatio
 from eclectus.policies.place.clwl import CentralLeastWait, DistributedLeastWait
 from eclectus.policies.place.eagle import Eagle
 from eclectus.policies.place.fit import BestFit, WorstFit
@@ -67,6 +67,7 @@ PLACE: dict[str, type[PlacePolicy]] = {
     "dlwl": DistributedLeastWait,
     "least-allocated": LeastAllocated,
     "most-allocated": MostAllocated,
+    "requested-to-capacity-ratio": RequestedToCapacityRatio,
     "best-fit": BestFit,
     "worst-fit": WorstFit,
     "tetris": Tetris,

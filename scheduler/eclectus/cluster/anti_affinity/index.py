@@ -82,4 +82,4 @@ def _places_for(term: PodAffinityTerm, requirement: Requirement) -> tuple[Place,
 
 
 def _namespaces(term: PodAffinityTerm) -> tuple[str | None, ...]:
-    return tuple(dict.fromkeys(term.namespaces)) if term.namespaces else (None,)
+    return (None,) if term.namespaces is None else tuple(dict.fromkeys(term.namespaces))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from eclectus.feasibility.rules import (
     devices,
+    enforced_affinity,
     node_affinity,
     node_name,
     node_ports,
@@ -30,6 +31,7 @@ STATIC_RULES: tuple[Rule, ...] = (
     node_unschedulable.RULE,
     node_name.RULE,
     taints.RULE,
+    enforced_affinity.RULE,
     node_affinity.RULE,
     volume_binding.BOUND,
     volume_binding.UNBOUND,

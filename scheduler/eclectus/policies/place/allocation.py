@@ -1,8 +1,9 @@
 """Spread or pack by allocated resources: kube-scheduler's NodeResourcesFit scores.
 
 LeastAllocated (the Kubernetes default) takes the node with the largest mean free share of cpu and memory,
-MostAllocated the one with the smallest. As in kube-scheduler, a container without requests counts as 100m and
-200 MiB.
+MostAllocated the one with the smallest, and RequestedToCapacityRatio the one whose shares score most on a
+line of given points. As in kube-scheduler, the mean is weighted, and a container without requests counts as
+100m and 200 MiB.
 
 Departures:
 - of nodes with equal scores the first is taken. With `ties: random` one is drawn, as there; simulations of
@@ -15,7 +16,7 @@ Departures:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,10 +26,16 @@ from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
 from eclectus.framework.ranking import Ranking
+from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
+from eclectus.policies.shared.allocated_shares import allocated_shares
 from eclectus.policies.shared.by_cost import ByCost
 
 PREFERENCE_WEIGHT = 5.0
+
+
+def _cpu_and_memory() -> dict[str, int]:
+    return {"cpu": 1, "memory": 1}
 
 
 @dataclass(eq=False)
@@ -44,6 +51,19 @@ class LeastAllocated(ByCost):
             why="what was recorded before this setting existed replays unchanged",
         ),
     ] = "first"
+    resources: Annotated[
+        dict[str, int],
+        Setting(
+            "weight of each resource that counts; extended ones count for pods that request them",
+            why="kube-scheduler's",
+            least=1,
+            most=100,
+        ),
+    ] = field(default_factory=_cpu_and_memory)
+
+    def __post_init__(self) -> None:
+        if not self.resources:
+            raise SettingsError("resources", "must name a resource with its weight, such as cpu: 1")
 
     def choose(self, view: View, ranking: Ranking) -> tuple[int, float] | None:
         """One of the nodes of least cost."""
@@ -51,13 +71,14 @@ class LeastAllocated(ByCost):
 
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Rises (MostAllocated: falls) with the allocated share; inf where the task does not fit."""
-        cluster = task_class.cluster
-        columns = [cluster.columns["cpu"], cluster.columns["memory"]]
-        allocatable = cluster.allocatable.take(rows, axis=0).take(columns, axis=1)
-        held = cluster.scored[rows] + task_class.spec.score_requests
-        share = np.where(allocatable > 0, np.minimum(held / allocatable, 1.0), 1.0).mean(axis=1)
-        cost = 1.0 + self.sign * share + PREFERENCE_WEIGHT * (1.0 - task_class.preference_score[rows])
+        of_shares = self._cost_of(*allocated_shares(task_class, rows, self.resources))
+        cost = 1.0 + of_shares + PREFERENCE_WEIGHT * (1.0 - task_class.preference_score[rows])
         return np.where(task_class.fits_now[rows], cost, np.inf)
+
+    def _cost_of(self, shares: Floats, weights: Floats) -> Floats:
+        """The weighted mean of the shares, -1..1; 0 for a pod that requests nothing that counts."""
+        mean: Floats = (shares * weights).sum(axis=1) / (weights.sum() or 1.0)
+        return self.sign * mean
 
 
 @dataclass(eq=False)
@@ -65,3 +86,49 @@ class MostAllocated(LeastAllocated):
     """The node with the smallest free share of cpu and memory that has room."""
 
     sign = -1.0
+
+
+@dataclass(frozen=True)
+class ShapePoint:
+    """A point of the line from utilization to score."""
+
+    utilization: Annotated[int, Setting("share of a resource that is allocated", unit="%", least=0, most=100)]
+    score: Annotated[int, Setting("how much such a node is wanted", least=0, most=10)]
+
+
+@dataclass(eq=False)
+class RequestedToCapacityRatio(LeastAllocated):
+    """The node whose allocated shares score most, by a line through given points.
+
+    As in kube-scheduler, a resource with score 0 is left out of a node's mean.
+    """
+
+    shape: Annotated[
+        tuple[ShapePoint, ...],
+        Setting(
+            "points of the line from utilization (0 to 100 %, rising) to score (0 to 10); straight between "
+            "them, level beyond them",
+            why="packs: the fuller a node, the more it is wanted",
+        ),
+    ] = (ShapePoint(0, 0), ShapePoint(100, 10))
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        problems = Problems()
+        if not self.shape:
+            problems.add("shape", "must have a point, such as {utilization: 100, score: 10}")
+        for at, (one, other) in enumerate(zip(self.shape, self.shape[1:], strict=False), start=1):
+            if other.utilization <= one.utilization:
+                problem = f"must be more than {one.utilization}, that of the point before it"
+                problems.add(f"shape[{at}].utilization", problem)
+        problems.raise_any()
+        self._utilization = [each.utilization / 100 for each in self.shape]
+        self._score = [each.score / 10 for each in self.shape]
+
+    def _cost_of(self, shares: Floats, weights: Floats) -> Floats:
+        scores = np.interp(shares, self._utilization, self._score)
+        counted = (scores > 0) * weights
+        total = counted.sum(axis=1)
+        mean: Floats = np.zeros(len(shares))
+        np.divide((scores * counted).sum(axis=1), total, out=mean, where=total > 0)
+        return -mean

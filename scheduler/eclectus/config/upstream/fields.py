@@ -1,0 +1,269 @@
+"""The fields of a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1), and which have no counterpart.
+
+A field annotated with `NoCounterpart` is reported with these words where a file has it. translation.py
+translates the others. As in kube-scheduler, a file is read strictly: an unknown field is an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from eclectus.model.settings import Setting
+
+
+@dataclass(frozen=True)
+class NoCounterpart:
+    """Why a field is not translated, and what to do."""
+
+    reason: str
+
+
+_ALL_NODES = NoCounterpart(
+    "every node is compared, also in large clusters; leave it out (`place: {policy: rosella, view: sample}` "
+    "samples nodes)"
+)
+_BACKOFF = NoCounterpart(
+    "the back-off is fixed: 1 s, doubling up to 10 s, after a refused bind or a failure alone; a pod without "
+    "room is tried again when something changes that can help"
+)
+_JSON = NoCounterpart("requests are JSON")
+_IN_FLIGHT = NoCounterpart(
+    "requests in flight are limited, not their rate: set clientConnection.requestsInFlight if the API server "
+    "needs a lower limit than 64"
+)
+_PROFILING = NoCounterpart("there is no page for profiles of the process; metrics have the times of steps")
+_OWN_LEASE = NoCounterpart(
+    "Eclectus has a Lease of its own and never takes kube-scheduler's; set leaderElection.resourceName and "
+    "resourceNamespace here if the default does not do"
+)
+_CLAIMS = NoCounterpart("pods with resource claims are refused; leave them to kube-scheduler")
+_VOLUMES = NoCounterpart("pods with persistent volume claims are refused; leave them to kube-scheduler")
+_BALANCED = NoCounterpart("nodes are not scored by balance; leave it out")
+_PREFERRED_TERMS = NoCounterpart("preferred pod affinity has no effect; a pod that asks for it gets an event")
+
+
+@dataclass(frozen=True)
+class LeaderElection:
+    """leaderElection."""
+
+    leader_elect: bool | None = None
+    lease_duration: Annotated[float | None, Setting("", unit="s")] = None
+    renew_deadline: Annotated[float | None, Setting("", unit="s")] = None
+    retry_period: Annotated[float | None, Setting("", unit="s")] = None
+    resource_lock: Annotated[str | None, NoCounterpart("the lock is a Lease always; leave it out")] = None
+    resource_name: Annotated[str | None, _OWN_LEASE] = None
+    resource_namespace: Annotated[str | None, _OWN_LEASE] = None
+
+
+@dataclass(frozen=True)
+class ClientConnection:
+    """clientConnection."""
+
+    kubeconfig: Annotated[
+        str | None,
+        NoCounterpart(
+            "the chart's pods use their ServiceAccount; elsewhere `eclectus scheduler --kubeconfig`"
+        ),
+    ] = None
+    accept_content_types: Annotated[str | None, _JSON] = None
+    content_type: Annotated[str | None, _JSON] = None
+    qps: Annotated[float | None, _IN_FLIGHT] = None
+    burst: Annotated[int | None, _IN_FLIGHT] = None
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """An entry of `enabled` or `disabled`."""
+
+    name: str
+    weight: int | None = None
+
+
+@dataclass(frozen=True)
+class PluginSet:
+    """What is enabled and disabled at one extension point."""
+
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plugins:
+    """plugins of a profile, by extension point."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+
+
+@dataclass(frozen=True)
+class PluginConfig:
+    """An entry of pluginConfig; what `args` may have depends on the name (ARGUMENTS)."""
+
+    name: str
+    args: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class Profile:
+    """An entry of profiles."""
+
+    scheduler_name: str = "default-scheduler"
+    percentage_of_nodes_to_score: Annotated[int | None, _ALL_NODES] = None
+    plugins: Plugins | None = None
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+
+@dataclass(frozen=True)
+class KubeSchedulerConfiguration:
+    """The file, apart from apiVersion and kind."""
+
+    profiles: tuple[Profile, ...] = ()
+    leader_election: LeaderElection | None = None
+    client_connection: ClientConnection | None = None
+    parallelism: Annotated[int | None, NoCounterpart("nodes are compared in one thread, as arrays")] = None
+    percentage_of_nodes_to_score: Annotated[int | None, _ALL_NODES] = None
+    pod_initial_backoff_seconds: Annotated[int | None, _BACKOFF] = None
+    pod_max_backoff_seconds: Annotated[int | None, _BACKOFF] = None
+    enable_profiling: Annotated[bool | None, _PROFILING] = None
+    enable_contention_profiling: Annotated[bool | None, _PROFILING] = None
+    delay_cache_until_active: Annotated[
+        bool | None, NoCounterpart("a standby follows the cluster always, so that it takes over at once")
+    ] = None
+    extenders: Annotated[
+        tuple[object, ...],
+        NoCounterpart(
+            "no extender is called: nodes that it would refuse are used, and it binds nothing; "
+            "keep kube-scheduler for pods that need it"
+        ),
+    ] = ()
+
+
+# -- arguments of plugins ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ResourceWeight:
+    """An entry of resources."""
+
+    name: str
+    weight: int = 1
+
+
+@dataclass(frozen=True)
+class ShapePoint:
+    """An entry of shape."""
+
+    utilization: int = 0
+    score: int = 0
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """requestedToCapacityRatio."""
+
+    shape: tuple[ShapePoint, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoringStrategy:
+    """scoringStrategy of NodeResourcesFitArgs."""
+
+    type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
+    resources: tuple[ResourceWeight, ...] = ()
+    requested_to_capacity_ratio: Ratio | None = None
+
+
+@dataclass(frozen=True)
+class NodeResourcesFitArgs:
+    """How pods are compared with the resources of nodes."""
+
+    ignored_resources: tuple[str, ...] = ()
+    ignored_resource_groups: tuple[str, ...] = ()
+    scoring_strategy: ScoringStrategy | None = None
+
+
+@dataclass(frozen=True)
+class NodeAffinityArgs:
+    """Node affinity of every pod of the profile."""
+
+    added_affinity: dict[str, object] | None = None
+
+
+@dataclass(frozen=True)
+class DefaultPreemptionArgs:
+    """How many nodes preemption compares."""
+
+    min_candidate_nodes_percentage: int | None = None
+    min_candidate_nodes_absolute: int | None = None
+
+
+@dataclass(frozen=True)
+class PodTopologySpreadArgs:
+    """Topology spread of pods that state none."""
+
+    default_constraints: Annotated[
+        tuple[object, ...],
+        NoCounterpart(
+            "pods without constraints are not spread; state them in the pods' templates, or add them by an "
+            "admission policy"
+        ),
+    ] = ()
+    defaulting_type: Literal["System", "List"] | None = None
+
+
+@dataclass(frozen=True)
+class InterPodAffinityArgs:
+    """Scores by pods of the neighbourhood."""
+
+    hard_pod_affinity_weight: Annotated[int | None, _PREFERRED_TERMS] = None
+    ignore_preferred_terms_of_existing_pods: Annotated[bool | None, _PREFERRED_TERMS] = None
+
+
+@dataclass(frozen=True)
+class NodeResourcesBalancedAllocationArgs:
+    """Scores by balance."""
+
+    resources: Annotated[tuple[ResourceWeight, ...], _BALANCED] = ()
+
+
+@dataclass(frozen=True)
+class VolumeBindingArgs:
+    """Binding of volumes."""
+
+    bind_timeout_seconds: Annotated[int | None, _VOLUMES] = None
+    shape: Annotated[tuple[ShapePoint, ...], _VOLUMES] = ()
+
+
+@dataclass(frozen=True)
+class DynamicResourcesArgs:
+    """Allocation of claims."""
+
+    filter_timeout: Annotated[float | None, Setting("", unit="s"), _CLAIMS] = None
+    binding_timeout: Annotated[float | None, Setting("", unit="s"), _CLAIMS] = None
+
+
+ARGUMENTS: dict[str, type] = {
+    "NodeResourcesFit": NodeResourcesFitArgs,
+    "NodeAffinity": NodeAffinityArgs,
+    "DefaultPreemption": DefaultPreemptionArgs,
+    "PodTopologySpread": PodTopologySpreadArgs,
+    "InterPodAffinity": InterPodAffinityArgs,
+    "NodeResourcesBalancedAllocation": NodeResourcesBalancedAllocationArgs,
+    "VolumeBinding": VolumeBindingArgs,
+    "DynamicResources": DynamicResourcesArgs,
+}
+"""The plugins that have arguments, by name."""

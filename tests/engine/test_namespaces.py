@@ -1,0 +1,183 @@
+"""namespaceSelectors of pod affinity and anti-affinity, of pods that wait and of pods on nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from builders import make_engine, make_node, make_task
+from eclectus.engine.engine import Engine
+from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
+from eclectus.model.commands import Bind
+from eclectus.model.events import (
+    BindConfirmed,
+    Event,
+    NamespaceGone,
+    NamespaceSeen,
+    NodeSeen,
+    Resumed,
+    TaskGone,
+    TaskSeen,
+)
+from eclectus.model.objects import PodAffinityTerm, Requirement, Task, WeightedTerm
+from eclectus.model.selectors import selects
+from eclectus.policies.place.allocation import LeastAllocated
+
+TEAM_X = (Requirement("team", "In", ("x",)),)
+WEB = (Requirement("app", "In", ("web",)),)
+OF_TEAM = PodAffinityTerm("host", WEB, (), TEAM_X)
+LABELS = (("app", "web"),)
+NODES = [NodeSeen(make_node(name, cpu=99, labels={"host": name})) for name in ("n1", "n2")]
+X = (("team", "x"),)
+
+
+def pod(name: str, namespace: str = "default", **fields: Any) -> Task:
+    return replace(make_task(name, labels=LABELS, **fields), namespace=namespace)
+
+
+def near(name: str, namespace: str = "default", **fields: Any) -> Task:
+    return pod(name, namespace, affinity_terms=(OF_TEAM,), topology_keys=("host",), **fields)
+
+
+def apart(name: str, namespace: str = "default", **fields: Any) -> Task:
+    return pod(name, namespace, own_anti_affinity=(OF_TEAM,), anti_affinity_terms=(OF_TEAM,), **fields)
+
+
+def on(task: Task, node: str) -> TaskSeen:
+    return TaskSeen(replace(task, node=node, profile="another", phase="Running"))
+
+
+class Cluster:
+    """An engine with two nodes; binds are confirmed at once."""
+
+    def __init__(self, *events: Event) -> None:
+        self.engine: Engine = make_engine(LeastAllocated())
+        self._now = 0.0
+        self.nodes: dict[str, str] = {}
+        self.step(*NODES, *events, Resumed())
+
+    def step(self, *events: Event) -> None:
+        """Hand events over, and confirm what is bound until nothing more is."""
+        given: list[Event] = list(events)
+        while True:
+            self._now += 0.01
+            binds = [each for each in self.engine.step(given, self._now) if isinstance(each, Bind)]
+            if not binds:
+                return
+            self.nodes |= {each.name: each.node for each in binds}
+            given = [BindConfirmed(each.uid, each.node) for each in binds]
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_affinity_counts_pods_of_the_selected_namespaces(is_late: bool) -> None:
+    labelled = NamespaceSeen("shop", X)
+    cluster = Cluster(on(pod("there", "shop"), "n2"), *([] if is_late else [labelled]))
+    cluster.step(TaskSeen(near("a")))
+    assert cluster.nodes == ({} if is_late else {"a": "n2"})
+    cluster.step(labelled)
+    assert cluster.nodes == {"a": "n2"}
+
+
+def test_a_namespace_that_is_listed_counts_beside_those_selected() -> None:
+    listed = replace(OF_TEAM, namespaces=("bank",))
+    cluster = Cluster(on(pod("there", "bank"), "n2"))
+    cluster.step(TaskSeen(pod("a", affinity_terms=(listed,), topology_keys=("host",))))
+    assert cluster.nodes == {"a": "n2"}
+
+
+@pytest.mark.parametrize("own", [X, ()])
+def test_the_first_pod_may_begin_if_its_terms_select_its_own_namespace(own: Any) -> None:
+    cluster = Cluster(NamespaceSeen("default", own), NamespaceSeen("shop", X))
+    cluster.step(TaskSeen(near("a")))
+    assert bool(cluster.nodes) == bool(own)
+
+
+def test_anti_affinity_of_a_pod_that_waits_follows_labels() -> None:
+    there = [on(pod(f"there-{node}", "shop"), node) for node in ("n1", "n2")]
+    cluster = Cluster(NamespaceSeen("shop", X), *there, TaskSeen(apart("a")))
+    assert not cluster.nodes
+    cluster.step(NamespaceSeen("shop", ()))
+    assert cluster.nodes.keys() == {"a"}
+
+
+def test_anti_affinity_of_pods_on_nodes_follows_labels() -> None:
+    there = [on(apart(f"there-{node}", "shop"), node) for node in ("n1", "n2")]
+    cluster = Cluster(NamespaceSeen("default", X), *there, TaskSeen(pod("a")))
+    assert not cluster.nodes
+    cluster.step(NamespaceSeen("default", ()))
+    assert cluster.nodes.keys() == {"a"}
+    cluster.step(NamespaceSeen("default", X), TaskSeen(pod("b")))
+    assert cluster.nodes.keys() == {"a"}
+    cluster.step(TaskGone(there[0].task.uid))
+    assert cluster.nodes["b"] == "n1"
+
+
+def test_preferences_count_pods_of_the_selected_namespaces() -> None:
+    """To be away from `there` outweighs that the other node is emptier."""
+    there = [on(pod("there", "shop"), "n1"), on(pod("large", "bank", cpu=9), "n2")]
+    cluster = Cluster(NamespaceSeen("shop", X), *there)
+    cluster.step(TaskSeen(pod("a", preferred_terms=(WeightedTerm(-100, OF_TEAM),))))
+    cluster.step(NamespaceSeen("shop", ()), TaskSeen(pod("b", preferred_terms=(WeightedTerm(-100, OF_TEAM),))))
+    assert cluster.nodes == {"a": "n2", "b": "n1"}
+
+
+def test_a_namespace_that_is_deleted_selects_nothing() -> None:
+    cluster = Cluster(NamespaceSeen("shop", X), on(pod("there", "shop"), "n2"))
+    cluster.step(NamespaceGone("shop"), TaskSeen(near("a")))
+    assert not cluster.nodes
+
+
+def test_pods_that_are_gone_are_forgotten() -> None:
+    selectors = NamespaceSelectors()
+    selectors.resolved(near("a"))
+    assert len(selectors) == 1
+    selectors.discard("uid-a")
+    selectors.set("shop", X)
+    assert (len(selectors), list(selectors.take_changed())) == (0, [])
+    assert selectors.resolved(pod("b")) == pod("b")
+
+
+NAMES = st.sampled_from(["a", "b", "c"])
+SELECTORS = st.sampled_from(
+    [TEAM_X, (Requirement("team", "NotIn", ("x",)),), (Requirement("team", "Exists"),)]
+)
+CHANGES = st.lists(
+    st.one_of(
+        st.tuples(st.just("label"), NAMES, st.sampled_from([X, (("team", "y"),), ()])),
+        st.tuples(st.just("delete"), NAMES, st.just(())),
+        st.tuples(st.just("pod"), NAMES, SELECTORS),
+        st.tuples(st.just("gone"), NAMES, st.just(())),
+    ),
+    max_size=20,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(CHANGES)
+def test_pods_always_name_the_namespaces_that_their_selectors_select(changes: Any) -> None:
+    """With every change taken in, each pod is as it would be if it came only now."""
+    selectors, labels, asked, seen = NamespaceSelectors(), {}, {}, {}
+    for kind, name, value in changes:
+        if kind == "label":
+            selectors.set(name, value)
+            labels[name] = dict(value)
+        elif kind == "delete":
+            selectors.remove(name)
+            labels.pop(name, None)
+        elif kind == "pod":
+            asked[f"uid-{name}"] = value
+            task = pod(name, affinity_terms=(replace(OF_TEAM, namespace_selector=value),))
+            seen[task.uid] = selectors.resolved(task)
+        else:
+            selectors.discard(f"uid-{name}")
+            asked.pop(f"uid-{name}", None)
+            seen.pop(f"uid-{name}", None)
+        for changed in selectors.take_changed():
+            seen[changed.uid] = selectors.resolved(changed)
+        for uid, selector in asked.items():
+            expected = tuple(sorted(each for each, of_it in labels.items() if selects(selector, of_it)))
+            assert seen[uid].spec.affinity_terms == (PodAffinityTerm("host", WEB, expected),)
