@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.rules import node_affinity, node_name, node_ports, node_unschedulable, taints
+from eclectus.feasibility.rules import (
+    enforced_affinity,
+    node_affinity,
+    node_name,
+    node_ports,
+    node_unschedulable,
+    taints,
+)
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import (
@@ -176,6 +183,7 @@ SPECS = st.builds(
     node_name=st.sampled_from(["", "", *NAMES, "gone"]),
     node_selector=st.dictionaries(KEYS, VALUES, max_size=1).map(lambda pairs: tuple(pairs.items())),
     affinity=st.one_of(st.none(), st.lists(TERMS, max_size=3).map(tuple)),
+    enforced_affinity=st.one_of(st.none(), st.lists(TERMS, max_size=3).map(tuple)),
     preferences=st.lists(st.builds(Preference, st.integers(1, 100), TERMS), max_size=3).map(tuple),
     tolerations=st.lists(TOLERATIONS, max_size=3).map(tuple),
     host_ports=st.lists(PORTS, max_size=2).map(tuple),
@@ -215,6 +223,9 @@ def answers(rule: Rule, cluster: Cluster, spec: Spec, world: list[Node]) -> list
 def test_node_affinity(world: list[Node], spec: Spec) -> None:
     got = answers(node_affinity.RULE, build(world), spec, world)
     assert got == [affinity_true(spec, node) for node in world]
+    got = answers(enforced_affinity.RULE, build(world), spec, world)
+    of_profile = Spec(affinity=spec.enforced_affinity)
+    assert got == [affinity_true(of_profile, node) for node in world]
 
 
 @given(nodes(), SPECS)

@@ -36,6 +36,7 @@ def test_the_rules_have_the_order_of_kube_scheduler() -> None:
         "NodeUnschedulable",
         "NodeName",
         "TaintToleration",
+        "NodeAffinity",  # that of the profile
         "NodeAffinity",
         "VolumeBinding",
         "VolumeBinding",
@@ -96,6 +97,7 @@ def test_no_rule_reads_a_field_by_which_classes_may_differ_and_share(
                 unbound=(UnboundClaim("late"),),
             ),
             volume_use=VolumeUse(exclusive=("n/c",), attached=(("csi", 1),)),
+            enforced_affinity=(Term((Requirement("zone", "Exists"),)),),
         )
     )
     for rule in rules:
