@@ -133,6 +133,17 @@ def test_the_nearest_nodes_are_those_that_lack_least() -> None:
     assert [miss.node for miss in explain(world, "a").nearest] == ["n1", "n2", "n3"]
 
 
+def test_of_very_many_affinity_terms_only_nodes_that_could_run_the_pod_are_near() -> None:
+    world = World(
+        make_engine(), make_node("far", labels={"disk": "hdd"}), make_node("n", labels={"disk": "d7"})
+    )
+    terms = tuple(Term((Requirement("disk", "In", (f"d{at}",)),)) for at in range(40))
+    world.add(make_task("x", cpu=4, node_name="n"), make_task("a", affinity=terms))
+    assert explain(world, "a").nearest == (
+        NearMiss("n", (Lack("NodeResourcesFit", "cpu", 1000),), (OtherPod("default", "x"),)),
+    )
+
+
 def test_a_taken_port_names_the_pod_that_holds_it() -> None:
     world = small_world(make_engine())
     world.add(make_task("x", host_ports=(HostPort(80),)), make_task("y"))

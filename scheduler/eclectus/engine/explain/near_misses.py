@@ -10,11 +10,12 @@ from eclectus.cluster.changelog import Rows
 from eclectus.engine.explain.other_pods import NAMED_MOST, InTheWay, in_the_way, named
 from eclectus.engine.state import State
 from eclectus.feasibility.funnel import ROOM_PLUGIN, shortages_of_row, topology_plugin
+from eclectus.feasibility.many_terms import FEW_TERMS
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import Lack, NearMiss
-from eclectus.model.objects import Task, amount_of
+from eclectus.model.objects import Spec, Task, amount_of
 
 NODES_MOST = 3
 LACKS_MOST = 8  # named of one node: a pod may request thousands of resources
@@ -24,12 +25,15 @@ WORDS_MOST = 120  # characters of one condition
 def near_misses(state: State, task: Task, task_class: TaskClass) -> tuple[NearMiss, ...]:
     """The nearest nodes, the first one first; none where a node has room, or where no node would ever do.
 
-    The class must be up to date. Costs nodes times conditions, as FitError does.
+    The class must be up to date. Costs nodes times conditions, as FitError does. Of a pod with very many
+    affinity terms only nodes that could run it are considered.
     """
-    cluster = state.cluster
-    if task_class.fits_now_count or task_class.spec.unsupported or not len(cluster):
+    spec = task_class.spec
+    if task_class.fits_now_count or spec.unsupported:
         return ()
-    rows = np.flatnonzero(cluster.present)
+    rows = np.flatnonzero(task_class.feasible if _has_many_terms(spec) else state.cluster.present)
+    if not len(rows):
+        return ()
     conditions = list(_conditions(task_class, rows))
     overflow = task_class.overflow[rows]
     lacking = np.sum([lacks for _, lacks in conditions], axis=0) + (overflow > 0)
@@ -40,10 +44,15 @@ def near_misses(state: State, task: Task, task_class: TaskClass) -> tuple[NearMi
     )
 
 
+def _has_many_terms(spec: Spec) -> bool:
+    return len(spec.affinity or ()) > FEW_TERMS
+
+
 def _conditions(task_class: TaskClass, rows: Rows) -> Iterator[tuple[Lack, Mask]]:
     """All that the pod asks of a node beside room, and which of the rows lack it, shape [len(rows)]."""
     cluster, spec = task_class.cluster, task_class.spec
-    for rule in static_rules_of(spec):
+    # With many terms the rows are those on which these hold.
+    for rule in () if _has_many_terms(spec) else static_rules_of(spec):
         for words, holds in rule.predicates(spec):
             yield Lack(rule.plugin, _cut(words), permanent=True), ~holds(cluster, rows)
     for rule in task_class.usage_rules:
