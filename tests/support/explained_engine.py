@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from eclectus.engine.engine import Engine
+from eclectus.feasibility.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
-from eclectus.model.explanation import PodExplanation
+from eclectus.model.explanation import NearMiss, PodExplanation
 from eclectus.model.objects import Task
+from judge import refusal
 
 EXPLAINED_STEPS = 120  # of one engine: a machine lets time pass in thousands of steps in the end
 
@@ -66,10 +68,27 @@ def check(engine: Engine, pod: PodExplanation) -> None:
     assert lefts == sorted(lefts, reverse=True), "a rule has brought nodes back"
     if task_class.fits_now_count:
         assert not pod.nearest
+    else:
+        assert pod.funnel.message.startswith(fit_error(task_class, state.cluster))
     for miss in pod.nearest:
         assert miss.lacks, f"{miss.node} lacks nothing for {pod.name}"
         assert not any(lack.permanent for lack in miss.lacks) or not miss.fits_without
+        if miss.fits_without and not miss.not_listed:
+            check_that_it_fits_without(engine, task, miss)
     check_evictions(engine, pod, task)
+
+
+def check_that_it_fits_without(engine: Engine, task: Task, miss: NearMiss) -> None:
+    """As an independent judge says, who knows no rules about other pods."""
+    state = engine._state
+    named = {(other.namespace, other.name) for other in miss.fits_without}
+    staying = [
+        pod
+        for pod, _ in state.placed.on_row(state.cluster.rows[miss.node])
+        if (pod.namespace, pod.name) not in named
+        and not (pod.deleting or pod.uid in state.evicted or state.placed.is_nominated(pod.uid))
+    ]
+    assert not refusal(task, state.cluster.node(miss.node), staying)
 
 
 def check_evictions(engine: Engine, pod: PodExplanation, task: Task) -> None:
