@@ -19,8 +19,16 @@ class Decision(NamedTuple):
     volume: str  # empty: one that is provisioned for the node
 
 
+class Moved(NamedTuple):
+    """What may decide anew where unbound claims get volumes, by name; claims by key."""
+
+    classes: set[str]  # their free volumes, or they themselves
+    volumes: set[str]
+    claims: set[str]  # what was decided for them
+
+
 class Storage:
-    """What there is. `version` grows with each change by which an unbound claim may get another volume."""
+    """What there is."""
 
     def __init__(self) -> None:
         self._claims: dict[str, VolumeClaim] = {}
@@ -32,11 +40,11 @@ class Storage:
         self._taken: set[str] = set()  # names of volumes that are chosen and not yet seen as reserved
         self._changed: dict[str, None] = {}
         self._changed_classes: set[str] = set()
+        self._moved = Moved(set(), set(), set())
         self.classes: Mapping[str, StorageClass] = self._classes
         self.claims: Mapping[str, VolumeClaim] = self._claims  # by namespace/name
         self.volumes: Mapping[str, Volume] = self._volumes
         self.decisions: Mapping[str, Decision] = self._decisions  # by the claim's key
-        self.version = 0
 
     # -- what the API server shows ---------------------------------------------------------------
 
@@ -87,6 +95,7 @@ class Storage:
     def _forget_volume(self, volume: Volume | None) -> None:
         if volume is None:
             return
+        self._moved.classes.add(volume.storage_class)
         self._available.get(volume.storage_class, {}).pop(volume.name, None)
         reserved = self._reserved.get(volume.claim)
         if reserved is not None:
@@ -97,12 +106,13 @@ class Storage:
             self._changed[volume.claim] = None
 
     def _volume_changed(self, volume: Volume) -> None:
-        self.version += 1
+        self._moved.classes.add(volume.storage_class)
+        self._moved.volumes.add(volume.name)
         if volume.claim:
             self._changed[volume.claim] = None
 
     def _class_changed(self, name: str) -> None:
-        self.version += 1
+        self._moved.classes.add(name)
         self._changed_classes.add(name)
 
     # -- what is decided ---------------------------------------------------------------------------
@@ -112,7 +122,7 @@ class Storage:
         self._decisions[key] = decision
         if decision.volume:
             self._taken.add(decision.volume)
-        self.version += 1
+        self._decision_changed(key, decision)
 
     def end_decision(self, key: str) -> None:
         """No bind is under way with this claim any more.
@@ -123,7 +133,13 @@ class Storage:
         if claim is None or claim.volume != decision.volume:
             self._taken.discard(decision.volume)
         self._changed[key] = None
-        self.version += 1
+        self._decision_changed(key, decision)
+
+    def _decision_changed(self, key: str, decision: Decision) -> None:
+        self._moved.claims.add(key)
+        volume = self._volumes.get(decision.volume)
+        if volume is not None:
+            self._moved.classes.add(volume.storage_class)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -153,3 +169,8 @@ class Storage:
         changed, classes = self._changed, self._changed_classes
         self._changed, self._changed_classes = {}, set()
         return changed, classes
+
+    def take_moved(self) -> Moved:
+        """What has changed since the last call."""
+        moved, self._moved = self._moved, Moved(set(), set(), set())
+        return moved

@@ -7,7 +7,7 @@ a selected node is provisioned there, and one for which a volume is reserved get
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,18 +26,16 @@ Used = dict[str, NDArray[np.int64]]
 class VolumeMatching:
     """Questions about the volumes that there are now.
 
-    What they share is kept until a volume changes, or until `forget_nodes`.
+    What they share is kept until it is said to have changed: `forget_nodes`, `forget_volumes`.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster, self._storage = cluster, cluster.storage
-        self._version = -1
         self._rows: dict[tuple[Term, ...] | None, Rows] = {}
         self._candidates: dict[str, Candidates] = {}
 
     def where(self, claims: Sequence[UnboundClaim]) -> Mask:
         """The rows on which all of these claims of one pod can get volumes, shape [capacity]."""
-        self._follow()
         found, used = self._cluster.present.copy(), Used()
         for claim in claims:
             found &= self._rows_for(claim, used)
@@ -48,12 +46,16 @@ class VolumeMatching:
         self._rows.clear()
         self._candidates.clear()
 
+    def forget_volumes(self, classes: Iterable[str]) -> None:
+        """The free volumes of these StorageClasses have changed."""
+        for name in classes:
+            self._candidates.pop(name, None)
+
     def plan(self, claims: Sequence[UnboundClaim], row: int) -> list[str]:
         """For each of the claims the volume that it gets on a row for which `where` is true.
 
         Empty: one that is provisioned.
         """
-        self._follow()
         used, names = Used(), list[str]()
         for claim in claims:
             node, volume = self._decided(claim)
@@ -141,8 +143,3 @@ class VolumeMatching:
             volumes = self._storage.available(storage_class)
             found = self._candidates[storage_class] = Candidates(volumes, self._rows_of)
         return found
-
-    def _follow(self) -> None:
-        if self._version != self._storage.version:
-            self._version = self._storage.version
-            self._candidates.clear()

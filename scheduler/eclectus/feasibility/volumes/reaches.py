@@ -11,6 +11,7 @@ import numpy as np
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.volumes.reach import Reach
+from eclectus.cluster.volumes.storage import Moved
 from eclectus.feasibility.volumes.matching import VolumeMatching
 from eclectus.model.objects import UnboundClaim
 
@@ -29,7 +30,8 @@ class Reaches:
         self._pods: dict[int, int] = {}  # number -> pods that wait
         self._unused: dict[int, None] = {}  # numbers for which no pod waits, the eldest first
         self._next = 0
-        self._version = self._shape = -1  # of storage and nodes, as they were last evaluated or seen
+        self._stale: set[int] = set()  # numbers of masks that are to be evaluated again
+        self._shape = -1  # cursor of the nodes as they were last seen
 
     def __len__(self) -> int:
         """Masks that are kept."""
@@ -39,7 +41,7 @@ class Reaches:
         """A pod with these claims waits; returns the number under which the cluster keeps its reach."""
         number = self._numbers.get(claims)
         if number is None:
-            self._follow_nodes()
+            self._follow()
             number = self._numbers[claims] = self._next
             self._next += 1
             self._cluster.reach[number] = Reach(claims, self.matching.where(claims))
@@ -58,6 +60,7 @@ class Reaches:
             eldest = next(iter(self._unused))
             del self._unused[eldest]
             del self._numbers[self._cluster.reach.pop(eldest).claims]
+            self._stale.discard(eldest)
 
     def follow_events(self) -> None:
         """After the events of a step: which nodes are feasible now by the volumes that there are."""
@@ -71,17 +74,29 @@ class Reaches:
         self._shape = shape.head  # what has just been recorded is no change of a node
 
     def follow_bind(self) -> None:
-        """After a volume has been chosen within a cycle: on which nodes pods fit no longer."""
-        self._follow_nodes()
-        if self._version == self._cluster.storage.version:
-            return
-        self._version = self._cluster.storage.version
-        for reach in self._cluster.reach.values():
+        """After volumes have changed, or one has been chosen within a cycle: where pods fit now."""
+        self._follow()
+        for number in sorted(self._stale):
+            reach = self._cluster.reach[number]
             before, reach.now = reach.now, self.matching.where(reach.claims)
             for row in np.flatnonzero(reach.now != before).tolist():
                 self._cluster.usage.record(row)
+        self._stale.clear()
 
-    def _follow_nodes(self) -> None:
+    def _follow(self) -> None:
+        """Find out which masks are to be evaluated again; the matching knows of all changes from now on."""
+        moved, reach = self._cluster.storage.take_moved(), self._cluster.reach
+        self.matching.forget_volumes(moved.classes)
         if self._shape != self._cluster.shape.head:
-            self._shape, self._version = self._cluster.shape.head, -1
+            self._shape = self._cluster.shape.head
             self.matching.forget_nodes()
+            self._stale.update(reach)
+        elif any(moved):
+            self._stale.update(number for number, each in reach.items() if _concerns(moved, each))
+
+
+def _concerns(moved: Moved, reach: Reach) -> bool:
+    return any(
+        claim.storage_class in moved.classes or claim.volume in moved.volumes or claim.shared in moved.claims
+        for claim in reach.claims
+    )

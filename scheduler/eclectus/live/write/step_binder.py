@@ -16,7 +16,7 @@ from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate, Volume
 from eclectus.model.events import BindConfirmed, BindRefused
 
 IN_FLIGHT = 8  # few binds have steps: of pods nominated to another node, and of those that displace probes
-WAIT_FOR_VOLUMES = 256  # binds; each waits most of its time and sends nothing
+WAIT_FOR_VOLUMES = 1000  # binds; each waits most of its time and sends nothing
 STEP_SECONDS = 5.0  # a step that takes longer fails, and so does the bind: the cluster has changed
 
 _log = logging.getLogger(__name__)

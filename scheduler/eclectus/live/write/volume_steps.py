@@ -7,6 +7,7 @@ claim, and the pod, when it is placed again, follows it.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode
 from eclectus.model.errors import MalformedError
 from eclectus.model.volumes import Volume
 
+WRITES_IN_FLIGHT = 16  # of all binds that wait for volumes: they must not delay other requests
 WRITE_SECONDS = 5.0  # a write that takes longer fails, and so does the bind
 BOUND_SECONDS = 600.0  # for the volume of one claim (kube-scheduler's bindTimeoutSeconds)
 CHECK_SECONDS = 1.0  # how soon a wait ends when the pod is gone or the Lease is lost
@@ -52,6 +54,7 @@ class VolumeSteps:
         self._context, self._states, self._bound_seconds = context, states, bound_seconds
         self._still_waits, self._holds_lease = still_waits, holds_lease
         self._persistence = Persistence(context, holds_lease)
+        self._in_flight = asyncio.Semaphore(WRITES_IN_FLIGHT)
 
     async def do(self, bind: Bind, step: VolumeStep) -> str:
         """Do one step; returns why it is not done, or nothing."""
@@ -65,7 +68,8 @@ class VolumeSteps:
 
     async def _written(self, write: Callable[[], Awaitable[None]]) -> str:
         try:
-            return await self._persistence.attempt(write, _AGAIN, WRITE_SECONDS)
+            async with self._in_flight:
+                return await self._persistence.attempt(write, _AGAIN, WRITE_SECONDS)
         except ApiError as error:
             return error.message or str(error)
         except MalformedError as error:
