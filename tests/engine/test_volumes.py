@@ -9,7 +9,16 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node
 from eclectus.engine.engine import Engine
-from eclectus.model.commands import AwaitVolume, Bind, Command, Report, ReserveVolume, SelectNode
+from eclectus.model.commands import (
+    AwaitVolume,
+    Bind,
+    Command,
+    Renominate,
+    Report,
+    ReserveVolume,
+    SelectNode,
+    VolumeStep,
+)
 from eclectus.model.events import (
     AttachLimitsSeen,
     BindConfirmed,
@@ -64,6 +73,11 @@ class World:
         return len({(task.spec, task.workload) for task in self.engine._state.pending.values()})
 
 
+def steps(bind: Bind) -> tuple[VolumeStep, ...]:
+    """What is done to claims and volumes before the bind."""
+    return tuple(step for step in bind.before if isinstance(step, VolumeStep))
+
+
 @pytest.fixture
 def world() -> World:
     return World()
@@ -75,7 +89,7 @@ def world() -> World:
 def test_a_pod_runs_where_its_volume_is(world: World) -> None:
     world.step(*seen(make_claim(volume="v"), make_volume(claim="data", nodes=["n2"])))
     bind = world.bind(TaskSeen(with_claims("a", "data")))
-    assert (bind.node, bind.before) == ("n2", ())
+    assert (bind.node, steps(bind)) == ("n2", ())
 
 
 def test_two_volumes_that_no_node_reaches_together_are_reported(world: World) -> None:
@@ -188,7 +202,7 @@ def test_the_smallest_volume_that_matches_is_reserved(world: World) -> None:
     world.step(*seen(*local, volumes[3], make_claim(size=2, storage_class="local")))
     bind = world.bind(TaskSeen(with_claims("a", "data")))
     assert bind.node == "n1"
-    assert bind.before == (
+    assert steps(bind) == (
         ReserveVolume("fitting", "default", "data", "uid-data"),
         AwaitVolume("default", "data", "uid-data", "fitting"),
     )
@@ -197,7 +211,7 @@ def test_the_smallest_volume_that_matches_is_reserved(world: World) -> None:
 def test_where_no_volume_matches_one_is_provisioned(world: World) -> None:
     world.step(*seen(make_claim()))
     bind = world.bind(TaskSeen(with_claims("a", "data")))
-    assert bind.before == (
+    assert steps(bind) == (
         SelectNode("default", "data", "uid-data", bind.node),
         AwaitVolume("default", "data", "uid-data", node=bind.node),
     )
@@ -240,14 +254,14 @@ def test_two_claims_of_a_pod_need_two_volumes_on_one_node(world: World) -> None:
 def test_a_claim_that_was_given_a_node_stays_with_it(world: World) -> None:
     world.step(*seen(make_claim(selected_node="n2")))
     bind = world.bind(TaskSeen(with_claims("a", "data")))
-    assert (bind.node, bind.before) == ("n2", (AwaitVolume("default", "data", "uid-data", node="n2"),))
+    assert (bind.node, steps(bind)) == ("n2", (AwaitVolume("default", "data", "uid-data", node="n2"),))
 
 
 def test_a_claim_for_which_a_volume_is_reserved_gets_it(world: World) -> None:
     reserved = make_volume("mine", 9, claim="data", nodes=["n1"])
     world.step(*seen(make_claim(), reserved, make_volume("free", nodes=["n0"])))
     bind = world.bind(TaskSeen(with_claims("a", "data")))
-    assert (bind.node, bind.before) == ("n1", (AwaitVolume("default", "data", "uid-data", "mine"),))
+    assert (bind.node, steps(bind)) == ("n1", (AwaitVolume("default", "data", "uid-data", "mine"),))
 
 
 def test_after_a_refused_bind_the_volume_is_free_again(world: World) -> None:
@@ -279,13 +293,22 @@ def test_pods_that_share_an_unbound_claim_go_to_one_node(world: World) -> None:
 def test_a_volume_stays_chosen_for_the_other_pods_of_a_claim(world: World) -> None:
     world.step(*seen(*(make_volume(f"v{at}", storage_class="local", nodes=["n1"]) for at in range(2))))
     world.step(*seen(make_claim("c0", storage_class="local"), make_claim("c1", storage_class="local")))
-    first, second = (world.bind(TaskSeen(with_claims(name, "c0"))).before for name in ("a", "b"))
+    first, second = (steps(world.bind(TaskSeen(with_claims(name, "c0")))) for name in ("a", "b"))
     assert first == second
     world.step(BindRefused("uid-a", "n1", "no"), TaskGone("uid-a"))
-    other = world.bind(TaskSeen(with_claims("c", "c1"))).before
+    other = steps(world.bind(TaskSeen(with_claims("c", "c1"))))
     assert isinstance(first[0], ReserveVolume)
     assert isinstance(other[0], ReserveVolume)
     assert other[0].volume != first[0].volume
+
+
+def test_a_pod_is_nominated_to_the_node_while_it_waits_for_volumes(world: World) -> None:
+    world.step(*seen(make_claim(), make_claim("other")))
+    bind = world.bind(TaskSeen(with_claims("a", "data")))
+    assert bind.before[0] == Renominate(bind.node, "")
+    nominated = replace(with_claims("b", "other"), nominated="n1")
+    bind = world.bind(TaskSeen(nominated))
+    assert (bind.node, bind.before) == ("n1", steps(bind))
 
 
 # -- volumes that other pods use -----------------------------------------------------------------------

@@ -212,7 +212,12 @@ class State:
         nominated = self.placed.assume(task, node, self.now)
         self.accounts.start(task)
         self._informed_orders.placed(self.view, task, row)
-        before = (*self._steps_before(node, nominated), *self.volumes.steps_before(task, row, node))
+        for_volumes: tuple[BindStep, ...] = self.volumes.steps_before(task, row, node)
+        if (
+            for_volumes and not nominated and task.nominated != node
+        ):  # it may take minutes: others should know
+            for_volumes = (Renominate(node, ""), *for_volumes)
+        before = (*self._steps_before(node, nominated), *for_volumes)
         self._commands.append(
             Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
         )
