@@ -18,7 +18,10 @@ def readyz(unanswered: str, *, is_synced: bool = True) -> tuple[int, str]:
     if is_synced:
         synced.set()
     parts = SimpleNamespace(
-        leadership=SimpleNamespace(trouble=lambda: "", unanswered=lambda: unanswered),
+        leadership=SimpleNamespace(
+            trouble=lambda: "", unanswered=lambda: unanswered, is_renewal_due=lambda: False
+        ),
+        clock=SimpleNamespace(now=lambda: 0.0),
         loop=SimpleNamespace(trouble=lambda: ""),
         reflectors=(SimpleNamespace(synced=synced),),
     )

@@ -124,6 +124,31 @@ class ApiClient:
                     raise self._refusal(what, response.status, await response.read(), response.headers)
                 yield response.content
 
+    @asynccontextmanager
+    async def web_socket(
+        self, path: str, query: Query, protocol: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """A connection whose messages have the form of this protocol. Raises ApiError while it is opened."""
+        what = f"GET {path}"
+        try:
+            with self._translated_errors(what):
+                async with asyncio.timeout(self._seconds):
+                    opened = await self._session.ws_connect(
+                        path.lstrip("/"),
+                        params=query,
+                        protocols=(protocol,),
+                        headers=self._credentials.headers,
+                        ssl=self._credentials.endpoint.tls or True,
+                        server_hostname=self._credentials.endpoint.server_name,
+                    )
+        except UnsureError as error:
+            refused = error.__cause__
+            if isinstance(refused, aiohttp.WSServerHandshakeError):
+                raise error_from(what, refused.status, b"", refused.headers or {}) from refused
+            raise
+        async with opened:
+            yield opened
+
     async def _exchange(
         self,
         method: str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Protocol
 
 from eclectus.engine.counters import QueueCounts
@@ -11,6 +11,7 @@ from eclectus.framework import LearnedCell
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event
+from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary
 
 
@@ -24,7 +25,22 @@ class SteppingEngine(Protocol):
         """When to step even without events, on the clock of `now`; None: not before the next event."""
 
 
-class Engine(SteppingEngine, Protocol):
+class ExplainingEngine(Protocol):
+    """The part of an engine that explains. Between two steps; nothing changes by it."""
+
+    def explain_pod(self, namespace: str, name: str, now: float) -> PodExplanation:
+        """Why a pod waits, or what is known of its placement; `now` in seconds since the epoch."""
+
+    def explain_job(
+        self, namespace: str, name: str, labels: Collection[tuple[str, str]], now: float
+    ) -> JobExplanation:
+        """Why the pods of a job wait; whichever of the labels a pod has, it is one of the job."""
+
+    def explain_node(self, name: str) -> NodeExplanation:
+        """What a node holds and what keeps pods off it."""
+
+
+class Engine(SteppingEngine, ExplainingEngine, Protocol):
     """An engine with the counts and the learned state that the process publishes."""
 
     @property

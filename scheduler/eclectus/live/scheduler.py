@@ -22,6 +22,7 @@ from eclectus.kubeclient.serving.pages import PageParts
 from eclectus.live import garbage, shutdown
 from eclectus.live.context import Context
 from eclectus.live.engine import Engine
+from eclectus.live.explain.limits import Limits
 from eclectus.live.learned.speeds_page import speeds_page
 from eclectus.live.loop import StepObserver
 from eclectus.live.parts import Parts, build
@@ -29,6 +30,8 @@ from eclectus.model.events import Paused, Resumed
 
 if TYPE_CHECKING:
     from aiohttp import web
+
+    from eclectus.live.explain.pages import ExplainPages
 
 FIRST_BINDS_SECONDS = 1.0  # the longest time that what no bind needs waits for the first binds
 
@@ -214,7 +217,28 @@ class SchedulerProcess:
             "shutdown": lambda: "shutting down" if self._is_signalled else "",
         }
         access = access_of(self._settings.server, ObjectClient(self._context.client))
-        return health.application(live, ready, self._context.metrics.expose, self._pages, access)
+        handlers = self._explain_pages().handlers()
+        metrics = self._context.metrics.expose
+        return health.application(live, ready, metrics, self._pages, access, handlers=handlers)
+
+    def _explain_pages(self) -> ExplainPages:
+        from eclectus.live.explain.pages import ExplainPages
+
+        client, parts = self._context.client, self._parts
+        return ExplainPages(
+            self._engine,
+            client,
+            # Reviews of its own: many of its users must not keep those waiting who read metrics.
+            access_of(self._settings.server, ObjectClient(client)),
+            limits=Limits(parts.leadership.is_renewal_due),
+            why_not=self._why_not_deciding,
+            now=parts.clock.now,
+        )
+
+    def _why_not_deciding(self) -> str:
+        standby = self._parts.leadership.why_standby()
+        waiting = "" if self._deciding.is_set() else "this replica leads, but does not decide yet: ask again"
+        return standby or waiting
 
     def _unsynced(self) -> str:
         synced = all(reflector.synced.is_set() for reflector in self._parts.reflectors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -10,19 +11,27 @@ import click
 import msgspec
 import yaml
 
+from eclectus.cli.cluster import awaited, default_namespace, kubeconfig_options
 from eclectus.cli.explain.from_tape import Moment, answer_from_tape, read_moment
 from eclectus.cli.explain.job_text import job_lines
 from eclectus.cli.explain.node_text import node_lines
 from eclectus.cli.explain.pod_text import pod_lines
 from eclectus.cli.explain.target import Target, target_of
+from eclectus.cli.explain.transport import Source, answer_from_scheduler
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 Output = Literal["table", "json", "yaml"]
 
 
 @click.command()
 @click.argument("what", metavar="pod/NAME|node/NAME|job/NAME")
-@click.option("-n", "--namespace", default="default", show_default=True, help="Namespace of the pod or job.")
+@click.option(
+    "-n",
+    "--namespace",
+    help="Namespace of the pod or job. By default that of the kubeconfig's context, of a tape `default`.",
+)
 @click.option(
     "-o",
     "--output",
@@ -34,9 +43,8 @@ Output = Literal["table", "json", "yaml"]
 @click.option(
     "--from",
     "tape",
-    required=True,
     metavar="TAPE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="Answer from a recorded TAPE (eclectus scheduler --record), without a cluster.",
 )
 @click.option(
@@ -45,7 +53,43 @@ Output = Literal["table", "json", "yaml"]
     metavar="SECONDS|step:NUMBER",
     help="The moment of the tape: seconds after its first step, or right after a step. By default its end.",
 )
-def explain(*, what: str, namespace: str, output: Output, tape: Path, at: Moment) -> None:
+@click.option(
+    "--scheduler-name",
+    default="",
+    metavar="NAME",
+    help="Ask the installation that serves this schedulerName. By default that of the pod, or else eclectus.",
+)
+@click.option(
+    "--server",
+    default="",
+    metavar="URL",
+    help="Ask the scheduler at this URL. By default the leader that the Lease names, by a port-forward.",
+)
+@click.option(
+    "--certificate-authority",
+    type=FILE,
+    help="Authority of the certificate of --server. By default it must be the one that the Lease names.",
+)
+@click.option(
+    "--token-file",
+    type=FILE,
+    help="File with the bearer token that says who asks. By default the token of the kubeconfig.",
+)
+@kubeconfig_options
+def explain(
+    *,
+    what: str,
+    namespace: str | None,
+    output: Output,
+    tape: Path | None,
+    at: Moment,
+    scheduler_name: str,
+    server: str,
+    certificate_authority: Path | None,
+    token_file: Path | None,
+    kubeconfig: Path | None,
+    context: str | None,
+) -> None:
     """Explain why a pod waits or where it has gone, why a node gets no pods, or why the pods of a job wait.
 
     \b
@@ -59,10 +103,39 @@ def explain(*, what: str, namespace: str, output: Output, tape: Path, at: Moment
     Of a bound pod: its node, and what is known of the decision. Of a node: what it holds, what is learned of
     it, and why it does not take the pods that wait. Of a Job or DagJob: its pods that wait, in groups of
     those that are alike.
+
+    \b
+    Permissions of the caller, unless --from or --server is given:
+      get pods                      the pod, or of a job all pods of its namespace; for a node, get nodes
+      get leases                    eclectus-serves-NAME in kube-system, and the scheduler's own
+      get, create pods/portforward  in the scheduler's namespace
     """
-    target = target_of(what, namespace)
-    body = answer_from_tape(tape, at, target)
+    source = Source(scheduler_name, server, certificate_authority, token_file)
+    if tape is not None:
+        if source != Source():
+            raise click.UsageError("--from asks no scheduler: leave out the options that say which and how")
+        target = target_of(what, namespace or "default")
+        body = answer_from_tape(tape, at, target)
+    else:
+        if at != Moment():
+            raise click.UsageError("--at is a moment of a tape: give --from too")
+        target = target_of(what, namespace or default_namespace(kubeconfig, context))
+        body = _answer_from_scheduler(target, source, kubeconfig, context)
     click.echo(formatted(body, target, output))
+
+
+def _answer_from_scheduler(
+    target: Target, source: Source, kubeconfig: Path | None, context: str | None
+) -> bytes:
+    """The answer of a running scheduler, as JSON."""
+    from eclectus.kubeclient import credentials
+
+    access = credentials.load(kubeconfig, context)
+
+    async def asked() -> bytes:
+        return await awaited(answer_from_scheduler(access, target, source), "asking the scheduler")
+
+    return asyncio.run(asked())
 
 
 def formatted(body: bytes, target: Target, output: Output) -> str:

@@ -1,0 +1,181 @@
+"""Gets an explanation from the scheduler that leads: through a port-forward, or from a URL.
+
+The server's certificate is known by its fingerprint, which the leader writes on its Lease, or by an authority
+that the caller names. The caller's token goes nowhere before that is verified, and never over plain HTTP.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from eclectus.api.names import PART_OF
+from eclectus.cli.cluster import REQUEST_SECONDS
+from eclectus.cli.explain.leader import Leader, find_leader
+from eclectus.cli.explain.target import Target
+from eclectus.kubeclient.addresses import is_loopback
+
+if TYPE_CHECKING:
+    from aiohttp import Fingerprint
+
+    from eclectus.kubeclient.client import ApiClient, ObjectClient
+    from eclectus.kubeclient.credentials import Credentials
+
+
+@dataclass(frozen=True)
+class Source:
+    """Whom to ask and how.
+
+    `scheduler_name` says of which installation the leader is asked; empty: that of the pod, or `eclectus`.
+    `server` is the URL of the scheduler; empty: found by the Lease, and reached by a port-forward. Without
+    `certificate_authority` its certificate is known by the Lease too; without `token_file` the token is that
+    of the kubeconfig.
+    """
+
+    scheduler_name: str = ""
+    server: str = ""
+    certificate_authority: Path | None = None
+    token_file: Path | None = None
+
+
+async def answer_from_scheduler(access: Credentials, target: Target, source: Source) -> bytes:
+    """The explanation as JSON. Raises click.ClickException and ApiError."""
+    from eclectus.kubeclient.client import connected
+
+    place = f"{target.namespace}/" if target.namespace else ""
+    path = f"/explain/{target.kind}s/{place}{target.name}"
+    async with connected(access, REQUEST_SECONDS) as client:
+        if source.server:
+            return await _of_server(client, access, target, source.server.rstrip("/") + path, source)
+        leader = await _leader(client, target, source)
+        token = "" if not leader.server.certificate else token_of(access, source.token_file)
+        async with _reached(client, leader) as url:
+            return await _get(url + path, token, _known_by(leader))
+
+
+def token_of(access: Credentials, token_file: Path | None) -> str:
+    """The token that proves who asks. Raises click.ClickException if there is none."""
+    if token_file is not None:
+        return token_file.read_text(encoding="utf-8").strip()
+    token = access.headers.get("Authorization", "").partition(" ")[2]
+    if not token:
+        raise click.ClickException(
+            f"{access.source} has {access.authenticates_by or 'no credentials'}, "
+            "and the scheduler knows callers by tokens alone: give one with --token-file, such as "
+            "`kubectl create token ACCOUNT > FILE` writes of a ServiceAccount that may read the object"
+        )
+    return token
+
+
+async def _of_server(
+    client: ApiClient, access: Credentials, target: Target, url: str, source: Source
+) -> bytes:
+    """From the server that the caller has named."""
+    if url.startswith("http://"):
+        return await _get(url, "", True)
+    if not url.startswith("https://"):
+        raise click.UsageError(f"--server {source.server!r} must start with https:// or http://")
+    token = token_of(access, source.token_file)
+    if source.certificate_authority is not None:
+        return await _get(url, token, ssl.create_default_context(cafile=source.certificate_authority))
+    return await _get(url, token, _known_by(await _leader(client, target, source)))
+
+
+async def _leader(client: ApiClient, target: Target, source: Source) -> Leader:
+    from eclectus.kubeclient.client import ObjectClient
+
+    api = ObjectClient(client)
+    if source.scheduler_name:
+        return await find_leader(api, (source.scheduler_name,))
+    of_pod = [await _scheduler_of(api, target)] if target.kind == "pod" else []
+    return await find_leader(api, tuple(dict.fromkeys([*of_pod, PART_OF])))
+
+
+async def _scheduler_of(api: ObjectClient, target: Target) -> str:
+    """The schedulerName of a pod. Raises click.ClickException if it cannot be read."""
+    from eclectus.kubeclient.errors import MissingError, RejectedError
+
+    try:
+        pod = await api.send("GET", f"/api/v1/namespaces/{target.namespace}/pods/{target.name}")
+    except (MissingError, RejectedError) as error:
+        raise click.ClickException(error.message) from None
+    return str(pod["spec"].get("schedulerName", ""))
+
+
+@asynccontextmanager
+async def _reached(client: ApiClient, leader: Leader) -> AsyncIterator[str]:
+    """A URL of the leader's server for one request, through the API server."""
+    from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
+    from eclectus.kubeclient.errors import MissingError, RejectedError
+
+    server, where = leader.server, f"{leader.server.namespace}/{leader.server.pod}"
+    scheme = "https" if server.certificate else "http"
+    if not server.pod:
+        if not is_loopback(server.host):
+            advice = f"name its server with --server {scheme}://HOST:{server.port}"
+            raise click.ClickException(f"{leader.identity} does not run in a pod: {advice}")
+        yield f"{scheme}://{server.address}"  # as a scheduler for trials on this machine
+        return
+    try:
+        async with forwarded(client, server.namespace, server.pod, server.port) as forward:
+            try:
+                yield f"{scheme}://{LOOPBACK}:{forward.port}"
+            except click.ClickException as error:
+                if forward.problem:
+                    raise click.ClickException(f"port-forward to pod {where}: {forward.problem}") from error
+                raise
+    except MissingError:
+        raise click.ClickException(f"the leader's pod {where} is gone: ask again in a moment") from None
+    except RejectedError as error:
+        rights = f"`get` and `create` of pods/portforward in namespace {server.namespace}"
+        raise click.ClickException(f"no port-forward to pod {where}: {error}; you need {rights}") from None
+
+
+def _known_by(leader: Leader) -> Fingerprint | bool:
+    """What the server's certificate must be; True where it has none, as for plain HTTP."""
+    from aiohttp import Fingerprint
+
+    return Fingerprint(bytes.fromhex(leader.server.certificate)) if leader.server.certificate else True
+
+
+async def _get(url: str, token: str, trust: ssl.SSLContext | Fingerprint | bool) -> bytes:
+    """The body of a GET. Raises click.ClickException with what is wrong."""
+    import aiohttp
+
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    limit = aiohttp.ClientTimeout(total=REQUEST_SECONDS)
+    try:
+        async with (
+            aiohttp.ClientSession(trust_env=False, timeout=limit) as session,
+            session.get(url, headers=headers, ssl=trust, allow_redirects=False) as answer,
+        ):
+            body = await answer.read()
+            if answer.status != 200:
+                raise click.ClickException(_refusal(answer.status, body))
+            return body
+    except aiohttp.ServerFingerprintMismatch:
+        raise click.ClickException(
+            f"the certificate of {url} is not the one that the Lease names: a standby answers there, or "
+            "somebody else, or the certificate was just replaced; nothing was sent"
+        ) from None
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise click.ClickException(f"{url}: {error or type(error).__name__}") from error
+
+
+def _refusal(status: int, body: bytes) -> str:
+    """The message of a Status, or what else was answered."""
+    import msgspec
+
+    try:
+        found: Any = msgspec.json.decode(body)
+    except msgspec.DecodeError:
+        found = None
+    text = found.get("message") if isinstance(found, dict) else body[:200].decode(errors="replace")
+    advice = "; the token may have expired" if status == 401 else ""
+    return f"the scheduler answers {status}: {text}{advice}"

@@ -1,0 +1,135 @@
+"""The paths below /explain: a pod, a node or a job explained as JSON, to whom the API server lets read it.
+
+The answers to what fails are those of the API server: 401, 403 and 404; 429 where too many ask; 500 where the
+API server could not be asked, and 503 by a replica that does not decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from http import HTTPStatus
+
+import msgspec
+from aiohttp import web
+
+from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
+from eclectus.kube.decoding import decode_pod
+from eclectus.kubeclient.client import ApiClient
+from eclectus.kubeclient.errors import ApiError, MissingError
+from eclectus.kubeclient.serving.access import AccessControl
+from eclectus.kubeclient.serving.answers import bearer_token, failure, refusal
+from eclectus.kubeclient.serving.health import Handler
+from eclectus.kubeclient.serving.pages import BusyError
+from eclectus.kubeclient.serving.reviews import ReadObject
+from eclectus.live.engine import ExplainingEngine
+from eclectus.live.explain.absent import of_absent
+from eclectus.live.explain.limits import Limits
+from eclectus.live.explain.reader import Reader
+from eclectus.live.explain.redaction import Answer
+from eclectus.model.errors import MalformedError
+
+READ_SECONDS = 3.0  # for the pod, as for a review
+_NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
+
+
+class ExplainPages:
+    """The handlers. `now` returns seconds since the epoch.
+
+    `why_not` says why this replica does not decide, and is empty while it does.
+    """
+
+    def __init__(
+        self,
+        engine: ExplainingEngine,
+        client: ApiClient,
+        access: AccessControl | None,
+        *,
+        limits: Limits,
+        why_not: Callable[[], str],
+        now: Callable[[], float],
+    ) -> None:
+        self._engine, self._client, self._access = engine, client, access
+        self._limits, self._why_not, self._now = limits, why_not, now
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """By path."""
+        return {
+            "/explain/pods/{namespace}/{name}": self._pods,
+            "/explain/jobs/{namespace}/{name}": self._jobs,
+            "/explain/nodes/{name}": self._nodes,
+        }
+
+    async def _pods(self, request: web.Request) -> web.Response:
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        right = ReadObject("pods", namespace, name)
+        return await self._answered(request, right, lambda: self._pod(namespace, name))
+
+    async def _jobs(self, request: web.Request) -> web.Response:
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        right = ReadObject("pods", namespace)  # of a job nothing is said but what holds for its pods
+        return await self._answered(request, right, lambda: self._job(namespace, name))
+
+    async def _nodes(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        return await self._answered(request, ReadObject("nodes", name=name), lambda: self._node(name))
+
+    async def _answered(
+        self, request: web.Request, right: ReadObject, make: Callable[[], Awaitable[Answer]]
+    ) -> web.Response:
+        reader = Reader(self._access, bearer_token(request))
+        refused = await self._refused(request, reader, right)
+        if refused is not None:
+            return refused
+        # Explanations are made one by one, and not more than so many.
+        try:
+            with self._limits.admitted():
+                answer = await make()
+        except BusyError as error:
+            return failure(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+        except MissingError as error:
+            return failure(HTTPStatus.NOT_FOUND, error.message)
+        except (ApiError, MalformedError) as error:
+            return failure(HTTPStatus.INTERNAL_SERVER_ERROR, f"the object could not be read: {error}")
+        # Other pods are named to whom may read those.
+        shown = await reader.readable(answer)
+        return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
+
+    async def _refused(self, request: web.Request, reader: Reader, right: ReadObject) -> web.Response | None:
+        """Why the request gets no explanation; None if it gets one."""
+        # 1. A name that is none does not get into a path of the API server.
+        if not all(_NAME.fullmatch(part) for part in request.match_info.values()):
+            return failure(HTTPStatus.NOT_FOUND, "there is no object of such a name")
+        # 2. Who may not read the object learns nothing of it, not even whether it exists.
+        decided = await reader.decision(right)
+        if decided.status != HTTPStatus.OK:
+            return refusal(decided)
+        # 3. Only the leader knows; what a standby has seen is of another time.
+        why_not = self._why_not()
+        return failure(HTTPStatus.SERVICE_UNAVAILABLE, why_not) if why_not else None
+
+    async def _pod(self, namespace: str, name: str) -> Answer:
+        """The explanation of a pod; of one that the engine does not know by the object itself.
+
+        Raises ApiError and MalformedError.
+        """
+        async with self._limits.turn():
+            found = self._engine.explain_pod(namespace, name, self._now())
+        if found.state != "unknown":
+            return found
+        path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+        return of_absent(decode_pod(await self._client.get(path, seconds=READ_SECONDS)))
+
+    async def _job(self, namespace: str, name: str) -> Answer:
+        """The explanation of the pods of a Job or DagJob that wait."""
+        labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
+        async with self._limits.turn():
+            return self._engine.explain_job(namespace, name, labels, self._now())
+
+    async def _node(self, name: str) -> Answer:
+        """The explanation of a node. Raises MissingError if the engine does not know it."""
+        async with self._limits.turn():
+            found = self._engine.explain_node(name)
+        if "unknown" in found.conditions:
+            raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
+        return found

@@ -1,0 +1,5 @@
+"""Certificates of servers."""
+
+from tls_certificates import certificates
+
+__all__ = ["certificates"]

@@ -1,0 +1,350 @@
+"""Explanations by a running scheduler: one cluster with a pod in each state, about which all tests ask."""
+
+import asyncio
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from eclectus.cli.explain.leader import find_leader
+from eclectus.cli.explain.port_forward import LOOPBACK, forwarded
+from eclectus.kubeclient.client import ObjectClient, connected
+from eclectus.kubeclient.credentials import load
+from eclectus.kubeclient.serving.certificate import ServingCertificate
+from eclectus.kubeclient.serving.self_signed import self_signed
+from live_cluster import Admin, Scheduler, pod, wait
+from port_forwarding import forward
+from secured_pages import page, token_of
+
+pytestmark = pytest.mark.live
+
+NAMESPACE, ELSEWHERE = "explain", "explain-elsewhere"
+CORE, RBAC = "/api/v1", "/apis/rbac.authorization.k8s.io/v1"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+SPARING = "explain-sparing"  # the schedulerName of a profile that evicts nobody
+PROFILES = [
+    {"schedulerName": name, "place": {"policy": "least-allocated"}, "relieve": {"policy": relieve}}
+    for name, relieve in (("eclectus", "preemption"), (SPARING, "none"))
+]
+DELEGATED = {"port": 0, "authentication": "delegated"}
+
+
+def on(node, **rules):
+    """Affinity to one node, and further rules."""
+    required = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [required]}}
+    return {"nodeAffinity": terms, **rules}
+
+
+def running(name, node, **spec):
+    return pod(name, work=3600, affinity=on(node), **spec)
+
+
+def labelled(body, app):
+    body["metadata"]["labels"] = {"app": app}
+    return body
+
+
+APART = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "guard"}}, "topologyKey": "half"}
+    ]
+}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "half",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "spread"}},
+    "nodeAffinityPolicy": "Ignore",
+}
+NEXT = {  # two labels of each: for a pod that selects both, every other node lacks two things
+    node: {"explain.example/x": node, "explain.example/y": node} for node in ("n04", "n05")
+}
+PLACED = [  # bound first
+    running("bound", "n09"),
+    labelled(running("guard", "n01"), "guard"),
+    labelled(running("spread-0", "n02"), "spread"),
+    *(labelled(running(f"low-{at}", "n03", cpu="1"), "budgeted") for at in range(4)),
+]
+WAITING = [
+    pod("cpu", cpu="100"),
+    pod("taint", affinity=on("n00")),
+    pod("affinity", nodeSelector={"half": "c"}),
+    pod("apart", affinity=on("n01", podAntiAffinity=APART)),
+    labelled(pod("spread-1", affinity=on("n02"), topologySpreadConstraints=[SPREAD]), "spread"),
+    pod("gated", schedulingGates=[{"name": "example.com/wait"}]),
+    pod("typo", scheduler="eclectsu"),
+    pod("claims", resourceClaims=[{"name": "gpu", "resourceClaimName": "none"}]),
+    pod("budget", cpu="2", affinity=on("n03"), scheduler=SPARING, priorityClassName="explain-urgent"),
+    pod("nominated", nodeSelector=NEXT["n04"]),
+    pod("crowded", nodeSelector=NEXT["n05"]),
+]
+
+
+@pytest.fixture(scope="module")
+def world(control_plane, kubelets, tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """The pods of the tables above, and tokens of three readers."""
+    kubelets.reset()
+    directory = tmp_path_factory.mktemp("explain")
+    with (
+        Admin(control_plane.kubeconfig, NAMESPACE) as admin,
+        Admin(control_plane.kubeconfig, ELSEWHERE) as other,
+    ):
+        mark(admin, [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}], NEXT)
+        admin.send("POST", CLASSES, {"metadata": {"name": "explain-urgent"}, "value": 1000})
+        scheduler = Scheduler(
+            directory, control_plane.kubeconfig, profiles=PROFILES, server=DELEGATED
+        ).start()
+        try:
+            scheduler.wait_deciding()
+            populate(admin, other)
+            tokens = readers(admin)
+            found = SimpleNamespace(admin=admin, scheduler=scheduler, tokens=tokens, plane=control_plane)
+            wait("the roles count", lambda: all(ask(found, "cpu", each)[0] == 200 for each in tokens))
+            wait("the pods are reported", lambda: is_settled(admin))
+            yield found
+        finally:
+            scheduler.kill()
+            admin.remove_claims()
+            admin.send("DELETE", f"{CLASSES}/explain-urgent")
+            for name in ("explain-pods", "explain-all"):
+                for kind in ("clusterrolebindings", "clusterroles"):
+                    if admin.get(f"{RBAC}/{kind}/{name}"):
+                        admin.send("DELETE", f"{RBAC}/{kind}/{name}")
+            mark(admin, None, {node: dict.fromkeys(labels) for node, labels in NEXT.items()})
+
+
+def mark(admin, taints, labels):
+    admin.patch(f"{CORE}/nodes/n00", {"spec": {"taints": taints}})
+    for node, of_node in labels.items():
+        admin.patch(f"{CORE}/nodes/{node}", {"metadata": {"labels": of_node}})
+
+
+def populate(admin, other):
+    admin.create(PLACED)
+    other.create([running("full", "n05", cpu="4")])
+    wait("the pods on nodes run", lambda: admin.phases().get("Running") == len(PLACED) and other.bound())
+    selector = {"matchLabels": {"app": "budgeted"}}
+    budgets = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
+    spec = {"minAvailable": 4, "selector": selector}
+    admin.send("POST", budgets, {"metadata": {"name": "budgeted"}, "spec": spec})
+    wait(
+        "the budget has a status", lambda: admin.get(f"{budgets}/budgeted")["status"].get("expectedPods") == 4
+    )
+    other.create([pod("holds", cpu="4", scheduler="another", priorityClassName="explain-urgent")])
+    path = f"{CORE}/namespaces/{ELSEWHERE}/pods/holds/status"
+    other.patch(path, {"status": {"nominatedNodeName": "n04"}})
+    admin.create(WAITING)
+
+
+def readers(admin):
+    """Tokens: of one who may read pods of the namespace, and of one who may read all pods and nodes."""
+    for name, resources in (("explain-pods", ["pods"]), ("explain-all", ["pods", "nodes"])):
+        rules = [{"apiGroups": [""], "resources": resources, "verbs": ["get"]}]
+        admin.send("POST", f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
+    for name, kind in (("explain-pods", "rolebindings"), ("explain-all", "clusterrolebindings")):
+        place = f"namespaces/{NAMESPACE}/" if kind == "rolebindings" else ""
+        reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+        binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]}
+        admin.send("POST", f"{RBAC}/{place}{kind}", binding)
+    return {name: token_of(admin, name, NAMESPACE) for name in ("explain-pods", "explain-all")}
+
+
+def is_settled(admin):
+    """Every pod that the scheduler reports on has a condition."""
+    silent = ("typo", "gated")  # of these the API server, or nobody, says so
+    return all(
+        admin.condition(each["metadata"]["name"])
+        for each in WAITING
+        if each["metadata"]["name"] not in silent
+    )
+
+
+def ask(world, name, reader="explain-all", kind="pods"):
+    """(status, JSON)."""
+    where = f"/explain/nodes/{name}" if kind == "nodes" else f"/explain/pods/{NAMESPACE}/{name}"
+    status, text = page(world.scheduler.address, where, world.tokens.get(reader, reader))
+    return status, json.loads(text)
+
+
+def explained(world, name, **options):
+    status, body = ask(world, name, **options)
+    assert status == 200, body
+    return body
+
+
+def steps(found):
+    """Rule -> nodes that it leaves, of those rules that refuse a node."""
+    return {each["rule"]: each["left"] for each in found["funnel"]["steps"] if each["refusals"]}
+
+
+# -- why a pod waits -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "reason"),
+    [
+        ("cpu", "NodeResourcesFit", "Insufficient cpu"),
+        ("taint", "TaintToleration", "had untolerated taint"),
+        ("affinity", "NodeAffinity", "didn't match Pod's node affinity/selector"),
+        ("apart", "InterPodAffinity", "anti-affinity rules"),
+        ("spread-1", "PodTopologySpread", "didn't match pod topology spread constraints"),
+        ("nominated", "NodeResourcesFit", "Insufficient cpu"),
+        ("crowded", "NodeResourcesFit", "Insufficient cpu"),
+    ],
+)
+def test_a_pod_that_fits_nowhere_names_the_rule_that_leaves_no_node(world, name, rule, reason):
+    found = explained(world, name)
+    assert found["state"] == "unschedulable"
+    assert steps(found)[rule] == 0
+    assert reason in found["funnel"]["message"]
+    assert found["funnel"]["message"] == world.admin.condition(name)["message"]
+
+
+def test_the_nearest_nodes_say_what_is_short(world):
+    nearest = explained(world, "cpu")["nearest"][0]
+    (lack,) = nearest["lacks"]
+    assert (lack["what"], lack["permanent"]) == ("cpu", True)
+    assert lack["amount"] >= 96_000
+
+
+def test_room_that_another_scheduler_has_nominated_is_missing_there(world):
+    nearest = explained(world, "nominated")["nearest"][0]
+    assert (nearest["node"], [each["what"] for each in nearest["lacks"]]) == ("n04", ["cpu"])
+    nominated = explained(world, "n04", kind="nodes")["nominated"]
+    assert [(each["namespace"], each["name"]) for each in nominated] == [(ELSEWHERE, "holds")]
+
+
+def test_the_pod_without_which_it_would_fit_is_named_to_whom_may_read_it(world):
+    nearest = explained(world, "crowded")["nearest"][0]
+    assert [(each["namespace"], each["name"]) for each in nearest["fitsWithout"]] == [(ELSEWHERE, "full")]
+    shown = explained(world, "crowded", reader="explain-pods")
+    assert [each["name"] for each in shown["nearest"][0]["fitsWithout"]] == [""]
+    assert ELSEWHERE not in json.dumps(shown)
+
+
+def test_a_gated_pod_names_its_gates(world):
+    found = explained(world, "gated")
+    assert (found["state"], found["waiting"]["gates"]) == ("gated", ["example.com/wait"])
+
+
+def test_a_pod_of_an_unknown_scheduler_names_those_that_are_served(world):
+    found = explained(world, "typo")
+    assert (found["state"], found["schedulerName"]) == ("otherScheduler", "eclectsu")
+    assert SPARING in found["summary"]
+
+
+def test_a_feature_that_is_not_supported_is_named(world):
+    found = explained(world, "claims")
+    assert found["state"] == "unschedulable"
+    assert "resource claims" in found["waiting"]["reason"]
+
+
+def test_a_pod_whose_victims_have_a_budget_says_how_many_evictions_would_violate_it(world):
+    preemption = explained(world, "budget")["preemption"]
+    assert preemption["state"] == "profileEvictsNobody"
+    (candidate,) = preemption["candidates"]
+    assert (candidate["node"], len(candidate["victims"]), candidate["violatedBudgets"]) == ("n03", 2, 2)
+
+
+def test_a_bound_pod_says_where_it_is_and_what_is_still_known(world):
+    placement = explained(world, "bound")["placement"]
+    assert (placement["node"], placement["feasible"], placement["policy"]) == ("n09", 1, "LeastAllocated")
+    assert placement["notKept"]
+
+
+def test_a_node_says_what_keeps_pods_off(world):
+    assert explained(world, "n00", kind="nodes")["taints"] == ["dedicated=gpu:NoSchedule"]
+    full = explained(world, "n03", kind="nodes")
+    assert (full["conditions"], full["podCount"]) == (["full"], 4)
+
+
+# -- for whom --------------------------------------------------------------------------------------------
+
+
+def test_who_may_read_pods_of_one_namespace_sees_no_others(world):
+    assert ask(world, "cpu", "explain-pods")[0] == 200
+    assert ask(world, "n04", "explain-pods", "nodes")[0] == 403
+    path = f"/explain/pods/{ELSEWHERE}/holds"
+    status, text = page(world.scheduler.address, path, world.tokens["explain-pods"])
+    assert (status, json.loads(text)["reason"]) == (403, "Forbidden")
+    assert ask(world, "cpu", "made-up")[0] == 401
+
+
+def test_what_does_not_exist_is_not_found(world):
+    assert ask(world, "none")[0] == 404
+    assert ask(world, "none", kind="nodes")[0] == 404
+
+
+# -- the command -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["by --server", "by the Lease"])
+def test_the_command_asks_the_leader_whose_certificate_the_lease_names(world, tmp_path, is_named):
+    (tmp_path / "token").write_text(world.tokens["explain-all"])
+    ended = command(
+        world,
+        "pod/cpu",
+        "--token-file",
+        str(tmp_path / "token"),
+        *(("--server", f"https://{world.scheduler.address}") if is_named else ()),
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert "Insufficient cpu" in ended.stdout
+
+
+def command(world, what, *options):
+    program = [sys.executable, "-c", "from eclectus.cli.main import main; main()", "explain", what]
+    program += ["-n", NAMESPACE, "--kubeconfig", str(world.plane.kubeconfig), *options]
+    return subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_port_forward_of_the_api_server_reaches_the_leader(world):
+    async def answered():
+        async with connected(load(world.plane.kubeconfig), 30.0) as client:
+            leader = (await find_leader(ObjectClient(client), ("eclectus",))).server
+            known = aiohttp.Fingerprint(bytes.fromhex(leader.certificate))
+            async with (
+                a_pod_on_a_node(ObjectClient(client)) as name,
+                forwarded(client, NAMESPACE, name, leader.port) as forward_to,
+                aiohttp.ClientSession() as session,
+                session.get(f"https://{LOOPBACK}:{forward_to.port}/livez", ssl=known) as answer,
+            ):
+                return await answer.text()
+
+    assert asyncio.run(answered()) == "ok"
+
+
+@asynccontextmanager
+async def a_pod_on_a_node(api):
+    """A pod on a node of its own, whose kubelet forwards ports, to this machine."""
+
+    async def answer(request):
+        return await forward(request, int(request.query["port"]))
+
+    app = web.Application()
+    app.router.add_get("/portForward/{pod:.*}", answer)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    tls = ServingCertificate(self_signed, "kubelet").context
+    await web.TCPSite(runner, LOOPBACK, 0, ssl_context=tls).start()
+    node, pods = f"{CORE}/nodes/forwarding", f"{CORE}/namespaces/{NAMESPACE}/pods"
+    kubelet = {"kubeletEndpoint": {"Port": runner.addresses[0][1]}}
+    addresses = [{"type": "InternalIP", "address": LOOPBACK}]
+    await api.send("POST", f"{CORE}/nodes", {"metadata": {"name": "forwarding"}})
+    try:
+        status = {"status": {"addresses": addresses, "daemonEndpoints": kubelet}}
+        await api.send("PATCH", f"{node}/status", status)
+        await api.send("POST", pods, pod("forwarding", nodeName="forwarding"))
+        await api.send("PATCH", f"{pods}/forwarding/status", {"status": {"phase": "Running"}})
+        yield "forwarding"
+    finally:
+        await api.send("DELETE", node)
+        await runner.cleanup()
