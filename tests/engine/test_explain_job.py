@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from builders import make_engine, make_task
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
 from eclectus.engine.explain.job import GROUPS_MOST
@@ -66,3 +68,13 @@ def test_a_job_that_is_not_known() -> None:
     assert not explain(world, "k").known
     assert not explain(world, namespace="elsewhere").known
     assert explain(world).placed_pods == 1, "a pod without a controller is of no job"
+
+
+def test_a_pod_of_another_namespace_that_names_the_job_is_not_shown() -> None:
+    world = small_world(make_engine(), cpu=2)
+    world.add(replace(make_task("placed", job="uid-j"), namespace="bank"))
+    world.add(*(replace(make_task(name, cpu=9, job="uid-j"), namespace=name) for name in ("bank", "vault")))
+    world.add(make_task("own", cpu=9, job="uid-j", labels=LABELS))
+    found = explain(world)
+    assert (found.waiting_pods, found.placed_pods) == (1, 0)
+    assert [group.example for group in found.groups] == ["own"]

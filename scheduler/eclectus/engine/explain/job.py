@@ -29,10 +29,13 @@ def explain_job(state: State, job: tuple[str, str], labels: Collection[Label], n
     if not uid:
         summary = "this scheduler knows no pod of such a job"
         return JobExplanation(namespace=namespace, name=name, known=False, summary=summary)
-    assumed = state.placed.assumed
-    pods = [task for task in state.pending.values() if task.job == uid and task.uid not in assumed]
-    nominated = state.placed.is_nominated
-    placed = sum(task.job == uid and not nominated(task.uid) for task in state.placed.tasks())
+    # A pod of another namespace may name the job's uid too: nobody verifies that, and it is not of the job.
+    own, assumed, nominated = (uid, namespace), state.placed.assumed, state.placed.is_nominated
+    of_job = (task for task in state.pending.values() if (task.job, task.namespace) == own)
+    pods = [task for task in of_job if task.uid not in assumed]
+    placed = sum(
+        (task.job, task.namespace) == own and not nominated(task.uid) for task in state.placed.tasks()
+    )
     groups: dict[Group, list[Task]] = {}
     for task in pods:
         groups.setdefault((state_of(state, task), (task.spec, task.workload)), []).append(task)
