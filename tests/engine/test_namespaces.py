@@ -121,7 +121,9 @@ def test_preferences_count_pods_of_the_selected_namespaces() -> None:
     there = [on(pod("there", "shop"), "n1"), on(pod("large", "bank", cpu=9), "n2")]
     cluster = Cluster(NamespaceSeen("shop", X), *there)
     cluster.step(TaskSeen(pod("a", preferred_terms=(WeightedTerm(-100, OF_TEAM),))))
-    cluster.step(NamespaceSeen("shop", ()), TaskSeen(pod("b", preferred_terms=(WeightedTerm(-100, OF_TEAM),))))
+    cluster.step(
+        NamespaceSeen("shop", ()), TaskSeen(pod("b", preferred_terms=(WeightedTerm(-100, OF_TEAM),)))
+    )
     assert cluster.nodes == {"a": "n2", "b": "n1"}
 
 
