@@ -1,0 +1,1 @@
+"""What the learner costs and gains, measured without a cluster."""
