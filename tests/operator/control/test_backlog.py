@@ -144,6 +144,27 @@ def test_probes_go_on_beside_twenty_thousand_that_get_no_room_and_memory_is_that
     assert kept < 2 * 2**20, "nothing of the pods is kept between two syncs"
 
 
+def requests_by_sync(waiting_pods: int) -> list[tuple[int, int]]:
+    """Of each of twelve syncs: pages of pods that wait, and other requests."""
+    world, found = beside_pods_that_get_no_room(), list[tuple[int, int]]()
+    world.api.count, world.api.size = waiting_pods, 0
+    for _ in range(12):
+        pages, others = world.api.pages, len(world.api.calls)
+        world.play(5.0)
+        found.append((world.api.pages - pages, len(world.api.calls) - others))
+    assert world.status()["nextNumber"] > 0
+    return found
+
+
+@pytest.mark.long
+def test_a_sync_beside_twenty_thousand_makes_the_requests_of_one_beside_two_and_their_pages_twice_at_most():
+    """Once for the probes that run, and once for a run that is due."""
+    few, many = requests_by_sync(2), requests_by_sync(MANY)
+    assert [others for _, others in many] == [others for _, others in few]
+    assert {pages for pages, _ in few} <= {0, 1, 2}
+    assert [pages for pages, _ in many] == [pages * MANY // PAGE_ITEMS for pages, _ in few]
+
+
 @pytest.mark.long
 def test_memory_does_not_grow_with_the_pods_that_wait():
     def peak(count: int) -> int:
