@@ -1,32 +1,19 @@
 """List and watch against a server that misbehaves."""
 
 import asyncio
-import json
-from contextlib import asynccontextmanager
 
 import pytest
 
-from eclectus.live.inbox import Inbox
 from eclectus.live.watch import reflector as module
-from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.watched import WatchedNodes
 from eclectus.model.events import NodeGone, NodeSeen
-
-NODES = "GET /api/v1/nodes"
+from watched_nodes import NODES, event, following, node
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(module, "BACKOFF_SECONDS", (0.01, 0.02))
     monkeypatch.setattr(module, "SILENCE_SECONDS", 0.3)
-
-
-def node(name, version="1", cpu="4"):
-    return {"metadata": {"name": name, "resourceVersion": version}, "status": {"allocatable": {"cpu": cpu}}}
-
-
-def event(kind, item):
-    return json.dumps({"type": kind, "object": item}).encode()
 
 
 class NodeApi:
@@ -51,19 +38,6 @@ def listing(answers):
         return answers.says({"metadata": {"resourceVersion": version, "continue": more}, "items": items})
 
     return page
-
-
-@asynccontextmanager
-async def following(server, kind=None):
-    inbox = Inbox()
-    async with server.context() as context:
-        reflector = Reflector(kind or WatchedNodes(), context, inbox, lambda: 0.0)
-        task = asyncio.create_task(reflector.run())
-        try:
-            yield reflector, inbox, context.metrics
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
 
 
 async def received(inbox, count):
