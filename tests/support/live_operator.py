@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from eclectus.api.names import API_VERSION, NODE_PROBE, WORK_SECONDS
+from eclectus_bench.usage import peak_mebibytes
 from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.chart import Installed
 from live_cluster import wait
@@ -67,6 +68,12 @@ class Operator:
         """Its exit code; None while it runs."""
         assert self._process is not None
         return self._process.poll()
+
+    @property
+    def peak_mebibytes(self) -> float:
+        """The most memory that the process has held."""
+        assert self._process is not None
+        return peak_mebibytes(self._process.pid)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal."""

@@ -16,7 +16,7 @@ from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
 from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 from live_cluster import Admin, Scheduler, pod, wait
-from live_operator import Operator, node_probe
+from live_operator import PATIENT, QUICK, Operator, node_probe
 from refused_templates import REFUSED
 from secured_pages import READER, READERS, page, token_of
 
@@ -26,6 +26,7 @@ VALUES = {"operator": {"enabled": True}, "metrics": {"readers": READERS}}
 PROBES = NODE_PROBES_PATH
 PROFILES = NODE_PROFILES_PATH
 PODS = f"/api/v1/namespaces/{chart.NAMESPACE}/pods"
+MEMORY_LIMIT = 256.0  # MiB, the operator's in the chart
 NODES = [
     NodeSpec(name=f"n{i}", group="all", speed=(1.0, 2.0)[i % 2], labels={"pool": "batch"}) for i in range(4)
 ]
@@ -74,8 +75,8 @@ def admin(plane, installed, kubelets, scheduler, request):
 def operator(plane, installed, tmp_path):
     with ExitStack() as stack:
 
-        def make(name="a"):
-            made = Operator(tmp_path, plane.kubeconfig, installed, name)
+        def make(name="a", times=QUICK):
+            made = Operator(tmp_path, plane.kubeconfig, installed, name, times)
             stack.callback(made.kill)
             return made.start()
 
@@ -187,6 +188,23 @@ def test_no_probe_on_a_cordoned_node_nor_while_another_pod_waits_for_room(admin,
     assert not any(running.count_in_log(f"on node {name}") for name in ("n0", "n1", "n2"))
     for name in ("n0", "n1", "n2"):
         admin.patch(f"/api/v1/nodes/{name}", {"spec": {"unschedulable": None}})
+
+
+@pytest.mark.slow
+def test_probes_go_on_beside_two_thousand_pods_that_no_node_can_run_until_one_waits_for_room(admin, operator):
+    running = operator(times=PATIENT).wait_leading()
+    admin.create(pod(f"elsewhere-{at}", nodeSelector={"pool": "none"}) for at in range(2000))
+    admin.send("POST", PROBES, node_probe("batch", {"pool": "batch"}))
+    wait("they run", lambda: status(admin).get("succeeded", 0) > 2 * len(NODES), every=1.0)
+    admin.create(pod(f"large-{at}", cpu="3", work=600) for at in range(len(NODES) + 1))
+    wait("one has no room", lambda: "RealPodsWait" in str(status(admin).get("conditions")), every=1.0)
+    for at in range(len(NODES) + 1):
+        admin.send("DELETE", f"/api/v1/namespaces/{admin.namespace}/pods/large-{at}")
+    before = status(admin)["succeeded"]
+    wait("they go on", lambda: status(admin)["succeeded"] > before + len(NODES), every=1.0)
+    assert suspended(admin)["failed"] == 0
+    assert running.count_in_log("leading") == 1, "it has kept its Lease"
+    assert running.peak_mebibytes < MEMORY_LIMIT
 
 
 def test_an_invalid_node_probe_is_refused_or_gets_a_condition(admin, operator, installed):

@@ -1,9 +1,9 @@
 """False alarms of the test for a change of speed, and how late it finds one: the table of docs/rosella.md.
 
-`python -m eclectus_bench.learner.alarms` draws tasks that overlap on nodes and feeds the test (maths/cusum.py)
-in the order in which they end, once with the scores of ended tasks alone and once with what running tasks
-have shown. It prints samples to a false alarm on equal nodes, and the time from a change of one node to the
-alarm. Expected times are exact here; the learner's are estimates. It takes some minutes.
+`python -m eclectus_bench.learner.alarms` draws tasks that overlap on nodes, and feeds the test of
+maths/cusum.py in the order in which they end, once with the scores of ended tasks alone and once with what
+running tasks have shown. It prints samples to a false alarm on equal nodes, and the time from a change of one
+node to the alarm. Expected times are exact here; the learner's are estimates. It takes some minutes.
 """
 
 from collections.abc import Callable, Iterator
