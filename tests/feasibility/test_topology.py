@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 import pod_rules
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.fit_error import fit_error
+from eclectus.feasibility.messages.fit_error import fit_error
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass

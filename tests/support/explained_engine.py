@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eclectus.engine.engine import Engine
-from eclectus.feasibility.fit_error import fit_error
+from eclectus.feasibility.messages.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.commands import Command
 from eclectus.model.events import Event

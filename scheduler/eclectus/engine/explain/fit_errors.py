@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from eclectus.engine.state import State
-from eclectus.feasibility.fit_error import NO_NODES, fit_error
-from eclectus.feasibility.funnel import StaticRefusals
-from eclectus.feasibility.never_feasible import never_feasible
+from eclectus.feasibility.messages.fit_error import NO_NODES, fit_error
+from eclectus.feasibility.messages.funnel import StaticRefusals
+from eclectus.feasibility.messages.never_feasible import never_feasible
 from eclectus.feasibility.room_without import RoomWithout
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.objects import Spec, Task

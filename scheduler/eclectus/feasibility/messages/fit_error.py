@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from eclectus.cluster.nodes import Cluster
-from eclectus.feasibility.funnel import StaticRefusals, funnel
+from eclectus.feasibility.messages.funnel import StaticRefusals, funnel
 from eclectus.feasibility.rules import node_affinity, unsupported, volume_binding
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import FilterStep

@@ -1,0 +1,1 @@
+"""What the rules refuse, counted and in words: for reports, and for explanations."""
