@@ -7,9 +7,14 @@ import pytest
 from builders import make_engine, make_node
 from dag_world import DagWorld, job, stage
 from eclectus.framework import PlacePolicy
+from eclectus.framework.jobs import KnownJob
+from eclectus.maths.stage_ranks.table import STAGE_RANKS
 from eclectus.model.job import Job
 from eclectus.policies.carbyne import Carbyne
+from eclectus.policies.carbyne.planned_job import PlannedJob
 from eclectus.policies.place.fit import BestFit
+
+RANKS = STAGE_RANKS["cp"]
 
 
 def world(capacity: float = 1.0, place: PlacePolicy | None = None, **settings: object) -> DagWorld:
@@ -77,6 +82,36 @@ def test_time_that_a_job_has_gained_with_room_of_others_is_lent() -> None:
     assert run.ends == pytest.approx({"late": 3.0, "wide": 7.0})
     deadlines = [plan.deadline for plan in run.plans["wide"] if plan.deadline is not None]
     assert deadlines == sorted(deadlines, reverse=True)
+
+
+def test_a_deadline_follows_the_dominant_share_and_not_another_resource() -> None:
+    known = KnownJob(job("j", stage("s", 8, 1000, 1.0)))
+    two_resources = (8000.0, 8000.0)
+    planned = PlannedJob(known, two_resources, lambda amounts: (float(dict(amounts)["cpu"]), 1.0), RANKS)
+    for now, share, deadline in (
+        (0.0, (2000.0, 100.0), 4.0),
+        (0.5, (2000.0, 400.0), 4.0),  # four times as much of what the job needs least
+        (1.0, (4000.0, 400.0), 2.5),  # twice the dominant share: half of the time that is left
+    ):
+        planned.share = share
+        planned.replan(now, lambda _: None, work_lost=False)
+        assert planned.deadline.at == deadline
+        known.stages[0].succeed(f"early-{now}")
+        known.stages[0].succeed(f"early-too-{now}")
+        planned.counts = planned.count()
+
+
+def test_the_last_of_ten_jobs_keeps_the_time_that_it_has_gained() -> None:
+    """As above, beside eight small jobs: at 2 s `late` does not get all places."""
+    run = world(8.1)
+    wide = job("wide", stage("s", 40, 1000, 1.0))
+    chain = [stage("s", 1, 1, 1.0), stage("t", 1, 1, 1.0, 0), stage("u", 1, 1, 1.0, 1)]
+    small = [job(f"small-{at}", *chain) for at in range(8)]
+    run.submit(wide, job("late", stage("x", 1, 1000, 2.0), stage("y", 8, 1000, 1.0, 0)), *small)
+    planner = run.engine._state.profiles["eclectus"].order._planner  # type: ignore[attr-defined]
+    assert [uid for uid, each in planner.jobs.items() if not each._lends_gains] == ["uid-wide"]
+    run.run()
+    assert {"late", "wide"} < {name for at, name, _ in run.starts if at == 2.0}
 
 
 def delay() -> tuple[Job, Job]:

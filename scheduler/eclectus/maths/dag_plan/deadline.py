@@ -5,8 +5,9 @@ to a later time only if the job cannot help it: its share has shrunk, or work of
 
 It also counts as due what was gained: a job that has used room of others could now end earlier in its share,
 but it is not entitled to that, and the time is worth more to others. So the deadline moves to an earlier time
-only as the share has grown: with a share of twice the size half of the time is left. The project's own rules;
-the paper's theorem 3.1 speaks of one fixed plan.
+only as the share has grown: with a share of twice the size half of the time is left. What has grown is the
+dominant share: how much the job needs of other resources changes with its stages, without a larger claim. The
+project's own rules; the paper's theorem 3.1 speaks of one fixed plan.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Deadline(Struct, frozen=True, gc=False):
     ) -> Deadline:
         """After a new plan that ends at `finish_at`; times are seconds since the epoch.
 
-        `growth`: the share over that of the last plan; inf if there is none, and the deadline is then at most
-        `finish_at`. `excused`: since the last plan the share has shrunk or work was lost. Then a deadline
-        before `finish_at` slips, if by more than the times are known.
+        `growth`: the dominant share over that of the last plan; inf if there is none, and the deadline is
+        then at most `finish_at`. `excused`: since the last plan the share has shrunk or work was lost. Then a
+        deadline before `finish_at` slips, if by more than the times are known.
         """
         if finish_at <= self.at:
             left = 0.0 if self.at == inf else (self.at - now) / max(growth, 1.0)

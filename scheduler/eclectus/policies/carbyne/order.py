@@ -11,9 +11,10 @@ to, goes to the job with the least remaining work, larger tasks first.
 
 Departures:
 - deadlines are absolute (`maths/dag_plan/deadline.py`). They move to a later time only when the share shrinks
-  or work is lost; such slips are counted. They move to an earlier time only as the share grows: a job that
-  has gained time with room of others lends that time too. A plan made anew from the present at each event, as
-  in the paper, passes over what was lost before and keeps what was gained.
+  or work is lost; such slips are counted. They move to an earlier time only as the dominant share grows: a
+  job that has gained time with room of others lends that time too, but for the
+  tenth of the jobs with the latest deadlines, on which the end of all work depends. A plan made anew from the
+  present at each event, as in the paper, passes over what was lost before and keeps what was gained.
 - latest starts come from moving the forward schedule to the right (`maths/dag_plan`): the paper packs
   the reversed job, which may be longer or shorter than the schedule, and line 20 has the wrong sign.
 - due tasks are clipped to the share less what the job holds; a first task may exceed a smaller share.

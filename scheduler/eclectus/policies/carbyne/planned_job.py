@@ -40,6 +40,7 @@ class PlannedJob:
         stage_ranks: StageRanks,
     ) -> None:
         self.known, job = known, known.job
+        self._capacity = capacity
         self.path = f"{job.namespace}/{job.uid}"
         self.demands = [vector(stage.spec.requests) for stage in job.stages]
         self.sizes = [size_of(demand, capacity) for demand in self.demands]
@@ -52,6 +53,7 @@ class PlannedJob:
         self._stage_ranks = stage_ranks
         self._ranks: Sequence[float] | None = None  # of its stages, since its first plan: they may cost much
         self.lends = False  # whether only what is due goes before the tasks of others
+        self._lends_gains = True
         self.counts = self.count()
         self._planned_at = 0.0  # seconds
         self._planned_share = self.share
@@ -111,7 +113,7 @@ class PlannedJob:
             new < old * (1.0 - TOLERANCE) for new, old in zip(self.share, self._planned_share, strict=True)
         )
         is_first = not any(self._planned_share)
-        growth = inf if is_first else used_part(self.share, self._planned_share)
+        growth = inf if is_first else self._dominant(self.share) / self._dominant(self._planned_share)
         stages = self._stages_left(now, since)
         if stages is not None and self._ranks is None:
             self._ranks = self._stage_ranks(stages, self.share)
@@ -124,6 +126,10 @@ class PlannedJob:
             self.deadline = self.deadline.replanned(
                 now, finish, growth=growth, excused=has_shrunk or work_lost
             )
+
+    def _dominant(self, share: Vector) -> float:
+        """The dominant share: its largest part of the cluster in any resource."""
+        return used_part(share, self._capacity)
 
     def _stages_left(self, now: float, since: Callable[[str], float | None]) -> list[StageLeft] | None:
         """What remains; None if the run time of a stage of which something remains is unknown."""
@@ -144,12 +150,19 @@ class PlannedJob:
             )
         return stages
 
+    def let_lend_gains(self, *, lends: bool) -> bool:
+        """Whether it lends the time, too, that it has gained with room of others; whether that is new."""
+        is_new = lends != self._lends_gains
+        if is_new:
+            self._lends_gains, self._dues_until = lends, -inf
+        return is_new
+
     def _elapsed(self, now: float) -> float:
         """The time of the plan at which the job must be, so that it ends by its deadline. Below 0 while it
         may wait: with room of others it has gained time."""
         plan = self.plan
         late = 0.0 if plan is None else self._planned_at + plan.finish_seconds - self.deadline.at
-        return now - self._planned_at + late
+        return now - self._planned_at + (late if self._lends_gains else max(late, 0.0))
 
     def due(self, at: int, now: float) -> int:
         """How many tasks of a stage are to start now: those whose latest start has come, or all if it does

@@ -8,6 +8,7 @@ when one of its tasks has ended, or when its share differs from the planned one 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from heapq import nlargest
 from math import inf
 
 import numpy as np
@@ -25,6 +26,7 @@ from eclectus.policies.carbyne.planned_job import PlannedJob
 from eclectus.policies.shared.portions import Vector, added, magnitude
 
 LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
+LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
 MAX_CHANGES = 8192  # of paths, that are remembered for who ranks groups
 PACE_SECONDS = 60.0  # for which a mean pace is good
 SERVICES = "-"  # the path of pods that take part in no sharing; no namespace has this name
@@ -120,12 +122,14 @@ class Planner:
             self._count(view, uid, lost, ended)
         if has_plain:
             self._count_plain(view)
-        if self._is_stale:
-            self._is_stale = False
+        is_shared, self._is_stale = self._is_stale, False
+        if is_shared:
             self._share(view)
             ended.update(uid for uid, job in self.jobs.items() if job.share_differs(LEAST_CHANGE))
         for uid in sorted(ended):
             self._replan(view, uid, work_lost=uid in lost)
+        if is_shared:
+            self._choose_last()
         for uid in sorted({*changed, *ended}):
             if (job := self.jobs.get(uid)) is not None:
                 self._entitle(uid, job, view.now)
@@ -230,6 +234,14 @@ class Planner:
         job.seconds = [self._expected(view, each) for each in job.known.job.stages]
         job.replan(view.now, view.placed.held_since, work_lost=work_lost)
         self._draw(view, job)
+
+    def _choose_last(self) -> None:
+        """When all work ends is up to the jobs that end last: what they have gained, they keep."""
+        known = [job for job in self.jobs.values() if job.plan is not None]
+        last = set(nlargest(int(len(known) * LAST_PART), known, key=lambda job: job.deadline.at))
+        for job in known:
+            if job.let_lend_gains(lends=job not in last):
+                self.changes.record(job.path)
 
     def _expected(self, view: View, stage: JobStage) -> float | None:
         """The expected run time of a task: its work over the mean pace of the nodes that may run it."""
