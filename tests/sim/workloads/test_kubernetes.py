@@ -180,6 +180,10 @@ def test_pods_of_one_class_with_different_requests_have_one_mean_size(tmp_path: 
         (pod(schedulingGates=[{"name": "g"}]), "spec.schedulingGates: nothing removes the gate g"),
         (pod(priorityClassName="high"), "spec.priorityClassName: .* write spec.priority"),
         (pod(resourceClaims=[{"name": "c"}]), "spec: uses resource claims"),
+        (
+            pod(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]),
+            "spec.volumes: nothing binds the claim data",
+        ),
         (pod(containers=[{"name": "c", "resources": {"requests": {"cpu": "x"}}}]), r"containers\[c\].*cpu"),
         (
             pod(containers=[{"name": "c", "resources": 3}]),
