@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream conformance images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -71,8 +71,11 @@ soak: venv ## memory, steps, Leases and errors on 15,000 nodes with 120,000 pods
 e2e: venv ## the live tests alone (E2E=kind, E2E=existing, or a control plane built here)
 	@$(BIN)/python -m eclectus_hack test live $(PYTEST)
 
-e2e-upstream: venv ## Kubernetes' own specs of preemption against Eclectus: 4 minutes (FOCUS='\[sig-scheduling\]': all, 20)
+e2e-upstream: venv ## Kubernetes' own specs of preemption against Eclectus: 4 minutes (FOCUS=REGEX: others)
 	@$(BIN)/python -m eclectus_e2e upstream $(if $(FOCUS),--focus '$(FOCUS)') $(UPSTREAM)
+
+conformance: venv ## all of Kubernetes' own scheduling specs, Eclectus in kube-scheduler's place: 20 minutes
+	@$(BIN)/python -m eclectus_e2e upstream --focus '\[sig-scheduling\]' $(UPSTREAM)
 
 manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
 	@$(BIN)/python -m eclectus_hack manifests
