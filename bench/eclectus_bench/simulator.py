@@ -42,6 +42,7 @@ PARTS = {  # the first key that a file's path contains decides
     **dict.fromkeys(("/engine/", "/framework/", "/model/", "/cluster/", "/feasibility/"), "cluster state"),
     "/policies/": "policies",
     "/maths/": "policies",
+    "<string>": "policies",  # how named tuples are made: those of the learner
 }
 
 SCENARIO = {

@@ -147,6 +147,8 @@ def _property(hint: Any, setting: Setting | None, field: Field[Any], path: str) 
         return {"description": _first_line(hint), **_closed(_properties(hint, f"{path}."), nullable=True)}
     described = {"description": _described(setting, field)} if setting else {}
     value = _value(hint, setting)
+    if _default_of(field):
+        value = _not_empty(value)
     if path in _PATTERNS:
         value.get("items", value)["pattern"] = _PATTERNS[path]
     return {**described, **value}
@@ -188,6 +190,20 @@ def _number(hint: Any, setting: Setting | None) -> Schema:
     if setting is not None and setting.unit == "s":
         return {"type": ["number", "string"], **found, "pattern": DURATION}
     return {"type": "integer" if hint is int else "number", **found}
+
+
+def _default_of(field: Field[Any]) -> Any:
+    made = field.default_factory
+    return (None if field.default is MISSING else field.default) if made is MISSING else made()
+
+
+def _not_empty(schema: Schema) -> Schema:
+    """Of a list or a mapping that is not empty by default: it may be left out, but not empty."""
+    least = {"array": "minItems", "object": "minProperties"}
+    kind = schema.get("type", "")
+    if not isinstance(kind, list) or kind[0] not in least:
+        return schema
+    return {**schema, "type": kind[0], least[kind[0]]: 1}
 
 
 def _or_null(schema: Schema) -> Schema:

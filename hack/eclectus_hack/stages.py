@@ -4,7 +4,7 @@
     control plane   a real API server and etcd a process: two processes, because most of a test is waiting
     alone           measures speeds or times: one process, nothing beside it
     slow            long simulations and oracles
-    long real nodes changes of speed that take minutes to be learned
+    long live       alone too, and minutes each: changed speeds on real nodes, thousands of pods
     commands        every long command that a page names, with its defaults: hours
 
 Programs that the tests need are compiled before the stages, because a test's timeout must not include that.
@@ -44,14 +44,14 @@ PURE = Stage("pure", "not live and not slow", BY_TEST, 6)
 CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 15, is_live=True)
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 14, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
-REAL_NODES = Stage("long real nodes", "live and alone and slow", (), 8, is_live=True)
+LONG_LIVE = Stage("long live", "live and alone and slow", (), 8, is_live=True)
 COMMANDS = Stage("commands of pages", "slow and alone and not live", (), 180)
 
 COURSES = {
     "fast": (FAST,),
     "live": (CONTROL_PLANE, ALONE),
     "all": (PURE, CONTROL_PLANE, ALONE),
-    "slow": (SLOW, REAL_NODES, COMMANDS),
+    "slow": (SLOW, LONG_LIVE, COMMANDS),
 }
 
 

@@ -12,6 +12,7 @@ import pytest
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
 from eclectus_bench import decisions, engine, match, plans, preemption, startup
+from eclectus_bench.steps import pod_rules
 from eclectus_e2e.testbed import clusters
 
 
@@ -45,9 +46,9 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
         for workload in decisions.WORKLOADS
         for nodes in course.node_counts
     }
-    assert len(report["engine"]) == 7 + len(engine.QUICK.jobs) + 3 * len(engine.QUICK.priced) + 5 * len(
-        engine.QUICK.ruled
-    )
+    sizes, rules = engine.QUICK, len(pod_rules.RULES) + len(pod_rules.PREFERENCES)
+    of_sizes = len(sizes.jobs) + 3 * len(sizes.priced) + rules * len(sizes.ruled)
+    assert len(report["engine"]) == 7 + of_sizes
     assert [row["jobs"] for row in report["plans"]] == list(plans.QUICK.jobs)
     assert report["simulator"]["tasks"] == bench.QUICK.tasks
     assert report["comparisons"] == []

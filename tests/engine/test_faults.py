@@ -21,6 +21,7 @@ class FaultyPolicy(LeastAllocated):
     """LeastAllocated, except for the pod called `bad`, which `answer` answers."""
 
     def __init__(self, answer: Any) -> None:
+        super().__init__()
         self.answer = answer
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Any]:

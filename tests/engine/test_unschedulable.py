@@ -17,6 +17,7 @@ class Counting(LeastAllocated):
     """Counts the tasks that it is offered."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.offered = 0
 
     def place(self, view: View, pending):  # type: ignore[no-untyped-def]

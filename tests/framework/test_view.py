@@ -18,6 +18,7 @@ class Keeping(LeastAllocated):
     """Keeps every view that it is given."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.views: list[View] = []
 
     def place(self, view: View, pending: Iterator[Any]) -> Iterator[Action]:
@@ -29,6 +30,7 @@ class Setting(LeastAllocated):
     """Sets a field of its view before it answers."""
 
     def __init__(self, field: str) -> None:
+        super().__init__()
         self.field = field
 
     def place(self, view: View, pending: Iterator[Any]) -> Iterator[Action]:

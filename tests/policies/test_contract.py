@@ -218,6 +218,7 @@ class Violating(LeastAllocated):
     """Violates one requirement."""
 
     def __init__(self, violation: Callable[[View, Task], Action | None]) -> None:
+        super().__init__()
         self._violation = violation
 
     def place(self, view: View, pending: Iterator[Task]) -> Iterator[Action]:

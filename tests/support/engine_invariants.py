@@ -6,7 +6,7 @@ Each function compares an engine with `Delivered` (model_server.py): what the ev
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -89,7 +89,7 @@ def no_pod_is_lost(server: ModelServer, may_evict: Callable[[Task], bool]) -> No
         assert task.reported, f"{task} waits and has no report"
         known = server.delivered
         refusals = [
-            refusal(task, node, known.beside(task, name)) or known.refused_by_pods(task, name)
+            refusal(task, node, known.beside(task, name)) or _refused_by_pods(known, task, name)
             for name, node in server.nodes.items()
         ]
         assert all(refusals), f"{task} could run: {refusals}"
@@ -104,8 +104,14 @@ def no_eviction_would_help(server: ModelServer, task: Task) -> None:
         beside = known.beside(task, name)
         staying = [other for other in beside if other.priority >= task.priority]
         leaving = [other for other in beside if other not in staying]
-        why = refusal(task, node, staying) or known.refused_by_pods(task, name, leaving)
+        why = refusal(task, node, staying) or _refused_by_pods(known, task, name, leaving)
         assert why, f"{task} waits although it may evict pods from {name}"
+
+
+def _refused_by_pods(known: Delivered, task: Task, node: str, leaving: Sequence[Task] = ()) -> str:
+    """Whether nominated pods count or not: their anti-affinity counts in their whole topology domain."""
+    refused = known.refused_by_pods(task, node, leaving)
+    return refused or known.refused_by_pods(task, node, leaving, nominated=True)
 
 
 def _held(task: Task) -> dict[str, int]:

@@ -43,6 +43,7 @@ class Delivered:
         self.jobs: dict[str, Job] = {}
         self.bound: dict[str, str] = {}  # uid -> node, of our binds issued and not refused
         self.nominated: dict[str, str] = {}  # uid -> node, of our waiting pods for which room is held
+        self.nominated_before: dict[str, str] = {}  # likewise, of pods that are being bound to another node
         self.withdrawn: dict[str, str] = {}  # uid -> node, of nominations that the store may still show
         self.evicted: set[str] = set()  # uids of evictions issued and not refused
 
@@ -64,21 +65,32 @@ class Delivered:
                 if task.node:
                     self.bound.pop(task.uid, None)
                     self.nominated.pop(task.uid, None)
+                    self.nominated_before.pop(task.uid, None)
                 elif task.profile == "eclectus" and task.uid not in self.bound:
                     self._nominated(task)
             case TaskGone(uid):
                 self._gone(uid)
             case BindRefused(uid, node) if self.bound.get(uid) == node:
                 del self.bound[uid]
-                if uid in self.tasks and self.tasks[uid].nominated == node:
-                    self.withdrawn[uid] = node
+                before = self.nominated_before.pop(uid, "")
+                if uid in self.tasks:
+                    self._bind_refused(self.tasks[uid], node, before)
             case EvictRefused(uid):
                 self.evicted.discard(uid)
 
     def _gone(self, uid: str) -> None:
-        for known in (self.tasks, self.bound, self.nominated, self.withdrawn):
+        for known in (self.tasks, self.bound, self.nominated, self.nominated_before, self.withdrawn):
             known.pop(uid, None)
         self.evicted.discard(uid)
+
+    def _bind_refused(self, task: Task, node: str, before: str) -> None:
+        """The pod is nominated again where it was before, or else where its status says."""
+        if task.nominated == node:
+            self.withdrawn[task.uid] = node
+        if before in self.nodes and not task.gates and not task.deleting:
+            self.nominated[task.uid] = before
+        else:
+            self._nominated(task)
 
     def _nominated(self, task: Task) -> None:
         """What a waiting pod of ours says of its nomination."""
@@ -109,9 +121,18 @@ class Delivered:
         others = [other for other in self.on(node) if other.uid != task.uid]
         return [each for each in others if self.node_of(each) or each.priority >= task.priority]
 
-    def refused_by_pods(self, task: Task, node: str, leaving: Sequence[Task] = ()) -> str:
-        """Why other pods on nodes, but for those that leave, keep the pod away from this node."""
-        there = ((self.node_of(other), other) for other in self.tasks.values() if other.uid != task.uid)
+    def refused_by_pods(
+        self, task: Task, node: str, leaving: Sequence[Task] = (), nominated: bool = False
+    ) -> str:
+        """Why other pods on nodes, but for those that leave, keep the pod away from this node.
+
+        `nominated`: count pods that are nominated to a node as well.
+        """
+        others = (other for other in self.tasks.values() if other.uid != task.uid)
+        there = (
+            (self.node_of(other) or (self.nomination_of(other) if nominated else ""), other)
+            for other in others
+        )
         placed = [
             (self.nodes[name], replace(other, node=name))
             for name, other in there
@@ -284,7 +305,9 @@ class ModelServer:
         assert not problem, f"{task} to {bind.node}: {problem}"
         assert not task.gates, f"{task} is gated"
         known.bound[bind.uid] = bind.node
-        known.nominated.pop(bind.uid, None)
+        before = known.nominated.pop(bind.uid, bind.node)
+        if before != bind.node:
+            known.nominated_before[bind.uid] = before
 
     def deliver(self, nodes: int, tasks: int) -> list[Event]:
         """Take this many events from each watch; of jobs as many as of nodes."""

@@ -191,6 +191,7 @@ def test_no_probe_on_a_cordoned_node_nor_while_another_pod_waits_for_room(admin,
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_probes_go_on_beside_two_thousand_pods_that_no_node_can_run_until_one_waits_for_room(admin, operator):
     running = operator(times=PATIENT).wait_leading()
     admin.create(pod(f"elsewhere-{at}", nodeSelector={"pool": "none"}) for at in range(2000))

@@ -6,7 +6,6 @@ error, so that the table stays true.
 
 from dataclasses import dataclass
 
-from eclectus.model.objects import UNSUPPORTED
 from eclectus_e2e.demo.schedulers import ECLECTUS, KUBE_SCHEDULER
 
 
@@ -18,18 +17,12 @@ class KnownFailure:
     always: bool = True
 
 
-def _ignored(feature: str) -> KnownFailure:
-    """The spec's pod uses a feature of IGNORED; the pod may be placed as it prefers all the same."""
-    return KnownFailure(f"needs {feature}, {UNSUPPORTED}", always=False)
-
-
-_SOFT_SPREAD = "topology spread with ScheduleAnyway"
+DEFAULT_SPREAD = "the spread of a controller's pods that state none"
+"""kube-scheduler's default constraints, which docs/differences.md lists."""
 
 KNOWN_FAILURES: dict[str, dict[str, KnownFailure]] = {
     KUBE_SCHEDULER: {},
     ECLECTUS: {
-        "PodTopologySpread Scoring": _ignored(_SOFT_SPREAD),
-        "Multi-AZ Clusters": _ignored(_SOFT_SPREAD),  # by default, for pods of Services and controllers
-        "don't match the PodAntiAffinity terms": _ignored("preferred pod anti-affinity"),
+        "Multi-AZ Clusters": KnownFailure(f"needs {DEFAULT_SPREAD}, which does not exist", always=False),
     },
 }
