@@ -13,13 +13,14 @@ from eclectus.cli.main import main, program
 from eclectus.config import effective, parse
 from eclectus.config.upstream import Translation, translate
 from eclectus.config.upstream.fields import ARGUMENTS
+from eclectus.config.upstream.plugins import SCORES
 from eclectus.model.errors import SettingsError
 
 HEAD = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]
 POOL = {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}
 ADDED = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [POOL]}}
-PLACE = {"policy": "least-allocated", "ties": "random"}
+PLACE = {"policy": "kube"}
 PROFILE = {
     "schedulerName": "default-scheduler",
     "place": PLACE,
@@ -180,10 +181,7 @@ def test_the_tables_above_name_every_plugin_with_arguments() -> None:
     ("plugins", "path"),
     [
         ({"permit": {"enabled": [{"name": "Coscheduling"}]}}, "permit.enabled[0]"),
-        ({"score": {"enabled": [{"name": "NodeAffinity", "weight": 10}]}}, "score.enabled[0]"),
-        ({"score": {"enabled": [{"name": "ImageLocality", "weight": 10}]}}, "score.enabled[0]"),
         ({"filter": {"disabled": [{"name": "NodePorts"}]}}, "filter.disabled[0]"),
-        ({"score": {"disabled": [{"name": "NodeResourcesFit"}]}}, "score.disabled[0]"),
         ({"queueSort": {"disabled": [{"name": "*"}]}}, "queueSort.disabled[0]"),
         ({"bind": {"disabled": [{"name": "DefaultBinder"}]}}, "bind.disabled[0]"),
     ],
@@ -195,10 +193,35 @@ def test_what_plugins_change_for_kube_scheduler_alone_is_listed(plugins: Any, pa
 
 
 @pytest.mark.parametrize(
+    ("plugins", "weights"),
+    [
+        ({"score": {"enabled": [{"name": "NodeAffinity", "weight": 10}]}}, {"nodeAffinity": 10}),
+        ({"multiPoint": {"enabled": [{"name": "ImageLocality", "weight": 5}]}}, {"imageLocality": 5}),
+        ({"score": {"disabled": [{"name": "NodeResourcesFit"}]}}, {"nodeResourcesFit": 0}),
+        (
+            {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": name} for name in [*SCORES][1:]]}},
+            {"taintToleration": 0},
+        ),
+    ],
+)
+def test_weights_of_scores_are_settings_of_place(plugins: Any, weights: dict[str, int]) -> None:
+    found = with_plugins(**plugins)
+    assert found.document["profiles"] == [{**PROFILE, "place": {**PLACE, **weights}}]
+    assert not found.notes
+
+
+def test_weights_of_scores_beside_another_strategy_are_listed() -> None:
+    packing = {"name": "NodeResourcesFit", "args": {"scoringStrategy": {"type": "MostAllocated"}}}
+    plugins = {"score": {"enabled": [{"name": "NodeAffinity", "weight": 10}]}}
+    found = translated(profiles=[{"pluginConfig": [packing], "plugins": plugins}])
+    assert found.document["profiles"][0]["place"] == {"policy": "most-allocated", "ties": "random"}
+    assert listed(found) == ["profiles[0].plugins.score.enabled[0]"]
+
+
+@pytest.mark.parametrize(
     "plugins",
     [
         {"score": {"enabled": [{"name": "TaintToleration", "weight": 3}]}},
-        {"score": {"disabled": [{"name": "ImageLocality"}]}},
         {"multiPoint": {"enabled": [{"name": "NodePorts"}]}},
         {"filter": {"disabled": [{"name": "VolumeZone"}]}},
     ],

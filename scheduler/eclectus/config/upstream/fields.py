@@ -38,9 +38,11 @@ _OWN_LEASE = NoCounterpart(
     "resourceNamespace here if the default does not do"
 )
 _CLAIMS = NoCounterpart("pods with resource claims are refused; leave them to kube-scheduler")
-_VOLUMES = NoCounterpart("pods with persistent volume claims are refused; leave them to kube-scheduler")
-_BALANCED = NoCounterpart("nodes are not scored by balance; leave it out")
-_PREFERRED_TERMS = NoCounterpart("preferred pod affinity has no effect; a pod that asks for it gets an event")
+_VOLUMES = NoCounterpart("a bind waits 600 s for its volumes, and nodes are not scored by them; leave it out")
+_BALANCED = NoCounterpart("balance is that of cpu and memory; leave it out")
+_PREFERRED_TERMS = NoCounterpart(
+    "terms of pods on nodes always count, required ones with weight 1; leave it out"
+)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Plugins that a profile of kube-scheduler switches on or off: what Eclectus has for each.
 
-Scores that kube-scheduler has and Eclectus has not are not in the table: to switch them off changes nothing.
+Weights of scores are settings of `place: kube`; a score that is switched off weighs nothing there.
 """
 
 from __future__ import annotations
@@ -28,18 +28,15 @@ _RULE = "Kubernetes' rules cannot be switched off, and pods that do not use the 
 _QUEUE = (
     "the order of the queue is the profile's `order`: fifo is kube-scheduler's, and the others begin with it"
 )
-_PREFERENCES = "preferences count in every `place` policy; `rosella` has a weight for them, softWeight"
-_FIT_SCORE = "`place: least-allocated` scores by room; choose another `place`, such as rosella"
-
 PARTS: Mapping[str, tuple[Part, ...]] = {
     "SchedulingGates": (Part("preEnqueue", _RULE),),
     "PrioritySort": (Part("queueSort", _QUEUE),),
     "NodeName": (Part("filter", _RULE),),
     "NodeUnschedulable": (Part("filter", _RULE),),
-    "TaintToleration": (Part("filter", _RULE), Part("score", _PREFERENCES)),
-    "NodeAffinity": (Part("filter", _RULE), Part("score", _PREFERENCES)),
+    "TaintToleration": (Part("filter", _RULE),),
+    "NodeAffinity": (Part("filter", _RULE),),
     "NodePorts": (Part("filter", _RULE),),
-    "NodeResourcesFit": (Part("filter", _RULE), Part("score", _FIT_SCORE)),
+    "NodeResourcesFit": (Part("filter", _RULE),),
     "PodTopologySpread": (Part("filter", _RULE),),
     "InterPodAffinity": (Part("filter", _RULE),),
     "DefaultBinder": (Part("bind", "Eclectus binds the pods that it places; leave it out"),),
@@ -55,21 +52,19 @@ _WITHOUT_PART = (
     "NodeResourcesBalancedAllocation",
     "ImageLocality",
 )
-_WEIGHTS = {
-    "TaintToleration": 3,
-    "NodeAffinity": 2,
-    "NodeResourcesFit": 1,
-    "PodTopologySpread": 2,
-    "InterPodAffinity": 2,
-    "DynamicResources": 2,
-    "NodeResourcesBalancedAllocation": 1,
-    "ImageLocality": 1,
+"""Others that may be named: to switch one off changes nothing for pods that do not use the feature."""
+
+SCORES: Mapping[str, tuple[str, int]] = {
+    "TaintToleration": ("taintToleration", 3),
+    "NodeAffinity": ("nodeAffinity", 2),
+    "PodTopologySpread": ("podTopologySpread", 2),
+    "InterPodAffinity": ("interPodAffinity", 2),
+    "NodeResourcesFit": ("nodeResourcesFit", 1),
+    "NodeResourcesBalancedAllocation": ("balancedAllocation", 1),
+    "ImageLocality": ("imageLocality", 1),
 }
-"""kube-scheduler's default weights of scores."""
-_WEIGHT = (
-    "the weights of scores are fixed: TaintToleration 3, NodeAffinity 2, NodeResourcesFit 1; leave it out"
-)
-_NO_SCORE = "Eclectus has no such score; leave it out"
+"""Plugin that scores -> its weight among the settings of `place: kube`, and the default of kube-scheduler."""
+
 _UNKNOWN = (
     "Eclectus runs no plugins and has none of this name; `eclectus policies` lists what it has, and pods "
     "that need this one stay with the scheduler that has it"
@@ -82,12 +77,23 @@ def plugin_notes(plugins: Plugins, path: str) -> Iterator[Note]:
         chosen: PluginSet = getattr(plugins, field.name)
         where = join(join(path, camel(field.name)), "enabled")
         for at, each in enumerate(chosen.enabled):
-            if reason := _enabled(each.name, each.weight):
-                yield Note(join(where, at), f"{each.name}: {reason}")
+            if each.name not in (*PARTS, *_WITHOUT_PART, PREEMPTION):
+                yield Note(join(where, at), f"{each.name}: {_UNKNOWN}")
     for name, parts in PARTS.items():
         for part in parts:
             if off := switched_off(plugins, name, part.point):
                 yield Note(join(path, off), f"{name}: {part.stays}")
+
+
+def score_weights(plugins: Plugins) -> Iterator[tuple[str, int, str]]:
+    """Scores whose weight is not kube-scheduler's default: the plugin, its weight, and where it is set."""
+    for name, (_, default) in SCORES.items():
+        if off := switched_off(plugins, name, "score"):
+            yield name, 0, off
+        for field, chosen in (("score", plugins.score), ("multiPoint", plugins.multi_point)):
+            for at, each in enumerate(chosen.enabled):
+                if each.name == name and each.weight and each.weight != default:
+                    yield name, each.weight, join(f"{field}.enabled", at)
 
 
 def switched_off(plugins: Plugins, name: str, point: str) -> str:
@@ -105,12 +111,3 @@ def switched_off(plugins: Plugins, name: str, point: str) -> str:
             if each.name in (name, _ALL):
                 return join(f"{camel(field.name)}.disabled", at)
     return ""
-
-
-def _enabled(name: str, weight: int | None) -> str:
-    """Why it makes a difference to kube-scheduler alone that a plugin is enabled; empty if it makes none."""
-    if name not in PARTS and name not in (*_WITHOUT_PART, PREEMPTION):
-        return _UNKNOWN
-    if not weight or weight == _WEIGHTS.get(name, weight):
-        return ""
-    return _NO_SCORE if name in _WITHOUT_PART else _WEIGHT

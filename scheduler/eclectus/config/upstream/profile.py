@@ -12,12 +12,13 @@ from eclectus.config.upstream.fields import (
     NodeAffinityArgs,
     NodeResourcesFitArgs,
     PluginConfig,
+    Plugins,
     PodTopologySpreadArgs,
     Profile,
     ScoringStrategy,
 )
 from eclectus.config.upstream.notes import Note, marked
-from eclectus.config.upstream.plugins import PREEMPTION, plugin_notes, switched_off
+from eclectus.config.upstream.plugins import PREEMPTION, SCORES, plugin_notes, score_weights, switched_off
 from eclectus.framework.added_affinity import AddedAffinity
 from eclectus.framework.profile_settings import is_extended
 from eclectus.model.errors import SettingsError
@@ -32,6 +33,11 @@ _PLACE = {
     "RequestedToCapacityRatio": "requested-to-capacity-ratio",
 }
 _BY_DEFAULT = {"cpu": 1, "memory": 1}
+_KUBE = "kube"
+_WEIGHT = (
+    "beside this scoringStrategy scores have fixed weights; `place: kube` has weights, with the strategy "
+    "LeastAllocated of cpu and memory"
+)
 _NOT_EXTENDED = "is no extended resource, and kube-scheduler too ignores no other; left out"
 _SYSTEM_DEFAULTS = (
     "kube-scheduler's soft default constraints do not exist here: pods without constraints are not spread"
@@ -42,17 +48,27 @@ def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
     """The profile in a SchedulerConfiguration, and what has no counterpart. Raises SettingsError."""
     values: Values = {
         "schedulerName": profile.scheduler_name,
-        "place": {"policy": "least-allocated", "ties": "random"},
+        "place": {"policy": _KUBE},
         "relieve": {"policy": "preemption"},
     }
     notes = []
     for at, each in enumerate(profile.plugin_config):
         notes += _arguments(each, values, join(join(path, "pluginConfig"), at))
     if profile.plugins is not None:
-        notes += plugin_notes(profile.plugins, join(path, "plugins"))
+        where = join(path, "plugins")
+        notes += [*plugin_notes(profile.plugins, where), *_weights(profile.plugins, values["place"], where)]
         if switched_off(profile.plugins, PREEMPTION, "postFilter"):
             values["relieve"] = {"policy": "none"}
     return values, notes
+
+
+def _weights(plugins: Plugins, place: Values, path: str) -> list[Note]:
+    """Written into a place that scores as kube-scheduler does; listed for another."""
+    found = list(score_weights(plugins))
+    if place["policy"] != _KUBE:
+        return [Note(join(path, where), f"{name}: {_WEIGHT}") for name, _, where in found]
+    place |= {SCORES[name][0]: weight for name, weight, _ in found}
+    return []
 
 
 def _arguments(config: PluginConfig, values: Values, path: str) -> list[Note]:
@@ -84,8 +100,10 @@ def _fit(arguments: NodeResourcesFitArgs, values: Values, path: str) -> list[Not
 
 
 def _place(strategy: ScoringStrategy, path: str) -> Values:
-    place: Values = {"policy": _PLACE[strategy.type], "ties": "random"}
     weights = {each.name: each.weight or 1 for each in strategy.resources}
+    if strategy.type == "LeastAllocated" and weights in ({}, _BY_DEFAULT):
+        return {"policy": _KUBE}
+    place: Values = {"policy": _PLACE[strategy.type], "ties": "random"}
     if weights and weights != _BY_DEFAULT:
         place["resources"] = weights
     if strategy.type == "RequestedToCapacityRatio":
