@@ -65,6 +65,7 @@ def test_batches_run_on_their_scarce_nodes_alone(tmp_path, monkeypatch, capsys):
     assert "constrained pods: mean wait" in capsys.readouterr().out
 
 
+@pytest.mark.alone
 def test_dag_jobs_end_under_carbyne_and_under_kube_scheduler(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "FOLDER", tmp_path)
     assert demo(["dags", "--quick"]) == 0
