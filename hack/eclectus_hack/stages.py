@@ -40,8 +40,8 @@ class Stage:
 
 
 FAST = Stage("pure", "not live and not slow and not long", BY_TEST, 2)
-PURE = Stage("pure", "not live and not slow", BY_TEST, 6)
-CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 15, is_live=True)
+PURE = Stage("pure", "not live and not slow", BY_TEST, 7)
+CONTROL_PLANE = Stage("control plane", "live and not alone", BY_FILE, 16, is_live=True)
 ALONE = Stage("alone", "live and alone and not slow", ("--durations=10",), 14, is_live=True)
 SLOW = Stage("slow", "slow and not live and not alone", BY_TEST, 25)
 LONG_LIVE = Stage("long live", "live and alone and slow", (), 8, is_live=True)
