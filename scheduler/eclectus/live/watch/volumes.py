@@ -1,20 +1,13 @@
-"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes as watched kinds.
-
-All are keyed by namespace/name: an object that was deleted and made again counts as the same object.
-"""
+"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes as watched kinds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from msgspec import Raw
 
-from eclectus.kube.decoding import decode_head
-from eclectus.kube.objects import full_name
 from eclectus.kube.storage.translate import attach_limits_from, claim_from, storage_class_from, volume_from
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
+from eclectus.live.watch.named import NamedKind
 from eclectus.live.watch.watched import ObservedObject, WatchedKind
-from eclectus.model.errors import MalformedError
 from eclectus.model.events import (
     AttachLimitsGone,
     AttachLimitsSeen,
@@ -28,20 +21,11 @@ from eclectus.model.events import (
 )
 
 
-class _Named(WatchedKind):
-    kind: str
-    list_query: Mapping[str, str] = {}
+class _StorageKind(NamedKind):
     undefined = "pods whose volumes need them are not placed"
 
-    def key(self, raw: Raw) -> tuple[str, str]:
-        """namespace/name."""
-        metadata = decode_head(raw).metadata
-        if not metadata.name:
-            raise MalformedError(self.kind, "?", "metadata.name", "missing")
-        return full_name(metadata.namespace, metadata.name), metadata.resource_version
 
-
-class WatchedVolumeClaims(_Named):
+class WatchedVolumeClaims(_StorageKind):
     """PersistentVolumeClaims. `states` are kept for binds that wait for claims."""
 
     name, kind = "persistentvolumeclaims", "PersistentVolumeClaim"
@@ -64,7 +48,7 @@ class WatchedVolumeClaims(_Named):
         return VolumeClaimGone(key)
 
 
-class WatchedVolumes(_Named):
+class WatchedVolumes(_StorageKind):
     """PersistentVolumes."""
 
     name, kind = "persistentvolumes", "PersistentVolume"
@@ -81,7 +65,7 @@ class WatchedVolumes(_Named):
         return VolumeGone(key)
 
 
-class WatchedStorageClasses(_Named):
+class WatchedStorageClasses(_StorageKind):
     """StorageClasses."""
 
     name, kind = "storageclasses", "StorageClass"
@@ -98,7 +82,7 @@ class WatchedStorageClasses(_Named):
         return StorageClassGone(key)
 
 
-class WatchedCsiNodes(_Named):
+class WatchedCsiNodes(_StorageKind):
     """CSINodes, named as their nodes."""
 
     name, kind = "csinodes", "CSINode"
