@@ -81,21 +81,12 @@ def build(
 ) -> Parts:
     """The parts for one engine; `names` are the schedulerNames of its profiles."""
     is_ours = names.__contains__
-    host, clock, inbox = socket.gethostname(), Clock(), Inbox()
+    clock, inbox, advertised = Clock(), Inbox(), AdvertisedServer()
     shared = frozenset(settings.tenancy.shared_workloads)
     pods = WatchedPods(is_ours, shared, engine.profiles_with_images)
     jobs = WatchedDagJobs(is_ours, shared)
     _register_collectors(engine, settings, context, clock)
-    advertised = AdvertisedServer()
-    leadership = Leadership(
-        ObjectClient(context.client),
-        f"{host}_{uuid.uuid4()}",
-        _election_settings(settings.leader_election, names),
-        context.rng,
-        [_claim(name) for name in names],
-        on_change=context.metrics.leader.set,
-        annotations=advertised.annotations,
-    )
+    leadership = _leadership(settings.leader_election, names, context, advertised)
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
     relaxed = RelaxedPreferences(engine.unmet_preferences, context.metrics.relaxed_preferences)
     plans = Plans(context, jobs.plan_states.get, holds_lease)
@@ -128,6 +119,20 @@ def build(
         load_signal=LoadSignal(settings.load_signal, inbox, context.metrics)
         if settings.load_signal.url
         else None,
+    )
+
+
+def _leadership(
+    election: LeaderElection, names: frozenset[str], context: Context, advertised: AdvertisedServer
+) -> Leadership:
+    return Leadership(
+        ObjectClient(context.client),
+        f"{socket.gethostname()}_{uuid.uuid4()}",
+        _election_settings(election, names),
+        context.rng,
+        [_claim(name) for name in names],
+        on_change=context.metrics.leader.set,
+        annotations=advertised.annotations,
     )
 
 
