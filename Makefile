@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 COMPILE = $(BIN)/uv pip compile --generate-hashes --no-emit-index-url --no-header --quiet
 .DEFAULT_GOAL := help
-.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream conformance images lock audit manifests clean
+.PHONY: help venv up status down demo demo-full compare test test-slow test-fast oracles report lint bench phoenix carbyne soak e2e e2e-upstream conformance differential versions images lock audit manifests clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -76,6 +76,12 @@ e2e-upstream: venv ## Kubernetes' own specs of preemption against Eclectus: 4 mi
 
 conformance: venv ## all of Kubernetes' own scheduling specs, Eclectus in kube-scheduler's place: 20 minutes
 	@$(BIN)/python -m eclectus_e2e upstream --focus '\[sig-scheduling\]' $(UPSTREAM)
+
+differential: venv ## random clusters and pods put to kube-scheduler and Eclectus, every answer compared: 30 minutes (N=100: so many clusters)
+	@$(BIN)/python -m eclectus_e2e differential $(if $(N),--clusters $(N)) $(DIFFERENTIAL)
+
+versions: venv ## a smoke run on each supported minor version of Kubernetes: 6 minutes; the first time 5 to 10 more for each (MINOR=1.35: one)
+	@$(BIN)/python -m eclectus_e2e versions $(MINOR)
 
 manifests: venv ## write the derived files: manifests/, docs/reference/, the chart's table of values, the Dockerfiles
 	@$(BIN)/python -m eclectus_hack manifests

@@ -1,4 +1,4 @@
-"""`python -m eclectus_e2e COMMAND ...`: up, down, status, helm, kubelet, nodes, demo, upstream."""
+"""`python -m eclectus_e2e COMMAND ...`: the test bed, the demo, and comparisons with kube-scheduler."""
 
 import sys
 
@@ -16,7 +16,13 @@ COMMANDS: Commands = {
         "demo",
         "Eclectus beside kube-scheduler on the same pods in 5 minutes, and longer experiments",
     ),
+    "differential": (
+        "differential.command",
+        "differential",
+        "random clusters and pods put to kube-scheduler and to Eclectus, every answer compared",
+    ),
     "upstream": ("upstream.command", "upstream", "Kubernetes' own scheduling specs against Eclectus"),
+    "versions": ("versions.command", "versions", "a smoke run on each supported minor version of Kubernetes"),
 }
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from eclectus_e2e.errors import UsageError
 CHECKOUT = Path(__file__).resolve().parents[2]
 CLUSTER_DIRECTORY = CHECKOUT / "build" / "cluster"
 GO_MODULE = CHECKOUT / "e2e" / "controlplane"
+VERSION_MODULES = CHECKOUT / "e2e" / "versions"
 HELM_MODULE = CHECKOUT / "e2e" / "helm"
 NODE_MODULES = CHECKOUT / "e2e" / "realnodes"
 UPSTREAM_MODULE = CHECKOUT / "e2e" / "upstream"

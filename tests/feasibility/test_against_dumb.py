@@ -1,18 +1,26 @@
-"""Each vectorised rule against a reference for one node, written from the words of the documentation.
-
-The reference has no label codes, taint sets or overflow. It follows Kubernetes' pages on assigning pods to
-nodes and on taints and tolerations, and the field descriptions of the API.
-"""
+"""Each vectorised rule about nodes, and the message made of them, against going through the nodes."""
 
 from __future__ import annotations
 
-import string
+from collections import Counter
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from dumb_rules import (
+    affinity_true,
+    cordon_true,
+    has_topology_labels,
+    ports_true,
+    preference_score_of,
+    reaches_bound_volumes,
+    refusals,
+    taints_true,
+)
 from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.messages.fit_error import fit_error
 from eclectus.feasibility.rules import (
     enforced_affinity,
     node_affinity,
@@ -20,6 +28,8 @@ from eclectus.feasibility.rules import (
     node_ports,
     node_unschedulable,
     taints,
+    topology_keys,
+    volume_binding,
 )
 from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.task_class import TaskClass
@@ -33,109 +43,8 @@ from eclectus.model.objects import (
     Task,
     Term,
     Toleration,
+    VolumeNeeds,
 )
-
-# -- reference ------------------------------------------------------------------------------------
-
-
-def number(text: str) -> int | None:
-    """A 64-bit integer as Go's ParseInt reads it."""
-    digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits or any(letter not in string.digits for letter in digits):
-        return None
-    value = int(digits) * (-1 if text[0] == "-" else 1)
-    return value if -(2**63) <= value < 2**63 else None
-
-
-def label_holds(requirement: Requirement, labels: dict[str, str]) -> bool:
-    there = requirement.key in labels
-    if requirement.op in ("Exists", "DoesNotExist"):
-        return there is (requirement.op == "Exists")
-    if requirement.op in ("In", "NotIn"):
-        return (there and labels[requirement.key] in requirement.values) is (requirement.op == "In")
-    mine = number(labels[requirement.key]) if there else None
-    bound = number(requirement.values[0]) if len(requirement.values) == 1 else None
-    if mine is None or bound is None:
-        return False
-    return mine > bound if requirement.op == "Gt" else mine < bound
-
-
-def field_holds(requirement: Requirement, node: Node) -> bool:
-    if requirement.key != "metadata.name" or len(requirement.values) != 1:
-        return False
-    return {"In": node.name == requirement.values[0], "NotIn": node.name != requirement.values[0]}.get(
-        requirement.op, False
-    )
-
-
-def term_true(term: Term, node: Node) -> bool:
-    if not term.expressions and not term.fields:
-        return False
-    labels = dict(node.labels)
-    return all(label_holds(each, labels) for each in term.expressions) and all(
-        field_holds(each, node) for each in term.fields
-    )
-
-
-def affinity_true(spec: Spec, node: Node) -> bool:
-    labels = dict(node.labels)
-    if any(labels.get(key) != value for key, value in spec.node_selector):
-        return False
-    return spec.affinity is None or any(term_true(term, node) for term in spec.affinity)
-
-
-def tolerates(toleration: Toleration, taint: Taint) -> bool:
-    if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
-        return False
-    if toleration.op == "Exists":
-        return True
-    if toleration.op == "Equal":
-        return toleration.value == taint.value
-    pair = []
-    for text in (taint.value, toleration.value):
-        value = number(text)
-        if value is None or str(value) != text:
-            return False
-        pair.append(value)
-    return pair[0] < pair[1] if toleration.op == "Lt" else pair[0] > pair[1]
-
-
-def taints_true(spec: Spec, node: Node) -> bool:
-    for taint in node.taints:
-        if taint.effect in ("NoSchedule", "NoExecute") and not any(
-            tolerates(t, taint) for t in spec.tolerations
-        ):
-            return False
-    return True
-
-
-def cordon_true(spec: Spec, node: Node) -> bool:
-    cordon = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
-    return not node.unschedulable or any(tolerates(t, cordon) for t in spec.tolerations)
-
-
-def ports_true(spec: Spec, held: list[HostPort]) -> bool:
-    for want in spec.host_ports:
-        for have in held:
-            same = (want.port, want.protocol) == (have.port, have.protocol)
-            if same and (want.ip == have.ip or "0.0.0.0" in (want.ip, have.ip)):  # noqa: S104 — as the API spells it
-                return False
-    return True
-
-
-def preference_score_of(spec: Spec, node: Node) -> float:
-    not_tolerated = sum(
-        1
-        for taint in node.taints
-        if taint.effect == "PreferNoSchedule" and not any(tolerates(t, taint) for t in spec.tolerations)
-    )
-    taint_part = 1 / (1 + not_tolerated)
-    total = sum(each.weight for each in spec.preferences)
-    if not total:
-        return taint_part
-    met = sum(each.weight for each in spec.preferences if term_true(each.term, node))
-    return (3 * taint_part + 2 * met / total) / 5
-
 
 # -- random clusters -------------------------------------------------------------------------------
 
@@ -286,3 +195,72 @@ def test_room(room: dict[str, int], held: list[dict[str, int]], asked: dict[str,
     )
     task_class = TaskClass(cluster, Spec(requests=tuple(sorted(asked.items()))), "w")
     assert bool(task_class.fits_now[0]) is fits
+
+
+@given(nodes(), st.lists(KEYS, max_size=2, unique=True).map(tuple))
+def test_labels_of_topologies(world: list[Node], keys: tuple[str, ...]) -> None:
+    spec = Spec(topology_keys=keys)
+    want = [has_topology_labels(spec, node) for node in world]
+    assert answers(topology_keys.RULE, build(world), spec, world) == want
+
+
+VOLUMES = st.lists(st.lists(TERMS, max_size=2).map(tuple), max_size=2).map(tuple)
+
+
+@given(nodes(), VOLUMES)
+def test_bound_volumes(world: list[Node], affinity: tuple[tuple[Term, ...], ...]) -> None:
+    spec = Spec(volumes=VolumeNeeds(affinity=affinity))
+    want = [reaches_bound_volumes(spec, node) for node in world]
+    assert answers(volume_binding.BOUND, build(world), spec, world) == want
+
+
+# -- the message -----------------------------------------------------------------------------------
+
+
+def without_fields(terms: tuple[Term, ...] | None) -> tuple[Term, ...] | None:
+    """Required terms that name nodes narrow the search in kube-scheduler, and have words of their own."""
+    return None if terms is None else tuple(Term(term.expressions) for term in terms)
+
+
+HELD = st.builds(
+    lambda cpu, ports: Task("u", "n", "p", spec=Spec(requests=(("cpu", cpu),), host_ports=tuple(ports))),
+    st.integers(1, 4),
+    st.lists(PORTS, max_size=1),
+)
+
+
+@given(
+    nodes(),
+    SPECS,
+    st.lists(st.tuples(st.integers(0, 3), HELD), max_size=5),
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 3)), min_size=4, max_size=4),
+    st.data(),
+)
+def test_the_message_counts_every_node_under_what_refuses_it_first(
+    world: list[Node],
+    spec: Spec,
+    pods: list[tuple[int, Task]],
+    sizes: list[tuple[int, int]],
+    data: st.DataObject,
+) -> None:
+    world = [
+        replace(node, allocatable=(("cpu", cpu), ("pods", most)))
+        for node, (cpu, most) in zip(world, sizes, strict=False)
+    ]
+    amounts = data.draw(st.dictionaries(st.sampled_from(["cpu", "memory"]), st.integers(1, 4)))
+    spec = replace(
+        spec,
+        requests=tuple(sorted(amounts.items())),
+        affinity=without_fields(spec.affinity),
+        volumes=VolumeNeeds(affinity=data.draw(VOLUMES)),
+    )
+    cluster, held = build(world), [list[Task]() for _ in world]
+    for at, pod in pods:
+        held[at % len(world)].append(pod)
+        cluster.hold(cluster.rows[world[at % len(world)].name], pod)
+    counts = Counter[str]()
+    for node, there in zip(world, held, strict=True):
+        counts.update(refusals(spec, node, there))
+    reasons = ", ".join(sorted(f"{count} {words}" for words, count in counts.items()))
+    message = fit_error(TaskClass(cluster, spec, "w"), cluster)
+    assert message == f"0/{len(world)} nodes are available:" + (f" {reasons}." if reasons else "")

@@ -12,6 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from msgspec.structs import replace
 
 import dumb_scores
+import pod_rules
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.parts import Parts
@@ -234,7 +235,7 @@ class FollowsOtherPods(RuleBasedStateMachine):
         sizes = []
         for constraint in pod.spec.preferred_spread:
             there = [each for each in self.nodes if dumb_scores.has_keys(pod, each)]
-            there = [each for each in there if dumb_scores.is_included(pod, constraint, each)]
+            there = [each for each in there if pod_rules.is_included(pod.spec, constraint, each)]
             sizes.append(len({dict(each.labels)[constraint.topology_key] for each in there}))
         raw = {each.name: dumb_scores.crowding(pod, each, sizes, self.nodes, placed) for each in scored}
         least, most = min(raw.values()), max(raw.values())

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from msgspec.structs import replace
 
+import dumb_rules
 import pod_rules
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.messages.fit_error import fit_error
@@ -25,6 +26,7 @@ from eclectus.model.objects import (
     SpreadConstraint,
     Taint,
     Task,
+    Term,
     Toleration,
 )
 
@@ -48,6 +50,7 @@ SELECTORS = st.one_of(st.just(WEB), st.lists(REQUIREMENTS, max_size=2).map(tuple
 TERMS = st.builds(
     PodAffinityTerm, KEYS, SELECTORS, st.sampled_from([None, ("shop",), ("bank", "shop"), ("bank",)])
 )
+NOT_IN_B = (Term((Requirement("zone", "NotIn", ("b",)),)),)
 TERM_LISTS = st.lists(TERMS, max_size=2, unique=True).map(tuple)
 
 
@@ -77,6 +80,7 @@ def pods(draw: st.DrawFn) -> Task:
     spec = Spec(
         requests=(("cpu", 1),),
         node_selector=draw(st.sampled_from([(), (), (("disk", "ssd"),)])),
+        affinity=draw(st.sampled_from([None, None, NOT_IN_B, ()])),
         tolerations=draw(st.sampled_from([(), (Toleration("t", "Exists"),)])),
         topology_keys=tuple(dict.fromkeys(keys)),
         spread=constraints,
@@ -220,10 +224,9 @@ class FollowsOtherPods(RuleBasedStateMachine):
 
     def passes_other_rules(self, spec: Spec, node: Node) -> bool:
         row = self.cluster.rows[node.name]
-        labels = dict(node.labels)
         return (
-            all(labels.get(key) == value for key, value in spec.node_selector)
-            and (not node.taints or bool(spec.tolerations))
+            dumb_rules.affinity_true(spec, node)
+            and dumb_rules.taints_true(spec, node)
             and self.cluster.used[row, self.cluster.columns["pods"]] < 9
         )
 

@@ -45,10 +45,12 @@ SLOW = {
     "make demo DEMO=--quick": 2,
     "make demo-full": 22,
     "make conformance": 25,
+    "make differential": 35,
     "make e2e-upstream": 5,
     "make phoenix": 30,
     "make report": 30,
     "make soak": 35,
+    "make versions": 30,
 }
 
 # Not run: pattern (`*` stands for anything) -> why not.
@@ -76,6 +78,8 @@ NOT_RUN = {
     "make demo DEMO=perturbations": "a part of `make demo-full`",
     "make demo DEMO=stream": "a part of `make demo-full`",
     "make demo NODES=real": "needs root and Debian packages; tests/realnodes starts the same nodes",
+    "make differential *": "a part of `make differential`; tests/e2e/differential runs some clusters",
+    "make versions MINOR=*": "a part of `make versions`",
     "make e2e-upstream UPSTREAM=*": "`make e2e-upstream` with another scheduler, for comparison",
     "make images*": "needs root and Debian packages; tests/e2e/testbed/test_images_live.py builds them",
     "make lint": ".ci/run runs it before the tests",

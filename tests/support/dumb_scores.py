@@ -125,7 +125,7 @@ def domain_count(
     key, names = constraint.topology_key, set()
     for other in nodes:
         if has_keys(task, other) and dict(other.labels)[key] == dict(node.labels)[key]:
-            names |= {other.name} if is_included(task, constraint, other) else set()
+            names |= {other.name} if pod_rules.is_included(task.spec, constraint, other) else set()
     return sum(_counts(constraint, pod) for where, pod in placed if where.name in names)
 
 
@@ -142,18 +142,6 @@ def _counts(constraint: SpreadConstraint, pod: Task) -> int:
     if not constraint.selector or pod.deleting or not pod.node or pod.namespace != constraint.namespace:
         return 0
     return int(pod_rules.selected(constraint.selector, dict(pod.labels)))
-
-
-def is_included(task: Task, constraint: SpreadConstraint, node: Node) -> bool:
-    """Whether the pods of a node count, by nodeAffinityPolicy and nodeTaintsPolicy."""
-    labels, spec = dict(node.labels), task.spec
-    if constraint.honors_affinity and any(labels.get(key) != value for key, value in spec.node_selector):
-        return False
-    return not constraint.honors_taints or all(
-        taint.effect == "PreferNoSchedule"
-        or any(each.op == "Exists" and each.key in ("", taint.key) for each in spec.tolerations)
-        for taint in node.taints
-    )
 
 
 def sizes_among(task: Task, nodes: Sequence[Node]) -> list[int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import dumb_rules
 from eclectus.model.objects import (
     Node,
     PodAffinityTerm,
@@ -15,7 +16,6 @@ from eclectus.model.objects import (
     Spec,
     SpreadConstraint,
     Task,
-    Toleration,
 )
 
 MISSING = "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -96,18 +96,13 @@ def _counts(constraint: SpreadConstraint, pod: Task) -> int:
 
 def _is_eligible(spec: Spec, constraint: SpreadConstraint, node: Node) -> bool:
     labels = dict(node.labels)
-    if any(each.topology_key not in labels for each in spec.spread):
-        return False
-    if constraint.honors_affinity and any(labels.get(key) != value for key, value in spec.node_selector):
-        return False
-    return not constraint.honors_taints or all(
-        taint.effect == "PreferNoSchedule" or any(_tolerates(each, taint.key) for each in spec.tolerations)
-        for taint in node.taints
-    )
+    return all(each.topology_key in labels for each in spec.spread) and is_included(spec, constraint, node)
 
 
-def _tolerates(toleration: Toleration, key: str) -> bool:
-    return toleration.op == "Exists" and toleration.key in ("", key)
+def is_included(spec: Spec, constraint: SpreadConstraint, node: Node) -> bool:
+    """Whether the pods of a node count, by nodeAffinityPolicy and nodeTaintsPolicy."""
+    may_run_by_labels = not constraint.honors_affinity or dumb_rules.affinity_true(spec, node)
+    return may_run_by_labels and (not constraint.honors_taints or dumb_rules.taints_true(spec, node))
 
 
 def _affinity(spec: Spec, task: Task, labels: Mapping[str, str], placed: Placed) -> bool:

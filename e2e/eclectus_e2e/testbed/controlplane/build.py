@@ -24,12 +24,17 @@ from eclectus_e2e.testbed.locks import file_lock
 KUBERNETES_VERSION = "v1.36.3"
 PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
 _VERSION = "k8s.io/component-base/version"
-# Without -X clients see version v0.0.0-master; -s -w omits 140 MB of debug information.
-_LINKER_FLAGS = (
-    f"-s -w -X {_VERSION}.gitVersion={KUBERNETES_VERSION} -X {_VERSION}.gitMajor=1"
-    f" -X {_VERSION}.gitMinor=36 -X {_VERSION}.gitTreeState=clean"
-)
-FLAGS = ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", _LINKER_FLAGS)
+
+
+def flags(version: str = KUBERNETES_VERSION) -> tuple[str, ...]:
+    """Flags of `go build`; `version` is that of Kubernetes, such as v1.36.3."""
+    major, minor, _ = version.removeprefix("v").split(".")
+    # Without -X clients see version v0.0.0-master; -s -w omits 140 MB of debug information.
+    linker = (
+        f"-s -w -X {_VERSION}.gitVersion={version} -X {_VERSION}.gitMajor={major}"
+        f" -X {_VERSION}.gitMinor={minor} -X {_VERSION}.gitTreeState=clean"
+    )
+    return ("-mod=readonly", "-trimpath", "-buildvcs=false", "-v", "-ldflags", linker)
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,7 @@ class GoPrograms:
     """Programs (name to package) of one Go module, a folder with go.mod and go.sum.
 
     `folder` is their folder in the cache; `title`, `build_time` and `packages`, about how many are compiled
-    when nothing of them is in Go's cache, are shown meanwhile.
+    when nothing of them is in Go's cache, are shown meanwhile. `version`: of Kubernetes, if they are of it.
     """
 
     title: str
@@ -46,6 +51,7 @@ class GoPrograms:
     packages: int
     module: Path
     programs: Mapping[str, str]
+    version: str = KUBERNETES_VERSION
 
     @property
     def batches(self) -> list[tuple[str, list[str]]]:
@@ -58,17 +64,23 @@ class GoPrograms:
         return [("", [*same_name.values()]), *((name, [path]) for name, path in sorted(others))]
 
 
-CONTROL_PLANE = GoPrograms(
-    title="the control plane",
-    build_time="5 minutes on two idle cores, 10 on a busy machine",
-    folder="controlplane",
-    packages=2700,
-    module=GO_MODULE,
-    programs={
-        **{name: f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS},
-        "etcd": "go.etcd.io/etcd/server/v3",
-    },
-)
+def control_plane(module: Path, version: str) -> GoPrograms:
+    """The programs of a control plane: PROGRAMS and etcd."""
+    return GoPrograms(
+        title=f"the control plane {version}",
+        build_time="5 minutes on two idle cores, 10 on a busy machine",
+        folder="controlplane",
+        packages=2700,
+        module=module,
+        programs={
+            **{name: f"k8s.io/kubernetes/cmd/{name}" for name in PROGRAMS},
+            "etcd": "go.etcd.io/etcd/server/v3",
+        },
+        version=version,
+    )
+
+
+CONTROL_PLANE = control_plane(GO_MODULE, KUBERNETES_VERSION)
 
 
 def binaries(wanted: GoPrograms = CONTROL_PLANE) -> Path:
@@ -94,16 +106,16 @@ def built(wanted: GoPrograms = CONTROL_PLANE) -> Path | None:
 
 
 def _folder(wanted: GoPrograms) -> Path:
-    return cache_directory() / wanted.folder / build_key(wanted.module)
+    return cache_directory() / wanted.folder / build_key(wanted.module, wanted.version)
 
 
-def build_key(module: Path = GO_MODULE) -> str:
+def build_key(module: Path = GO_MODULE, version: str = KUBERNETES_VERSION) -> str:
     """A short hash of go.mod, go.sum, the module's own sources, the flags and the platform."""
     digest = hashlib.sha256()
     sources = sorted(path.name for path in module.glob("*.go"))
     for part in ((module / name).read_bytes() for name in ("go.mod", "go.sum", *sources)):
         digest.update(len(part).to_bytes(8, "big") + part)
-    digest.update("\0".join((*FLAGS, platform.system(), platform.machine())).encode())
+    digest.update("\0".join((*flags(version), platform.system(), platform.machine())).encode())
     return digest.hexdigest()[:16]
 
 
@@ -117,7 +129,7 @@ def _build_into(folder: Path, wanted: GoPrograms) -> None:
     with Progress(title, expected=wanted.build_time) as progress:
         shown = _Counts(progress, wanted.packages)
         for target, packages in wanted.batches:
-            command = [go, "build", *FLAGS, "-o", f"{building}/{target}", *packages]
+            command = [go, "build", *flags(wanted.version), "-o", f"{building}/{target}", *packages]
             _go_build(command, wanted.module, folder / "build.log", shown)
     building.rename(folder / "bin")
 

@@ -4,14 +4,14 @@ import json
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eclectus_e2e.errors import StartError
 from eclectus_e2e.testbed.controlplane import components
-from eclectus_e2e.testbed.controlplane.build import binaries
+from eclectus_e2e.testbed.controlplane.build import CONTROL_PLANE, GoPrograms, binaries
 from eclectus_e2e.testbed.controlplane.components import LOOPBACK, Files, Ports
 from eclectus_e2e.testbed.controlplane.endpoint import admin_tls, free_ports, responds
 from eclectus_e2e.testbed.processes import Process, log_tail, recorded, start, wait_for
@@ -31,7 +31,7 @@ class PlaneOptions:
     loopback. `controllers`: kube-controller-manager's flag of that name. `audited_namespace`: a namespace
     whose ServiceAccounts' requests are written to the audit log (see `eclectus_hack.permissions`).
     `dies_with_caller`: its processes are killed when the thread that started them ends, for whatever
-    reason.
+    reason. `programs`: of which version they are (see `versions.py`).
     """
 
     taint_nodes_by_condition: bool = True
@@ -39,6 +39,7 @@ class PlaneOptions:
     controllers: str = "*"
     audited_namespace: str | None = None
     dies_with_caller: bool = True
+    programs: GoPrograms = CONTROL_PLANE
 
 
 DEFAULT_OPTIONS = PlaneOptions()
@@ -71,7 +72,7 @@ class ControlPlane:
     def start(cls, directory: Path, options: PlaneOptions = DEFAULT_OPTIONS) -> "ControlPlane":
         """Start a control plane that runs until `stop()`; an older one in the directory is stopped first."""
         directory = directory.resolve()
-        programs = binaries()
+        programs = binaries(options.programs)
         remove(directory)
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         (directory / MARKER_FILE).touch()
@@ -105,9 +106,9 @@ class ControlPlane:
         """Pids by component name."""
         return {name: process.pid for name, process in self._processes.items()}
 
-    def start_kube_scheduler(self, qps: float = _SCHEDULER_QPS) -> None:
-        """Start kube-scheduler; `qps` limits its requests per second."""
-        self._run("kube-scheduler", components.scheduler(self._files, qps))
+    def start_kube_scheduler(self, qps: float = _SCHEDULER_QPS, arguments: Sequence[str] = ()) -> None:
+        """Start kube-scheduler with further arguments; `qps` limits its requests per second."""
+        self._run("kube-scheduler", [*components.scheduler(self._files, qps), *arguments])
 
     def stop_kube_scheduler(self) -> None:
         """Stop kube-scheduler."""

@@ -1,0 +1,80 @@
+"""Whether two answers about one pod agree. Pure: what was answered in, a difference or nothing out."""
+
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+from eclectus_e2e.differential.known_differences import without_known
+from eclectus_e2e.differential.questions import SILENCE, Answer
+
+
+class Kind(StrEnum):
+    """How answers differ."""
+
+    SILENT = "a scheduler does not answer"
+    PLACED = "Eclectus places what kube-scheduler refuses"
+    REFUSED = "Eclectus refuses what kube-scheduler places"
+    INFEASIBLE = "Eclectus places it where kube-scheduler says that it may not run or does not fit"
+    NOT_BEST = "with kube-scheduler's scores, Eclectus takes a node that has fewer points than another"
+    NOT_THERE = "Eclectus refuses a node on which the pod fits for kube-scheduler"
+    REASONS = "different reasons"
+    PREEMPTION = "different words about preemption"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What kube-scheduler and Eclectus answered, as text."""
+
+    kind: Kind
+    theirs: str
+    ours: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}\n  kube-scheduler: {self.theirs}\n  Eclectus:       {self.ours}"
+
+
+def compare(theirs: Answer, ours: Answer, used: "Counter[str]", *, by_score: bool) -> Difference | None:
+    """The difference between two answers about one pod on one cluster; None where they agree.
+
+    `by_score`: Eclectus places by kube-scheduler's scores; any node with the greatest sum is right then,
+    because both draw among those. `used` counts the known differences.
+    """
+    if SILENCE in (theirs.message, ours.message):
+        return Difference(Kind.SILENT, _text(theirs), _text(ours))
+    if not theirs.node:
+        return _compare_refusal(theirs, ours, used)
+    if not ours.node:
+        return Difference(Kind.REFUSED, _text(theirs), _text(ours))
+    if ours.node not in theirs.feasible:
+        return Difference(Kind.INFEASIBLE, _text(theirs), _text(ours))
+    if by_score and ours.node not in theirs.best:
+        return Difference(Kind.NOT_BEST, _text(theirs), _text(ours))
+    return None
+
+
+def compare_pinned(node: str, ours: Answer) -> Difference | None:
+    """As `compare`, for a pod that may run on one node alone, where it fits for kube-scheduler."""
+    if ours.node == node:
+        return None
+    return Difference(Kind.NOT_THERE, f"fits on {node}", _text(ours))
+
+
+def _compare_refusal(theirs: Answer, ours: Answer, used: "Counter[str]") -> Difference | None:
+    if ours.node:
+        return Difference(Kind.PLACED, _text(theirs), _text(ours))
+    their_reasons, _, their_preemption = without_known(theirs.message, "kube-scheduler", used).partition(
+        " preemption: "
+    )
+    our_reasons, _, our_preemption = without_known(ours.message, "eclectus", used).partition(" preemption: ")
+    if their_reasons != our_reasons:
+        return Difference(Kind.REASONS, _text(theirs), _text(ours))
+    if their_preemption != our_preemption:
+        return Difference(Kind.PREEMPTION, _text(theirs), _text(ours))
+    return None
+
+
+def _text(answer: Answer) -> str:
+    if not answer.node:
+        return answer.message
+    scores = ", ".join(f"{node} {score}" for node, score in sorted(answer.scores.items()))
+    return answer.node + (f" of {scores}" if scores else "")

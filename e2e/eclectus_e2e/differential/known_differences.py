@@ -1,0 +1,53 @@
+"""What kube-scheduler and Eclectus say otherwise on purpose. docs/differences.md names each, too.
+
+Each is cut out of the message of its side before messages are compared; how often is in the report.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+Side = Literal["kube-scheduler", "eclectus"]
+
+
+@dataclass(frozen=True)
+class KnownDifference:
+    """Words of one side that the other does not have, and why."""
+
+    side: Side
+    words: re.Pattern[str]
+    why: str
+
+
+KNOWN_DIFFERENCES: dict[str, KnownDifference] = {
+    "no new claims": KnownDifference(
+        "kube-scheduler",
+        re.compile(r"no new claims to deallocate, "),
+        "the plugin of Dynamic Resource Allocation, which Eclectus does not have, says that it found none",
+    ),
+    "not found": KnownDifference(
+        "kube-scheduler",
+        re.compile(r" not found$"),
+        "the same plugin has no state of a pod that was refused for all nodes at once",
+    ),
+    "queued": KnownDifference(
+        "eclectus",
+        re.compile(r" Queued: .*", re.DOTALL),
+        "the node that is planned for the pod when room is free, which only Eclectus does",
+    ),
+    "never feasible": KnownDifference(
+        "eclectus",
+        re.compile(r" No node, however empty, satisfies.*", re.DOTALL),
+        "which of the pod's conditions no node meets, for those who read the message",
+    ),
+}
+
+
+def without_known(message: str, side: Side, used: "Counter[str]") -> str:
+    """The message without what is known of this side; counts in `used` what it had."""
+    for name, known in KNOWN_DIFFERENCES.items():
+        if known.side == side and known.words.search(message):
+            used[name] += 1
+            message = known.words.sub("", message)
+    return message

@@ -1,0 +1,132 @@
+"""Pods put to a scheduler, and its answers. A pod is deleted as soon as it is answered."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from eclectus_e2e.differential.cluster import DELETE_NOW
+from eclectus_e2e.differential.score_log import ScoreLog
+from eclectus_e2e.testbed.kubelet.api import Api
+
+Object = dict[str, Any]
+KUBE_SCHEDULER = "default-scheduler"
+ANSWER_SECONDS = 20.0  # on a busy machine; the usual answer takes hundredths
+SILENCE = "(no answer)"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The node of a pod, or the message why it has none.
+
+    `scores`: of kube-scheduler, each node on which the pod fits with the sum of its scores; empty where it
+    fits on one node alone, because that is not scored.
+    """
+
+    node: str = ""
+    message: str = ""
+    scores: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def feasible(self) -> frozenset[str]:
+        """Of kube-scheduler: the nodes on which the pod fits."""
+        return frozenset(self.scores) or frozenset({self.node} if self.node else ())
+
+    @property
+    def best(self) -> frozenset[str]:
+        """Of kube-scheduler: the nodes among which it draws."""
+        most = max(self.scores.values(), default=0)
+        return frozenset(node for node in self.feasible if self.scores.get(node, 0) == most)
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Condition(msgspec.Struct, frozen=True):
+    type: str
+    status: str
+    message: str = ""
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+    spec: _Spec
+    status: _Status
+
+
+class Questions:
+    """Asks schedulers about pods on the cluster as it is; use `opened`."""
+
+    def __init__(self, api: Api, log: ScoreLog) -> None:
+        self._api, self._log = api, log
+        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self._asked = 0
+
+    @classmethod
+    @asynccontextmanager
+    async def opened(cls, api: Api, log: ScoreLog) -> "AsyncIterator[Questions]":
+        """Follow the pods' events within the block."""
+        questions = cls(api, log)
+        watch = asyncio.create_task(questions._follow())
+        try:
+            yield questions
+        finally:
+            watch.cancel()
+            await asyncio.gather(watch, return_exceptions=True)
+
+    async def ask(self, scheduler: str, namespace: str, pod: Object) -> Answer:
+        """What a scheduler answers for a pod that is on no node afterwards.
+
+        Both schedulers see the end of one pod before they see the next one, because the API server sends the
+        events of pods in their order. Raises ApiError for a pod that the API server refuses.
+        """
+        self._asked += 1
+        name, path = f"asked-{self._asked}", f"/api/v1/namespaces/{namespace}/pods"
+        answered = self._waiting[name] = asyncio.get_running_loop().create_future()
+        body = {
+            "metadata": {**pod["metadata"], "name": name},
+            "spec": {**pod["spec"], "schedulerName": scheduler},
+        }
+        try:
+            await self._api.request("POST", path, body)
+            answer = await self._wait(answered)
+        finally:
+            del self._waiting[name]
+        await self._api.request("DELETE", f"{path}/{name}", DELETE_NOW)
+        if scheduler != KUBE_SCHEDULER:
+            return answer
+        return replace(answer, scores=self._log.take(f"{namespace}/{name}"))
+
+    async def _wait(self, answered: "asyncio.Future[Answer]") -> Answer:
+        try:
+            return await asyncio.wait_for(answered, ANSWER_SECONDS)
+        except TimeoutError:
+            return Answer(message=SILENCE)
+
+    async def _follow(self) -> None:
+        async for change in self._api.changes("/api/v1/pods", _Pod):
+            for pod in change.items:
+                waiting, answer = self._waiting.get(pod.metadata.name), _answer(pod)
+                if waiting is not None and answer is not None and not waiting.done():
+                    waiting.set_result(answer)
+
+
+def _answer(pod: _Pod) -> Answer | None:
+    if pod.spec.node_name:
+        return Answer(node=pod.spec.node_name)
+    for each in pod.status.conditions:
+        if each.type == "PodScheduled" and each.status == "False":
+            return Answer(message=each.message)
+    return None

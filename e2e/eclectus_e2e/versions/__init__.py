@@ -1,0 +1,1 @@
+"""A smoke run on each supported minor version of Kubernetes."""

@@ -1,0 +1,104 @@
+"""Random clusters: equal for equal seeds, and with every rule that both schedulers have."""
+
+import json
+
+import pytest
+
+from eclectus_e2e.differential.generator.clusters import changed, make_cluster, make_pods
+from eclectus_e2e.differential.generator.node_rules import pinned
+from eclectus_e2e.differential.generator.pods import FEATURES
+
+SEEDS = range(40)
+# Field or value -> where it must occur: objects of the cluster, or pods that are asked about.
+IN_PODS = [
+    "nodeSelector",
+    "matchFields",
+    '"Gt"',
+    '"NotIn"',
+    "DoesNotExist",
+    "tolerations",
+    "hostPort",
+    "hostIP",
+    '"large:1"',
+    "podAffinity",
+    "podAntiAffinity",
+    "requiredDuringSchedulingIgnoredDuringExecution",
+    "preferredDuringSchedulingIgnoredDuringExecution",
+    "namespaceSelector",
+    "namespaces",
+    "matchLabelKeys",
+    "DoNotSchedule",
+    "ScheduleAnyway",
+    "minDomains",
+    "nodeAffinityPolicy",
+    "nodeTaintsPolicy",
+    '"claimName": "missing"',
+    '"claimName": "exclusive',
+    '"claimName": "csi',
+    '"claimName": "unbound',
+    "never-preempts",
+    "restartPolicy",
+    '"resources": {"requests": {"cpu": "600m"}}',
+    "hugepages-2Mi",
+    "example.com/gpu",
+    "ephemeral-storage",
+]
+IN_CLUSTERS = [
+    "unschedulable",
+    "NoExecute",
+    "PreferNoSchedule",
+    '"labels": {}',
+    "deletionTimestamp",
+    "csinodes",
+    "__",
+]
+
+
+@pytest.fixture(scope="module")
+def generated():
+    clusters = [make_cluster(seed) for seed in SEEDS]
+    pods = [make_pods(seed, cluster, 30) for seed, cluster in zip(SEEDS, clusters, strict=True)]
+    return json.dumps(clusters), json.dumps(pods)
+
+
+@pytest.mark.parametrize("text", IN_PODS)
+def test_every_rule_occurs_in_pods(generated, text):
+    assert text in generated[1]
+
+
+@pytest.mark.parametrize("text", IN_CLUSTERS)
+def test_every_state_occurs_in_clusters(generated, text):
+    assert text in generated[0]
+
+
+def test_equal_seeds_give_equal_clusters_and_pods():
+    assert make_cluster(7) == make_cluster(7) != make_cluster(8)
+    assert make_pods(7, make_cluster(7), 5) == make_pods(7, make_cluster(7), 5)
+
+
+def test_a_later_state_keeps_the_names_of_nodes_and_differs():
+    later = [changed(seed, make_cluster(seed)) for seed in SEEDS]
+    assert all(set(each) <= set(make_cluster(seed)) for seed, each in zip(SEEDS, later, strict=True))
+    assert sum(each != make_cluster(seed) for seed, each in zip(SEEDS, later, strict=True)) > len(SEEDS) // 2
+
+
+def test_a_pod_has_about_two_rules():
+    assert 1.5 < sum(percent for percent, _ in FEATURES) / 100 < 2.5
+
+
+def test_a_pin_is_one_more_condition_in_each_term():
+    def terms(spec):
+        return spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
+            "nodeSelectorTerms"
+        ]
+
+    here = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+    assert terms(pinned({}, "n1")) == [{"matchFields": [here]}]
+    fast = {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}
+    required = {"nodeSelectorTerms": [fast, {"matchFields": [{**here, "operator": "NotIn"}]}]}
+    spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}}
+    assert terms(pinned(spec, "n1")) == [
+        {**fast, "matchFields": [here]},
+        {"matchFields": [{**here, "operator": "NotIn"}, here]},
+    ]
+    assert terms(spec) == required["nodeSelectorTerms"]

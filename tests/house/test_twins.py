@@ -1,0 +1,81 @@
+"""Every rule and score is compared with a loop over nodes and pods: which test does it, by source file."""
+
+import re
+
+from eclectus_e2e.paths import CHECKOUT
+
+FEASIBILITY = CHECKOUT / "scheduler" / "eclectus" / "feasibility"
+NODES, VOLUMES = "test_against_dumb.py", "test_volume_rules.py"
+PODS, SCORES = "test_topology.py", "../policies/test_kube_scores.py"
+MATCHING = "test_volume_matching.py"
+SOFT = "test_pod_preferences.py"
+
+TWINS = {  # source file -> file of tests below tests/feasibility, test
+    "rules/devices.py": (
+        "../cluster/test_devices.py",
+        "test_there_is_room_if_and_only_if_some_devices_admit_the_task",
+    ),
+    "rules/enforced_affinity.py": (NODES, "test_node_affinity"),
+    "rules/node_affinity.py": (NODES, "test_node_affinity"),
+    "rules/node_name.py": (NODES, "test_names"),
+    "rules/node_ports.py": (NODES, "test_ports"),
+    "rules/node_unschedulable.py": (NODES, "test_cordons"),
+    "rules/taints.py": (NODES, "test_taints"),
+    "rules/topology_keys.py": (NODES, "test_labels_of_topologies"),
+    "rules/volume_binding.py": (NODES, "test_bound_volumes"),
+    "rules/volume_limits.py": (VOLUMES, "test_volume_limits_and_exclusive_claims_as_by_a_loop"),
+    "rules/volume_restrictions.py": (VOLUMES, "test_volume_limits_and_exclusive_claims_as_by_a_loop"),
+    "rules/volume_zone.py": (VOLUMES, "test_zones_by_every_combination_of_labels"),
+    "topology/counted.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "topology/domain_counts.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "topology/domain_rules.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "topology/domains.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "topology/eligible.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "topology/mask.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
+    "topology/pod_preferences.py": (SOFT, "test_the_sums_are_those_of_going_through_all_pods"),
+    "volumes/candidates.py": (MATCHING, "test_the_same_nodes_and_volumes_as_by_a_loop"),
+    "volumes/matching.py": (MATCHING, "test_the_same_nodes_and_volumes_as_by_a_loop"),
+    "volumes/reaches.py": (MATCHING, "test_masks_follow_volumes_nodes_and_decisions"),
+    "volumes/refusals.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
+    "messages/fit_error.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
+    "messages/funnel.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
+} | {
+    f"scores/{name}.py": (SCORES, "test_it_takes_a_node_of_the_greatest_sum")
+    for name in (
+        "balanced_allocation",
+        "image_locality",
+        "inter_pod_affinity",
+        "least_allocated",
+        "node_affinity",
+        "pod_topology_spread",
+        "taint_toleration",
+        "whole",
+    )
+}
+NOT_COMPARED = {
+    "rules/rule.py": "what a rule is",
+    "rules/table.py": "the order of the rules, which the message's comparison shows",
+    "rules/unsupported.py": "holds nowhere",
+    "messages/never_feasible.py": "Eclectus' own sentence; tests/feasibility/test_never_feasible.py",
+}
+
+
+def test_every_rule_and_score_names_its_comparison_with_a_loop():
+    folders = ("rules", "topology", "scores", "volumes", "messages")
+    found = {
+        f"{folder}/{path.name}"
+        for folder in folders
+        for path in (FEASIBILITY / folder).glob("*.py")
+        if path.stem != "__init__"
+    }
+    assert found == {*TWINS, *NOT_COMPARED}
+
+
+def test_the_named_tests_exist():
+    tests = CHECKOUT / "tests" / "feasibility"
+    missing = [
+        f"{file}: {name}"
+        for file, name in TWINS.values()
+        if not re.search(rf"^def {name}\(", (tests / file).read_text(), flags=re.MULTILINE)
+    ]
+    assert missing == []
