@@ -262,5 +262,5 @@ def test_the_message_counts_every_node_under_what_refuses_it_first(
     for node, there in zip(world, held, strict=True):
         counts.update(refusals(spec, node, there))
     reasons = ", ".join(sorted(f"{count} {words}" for words, count in counts.items()))
-    message = fit_error(TaskClass(cluster, spec, "w"), cluster)
+    message = fit_error(TaskClass(cluster, spec, "w"), cluster).message
     assert message == f"0/{len(world)} nodes are available:" + (f" {reasons}." if reasons else "")

@@ -8,13 +8,23 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.messages.fit_error import MAX_REASONS, fit_error
 from eclectus.feasibility.messages.funnel import StaticRefusals
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.model.objects import HostPort, Node, PodAffinityTerm, Requirement, Spec, Taint, Task, Term
+from eclectus.model.objects import (
+    HostPort,
+    Node,
+    PodAffinityTerm,
+    Requirement,
+    Spec,
+    Taint,
+    Task,
+    Term,
+    VolumeNeeds,
+)
 
 ROOM = (("cpu", 4000), ("ephemeral-storage", 100), ("memory", 1000), ("pods", 2))
 
 
 def message(cluster: Cluster, spec: Spec) -> str:
-    return fit_error(TaskClass(cluster, spec, "w"), cluster)
+    return fit_error(TaskClass(cluster, spec, "w"), cluster).message
 
 
 def cluster_of(count: int, **changes: object) -> Cluster:
@@ -69,6 +79,14 @@ def test_contradicting_names_are_refused_before_any_node() -> None:
         message(cluster_of(3), Spec(affinity=(both,)))
         == "0/3 nodes are available: pod affinity terms conflict."
     )
+
+
+def test_names_are_compared_before_claims_as_by_kube_scheduler() -> None:
+    both = Term(
+        fields=(Requirement("metadata.name", "In", ("n0",)), Requirement("metadata.name", "In", ("n1",)))
+    )
+    spec = Spec(affinity=(both,), volumes=VolumeNeeds(is_blocked=True))
+    assert message(cluster_of(3), spec) == "0/3 nodes are available: pod affinity terms conflict."
 
 
 def test_taints_and_cordons() -> None:
@@ -175,6 +193,6 @@ def test_messages_of_one_step_share_what_static_rules_say() -> None:
     ]
     refusals = StaticRefusals(cluster)
     for spec in [*wants, *reversed(wants)]:
-        assert fit_error(TaskClass(cluster, spec, "w"), cluster, refusals) == message(cluster, spec)
+        assert fit_error(TaskClass(cluster, spec, "w"), cluster, refusals).message == message(cluster, spec)
     assert refusals.of(wants[0]) is refusals.of(wants[2])
     assert refusals.of(wants[0]) is not refusals.of(wants[3])

@@ -206,7 +206,7 @@ class FollowsOtherPods(RuleBasedStateMachine):
                 expected[why] += 1
             here = [each for each in placed if each[0].name == node.name]
             self.compare_without(pod, kept, node, placed, here[::2])
-        message = fit_error(kept, self.cluster)
+        message = fit_error(kept, self.cluster).message
         for reason, count in expected.items():
             assert f" {count} {reason}" in message, (message, expected)
 

@@ -197,6 +197,25 @@ def test_a_pod_for_which_nobody_can_be_evicted_says_so_in_kube_schedulers_words(
     )
 
 
+def test_nodes_on_which_no_eviction_could_help_are_counted_apart() -> None:
+    """By what refuses a node first, as in kube-scheduler: nobody who leaves brings a label or another pod."""
+    near = PodAffinityTerm("zone", (Requirement("app", "In", ("db",)),), ("default",))
+    apart = PodAffinityTerm("zone", (Requirement("app", "In", ("web",)),), ("default",))
+    zones = [make_node(f"n{at}", 4, labels={"zone": zone}) for at, zone in enumerate("ab")]
+    world = world_of(*zones)
+    world.add(bound("other", "n0", priority=9, labels=WEB))
+    world.add(make_task("near", priority=9, affinity_terms=(near,), topology_keys=("zone",)))
+    world.add(make_task("apart", priority=9, own_anti_affinity=(apart,), node_selector=(("zone", "a"),)))
+    world.sleep(2)
+    assert world.messages("near")[0][1].endswith(
+        "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
+    )
+    assert world.messages("apart")[0][1].endswith(
+        "preemption: 0/2 nodes are available: 1 No preemption victims found for incoming pod, "
+        "1 Preemption is not helpful for scheduling."
+    )
+
+
 def test_many_equal_preemptors_evict_each_victim_once_and_no_more_than_needed() -> None:
     world = world_of(*(make_node(f"n{at}", 4) for at in range(50)))
     world.terminates_at_once = False

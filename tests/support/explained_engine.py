@@ -69,7 +69,7 @@ def check(engine: Engine, pod: PodExplanation) -> None:
     if task_class.fits_now_count:
         assert not pod.nearest
     else:
-        assert pod.funnel.message.startswith(fit_error(task_class, state.cluster))
+        assert pod.funnel.message.startswith(fit_error(task_class, state.cluster).message)
     for miss in pod.nearest:
         assert miss.lacks, f"{miss.node} lacks nothing for {pod.name}"
         assert not any(lack.permanent for lack in miss.lacks) or not miss.fits_without

@@ -301,7 +301,7 @@ class Compared:
         return POST_FILTER.sub("", self.pods[name].reported)
 
     def ours(self, name: str) -> str:
-        return fit_error(self._class(name), self.cluster)
+        return fit_error(self._class(name), self.cluster).message
 
     def our_nodes(self, name: str) -> list[str]:
         return [self.cluster.names[row] for row in self._class(name).fits_now_rows]

@@ -16,6 +16,7 @@ Object = dict[str, Any]
 KUBE_SCHEDULER = "default-scheduler"
 ANSWER_SECONDS = 20.0  # on a busy machine; the usual answer takes hundredths
 SILENCE = "(no answer)"
+_WAITS_BY_CHOICE = "WaitingForNode"  # Eclectus' reason while a node has room and a better one is expected
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
 class _Condition(msgspec.Struct, frozen=True):
     type: str
     status: str
+    reason: str = ""
     message: str = ""
 
 
@@ -127,6 +129,6 @@ def _answer(pod: _Pod) -> Answer | None:
     if pod.spec.node_name:
         return Answer(node=pod.spec.node_name)
     for each in pod.status.conditions:
-        if each.type == "PodScheduled" and each.status == "False":
+        if each.type == "PodScheduled" and each.status == "False" and each.reason != _WAITS_BY_CHOICE:
             return Answer(message=each.message)
     return None

@@ -11,7 +11,7 @@ from eclectus_e2e.testbed.controlplane.build import (
 )
 
 # The newest patch of each when its module (e2e/versions/MINOR) was made.
-_OLDER = {"1.35": "v1.35.0", "1.34": "v1.34.0"}
+_OLDER = {"1.35": "v1.35.4", "1.34": "v1.34.4"}
 
 
 def minor_of(version: str) -> str:

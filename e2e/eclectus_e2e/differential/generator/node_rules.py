@@ -58,10 +58,13 @@ def _toleration(rng: Random) -> Object:
 
 def _term(rng: Random, names: Names) -> Object:
     if chance(rng, 15):
-        operator = rng.choice(["In", "In", "NotIn"])
-        field = {"key": "metadata.name", "operator": operator, "values": [rng.choice([*names.nodes, "gone"])]}
-        return {"matchFields": [field]}
+        return {"matchFields": [_name(rng, names) for _ in range(rng.choice([1, 1, 1, 2]))]}
     return {"matchExpressions": [_expression(rng) for _ in range(rng.choice([1, 1, 2]))]}
+
+
+def _name(rng: Random, names: Names) -> Object:
+    operator = rng.choice(["In", "In", "NotIn"])
+    return {"key": "metadata.name", "operator": operator, "values": [rng.choice([*names.nodes, "gone"])]}
 
 
 def _expression(rng: Random) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from eclectus.engine.state import State
-from eclectus.feasibility.messages.fit_error import NO_NODES, fit_error
+from eclectus.feasibility.messages.fit_error import NO_NODES, fit_error, is_blocked_by_claims
 from eclectus.feasibility.messages.funnel import StaticRefusals
 from eclectus.feasibility.messages.never_feasible import never_feasible
 from eclectus.feasibility.room_without import RoomWithout
@@ -37,24 +37,30 @@ class FitErrors:
     def message(self, task: Task, task_class: TaskClass) -> str:
         """Why no node has room, the outcome of preemption, and why no node ever will."""
         problem = self._state.volumes.problem(task.uid)
-        if problem and not task.spec.unsupported:  # it may name a claim, and pods of the class have others
+        if problem and is_blocked_by_claims(
+            task.spec
+        ):  # it may name a claim, and pods of the class have others
             return self._blocked(task, task_class, problem)
         is_nominated = self._state.placed.is_nominated(task.uid)
         key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
         if key not in self._made:
-            cluster, preemption = self._state.cluster, self._preemption(task, task_class)
+            cluster = self._state.cluster
             refused = fit_error(task_class, cluster, self.refusals)
-            self._made[key] = refused + preemption + never_feasible(task_class, cluster)
+            preemption = self._preemption(task, task_class, refused.resolvable)
+            self._made[key] = refused.message + preemption + never_feasible(task_class, cluster)
         return self._made[key]
 
     def _blocked(self, task: Task, task_class: TaskClass, problem: str) -> str:
         nodes = len(self._state.cluster)
         if not nodes:
             return NO_NODES
-        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class)}"
+        return f"0/{nodes} nodes are available: {problem}.{self._preemption(task, task_class, 0)}"
 
-    def _preemption(self, task: Task, task_class: TaskClass) -> str:
-        """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it."""
+    def _preemption(self, task: Task, task_class: TaskClass, resolvable: int) -> str:
+        """The outcome of preemption, as kube-scheduler appends it; empty while pods make room for it.
+
+        `resolvable`: the number of nodes on which the eviction of pods might help.
+        """
         state = self._state
         if not len(state.cluster) or state.placed.is_nominated(task.uid):
             return ""
@@ -62,8 +68,8 @@ class FitErrors:
             return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
         if not task.preempts:
             return NEVER
-        nodes, feasible = len(state.cluster), task_class.feasible_count
-        counts = {NO_VICTIMS: feasible, NOT_HELPFUL: nodes - feasible}
+        nodes = len(state.cluster)
+        counts = {NO_VICTIMS: resolvable, NOT_HELPFUL: nodes - resolvable}
         parts = sorted(f"{count} {reason}" for reason, count in counts.items() if count)
         return f" preemption: 0/{nodes} nodes are available: {', '.join(parts)}."
 

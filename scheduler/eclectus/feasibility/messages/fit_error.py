@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.feasibility.messages.funnel import StaticRefusals, funnel
@@ -22,23 +23,33 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import FilterStep
 from eclectus.model.objects import Spec
 
+PINS_CONFLICT = "pod affinity terms conflict"
 NO_NODES = "no nodes available to schedule pods"
 MAX_REASONS = 64  # a pod may name thousands of resources, and the message must fit into its status
 
 
-def fit_error(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals | None = None) -> str:
-    """The message for a pod of this class that fits on no node; names no reason if it does fit on one.
+class FitError(NamedTuple):
+    """A message, and on how many nodes pods that leave might make the pod fit."""
+
+    message: str
+    resolvable: int = 0
+
+
+def fit_error(task_class: TaskClass, cluster: Cluster, refusals: StaticRefusals | None = None) -> FitError:
+    """For a pod of this class that fits on no node; the message names no reason if it does fit on one.
 
     The class must be up to date. `refusals`: those of the other messages of this step.
     """
     if not len(cluster):
-        return NO_NODES
-    reasons = _pre_filter(task_class.spec)
-    if not reasons:
-        refusals = StaticRefusals(cluster) if refusals is None else refusals
-        reasons = _reasons(funnel(task_class, cluster, refusals).steps)
-    end = f" {reasons}." if reasons else ""
-    return f"0/{len(cluster)} nodes are available:{end}"
+        return FitError(NO_NODES)
+    if reasons := _pre_filter(task_class.spec):
+        return FitError(_message(cluster, reasons))
+    found = funnel(task_class, cluster, StaticRefusals(cluster) if refusals is None else refusals)
+    return FitError(_message(cluster, _reasons(found.steps)), found.resolvable)
+
+
+def _message(cluster: Cluster, reasons: str) -> str:
+    return f"0/{len(cluster)} nodes are available:" + (f" {reasons}." if reasons else "")
 
 
 def _reasons(steps: Iterable[FilterStep]) -> str:
@@ -54,10 +65,17 @@ def _reasons(steps: Iterable[FilterStep]) -> str:
 
 def _pre_filter(spec: Spec) -> str:
     """What refuses the pod on all nodes at once, as kube-scheduler's PreFilter; empty if nothing does."""
+    if is_blocked_by_claims(spec):
+        return volume_binding.BLOCKED.reason
     if spec.unsupported:
         return unsupported.message(spec)
-    if spec.volumes.is_blocked:
-        return volume_binding.BLOCKED.reason
-    if node_affinity.pinned_names(spec) == frozenset():
-        return "pod affinity terms conflict"
-    return ""
+    return PINS_CONFLICT if _names_conflict(spec) else ""
+
+
+def is_blocked_by_claims(spec: Spec) -> bool:
+    """Whether the pod's claims are what the message is about, of all that refuses it on all nodes at once."""
+    return spec.volumes.is_blocked and not spec.unsupported and not _names_conflict(spec)
+
+
+def _names_conflict(spec: Spec) -> bool:
+    return node_affinity.pinned_names(spec) == frozenset()

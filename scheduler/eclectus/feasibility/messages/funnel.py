@@ -21,20 +21,30 @@ from eclectus.feasibility.rules.rule import Rule
 from eclectus.feasibility.rules.table import USAGE_RULES
 from eclectus.feasibility.static_rules import static_part, static_rules_of
 from eclectus.feasibility.task_class import TaskClass
+from eclectus.feasibility.topology.domain_rules import Affinity, Spread
 from eclectus.feasibility.volumes.refusals import VOLUME_RULES, volume_refusals
 from eclectus.model.explanation import FilterStep, Refusal
 from eclectus.model.objects import NO_VOLUMES, Spec
 
 ROOM_PLUGIN = "NodeResourcesFit"
 TOO_MANY_PODS = "Too many pods"
+_OF_PODS = {
+    rule.plugin for rule in USAGE_RULES if rule.without is not None
+}  # what pods there hold refuses nodes
+_UNRESOLVABLE = {Spread.absent_reason, Affinity.reason}  # no pod that leaves brings a label or another pod
 
 
 @dataclass(frozen=True, slots=True)
 class Filtered:
-    """The rules so far, in order, and the rows that pass all of them, ascending."""
+    """The rules so far, in order, and the rows that pass all of them, ascending.
+
+    `resolvable`: how many nodes were refused for what pods there hold (kube-scheduler's Unschedulable, not
+    UnschedulableAndUnresolvable): without some of these pods they might not be.
+    """
 
     steps: tuple[FilterStep, ...]
     rows: Rows
+    resolvable: int = 0
 
 
 class StaticRefusals:
@@ -93,13 +103,14 @@ def _candidates(spec: Spec, cluster: Cluster) -> Filtered:
 
 
 def _filtered(before: Filtered, rules: Iterable[Rule], spec: Spec, cluster: Cluster) -> Filtered:
-    steps, rows = list(before.steps), before.rows
+    steps, rows, resolvable = list(before.steps), before.rows, before.resolvable
     for rule in rules:
         had = len(rows)
         if had:
             rows = rows[rule.holds(cluster, spec, rows)]
+        resolvable += (had - len(rows)) * (rule.plugin in _OF_PODS)
         steps.append(_step(rule.plugin, len(rows), ((rule.reason, had - len(rows)),)))
-    return Filtered(tuple(steps), rows)
+    return Filtered(tuple(steps), rows, resolvable)
 
 
 def _with_room(before: Filtered, task_class: TaskClass) -> Filtered:
@@ -108,28 +119,32 @@ def _with_room(before: Filtered, task_class: TaskClass) -> Filtered:
     for resource, is_short in task_class.shortages(rows):
         short.append((room_reason(resource), int(np.count_nonzero(is_short))))
         fits &= ~is_short
+    resolvable = before.resolvable + int(np.count_nonzero(task_class.empty_capacity[rows[~fits]] >= 1))
     rows = rows[fits]
-    return Filtered((*before.steps, _step(ROOM_PLUGIN, len(rows), short)), rows)
+    return Filtered((*before.steps, _step(ROOM_PLUGIN, len(rows), short)), rows, resolvable)
 
 
 def _with_volumes(before: Filtered, spec: Spec, cluster: Cluster) -> Filtered:
-    steps, rows = list(before.steps), before.rows
-    for plugin, refused, rows in volume_refusals(spec, cluster, before.rows):
+    steps, rows, resolvable = list(before.steps), before.rows, before.resolvable
+    for plugin, refused, left in volume_refusals(spec, cluster, before.rows):
+        resolvable += (len(rows) - len(left)) * (plugin in _OF_PODS)
+        rows = left
         steps.append(_step(plugin, len(rows), refused))
-    return Filtered(tuple(steps), rows)
+    return Filtered(tuple(steps), rows, resolvable)
 
 
 def _allowed_beside_other_pods(before: Filtered, task_class: TaskClass) -> Filtered:
     if task_class.topology is None:
         return before
-    steps, rows = list(before.steps), before.rows
+    steps, rows, resolvable = list(before.steps), before.rows, before.resolvable
     left = np.ones(len(rows), dtype=bool)
     for reason, refused in task_class.topology.refusals(rows):
         newly = int(np.count_nonzero(refused & left))
         left &= ~refused
+        resolvable += newly * (reason not in _UNRESOLVABLE)
         plugin = topology_plugin(task_class, reason)
         steps.append(_step(plugin, int(np.count_nonzero(left)), ((reason, newly),)))
-    return Filtered(tuple(steps), rows[left])
+    return Filtered(tuple(steps), rows[left], resolvable)
 
 
 def _step(plugin: str, left: int, refused: Iterable[tuple[str, int]]) -> FilterStep:
