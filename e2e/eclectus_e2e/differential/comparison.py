@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
-from eclectus_e2e.differential.known_differences import without_known
+from eclectus_e2e.differential.known_differences import NO_OUTCOME, without_known
 from eclectus_e2e.differential.questions import SILENCE, Answer
 
 
@@ -68,7 +68,7 @@ def _compare_refusal(theirs: Answer, ours: Answer, used: "Counter[str]") -> Diff
     our_reasons, _, our_preemption = without_known(ours.message, "eclectus", used).partition(" preemption: ")
     if their_reasons != our_reasons:
         return Difference(Kind.REASONS, _text(theirs), _text(ours))
-    if their_preemption != our_preemption:
+    if their_preemption != our_preemption and not NO_OUTCOME.words.search(theirs.message):
         return Difference(Kind.PREEMPTION, _text(theirs), _text(ours))
     return None
 

@@ -20,17 +20,19 @@ class KnownDifference:
     why: str
 
 
+NO_OUTCOME = KnownDifference(
+    "kube-scheduler",
+    re.compile(r" not found$"),
+    "the plugin of Dynamic Resource Allocation has no state of a pod that was refused for all nodes at once, and"
+    " its error keeps preemption from being asked",
+)
 KNOWN_DIFFERENCES: dict[str, KnownDifference] = {
     "no new claims": KnownDifference(
         "kube-scheduler",
         re.compile(r"no new claims to deallocate, "),
         "the plugin of Dynamic Resource Allocation, which Eclectus does not have, says that it found none",
     ),
-    "not found": KnownDifference(
-        "kube-scheduler",
-        re.compile(r" not found$"),
-        "the same plugin has no state of a pod that was refused for all nodes at once",
-    ),
+    "not found": NO_OUTCOME,
     "queued": KnownDifference(
         "eclectus",
         re.compile(r" Queued: .*", re.DOTALL),
