@@ -5,8 +5,9 @@ Each is cut out of the message of its side before messages are compared; how oft
 
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Side = Literal["kube-scheduler", "eclectus"]
 
@@ -23,8 +24,8 @@ class KnownDifference:
 NO_OUTCOME = KnownDifference(
     "kube-scheduler",
     re.compile(r" not found$"),
-    "the plugin of Dynamic Resource Allocation has no state of a pod that was refused for all nodes at once, and"
-    " its error keeps preemption from being asked",
+    "the plugin of Dynamic Resource Allocation has no state of a pod that was refused for all nodes at once,"
+    " and its error keeps preemption from being asked",
 )
 KNOWN_DIFFERENCES: dict[str, KnownDifference] = {
     "no new claims": KnownDifference(
@@ -44,6 +45,30 @@ KNOWN_DIFFERENCES: dict[str, KnownDifference] = {
         "which of the pod's conditions no node meets, for those who read the message",
     ),
 }
+
+
+@dataclass(frozen=True)
+class KnownScore:
+    """Pods that kube-scheduler scores otherwise, and why."""
+
+    applies: Callable[[Any], bool]
+    why: str
+
+
+KNOWN_SCORES: dict[str, KnownScore] = {
+    "pod-level score": KnownScore(
+        lambda pod: "resources" in pod["spec"],
+        "kube-scheduler's LeastAllocated overlooks the pod-level requests of the pod that is to be placed,"
+        " though not those of pods on nodes",
+    ),
+}
+
+
+def scored_alike(pod: Any, used: "Counter[str]") -> bool:
+    """Whether both score nodes alike for the pod; counts in `used` why not."""
+    known = [name for name, each in KNOWN_SCORES.items() if each.applies(pod)]
+    used.update(known)
+    return not known
 
 
 def without_known(message: str, side: Side, used: "Counter[str]") -> str:

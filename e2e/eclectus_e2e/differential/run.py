@@ -13,6 +13,7 @@ from eclectus_e2e.differential.cluster import ClusterObjects
 from eclectus_e2e.differential.comparison import Difference, compare, compare_pinned
 from eclectus_e2e.differential.generator.clusters import changed, make_cluster, make_pods
 from eclectus_e2e.differential.generator.node_rules import pinned
+from eclectus_e2e.differential.known_differences import scored_alike
 from eclectus_e2e.differential.questions import KUBE_SCHEDULER, Answer, Questions
 from eclectus_e2e.differential.schedulers import BY_DEFAULT, BY_SCORES
 from eclectus_e2e.differential.shrinking import shrink
@@ -101,7 +102,7 @@ class Comparer:
         self.totals.count(theirs, by_scores, by_default)
         known = self.totals.known
         return (
-            compare(theirs, by_scores, known, by_score=True)
+            compare(theirs, by_scores, known, by_score=not theirs.scores or scored_alike(case.pod, known))
             or compare(theirs, by_default, known, by_score=False)
             or await self._pinned_there(case, theirs)
         )

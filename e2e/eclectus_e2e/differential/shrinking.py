@@ -8,7 +8,8 @@ from typing import Any
 
 from eclectus_e2e.differential.case import Case, Object
 
-_KEPT = {"metadata", "name", "spec", "status", "allocatable", "containers"}  # an object is none without them
+# An object is none without them; and a pod without its node would be put to a scheduler.
+_KEPT = {"metadata", "name", "spec", "status", "allocatable", "containers", "nodeName"}
 Path = tuple[str | int, ...]
 
 

@@ -36,7 +36,8 @@ def _preemption(kubectl: Kubectl) -> None:
     high = {"metadata": {"name": "high"}, "value": 1000}
     _create(kubectl, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **high})
     names = [f"low-{at}" for at in range(3)]
-    _create(kubectl, *(_pod(name, cpu="3", work="", labels={"check": "low"}) for name in names))
+    low = {"labels": {"check": "low"}, "terminationGracePeriodSeconds": 1}
+    _create(kubectl, *(_pod(name, cpu="3", work="", **low) for name in names))
     kubectl("wait", "pod", "--selector=check=low", "--for=jsonpath={.status.phase}=Running", _WITHIN)
     _create(kubectl, _pod("urgent", cpu="3", priorityClassName="high"))
     kubectl("wait", "pod/urgent", "--for=jsonpath={.status.phase}=Succeeded", _WITHIN)

@@ -41,6 +41,7 @@ def needs_two(case):
     is_there = "/api/v1/namespaces/lab/pods/p5" in case.objects
     return (
         is_there
+        and bool(case.pod["spec"]["containers"])
         and bool(node["spec"].get("taints"))
         and {"key": "t"} in case.pod["spec"].get("tolerations", ())
     )
