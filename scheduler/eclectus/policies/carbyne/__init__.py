@@ -1,7 +1,9 @@
 """Carbyne: DAG jobs that lend each other what they do not need yet.
 
 R. Grandl, M. Chowdhury, A. Akella, G. Ananthanarayanan, "Altruistic Scheduling in Multi-Resource Clusters",
-OSDI 2016. `order`: which task is next. `planner`: shares and plans of all jobs. `planned_job`: one of them.
+OSDI 2016. `order`: which task is next. `planner`: what has changed, and what follows from it. `shares`: who
+is entitled to what; `plain_pods`: the pods beside the jobs. `planned_job`: one job in its share; `paces`:
+how long its tasks are expected to run; `changed_plans`: what is written to its status.
 """
 
 from eclectus.policies.carbyne.order import Carbyne

@@ -42,8 +42,9 @@ from eclectus.maths.stage_ranks.table import STAGE_RANKS
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
 from eclectus.model.settings import Setting
+from eclectus.policies.carbyne.plain_pods import SERVICES, path_of
 from eclectus.policies.carbyne.planned_job import fits_beside, size_of
-from eclectus.policies.carbyne.planner import SERVICES, Planner
+from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.shared.portions import Vector, used_part
 
 DUE, LEFT_OVER = 0, 1
@@ -116,11 +117,11 @@ class Carbyne(Order):
     @property
     def counted_by(self) -> Callable[[Task], str]:
         """By namespace and job; a pod without a stage belongs to its namespace."""
-        return _path
+        return path_of
 
     def group(self, task: Task) -> str:
         """The stage, below its job and namespace."""
-        path = _path(task)
+        path = path_of(task)
         return path if path == SERVICES else f"{path}/{task.stage}"
 
     def key(self, task: Task, serial: int) -> tuple[float, ...]:
@@ -135,7 +136,7 @@ class Carbyne(Order):
     def plans(self, view: View) -> Iterable[tuple[str, JobPlan]]:
         """The plans that have changed."""
         self._planner.update(view)
-        return self._planner.take_plans(view)
+        return self._planner.take_plans()
 
     def rank(self, view: View, group: str, head: Task) -> tuple[float, ...] | Withheld:
         """Due within the share, left over, or withheld."""
@@ -159,7 +160,7 @@ class Carbyne(Order):
         if group == SERVICES:
             return (-head.priority, DUE, 0.0, 0.0)
         demand = self._planner.vector(head.spec.requests)
-        pods = self._planner.plain.get(_path(head))
+        pods = self._planner.plain_pods(path_of(head))
         if pods is not None and (not any(pods.usage) or fits_beside(demand, pods.usage, pods.share)):
             return (-head.priority, DUE, used_part(pods.usage, pods.share), 0.0)
         if self.leftover == "none":
@@ -181,9 +182,3 @@ class Carbyne(Order):
         self._planner.withheld[group] = None
         due = self._planner.entitlements.next_due(uid)
         return Withheld(OVERHANG, due if due > view.now else view.now + RETRY_SECONDS)
-
-
-def _path(task: Task) -> str:
-    if task.spec.long_running or task.spec.probe:
-        return SERVICES
-    return f"{task.namespace}/{task.job if task.stage else ''}"

@@ -1,42 +1,32 @@
 """The shares and plans of all DAG jobs, kept up to date from what has changed.
 
 A share follows the jobs that want something, their weights, which of their stages are done, and the capacity
-that services leave. Pods that belong to no DAG job share as one job for each namespace. A job is planned anew
-when one of its tasks has ended, or when its share differs from the planned one by more than `LEAST_CHANGE`.
+that services leave. A job is planned anew when one of its tasks has ended, or when its share differs from the
+planned one by more than `LEAST_CHANGE`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from heapq import nlargest
-from math import inf
-
-import numpy as np
 
 from eclectus.cluster.changelog import ChangeLog
-from eclectus.cluster.resources import PODS
 from eclectus.framework import View
 from eclectus.framework.jobs import KnownJob
-from eclectus.maths.shares.hierarchical_shares import PoolTree, hierarchical_shares, pool_tree
 from eclectus.maths.stage_ranks.table import StageRanks
-from eclectus.model.job import JobPlan, JobStage
-from eclectus.model.objects import Amounts
+from eclectus.model.job import JobPlan
+from eclectus.policies.carbyne.changed_plans import ChangedPlans
 from eclectus.policies.carbyne.entitlements import Entitlements
+from eclectus.policies.carbyne.offered import Offered, offered_by
+from eclectus.policies.carbyne.paces import Paces
+from eclectus.policies.carbyne.plain_pods import SERVICES, PlainPods, PodsOfNamespace
 from eclectus.policies.carbyne.planned_job import PlannedJob
-from eclectus.policies.shared.portions import Vector, added, magnitude
+from eclectus.policies.carbyne.shares import set_shares
+from eclectus.policies.shared.portions import Vector
 
 LEAST_CHANGE = 0.05  # of a share, for which a job is planned anew
 LAST_PART = 0.1  # of the jobs, which lend no time that they have gained: those with the latest deadlines
 MAX_CHANGES = 8192  # of paths, that are remembered for who ranks groups
-PACE_SECONDS = 60.0  # for which a mean pace is good
-SERVICES = "-"  # the path of pods that take part in no sharing; no namespace has this name
-
-
-class PlainPods:
-    """The pods of a namespace that belong to no DAG job: one job that lends nothing."""
-
-    def __init__(self, waiting: Vector, usage: Vector, none: Vector) -> None:
-        self.waiting, self.usage, self.share = waiting, usage, none
 
 
 class Planner:
@@ -59,17 +49,12 @@ class Planner:
         self._is_bounded, self._stage_ranks = is_bounded, stage_ranks
         self.entitlements = Entitlements()
         self.jobs: dict[str, PlannedJob] = {}  # by uid
-        self.plain: dict[str, PlainPods] = {}  # by path
         self.changes = ChangeLog[str](MAX_CHANGES)  # paths whose tasks may have another rank
         self.withheld: dict[str, None] = {}  # groups that were withheld because of others
-        self.capacity: Vector = ()  # of all nodes, by resource
-        self._resources: tuple[str, ...] = ()
+        self._offered, self._plain = Offered(), PlainPods()
+        self._paces, self._changed_plans = Paces(), ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
         self._is_stale = True  # whether shares are to be computed again
-        self._magnitudes: object = None  # of plain pods and services, as of then
-        self._to_record: dict[str, None] = {}  # jobs whose plans have changed
-        self._last_plans: dict[str, JobPlan] = {}  # of jobs that are done or gone, by uid
-        self._paces: dict[tuple[object, str], tuple[float, float]] = {}  # by class: until when, and pace
 
     # -- what has changed --------------------------------------------------------------------------
 
@@ -97,19 +82,13 @@ class Planner:
 
     def _measure(self, view: View) -> None:
         """Nodes have changed: all amounts are measured anew."""
-        cluster = view.cluster
-        sums = cluster.allocatable.sum(axis=0)
-        offered = (name for name, column in cluster.columns.items() if sums[column] > 0)
-        self._resources = tuple(name for name in offered if name != PODS)  # nobody plans by it
-        self.capacity = tuple(float(sums[cluster.columns[name]]) for name in self._resources)
+        self._offered = offered_by(view.cluster)
         kept, self._is_stale = self.jobs, True
         self.jobs = {}
-        self.entitlements.clear(len(self._resources))
+        self.entitlements.clear(len(self._offered.resources))
         for uid, before in kept.items():
             if uid in view.jobs:
-                job = self.jobs[uid] = PlannedJob(
-                    view.jobs[uid], self.capacity, self.vector, self._stage_ranks
-                )
+                job = self.jobs[uid] = self._new(view.jobs[uid])
                 job.deadline, job.lends = before.deadline, before.lends
         self._paces.clear()
 
@@ -134,7 +113,7 @@ class Planner:
             if (job := self.jobs.get(uid)) is not None:
                 self._entitle(uid, job, view.now)
                 self.changes.record(job.path)
-                self._to_record[uid] = None
+                self._changed_plans.record(uid)
 
     def _count(self, view: View, uid: str, lost: set[str], ended: set[str]) -> None:
         """Bring the counts of one job up to date; into `ended` if it is to be planned anew."""
@@ -163,67 +142,30 @@ class Planner:
     def _drop(self, uid: str, job: PlannedJob) -> None:
         """The job is done, or gone: nothing of it is lent or borrowed any more."""
         self.entitlements.drop(uid)
-        kept = job.deadline
-        at = None if kept.at == inf else kept.at
-        self._last_plans[uid] = JobPlan((), 0.0, at, kept.slips, kept.slip_seconds)
+        self._changed_plans.end(uid, job)
         del self.jobs[uid]
         self._is_stale = True
 
     def _count_plain(self, view: View) -> None:
-        shares, none = view.shares(self._owner), (0.0,) * len(self._resources)
-        found = {path: None for path in shares.paths() if path.endswith("/") and path != SERVICES}
-        kept = self.plain
-        self.plain = {}
-        for path in found:
-            waiting, usage = self.vector(shares.waiting(path).items()), self.vector(shares.held(path).items())
-            each = self.plain[path] = PlainPods(waiting, usage, none)
-            if path in kept and len(kept[path].share) == len(none):
-                each.share = kept[path].share
-            if path not in kept or (kept[path].waiting, kept[path].usage) != (waiting, usage):
-                self.changes.record(path)
-        services = shares.held(SERVICES)
-        magnitudes = (
-            tuple((path, *map(magnitude, added(e.waiting, e.usage))) for path, e in self.plain.items()),
-            tuple(magnitude(services.get(name, 0)) for name in self._resources),
-        )
-        if magnitudes != self._magnitudes:
-            self._magnitudes, self._is_stale = magnitudes, True
-
-    # -- shares ------------------------------------------------------------------------------------
+        changed, differs = self._plain.count(view.shares(self._owner), self._offered)
+        for path in changed:
+            self.changes.record(path)
+        self._is_stale = self._is_stale or differs
 
     def _share(self, view: View) -> None:
-        """Compute all shares (line 8 to 15 of the paper's algorithm)."""
-        jobs, plain = list(self.jobs.values()), list(self.plain.values())
-        if not self._resources or not (jobs or plain):
+        """Compute all shares."""
+        plain, services = self._plain.by_path, self.vector(view.shares(self._owner).held(SERVICES).items())
+        if not self.capacity or not (self.jobs or plain):
             return
-        remaining = [job.remaining() for job in jobs]
-        alike = [added(each.waiting, each.usage) for each in plain]
-        work = np.array([each for each, _ in remaining] + alike)
-        most = np.array([each for _, each in remaining] + alike)
-        services = self.vector(view.shares(self._owner).held(SERVICES).items())
-        capacity = np.maximum(np.array(self.capacity) - np.array(services), 0.0)
-        weights = np.array([job.known.job.weight for job in jobs] + [1.0] * len(plain))
-        shares = hierarchical_shares(work, weights, capacity, self._pools(), most)
-        sharing: list[PlannedJob | PlainPods] = [*jobs, *plain]
-        for each, share in zip(sharing, shares.tolist(), strict=True):
-            each.share = tuple(share)
-        for job in jobs:
+        set_shares(self.jobs, plain, self.capacity, services, by_namespace=self._by_namespace)
+        for job in self.jobs.values():
             self.changes.record(job.path)
-        for path in self.plain:
+        for path in plain:
             self.changes.record(path)
-        self.entitlements.clear(len(self._resources))
+        self.entitlements.clear(len(self.capacity))
         for uid, job in self.jobs.items():
             self._draw(view, job)
             self._entitle(uid, job, view.now)
-
-    def _pools(self) -> PoolTree:
-        """Whose the jobs are, then the plain pods: namespaces, and pools within them; or nobody's."""
-        paths: list[tuple[str, ...]] = []
-        if self._by_namespace:
-            named = [(job.known.job.namespace, job.known.job.pool) for job in self.jobs.values()]
-            named += [(path.partition("/")[0], "") for path in self.plain]
-            paths = [(namespace, pool) if pool else (namespace,) for namespace, pool in named]
-        return pool_tree(paths or [()] * (len(self.jobs) + len(self.plain)), {})
 
     # -- plans -------------------------------------------------------------------------------------
 
@@ -231,7 +173,7 @@ class Planner:
         job = self.jobs.get(uid)
         if job is None:
             return
-        job.seconds = [self._expected(view, each) for each in job.known.job.stages]
+        job.seconds = [self._paces.expected_seconds(view, each) for each in job.known.job.stages]
         job.replan(view.now, view.placed.held_since, work_lost=work_lost)
         self._draw(view, job)
 
@@ -242,20 +184,6 @@ class Planner:
         for job in known:
             if job.let_lend_gains(lends=job not in last):
                 self.changes.record(job.path)
-
-    def _expected(self, view: View, stage: JobStage) -> float | None:
-        """The expected run time of a task: its work over the mean pace of the nodes that may run it."""
-        if stage.seconds is None:
-            return None
-        key = (stage.spec, stage.workload)
-        until, pace = self._paces.get(key, (-inf, 1.0))
-        if until <= view.now:
-            task_class, pace = view.classes.current(*key), 1.0
-            if task_class.feasible_count:  # a learner that has seen no node has no rates
-                rows = task_class.feasible
-                pace = float((view.speeds(task_class).rate[rows] * task_class.background_free[rows]).mean())
-            self._paces[key] = (view.now + PACE_SECONDS, pace)
-        return stage.seconds / pace if pace > 0.0 else stage.seconds
 
     def _draw(self, view: View, job: PlannedJob) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
@@ -268,7 +196,7 @@ class Planner:
 
     def _others_want(self, job: PlannedJob) -> bool:
         return any(each is not job and each.wants_more for each in self.jobs.values()) or any(
-            any(each.waiting) for each in self.plain.values()
+            any(each.waiting) for each in self._plain.by_path.values()
         )
 
     def _entitle(self, uid: str, job: PlannedJob, now: float) -> None:
@@ -277,39 +205,24 @@ class Planner:
 
     # -- for others --------------------------------------------------------------------------------
 
+    @property
+    def capacity(self) -> Vector:
+        """Of all nodes, by resource."""
+        return self._offered.capacity
+
+    def vector(self, amounts: Iterable[tuple[str, int]]) -> Vector:
+        """Amounts in the planner's order; of resources that no node offers nothing."""
+        return self._offered.vector(amounts)
+
+    def plain_pods(self, path: str) -> PodsOfNamespace | None:
+        """The pods of a namespace that belong to no DAG job; None if there are none."""
+        return self._plain.by_path.get(path)
+
     def leaves_room(self, view: View, uid: str, demand: Vector) -> bool:
         """Whether beside this demand what all other jobs are entitled to remains free."""
         held = self.vector(view.shares(self._owner).held("").items())
         return self.entitlements.leave_room(uid, demand, held, self.capacity)
 
-    def vector(self, amounts: Iterable[tuple[str, int]]) -> Vector:
-        """Amounts in the planner's order; of resources that no node offers nothing."""
-        found = dict(amounts)
-        return tuple(float(found.get(name, 0)) for name in self._resources)
-
-    def take_plans(self, view: View) -> Iterator[tuple[str, JobPlan]]:
+    def take_plans(self) -> Iterator[tuple[str, JobPlan]]:
         """The plans that have changed since the last call."""
-        changed, self._to_record = self._to_record, {}
-        ended, self._last_plans = self._last_plans, {}
-        yield from ended.items()
-        for uid in changed:
-            job = self.jobs.get(uid)
-            if job is not None:
-                yield uid, self._written(job)
-
-    def _written(self, job: PlannedJob) -> JobPlan:
-        deadline = job.deadline
-        above = tuple(max(usage - share, 0.0) for usage, share in zip(job.usage, job.share, strict=True))
-        return JobPlan(
-            share=self._amounts(job.share),
-            finish_seconds=None if job.plan is None else job.plan.finish_seconds,
-            deadline=None if deadline.at == inf else deadline.at,
-            slips=deadline.slips,
-            slip_seconds=deadline.slip_seconds,
-            lent=self._amounts(job.lent()),
-            borrowed=self._amounts(above),
-        )
-
-    def _amounts(self, vector: Vector) -> Amounts:
-        named = ((name, int(amount)) for name, amount in zip(self._resources, vector, strict=True))
-        return tuple(sorted((name, amount) for name, amount in named if amount))
+        return self._changed_plans.take(self.jobs, self._offered)

@@ -1,0 +1,41 @@
+"""How long tasks are expected to run: their work over the mean pace of the nodes that may run them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from math import inf
+
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import View
+from eclectus.model.job import JobStage
+
+PACE_SECONDS = 60.0  # for which a mean pace is good
+
+
+class Paces:
+    """The mean pace of each class of tasks, remembered for a while."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[float, float]] = {}  # by class: until when, seconds, and pace
+
+    def clear(self) -> None:
+        """Nodes have changed."""
+        self._known.clear()
+
+    def expected_seconds(self, view: View, stage: JobStage) -> float | None:
+        """The expected run time of a task of this stage; None if its estimate is unknown."""
+        if stage.seconds is None:
+            return None
+        key = (stage.spec, stage.workload)
+        until, pace = self._known.get(key, (-inf, 1.0))
+        if until <= view.now:
+            pace = _mean_pace(view, view.classes.current(*key))
+            self._known[key] = (view.now + PACE_SECONDS, pace)
+        return stage.seconds / pace if pace > 0.0 else stage.seconds
+
+
+def _mean_pace(view: View, task_class: TaskClass) -> float:
+    if not task_class.feasible_count:
+        return 1.0  # and a learner that has seen no node has no rates
+    rows = task_class.feasible
+    return float((view.speeds(task_class).rate[rows] * task_class.background_free[rows]).mean())
