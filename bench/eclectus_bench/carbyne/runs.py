@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
+from statistics import fmean
 
 import yaml
 
@@ -95,7 +96,8 @@ def scenario_text(section: Section) -> str:
     dags["classes"] = section.classes
     dags |= dict(zip(("file", "graphs"), section.jobs.files, strict=False))
     machine = {"resources": {"cpu": CORES, "memory": "128Gi"}}
-    parts = [{"name": f"speed-{speed}", "speed": speed} for speed in section.speeds] or [{"name": "node"}]
+    mean = fmean(section.speeds or (1,))  # estimates are of speed 1, and meant as those of mean speed
+    parts = [{"name": f"speed-{one}", "speed": one / mean} for one in section.speeds] or [{"name": "node"}]
     count = max(MACHINES // len(parts), 1)
     document = {
         "apiVersion": API_VERSION,

@@ -1,4 +1,10 @@
-"""How long tasks are expected to run: their work over the mean pace of the nodes that may run them."""
+"""How long tasks are expected to run: their estimates, over the mean pace of the nodes that may run them.
+
+An estimate is the run time at mean speed: with learned speeds it is work, and not seconds. Where a task will
+run is not known when its job is planned, and a share is a part of all nodes alike. So the pace of a stage is
+the mean rate of the nodes that may run it, what background load leaves of each, over the mean rate of all.
+Rates themselves would not do: they are tasks a second, so they have the length of the tasks in them.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ PACE_SECONDS = 60.0  # for which a mean pace is good
 
 
 class Paces:
-    """The mean pace of each class of tasks, remembered for a while."""
+    """The mean pace of each class of tasks, remembered for a while; 1 is that of a node of mean speed."""
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[float, float]] = {}  # by class: until when, seconds, and pace
@@ -37,5 +43,7 @@ class Paces:
 def _mean_pace(view: View, task_class: TaskClass) -> float:
     if not task_class.feasible_count:
         return 1.0  # and a learner that has seen no node has no rates
-    rows = task_class.feasible
-    return float((view.speeds(task_class).rate[rows] * task_class.background_free[rows]).mean())
+    rate, rows = view.speeds(task_class).rate, task_class.feasible
+    of_all = float(rate[view.cluster.present].mean())
+    ours = float((rate[rows] * task_class.background_free[rows]).mean())
+    return ours / of_all if of_all > 0.0 else 1.0
