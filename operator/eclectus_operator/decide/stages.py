@@ -14,16 +14,8 @@ from enum import StrEnum
 
 from eclectus.api.common import time_seconds, time_text
 from eclectus.api.node_probe import Deadlines, Outcome, Run
-from eclectus_operator.objects.observed import ContainerStatus, Ended, Pod, PodEvent
+from eclectus_operator.objects.observed import PULL_REASONS, ContainerStatus, Ended, Pod, PodEvent
 
-PULL_REASONS = (
-    "ErrImagePull",
-    "ImagePullBackOff",
-    "ErrImageNeverPull",
-    "InvalidImageName",
-    "ImageInspectError",
-    "RegistryUnavailable",
-)
 YIELDED = "Yielded"
 _MESSAGE_CHARACTERS = 1500  # kept of a container's termination message
 

@@ -10,6 +10,14 @@ from eclectus.api.names import NO_PROBES_LABEL, RUN_ID_LABEL
 from eclectus.api.node_probe import Toleration
 
 ALL_PODS_PATH = "/api/v1/pods"
+PULL_REASONS = (  # of a container that waits because its image could not be had
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "ErrImageNeverPull",
+    "InvalidImageName",
+    "ImageInspectError",
+    "RegistryUnavailable",
+)
 
 
 class Owner(Struct, frozen=True):
@@ -103,6 +111,7 @@ class PodStatus(Struct, frozen=True, rename="camel"):
     reason: str = ""
     message: str = ""
     conditions: tuple[PodCondition, ...] | None = None
+    init_container_statuses: tuple[ContainerStatus, ...] | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
 
 

@@ -17,6 +17,7 @@ from eclectus_operator.control.dag_jobs.context import JobSync
 from eclectus_operator.decide import room
 from eclectus_operator.decide.dag_jobs import graph
 from eclectus_operator.decide.dag_jobs.job_status import Problem
+from eclectus_operator.decide.dag_jobs.stuck_pods import start_problem
 from eclectus_operator.decide.room import Room
 from eclectus_operator.objects import convert
 from eclectus_operator.objects.convert import ShapeError
@@ -37,6 +38,9 @@ async def find_problem(sync: JobSync) -> Problem | None:
         sync.memory.templates_checked = True
     if sync.memory.refusals:
         return next(iter(sync.memory.refusals.values())).problem
+    not_started = start_problem(sync.pods)
+    if not_started is not None:
+        return not_started
     too_large = list(_too_large(sync, await sync.context.pool.capacities()))
     return Problem("FitsNoNode", "; ".join(too_large)) if too_large else None
 

@@ -21,11 +21,20 @@ from eclectus.api.common import time_seconds
 from eclectus.api.dag_job import DagJob
 from eclectus.api.names import ATTEMPT_LABEL, MEMORY_FACTORS, STAGE_LABEL, TASK_INDEX_LABEL
 from eclectus_operator.objects import convert
-from eclectus_operator.objects.observed import Ended, Pod
+from eclectus_operator.objects.observed import PULL_REASONS, Ended, Pod
 
 OUT_OF_MEMORY = "OOMKilled"
+CREATE_REASONS = ("CreateContainerConfigError", "CreateContainerError")  # such as a Secret that is missing
 MOST_FACTOR = 64  # by which the memory of a template is raised at most
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,4}")
+
+
+class Stuck(Struct, frozen=True, gc=False):
+    """A container that its node tries to start in vain; `reason` and `message` are the kubelet's."""
+
+    container: str
+    reason: str
+    message: str = ""
 
 
 class TaskPod(Struct, frozen=True, gc=False):
@@ -33,7 +42,8 @@ class TaskPod(Struct, frozen=True, gc=False):
 
     `deletion`: when it is to be gone at the latest, if it is being deleted. `is_disrupted`: Kubernetes or its
     node ended it, so its task has not failed. `killed`: its containers that had too little memory;
-    `memory_factors`: by how much the memory of the template was raised for it.
+    `memory_factors`: by how much the memory of the template was raised for it. `stuck`: what keeps it from
+    starting, if its node says so.
     """
 
     name: str
@@ -50,6 +60,7 @@ class TaskPod(Struct, frozen=True, gc=False):
     ended: float | None = None
     run_seconds: float | None = None
     why: str = ""  # why it failed, for people
+    stuck: Stuck | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -99,6 +110,7 @@ def read(found: Mapping[str, Any], job: DagJob) -> TaskPod | None:
         ended=_last_end(ends.values()),
         run_seconds=_run_seconds(ends.values()),
         why=_why(pod, ends),
+        stuck=_stuck(pod),
     )
 
 
@@ -141,6 +153,16 @@ def _ends(pod: Pod) -> dict[str, Ended]:
     """How its containers ended, of those that have."""
     statuses = pod.status.container_statuses or ()
     return {each.name: each.state.terminated for each in statuses if each.state.terminated is not None}
+
+
+def _stuck(pod: Pod) -> Stuck | None:
+    """The first container that its node cannot start; None while all of them may only take their time."""
+    if pod.status.phase != "Pending" or pod.metadata.deletion_timestamp is not None:
+        return None
+    statuses = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
+    waiting = ((each.name, each.state.waiting) for each in statuses if each.state.waiting is not None)
+    found = (Stuck(name, state.reason, state.message) for name, state in waiting)
+    return next((each for each in found if each.reason in (*PULL_REASONS, *CREATE_REASONS)), None)
 
 
 def _last_end(ends: Iterable[Ended]) -> float | None:
