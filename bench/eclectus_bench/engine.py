@@ -20,6 +20,7 @@ from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.kube import KubeScores
 from eclectus_bench.steps import busy_minute, pod_rules, prices
+from eclectus_bench.steps.dag_jobs import GATE, WIDE, DagJobs
 from eclectus_bench.steps.driver import (
     HOSTNAME,
     ZONE,
@@ -148,6 +149,8 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     yield held_back, course
     for jobs in course.jobs:
         yield drf_jobs, replace(course, jobs=(jobs,))
+    for jobs in course.jobs:
+        yield dag_jobs, replace(course, jobs=(jobs,))
     yield own_preferences, course
     yield unplaceable, course
     yield anti_affinity, course
@@ -202,6 +205,17 @@ def drf_jobs(course: Course) -> list[EngineCost]:
             course.steps,
             0.5,
         )
+    ]
+
+
+def dag_jobs(course: Course) -> list[EngineCost]:
+    """DAG jobs are planned, and wait in the order of what is due; all nodes are full."""
+    (jobs,) = course.jobs
+    world, case = DagJobs(jobs, min(course.nodes, DRF_NODES_MOST)), f"{jobs:,} DAG jobs (carbyne)"
+    ends = {WIDE: "a task ends, one is bound (two steps)", GATE: "a stage ends, so that shares change"}
+    return [
+        _cost(world.driver, f"{case}: {what}", partial(world.end_one, stage), course.steps)
+        for stage, what in ends.items()
     ]
 
 

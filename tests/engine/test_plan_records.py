@@ -45,27 +45,27 @@ def changed(deadline: float) -> JobPlan:
 def test_a_plan_is_written_once_for_a_job_that_is_known() -> None:
     case = _Case()
     assert case.first == [RecordPlan("u1", "default", "j", PLAN)]
-    assert case.step(9.0) == []
+    assert case.step(19.0) == []
 
 
 def test_the_clock_alone_is_no_change() -> None:
-    assert _Case().step(9.0, JobPlan(PLAN.share, 1.0, PLAN.deadline)) == []
+    assert _Case().step(19.0, JobPlan(PLAN.share, 1.0, PLAN.deadline)) == []
 
 
 def test_a_change_is_written_when_the_last_write_is_long_enough_ago() -> None:
     case = _Case()
     assert case.step(1.0, changed(20.0)) == []
-    assert case.engine.next_step_at() == 5.0
-    assert case.step(5.0, changed(21.0)) == [RecordPlan("u1", "default", "j", changed(21.0))]
+    assert case.engine.next_step_at() == 15.0
+    assert case.step(15.0, changed(21.0)) == [RecordPlan("u1", "default", "j", changed(21.0))]
     assert case.engine.next_step_at() is None
 
 
 def test_what_a_job_has_lent_in_all_is_written_with_the_rest_and_the_last_plan_at_once() -> None:
     case = _Case()
     lends = JobPlan(PLAN.share, 1.0, PLAN.deadline, lent=(("cpu", 250),))
-    assert case.step(5.0, lends) == [RecordPlan("u1", "default", "j", lends)]
-    assert case.step(7.0, lends) == [], "what it has lent so far is no change by itself"
-    (last,) = case.step(9.0, JobPlan((), 0.0, PLAN.deadline))
+    assert case.step(15.0, lends) == [RecordPlan("u1", "default", "j", lends)]
+    assert case.step(17.0, lends) == [], "what it has lent so far is no change by itself"
+    (last,) = case.step(19.0, JobPlan((), 0.0, PLAN.deadline))
     assert isinstance(last, RecordPlan)
     assert (last.plan.share, last.plan.lent, last.plan.lent_seconds) == ((), (), (("cpu", 1000),))
     counters = case.engine.queue_counts().counters.plans
@@ -76,13 +76,13 @@ def test_a_change_that_is_taken_back_is_not_written() -> None:
     case = _Case()
     case.step(1.0, changed(20.0))
     assert case.step(2.0) == []
-    assert case.step(9.0) == []
+    assert case.step(19.0) == []
 
 
 def test_nothing_is_written_for_a_job_that_is_gone() -> None:
     case = _Case()
     case.step(1.0, changed(20.0))
-    assert case.engine.step([JobGone("u1")], 6.0) == []
+    assert case.engine.step([JobGone("u1")], 16.0) == []
     assert case.engine.next_step_at() is None
 
 

@@ -1,4 +1,4 @@
-"""Invariants under random events: no pod bound twice or lost, no node overcommitted, correct arrays.
+"""Invariants under random events: no pod bound twice or lost, no node overcommitted (C9), correct arrays.
 
 Hypothesis drives an engine (tests/support/engine_machine.py), once for each way to place, learn and evict,
 and with DAG jobs (tests/support/dag_engine_machine.py) for each way to order them.

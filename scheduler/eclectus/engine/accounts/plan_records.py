@@ -19,7 +19,7 @@ from eclectus.framework.jobs import KnownJobs
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import JobPlan
 
-WRITE_SECONDS = 5.0  # at least, between two writes for one job
+WRITE_SECONDS = 15.0  # at least, between two writes for one job: a few a minute
 
 
 class PlanRecords:

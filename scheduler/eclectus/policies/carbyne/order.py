@@ -18,6 +18,8 @@ Departures:
 - latest starts come from moving the forward schedule to the right (`maths/dag_plan`): the paper packs
   the reversed job, which may be longer or shorter than the schedule, and line 20 has the wrong sign.
 - due tasks are clipped to the share less what the job holds; a first task may exceed a smaller share.
+- no node is reserved for a due task that fits on none: it is first wherever one has room for it, and smaller
+  tasks that fit meanwhile go before it. Higher priority, with preemption, makes room for it.
 - nothing is preempted: with `overhang: free`, as in the paper, a job may end later than in its share, by up
   to one longest task for each of its tasks that become due. With `bounded` a start above its job's share
   must end before the next latest start of any other job, or leave free what the others are entitled to.
@@ -32,7 +34,7 @@ Departures:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Annotated, Literal
 
@@ -47,6 +49,8 @@ from eclectus.policies.carbyne.planned_job import fits_beside, size_of
 from eclectus.policies.carbyne.planner import Planner
 from eclectus.policies.shared.portions import Vector, used_part
 
+TRAITS = OrderTraits(needs_one_at_a_time=True, ranks_by_path=True, withholds=True)
+TRAITS_IF_BOUNDED = replace(TRAITS, ranks_by_time=True)
 DUE, LEFT_OVER = 0, 1
 RETRY_SECONDS = 5.0  # after which what is withheld is asked about again although nothing has changed
 
@@ -57,8 +61,6 @@ OVERHANG = Reason("its job holds its share, and other jobs need the room again b
 @dataclass(eq=False)
 class Carbyne(Order):
     """Priority, then what is due within its job's share, then the job with the least remaining work."""
-
-    traits = OrderTraits(needs_one_at_a_time=True, ranks_by_time=True, ranks_by_path=True, withholds=True)
 
     altruism: Annotated[
         float,
@@ -110,6 +112,11 @@ class Carbyne(Order):
         )
 
     @property
+    def traits(self) -> OrderTraits:
+        """What is due, `changes` tells; whether a start above a share would end in time, only the time."""
+        return TRAITS_IF_BOUNDED if (self.overhang, self.leftover) == ("bounded", "srtf") else TRAITS
+
+    @property
     def wants_jobs(self) -> bool:
         """True: shares and plans are those of DAG jobs."""
         return True
@@ -144,11 +151,11 @@ class Carbyne(Order):
         if found is None or job is None or job.known is not found[0]:
             return self._rank_plain(view, group, head)
         at = found[0].index_of(found[1])
-        has_share = job.has_share_for(at)
-        if has_share and job.due(at, view.now):
+        has_share, now = job.has_share_for(at), self._planner.now
+        if has_share and job.due(at, now):
             return (-head.priority, DUE, used_part(job.usage, job.share), -job.sizes[at])
         if self.leftover == "none":
-            start = job.next_start(view.now) if has_share else inf
+            start = job.next_start(now) if has_share else inf
             return Withheld(STRICT, max(start, view.now + RETRY_SECONDS) if start <= view.now else start)
         seconds = job.seconds[at]
         if not has_share and self._is_overhang(view, head.job, job.demands[at], seconds):

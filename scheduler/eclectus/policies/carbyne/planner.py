@@ -17,6 +17,7 @@ from eclectus.maths.stage_ranks.table import StageRanks
 from eclectus.model.job import JobPlan
 from eclectus.policies.carbyne.changed_plans import ChangedPlans
 from eclectus.policies.carbyne.entitlements import Entitlements
+from eclectus.policies.carbyne.next_starts import NextStarts
 from eclectus.policies.carbyne.offered import Offered, offered_by
 from eclectus.policies.carbyne.paces import Paces
 from eclectus.policies.carbyne.plain_pods import SERVICES, PlainPods, PodsOfNamespace
@@ -55,11 +56,16 @@ class Planner:
         self._paces, self._changed_plans = Paces(), ChangedPlans()
         self._jobs_cursor = self._shares_cursor = self._shape_cursor = -1
         self._is_stale = True  # whether shares are to be computed again
+        self._next_starts = NextStarts()
+        self.now = 0.0  # of the last update, seconds: what is due follows from it
 
     # -- what has changed --------------------------------------------------------------------------
 
     def update(self, view: View) -> None:
         """Take in what has changed; costs nothing if nothing has."""
+        self.now = view.now
+        for uid in self._next_starts.take(view.now):
+            self._has_changed(uid, self.jobs[uid])
         jobs, shares = view.jobs.changes, view.shares(self._owner).changes
         heads = (jobs.head, shares.head, view.cluster.shape.head)
         if heads == (self._jobs_cursor, self._shares_cursor, self._shape_cursor):
@@ -91,6 +97,7 @@ class Planner:
                 job = self.jobs[uid] = self._new(view.jobs[uid])
                 job.deadline, job.lends = before.deadline, before.lends
         self._paces.clear()
+        self._next_starts.clear()
 
     def _new(self, known: KnownJob) -> PlannedJob:
         return PlannedJob(known, self.capacity, self.vector, self._stage_ranks)
@@ -112,8 +119,13 @@ class Planner:
         for uid in sorted({*changed, *ended}):
             if (job := self.jobs.get(uid)) is not None:
                 self._entitle(uid, job, view.now)
-                self.changes.record(job.path)
+                self._has_changed(uid, job)
                 self._changed_plans.record(uid)
+
+    def _has_changed(self, uid: str, job: PlannedJob) -> None:
+        """What is due of the job, or may become so, has changed, and with it the ranks of its tasks."""
+        self.changes.record(job.path)
+        self._next_starts.set(uid, job.next_start(self.now))
 
     def _count(self, view: View, uid: str, lost: set[str], ended: set[str]) -> None:
         """Bring the counts of one job up to date; into `ended` if it is to be planned anew."""
@@ -142,6 +154,7 @@ class Planner:
     def _drop(self, uid: str, job: PlannedJob) -> None:
         """The job is done, or gone: nothing of it is lent or borrowed any more."""
         self.entitlements.drop(uid)
+        self._next_starts.drop(uid)
         self._changed_plans.end(uid, job)
         del self.jobs[uid]
         self._is_stale = True
@@ -179,11 +192,12 @@ class Planner:
 
     def _choose_last(self) -> None:
         """When all work ends is up to the jobs that end last: what they have gained, they keep."""
-        known = [job for job in self.jobs.values() if job.plan is not None]
-        last = set(nlargest(int(len(known) * LAST_PART), known, key=lambda job: job.deadline.at))
-        for job in known:
+        known = {uid: job for uid, job in self.jobs.items() if job.plan is not None}
+        latest = nlargest(int(len(known) * LAST_PART), known.values(), key=lambda job: job.deadline.at)
+        last = set(latest)
+        for uid, job in known.items():
             if job.let_lend_gains(lends=job not in last):
-                self.changes.record(job.path)
+                self._has_changed(uid, job)
 
     def _draw(self, view: View, job: PlannedJob) -> None:
         """Whether the job lends until it is planned anew: one draw for each event that concerns it."""
