@@ -1,4 +1,4 @@
-"""Carbyne against worked examples: Figure 2 of the paper, and what the bound on overhangs prevents."""
+"""Carbyne against worked examples: the paper's Figure 2 (C1), and what bounding overhangs prevents (C2)."""
 
 from __future__ import annotations
 
@@ -41,6 +41,16 @@ def test_figure_2(settings: dict[str, object], ends: dict[str, float]) -> None:
     run = world(**settings)
     run.submit(*figure_2())
     assert run.run().ends == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("until", [0.0, 0.5, 1.0, 1.5, 2.0])
+def test_figure_2_ends_as_if_there_had_been_no_restart(until: float) -> None:
+    """C13."""
+    run = world()
+    run.submit(*figure_2())
+    run.run(until)
+    run.restart(make_engine(BestFit(), order=Carbyne()))
+    assert run.run().ends == pytest.approx({"J1": 2.1, "J2": 1.0})
 
 
 def test_a_job_plans_first_what_its_setting_says() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from random import Random
 
 import pytest
@@ -98,10 +99,10 @@ def test_without_altruism_and_hand_out_jobs_run_as_alone_in_their_shares(seed: i
 
 
 def test_an_arrival_storm_and_failures_and_a_lost_node_leave_nothing_behind() -> None:
-    """C12: many jobs at once, a stage of 1,000 tasks, failed tasks, and a node that is gone."""
+    """C12: many jobs at once, a stage of 10,000 tasks, failed tasks, and a node that is gone."""
     run = world(nodes=4)
     run.fails_once |= {("j0", "s0"), ("j1", "s0")}
-    run.submit(job("wide", stage("s0", 1000, 100, 1.0)), *random_jobs(9, 12))
+    run.submit(job("wide", stage("s0", 10_000, 50, 1.0)), *random_jobs(9, 12))
     run.run(until=3.0)
     run.drop_node("n0")
     run.run()
@@ -162,6 +163,38 @@ def test_a_plan_goes_on_after_a_restart_from_what_was_written() -> None:
     again.submit(written, *known[1:])
     (plan,) = [each.plan for each in again.commands if isinstance(each, RecordPlan) and each.name == "j0"]
     assert (plan.deadline, plan.slips, plan.slip_seconds) == (first.deadline - 0.5, 3, 7.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_job_ends_later_than_in_its_fair_share_where_the_process_restarts(seed: int) -> None:
+    """C13 with C7."""
+    jobs, run = random_jobs(seed), world(overhang="bounded")
+    run.submit(*jobs)
+    for until in (1.5, 4.0):
+        run.run(until)
+        run.restart(world(overhang="bounded").engine)
+    run.run()
+    for each in jobs:
+        assert run.ends[each.name] <= alone_in(CAPACITY / len(jobs), each) + 1e-6, each.name
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_wrong_estimates_arrivals_and_failures_stop_no_job(seed: int) -> None:
+    """True run times are between half and one and a half of the estimates; nothing is not a number."""
+    random, run, jobs = Random(seed), world(nodes=2), random_jobs(seed, 9)
+    run.true_seconds = {
+        (each.name, of.name): random.uniform(0.5, 1.5) * of.seconds for each in jobs for of in each.stages
+    }
+    run.fails_once |= {(each.name, "s0") for each in jobs[::3]}
+    for at in range(0, 9, 3):
+        run.submit(*jobs[at : at + 3])
+        run.run(until=3.0 * (at + 1))
+    run.drop_node("n1")
+    run.run()
+    assert run.ends.keys() == {each.name for each in jobs}
+    plans = [plan for plans in run.plans.values() for plan in plans]
+    numbers = [number for each in plans for number in (each.finish_seconds, each.deadline, each.slip_seconds)]
+    assert all(number is None or isfinite(number) for number in numbers)
 
 
 def test_a_job_without_estimates_lends_nothing_and_ends() -> None:

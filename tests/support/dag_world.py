@@ -62,6 +62,7 @@ class DagWorld:
         self.plans: dict[str, list[JobPlan]] = {}
         self.reports: list[Report] = []
         self.commands: list[Command] = []
+        self._started: dict[str, float] = {}  # by uid of a task
         self._ending: list[tuple[float, int, str]] = []
         self._serial = 0
         self.step(Resumed(), *map(NodeSeen, self.nodes))
@@ -101,6 +102,25 @@ class DagWorld:
             NodeGone(name), *events, *(event for each in self.jobs.values() for event in self._create(each))
         )
 
+    def restart(self, engine: Engine) -> None:
+        """Another process takes over. It sees nodes, jobs with what was written to them, and pods."""
+        self.engine = engine
+        jobs = [JobSeen(self._written(each)) for each in self.jobs.values() if each.name not in self.ends]
+        self.step(Resumed(), *map(NodeSeen, self.nodes), *jobs, *map(self._as_listed, self.tasks.values()))
+
+    def _written(self, each: Job) -> Job:
+        """The job with the status that its controller and the process before have written."""
+        stages = tuple(replace(of, succeeded=self.done.get((each.name, of.name), 0)) for of in each.stages)
+        plan = self.plans[each.name][-1]
+        return replace(
+            each, stages=stages, deadline=plan.deadline, slips=plan.slips, slip_seconds=plan.slip_seconds
+        )
+
+    def _as_listed(self, task: Task) -> TaskSeen:
+        if not task.node:
+            return TaskSeen(task)
+        return TaskSeen(replace(task, phase="Running", started=self._started[task.uid]))
+
     def step(self, *events: Event) -> None:
         """One step, and those by which its binds are answered."""
         given = list(events)
@@ -119,6 +139,7 @@ class DagWorld:
                 task = self.tasks[uid] = replace(self.tasks[uid], node=node)
                 owner = self._job_of(task)
                 self.starts.append((self.now, owner.name, task.stage))
+                self._started[uid] = self.now
                 self._serial += 1
                 heappush(self._ending, (self.now + self._seconds(owner, task.stage), self._serial, uid))
                 return [BindConfirmed(uid, node), TaskSeen(task)]

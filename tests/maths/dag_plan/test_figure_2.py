@@ -1,4 +1,4 @@
-"""The example of the paper's figure 2: two jobs in equal shares of one resource, in thousandths of it."""
+"""C1, the paper's figure 2: two jobs in equal shares of one resource, in thousandths of it."""
 
 from __future__ import annotations
 

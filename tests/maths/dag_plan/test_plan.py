@@ -75,6 +75,7 @@ def test_plans_equal_those_of_single_tasks(job: list[StageLeft], share: tuple[in
 @given(jobs(), SHARES)
 @settings(deadline=None)
 def test_no_plan_is_shorter_than_its_lower_bound(job: list[StageLeft], share: tuple[int, int]) -> None:
+    """C6."""
     plan = planned(job, share)
     assert plan.finish_seconds >= plan.least_seconds * (1 - 1e-9)
 
@@ -109,6 +110,9 @@ def test_everything_is_due_in_the_end_and_nothing_between_two_starts(
         assert plan.due(after) == plan.due(plan.finish_seconds)
     else:
         assert plan.due(after) == plan.due((after + upcoming) / 2) != plan.due(upcoming)
+
+
+# C5: with more room than is needed, latest starts are those of the critical path method.
 
 
 def test_a_chain_has_no_slack() -> None:

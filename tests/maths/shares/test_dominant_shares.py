@@ -1,4 +1,4 @@
-"""Dominant shares: the paper's example, a lie, bounds, and the properties that DRF guarantees."""
+"""C3, dominant shares: the paper's example, a lie, bounds, and the properties that DRF guarantees."""
 
 from __future__ import annotations
 

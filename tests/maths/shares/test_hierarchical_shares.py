@@ -1,4 +1,4 @@
-"""Shares in a tree of pools: the two examples of the paper, weights, bounds, and flat trees."""
+"""C4, shares in a tree of pools: the two examples of the paper, weights, bounds, and flat trees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worked examples of Carbyne as simulated scenarios: response times of each job under each order."""
+"""Worked examples of Carbyne (C1, C2) as simulated scenarios: response times of each job under each order."""
 
 from __future__ import annotations
 
