@@ -28,7 +28,7 @@ down: venv ## stop that cluster and remove its files
 demo: venv ## Eclectus beside kube-scheduler, in numbers and a picture: 5 minutes (DEMO=scarce: batches on few nodes; NODES=real: 60)
 	@$(BIN)/python -m eclectus_e2e demo $(NODES) $(DEMO)
 
-demo-full: venv ## three loads and a baseline, then changes of speed with probes: 20 minutes (DEMO=--quick: 5)
+demo-full: venv ## three loads and a baseline, changes of speed with probes, DAG jobs: 30 minutes (DEMO=--quick: 6)
 	@$(BIN)/python -m eclectus_e2e demo full $(DEMO)
 
 compare: venv ## five schedulers on sixty nodes where classes of pods rank the nodes differently: 50 minutes (DEMO=--quick: 3)

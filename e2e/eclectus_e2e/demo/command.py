@@ -73,8 +73,9 @@ def _experiments(options: argparse.Namespace) -> Iterator[AnyExperiment]:
     if name == SCARCE:
         plan = scarce_plan(options.load, options.seconds, seed, options.schedulers)
         yield ScarceExperiment(plan, keep=options.keep)
-    if name == DAGS:
-        yield DagExperiment(dag_plan(seed, options.schedulers, quick=options.quick))
+    if name in (DAGS, FULL):  # in the full demo --schedulers are those of the stream
+        schedulers = options.schedulers if name == DAGS else None
+        yield DagExperiment(dag_plan(seed, schedulers, quick=options.quick))
     if name == REAL:
         yield RealExperiment(seed, options.pairs, quick=options.quick)
 

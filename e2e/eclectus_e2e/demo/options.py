@@ -43,7 +43,7 @@ CHOICES = {
         "Eclectus beside kube-scheduler at one load; speeds change half-way",
         _STREAM - {"loads", "schedulers"},
     ),
-    FULL: Choice("make demo-full", "20 min", "`stream`, then `perturbations`", _STREAM),
+    FULL: Choice("make demo-full", "30 min", "`stream`, then `perturbations` and `dags`", _STREAM),
     STREAM: Choice(
         "make demo DEMO=stream", "12 min", "several loads, and a baseline that knows no speeds", _STREAM
     ),

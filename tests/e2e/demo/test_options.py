@@ -2,7 +2,7 @@
 
 import pytest
 
-from eclectus_e2e.demo.command import demo
+from eclectus_e2e.demo.command import _experiments, demo
 from eclectus_e2e.demo.options import CHOICES, other_commands, read_options
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHECKOUT
@@ -79,6 +79,14 @@ def test_the_help_explains_every_experiment_and_option(capsys):
         assert f"({choice.command})" in text
     assert "default: 0.6; stream and scarce: 0.8; for short, full, stream, scarce" in text
     assert "equal seeds send equal pods (default: 1)" in text
+
+
+def test_the_full_demo_has_dag_jobs_under_all_their_schedulers():
+    options = read_options(["full", "--quick", "--schedulers", "eclectus,kube-scheduler"])
+    stream, perturbations, dags = _experiments(options)
+    assert (stream.report_file, perturbations.report_file) == ("stream.json", "perturbations.json")
+    assert list(dags.plan().schedulers) == ["eclectus-carbyne", "kube-scheduler"]
+    assert dags.picture_file == "dags.png"
 
 
 def test_the_other_commands_are_targets_of_make():
