@@ -114,7 +114,7 @@ class Carbyne(Order):
     @property
     def traits(self) -> OrderTraits:
         """What is due, `changes` tells; whether a start above a share would end in time, only the time."""
-        return TRAITS_IF_BOUNDED if (self.overhang, self.leftover) == ("bounded", "srtf") else TRAITS
+        return TRAITS_IF_BOUNDED if self.overhang == "bounded" else TRAITS
 
     @property
     def wants_jobs(self) -> bool:
