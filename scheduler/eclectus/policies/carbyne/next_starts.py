@@ -9,7 +9,7 @@ SPARE = 16  # void entries of the heap that are always allowed
 
 
 class NextStarts:
-    """One time for each job, seconds; whose time has come is found without a look at the others."""
+    """One time for each job, seconds; those whose time has come are found without asking the others."""
 
     def __init__(self) -> None:
         self._at: dict[str, float] = {}  # by uid
