@@ -13,7 +13,8 @@ from typing import Any, Self
 from eclectus.api.names import API_VERSION, NODE_PROBE, WORK_SECONDS
 from eclectus_bench.usage import peak_mebibytes
 from eclectus_e2e.testbed import chart
-from eclectus_e2e.testbed.chart import Installed
+from eclectus_e2e.testbed.chart import Installed, Values
+from eclectus_hack.permissions import Permission, granted
 from live_cluster import wait
 
 QUICK = ("--look-seconds=5", "--lease-duration=6", "--renew-deadline=2", "--retry-period=0.5")
@@ -91,6 +92,14 @@ class Operator:
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(30)
+
+
+def rights_of_operator(values: Values) -> set[Permission]:
+    """What the chart, installed with these values, grants to its operator."""
+    label = ("app.kubernetes.io/component", "operator")
+    return granted(
+        each for each in chart.render(values) if label in each["metadata"].get("labels", {}).items()
+    )
 
 
 def node_probe(name: str, selector: dict[str, str], work: float = 0.5, **spec: Any) -> Any:

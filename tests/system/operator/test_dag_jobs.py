@@ -1,84 +1,49 @@
 """DagJobs on a real API server: the chart's account and roles, a scheduler, fake nodes."""
 
 import json
-import re
-from contextlib import ExitStack
 
 import pytest
 
 from dag_jobs import stage
 from eclectus.api.common import time_text
 from eclectus.api.dag_job import FailedTasks
-from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, WORK_SECONDS
+from eclectus.api.names import API_VERSION, DAG_JOB, DAG_JOB_LABEL, INSTANCE_LABEL, WORK_SECONDS
 from eclectus.kubeclient.errors import ApiError
-from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.controlplane.components import audit_log
-from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
-from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from eclectus_hack.permissions import forbidden, granted, requests, superfluous
+from eclectus_hack.permissions import forbidden, requests, superfluous
 from eclectus_operator.objects.dag_jobs import indexes
-from live_cluster import Admin, Scheduler, wait
-from live_operator import PATIENT, Operator
+from live_cluster import Admin, wait
+from live_operator import PATIENT, rights_of_operator
 
 pytestmark = pytest.mark.live
 
 WITHOUT = {"operator": {"enabled": True}}
 VALUES = {"operator": {"enabled": True, "dagJobs": {"enabled": True}}}
 NODES = [NodeSpec(name=f"n{i}", group="all", speed=1.0) for i in range(4)]
+PROFILE = {
+    "schedulerName": "eclectus",
+    "order": {"policy": "carbyne"},
+    "place": {"policy": "least-allocated"},
+}
+SCHEDULER = {"profiles": [PROFILE]}
+PROBE = {"metadata": {"labels": {INSTANCE_LABEL: "blue"}}, "spec": {"containers": [{"name": "main"}]}}
 MERGE = "application/merge-patch+json"
 
 
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory):
-    if clusters.choice():
-        pytest.skip("only a control plane built here writes an audit log")
-    options = PlaneOptions(audited_namespace=chart.NAMESPACE)
-    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def installed(plane):
-    return chart.install(plane.kubeconfig, values=VALUES)
-
-
-@pytest.fixture(scope="module")
-def kubelets(plane):
-    with handle.started(plane.directory, plane.kubeconfig, NODES) as control:
-        yield control
-
-
-@pytest.fixture(scope="module")
-def scheduler(plane, kubelets, tmp_path_factory):
-    profile = {
-        "schedulerName": "eclectus",
-        "order": {"policy": "carbyne"},
-        "place": {"policy": "least-allocated"},
-    }
-    directory, lease = tmp_path_factory.mktemp("scheduler"), {"leaderElect": False}
-    running = Scheduler(directory, plane.kubeconfig, lease=lease, profiles=[profile])
-    running.start().wait_deciding()
-    yield running
-    running.kill()
-
-
 @pytest.fixture
-def admin(plane, installed, kubelets, scheduler, request):
+def admin(plane, installed, kubelets, scheduler, namespace):
     kubelets.reset()
-    name = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[-60:].strip("-")
-    with Admin(plane.kubeconfig, name) as admin:
+    with Admin(plane.kubeconfig, namespace) as admin:
         yield admin
         admin.send("DELETE", jobs(admin))  # the client deletes the pods: Kubernetes takes its time for that
 
 
 @pytest.fixture
-def operator(plane, installed, tmp_path):
-    with ExitStack() as stack:
-        made = Operator(tmp_path, plane.kubeconfig, installed, times=PATIENT)
-        stack.callback(made.kill)
-        yield made.start().wait_leading()
-        made.stop()  # it gives up the Lease, so that the next one need not wait until it expires
+def operator(operator):
+    made = operator(times=PATIENT)
+    yield made.wait_leading()
+    made.stop()  # it gives up the Lease, so that the next one need not wait until it expires
 
 
 def jobs(admin):
@@ -231,6 +196,7 @@ def test_what_can_never_run_is_refused_or_fails_at_once(admin, operator):
         ([work("a", tasks=0)], "should be greater than or equal to 1"),
         ([stage("a", template={"spec": {"containers": []}})], "should have at least 1 items"),
         ([work(f"s{i}", tasks=10_000) for i in range(11)], "at most 100000 tasks"),
+        ([stage("a", template=PROBE)], "which only the operator makes"),
     ):
         with pytest.raises(ApiError, match=message):
             submit(admin, "refused", *stages)
@@ -283,13 +249,7 @@ def test_a_finished_job_is_deleted_and_the_permissions_are_those_that_are_used(
     submit(admin, "short", work("a"), ttlSecondsAfterFinished=1)
     wait("it is gone", lambda: admin.get(f"{jobs(admin)}/short") is None)
     used = requests(audit_log(plane.directory), installed.operator_user)
-    assert forbidden(rights(VALUES), used) == set()
-    of_names_taken = {each for each in rights(VALUES) if (each.resource, each.verb) == ("pods", "get")}
-    assert superfluous(rights(VALUES) - rights(WITHOUT) - of_names_taken, used) == set()
-
-
-def rights(values):
-    label = ("app.kubernetes.io/component", "operator")
-    return granted(
-        each for each in chart.render(values) if label in each["metadata"].get("labels", {}).items()
-    )
+    rights = rights_of_operator(VALUES)
+    assert forbidden(rights, used) == set()
+    of_names_taken = {each for each in rights if (each.resource, each.verb) == ("pods", "get")}
+    assert superfluous(rights - rights_of_operator(WITHOUT) - of_names_taken, used) == set()

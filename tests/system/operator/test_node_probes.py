@@ -1,22 +1,19 @@
-"""The operator on a real API server: the chart's account, roles and policies, a scheduler, fake nodes."""
+"""NodeProbes on a real API server: the chart's account, roles and policies, a scheduler, fake nodes."""
 
 import signal
 from collections import Counter
-from contextlib import ExitStack
 
 import pytest
 
 from eclectus.api.names import INSTANCE_LABEL, NODE_PROBES_PATH, NODE_PROFILES_PATH
 from eclectus.kubeclient.errors import ApiError
 from eclectus.model.workload_names import kind_of
-from eclectus_e2e.testbed import chart, clusters
+from eclectus_e2e.testbed import chart
 from eclectus_e2e.testbed.controlplane.components import audit_log
-from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
-from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
-from eclectus_hack.permissions import forbidden, granted, requests, superfluous
-from live_cluster import Admin, Scheduler, pod, wait
-from live_operator import PATIENT, QUICK, Operator, node_probe
+from eclectus_hack.permissions import forbidden, requests, superfluous
+from live_cluster import Admin, pod, wait
+from live_operator import PATIENT, node_probe, rights_of_operator
 from refused_templates import REFUSED
 from secured_pages import READER, READERS, page, token_of
 
@@ -30,57 +27,17 @@ MEMORY_LIMIT = 256.0  # MiB, the operator's in the chart
 NODES = [
     NodeSpec(name=f"n{i}", group="all", speed=(1.0, 2.0)[i % 2], labels={"pool": "batch"}) for i in range(4)
 ]
-
-
-@pytest.fixture(scope="module")
-def plane(tmp_path_factory):
-    if clusters.choice():
-        pytest.skip("only a control plane built here writes an audit log")
-    options = PlaneOptions(audited_namespace=chart.NAMESPACE)
-    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def installed(plane):
-    return chart.install(plane.kubeconfig, values=VALUES)
-
-
-@pytest.fixture(scope="module")
-def kubelets(plane):
-    with handle.started(plane.directory, plane.kubeconfig, NODES) as control:
-        yield control
-
-
-@pytest.fixture(scope="module")
-def scheduler(plane, kubelets, tmp_path_factory):
-    directory, quick = tmp_path_factory.mktemp("scheduler"), {"interval": "1s"}
-    running = Scheduler(directory, plane.kubeconfig, lease={"leaderElect": False}, nodeProfiles=quick)
-    running.start().wait_deciding()
-    yield running
-    running.kill()
+SCHEDULER = {"nodeProfiles": {"interval": "1s"}}
 
 
 @pytest.fixture
-def admin(plane, installed, kubelets, scheduler, request):
+def admin(plane, installed, kubelets, scheduler, namespace):
     kubelets.reset()
-    with Admin(plane.kubeconfig, request.node.originalname.replace("_", "-")[-60:].strip("-")) as admin:
+    with Admin(plane.kubeconfig, namespace) as admin:
         yield admin
         for each in admin.get(PROBES)["items"]:
             admin.send("DELETE", f"{PROBES}/{each['metadata']['name']}")
         wait("Kubernetes takes the pods away with their NodeProbe", lambda: not admin.get(PODS)["items"])
-
-
-@pytest.fixture
-def operator(plane, installed, tmp_path):
-    with ExitStack() as stack:
-
-        def make(name="a", times=QUICK):
-            made = Operator(tmp_path, plane.kubeconfig, installed, name, times)
-            stack.callback(made.kill)
-            return made.start()
-
-        yield make
 
 
 def status(admin, name="batch"):
@@ -253,11 +210,7 @@ def test_the_operator_has_the_permissions_it_uses_and_no_others(admin, operator,
     kubelets.thaw("n0", "n1", "n2", "n3")
     suspended(admin)
     used = requests(audit_log(plane.directory), installed.operator_user)
-    rights = granted(each for each in chart.render(VALUES) if is_operators(each))
+    rights = rights_of_operator(VALUES)
     assert forbidden(rights, used) == set()
     assert superfluous(rights, used) == set()
     running.stop()
-
-
-def is_operators(one):
-    return one["metadata"].get("labels", {}).get("app.kubernetes.io/component") == "operator"
