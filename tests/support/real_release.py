@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from eclectus.api.names import CLASS_LABEL
-from eclectus_e2e.testbed.chart import NAMESPACE
+from eclectus_e2e.testbed.chart import NAMESPACE, Values
 from eclectus_e2e.testbed.kubectl import Kubectl
 from eclectus_e2e.testbed.release import Release
 
 # 1.5 cores in total, so that two cores suffice for the nodes and the control plane.
 SHARES = {"real-10": 0.1, "real-20": 0.2, "real-40": 0.4, "real-80": 0.8}
 _SYSTEM = {"nodeSelector": {"pool": "system"}}
-VALUES = {
+VALUES: dict[str, Any] = {
     "scheduler": {"image": {"pullPolicy": "Never"}, **_SYSTEM},
     "operator": {"enabled": True, "image": {"pullPolicy": "Never"}, **_SYSTEM},
     # `capacity`: its estimate by the learner is too small at first, and no node would count as too slow.
@@ -26,12 +26,12 @@ VALUES = {
 
 
 @contextmanager
-def installed(kubeconfig: Path, kubectl: Kubectl) -> Iterator[Release]:
+def installed(kubeconfig: Path, kubectl: Kubectl, values: Values = VALUES) -> Iterator[Release]:
     """A release in a namespace that enforces the Pod Security Standard `restricted`."""
     kubectl("create", "namespace", NAMESPACE)
     kubectl("label", "namespace", NAMESPACE, "pod-security.kubernetes.io/enforce=restricted")
     release = Release(kubeconfig)
-    release.install(VALUES)
+    release.install(values)
     yield release
     kubectl("delete", "namespace", NAMESPACE)
 
