@@ -14,6 +14,7 @@ from eclectus_hack.manifests import operator_yaml
 from eclectus_hack.permissions import Permission, granted
 from eclectus_operator.__main__ import PARTS, _of, main
 from eclectus_operator.node_labels import MACHINE_LABELS, parse
+from eclectus_operator.objects.dag_jobs.pods import RESERVED_KEYS
 from eclectus_operator.program import PROBES
 from eclectus_operator.settings import LeaseSettings, Settings
 
@@ -187,6 +188,17 @@ def test_two_releases_have_different_instances():
     instances = {each["eclectus.dev/instance"] for each in selectors if each}
     assert len(instances) == 2
     assert {each["metadata"]["name"] for each in one}.isdisjoint(each["metadata"]["name"] for each in two)
+
+
+def test_templates_of_dag_jobs_with_keys_of_probes_are_rejected_by_those_of_the_operator():
+    (policy,) = [
+        each
+        for name, each in named(of_operator(CI), "ValidatingAdmissionPolicy").items()
+        if name.endswith("-dagjobs")
+    ]
+    keys = next(each for each in policy["spec"]["variables"] if each["name"] == "ofProbes")
+    assert sorted(re.findall(r"'([^']+)'", keys["expression"])) == sorted(RESERVED_KEYS)
+    assert not any(name.endswith("-dagjobs") for name in named(of_operator(), "ValidatingAdmissionPolicy"))
 
 
 def test_probe_pods_neither_preempt_nor_trigger_the_autoscaler():
