@@ -18,12 +18,21 @@ from kubernetes.config import load_kube_config
 from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import NotFoundError
 
+from eclectus.api.names import (
+    API_VERSION,
+    NODE_PROBE,
+    NODE_PROBES_PATH,
+    NODE_PROFILE,
+    NODE_PROFILES_PATH,
+)
+from eclectus.kubeclient.client import MERGE_PATCH
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import CHART, CHECKOUT
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_hack.permissions import Permission, forbidden, granted, requests
+from live_cluster import Admin, wait
 
 pytestmark = pytest.mark.live
 NAMESPACE = chart.NAMESPACE
@@ -53,13 +62,55 @@ def chart_before(tmp_path):
     return tmp_path / "charts" / "eclectus"
 
 
+# What people and the scheduler have written while the earlier chart was installed.
+KEPT = {
+    NODE_PROBES_PATH: {
+        "kind": NODE_PROBE,
+        "spec": {"suspend": True, "nodeSelector": {}, "classes": [{"name": "c", "unit": {"kind": "cpu"}}]},
+    },
+    NODE_PROFILES_PATH: {
+        "kind": NODE_PROFILE,
+        "status": {"epoch": 7, "state": "Live", "speed": 1.5, "samples": 40, "confidence": 0.9},
+    },
+}
+
+
+@pytest.fixture
+def people(cluster, request):
+    """Requests of an administrator."""
+    with Admin(cluster.kubeconfig, f"people-{request.node.callspec.id.lower()}") as admin:
+        yield admin
+
+
+def write_kept(people):
+    """Create the objects of KEPT; returns them as the API server has them."""
+    for path, each in KEPT.items():
+        wait(f"{path} is served", lambda path=path: people.get(path) is not None)
+        people.send("POST", path, {"apiVersion": API_VERSION, "metadata": {"name": "kept"}, **each})
+        if "status" in each:  # a subresource: the request above has left it out
+            content = {"status": each["status"]}
+            people.send("PATCH", f"{path}/kept/status", content, content_type=MERGE_PATCH)
+    return read_kept(people)
+
+
+def read_kept(people):
+    """Identity and content of the objects of KEPT; only defaults of a newer definition may be added."""
+    found = {path: people.get(f"{path}/kept") for path in KEPT}
+    assert all(leaves(each) <= leaves(found[path]) for path, each in KEPT.items())
+    return {path: each["metadata"]["uid"] for path, each in found.items()}
+
+
 @pytest.mark.parametrize("reuse_values", [False, True])
-def test_a_release_of_an_earlier_chart_is_upgraded_and_removed(cluster, chart_before, reuse_values):
-    """The objects are those of today's chart afterwards, and uninstalling leaves only the CRDs."""
+def test_a_release_of_an_earlier_chart_is_upgraded_and_removed(cluster, chart_before, reuse_values, people):
+    """The objects are those of today's chart afterwards, and uninstalling leaves only the CRDs.
+
+    NodeProbes and NodeProfiles are kept throughout.
+    """
     wanted = chart.render(NO_PODS)
     with helm.Config(kubeconfig_path=cluster.kubeconfig, namespace=NAMESPACE) as config:
         with helm.Chart.load(chart_before) as before:
             config.install(before, "eclectus", NO_PODS, namespace=NAMESPACE, create_namespace=True)
+        kept = write_kept(people)
         with helm.Chart.load(CHART) as now:
             config.upgrade(now, "eclectus", NO_PODS, namespace=NAMESPACE, reuse_values=reuse_values)
         with client(cluster.kubeconfig) as admin:
@@ -69,7 +120,11 @@ def test_a_release_of_an_earlier_chart_is_upgraded_and_removed(cluster, chart_be
                 if each["kind"] == "CustomResourceDefinition":
                     schemas = [one["spec"]["versions"][0]["schema"] for one in (each, found[identity(each)])]
                     assert leaves(schemas[0]) <= leaves(schemas[1])
+        assert read_kept(people) == kept
         config.uninstall("eclectus", wait="watcher", timeout=60)
+    assert read_kept(people) == kept
+    for path in kept:
+        people.send("DELETE", f"{path}/kept")
     with client(cluster.kubeconfig) as admin:
         assert {kind for kind, _, _ in existing(admin, wanted)} == {"CustomResourceDefinition"}
         secrets = CoreV1Api(admin).list_namespaced_secret(NAMESPACE).items
