@@ -64,6 +64,13 @@ KNOWN_SCORES: dict[str, KnownScore] = {
 }
 
 
+WHY = {
+    **{name: each.why for name, each in KNOWN_DIFFERENCES.items()},
+    **{name: each.why for name, each in KNOWN_SCORES.items()},
+}
+"""Name of what is known -> why."""
+
+
 def scored_alike(pod: Any, used: "Counter[str]") -> bool:
     """Whether both score nodes alike for the pod; counts in `used` why not."""
     known = [name for name, each in KNOWN_SCORES.items() if each.applies(pod)]

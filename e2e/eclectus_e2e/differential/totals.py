@@ -4,7 +4,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from eclectus_e2e.differential.known_differences import KNOWN_DIFFERENCES, KNOWN_SCORES
+from eclectus_e2e.differential.known_differences import WHY
 from eclectus_e2e.differential.questions import Answer
 
 
@@ -57,8 +57,7 @@ class Totals:
                 f" kube-scheduler draws. `place: kube` took the same node in {self.same / self.scored:.0%},"
                 f" the default profile one of the best in {self.default_best / self.scored:.0%}"
             )
-        known = {**KNOWN_DIFFERENCES, **KNOWN_SCORES}
-        lines += [f"known: {count} x {name}: {known[name].why}" for name, count in self.known.items()]
+        lines += [f"known: {count} x {name}: {WHY[name]}" for name, count in self.known.items()]
         if self.outdated:
             lines.append(
                 f"{self.outdated} answers agreed only when both were asked again: a cache was behind"

@@ -7,6 +7,7 @@ should be.
 from collections.abc import Callable
 from typing import Any
 
+from eclectus.api.names import WORK_SECONDS
 from eclectus_e2e.errors import UsageError
 from eclectus_e2e.paths import MANIFESTS
 from eclectus_e2e.testbed.kubectl import Kubectl
@@ -36,7 +37,7 @@ def _preemption(kubectl: Kubectl) -> None:
     high = {"metadata": {"name": "high"}, "value": 1000}
     _create(kubectl, {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **high})
     names = [f"low-{at}" for at in range(3)]
-    low = {"labels": {"check": "low"}, "terminationGracePeriodSeconds": 1}
+    low: Object = {"labels": {"check": "low"}, "terminationGracePeriodSeconds": 1}
     _create(kubectl, *(_pod(name, cpu="3", work="", **low) for name in names))
     kubectl("wait", "pod", "--selector=check=low", "--for=jsonpath={.status.phase}=Running", _WITHIN)
     _create(kubectl, _pod("urgent", cpu="3", priorityClassName="high"))
@@ -103,6 +104,6 @@ def _pod(
         "Pod", name, {"schedulerName": "eclectus", "restartPolicy": "Never", "containers": [container]}
     )
     pod["metadata"]["labels"] = labels or {}
-    pod["metadata"]["annotations"] = {"e2e.eclectus.dev/work-seconds": work} if work else {}
+    pod["metadata"]["annotations"] = {WORK_SECONDS: work} if work else {}
     pod["spec"] |= spec
     return pod

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from eclectus_e2e.differential.comparison import Kind, compare, compare_pinned
-from eclectus_e2e.differential.known_differences import KNOWN_DIFFERENCES, KNOWN_SCORES, scored_alike
+from eclectus_e2e.differential.known_differences import WHY, scored_alike
 from eclectus_e2e.differential.questions import SILENCE, Answer
 from eclectus_e2e.differential.totals import Totals
 from eclectus_e2e.paths import CHECKOUT
@@ -80,7 +80,7 @@ def test_what_is_known_is_no_difference_and_is_counted(theirs, ours, name):
 
 def test_the_page_about_differences_names_every_known_one():
     page = (CHECKOUT / "docs" / "differences.md").read_text()
-    assert [name for name in (*KNOWN_DIFFERENCES, *KNOWN_SCORES) if f"`{name}`" not in page] == []
+    assert [name for name in WHY if f"`{name}`" not in page] == []
 
 
 def test_pods_that_are_scored_otherwise_are_counted():
