@@ -34,11 +34,6 @@ KNOWN_DIFFERENCES: dict[str, KnownDifference] = {
         "the plugin of Dynamic Resource Allocation, which Eclectus does not have, says that it found none",
     ),
     "not found": NO_OUTCOME,
-    "queued": KnownDifference(
-        "eclectus",
-        re.compile(r" Queued: .*", re.DOTALL),
-        "the node that is planned for the pod when room is free, which only Eclectus does",
-    ),
     "never feasible": KnownDifference(
         "eclectus",
         re.compile(r" No node, however empty, satisfies.*", re.DOTALL),

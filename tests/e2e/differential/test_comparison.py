@@ -67,7 +67,6 @@ def test_a_pinned_pod_must_be_there():
             "no new claims",
         ),
         (f"{FULL} not found", FULL + NOT_HELPFUL, "not found"),
-        (FULL, f"{FULL} Queued: first on node n1.", "queued"),
         (TAINT, f"{TAINT} No node, however empty, satisfies: taint team=a.", "never feasible"),
     ],
 )
