@@ -29,6 +29,12 @@ def test_a_price_is_written_where_there_is_one() -> None:
     assert "price" not in status_of(KNOWN)
 
 
+def test_so_is_that_of_a_class_of_work() -> None:
+    dear = replace(KNOWN, work=(replace(WORK[0], price=2.5), WORK[1]))
+    assert read(status_of(dear)) == dear
+    assert ["price" in each for each in status_of(dear)["classes"]] == [True, False]
+
+
 def test_numbers_are_rounded_to_four_digits() -> None:
     status = status_of(replace(KNOWN, speed=1.23456789, work=(LearnedWork("web", 0.000123456, 3, 1 / 3),)))
     assert (status["speed"], status["classes"][0]["rate"]) == (1.235, 0.0001235)
@@ -86,6 +92,8 @@ def work(**fields: object) -> LearnedNode:
         (replace(KNOWN, speed=2.0), True),
         (replace(KNOWN, price=0.2), False),
         (replace(KNOWN, price=0.35), True),
+        (work(price=1.9), False),
+        (work(price=2.1), True),
         (replace(KNOWN, work=(*WORK, LearnedWork("new", 1.0, 1, 0.1))), True),
     ],
 )
@@ -95,3 +103,4 @@ def test_only_a_notable_change_is_written(now: LearnedNode, notable: bool) -> No
 
 def test_a_scheduler_without_prices_does_not_overwrite_those_of_another() -> None:
     assert not differs(replace(KNOWN, price=2.0), KNOWN)
+    assert not differs(work(price=3.0), KNOWN)

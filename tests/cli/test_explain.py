@@ -8,6 +8,7 @@ import msgspec
 import pytest
 import yaml
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from builders import make_node, make_task
 from eclectus.cli.explain.command import formatted
@@ -21,11 +22,13 @@ from eclectus.model.explanation import (
     NodeExplanation,
     Nomination,
     OtherPod,
+    Placement,
     PodExplanation,
     Waiting,
 )
 from eclectus.model.learned import LearnedNode, LearnedWork
 from eclectus.model.objects import Budget, Requirement, Taint
+from eclectus.model.prices import ConstraintDemand, NodePrice
 from taped_world import TapedWorld
 
 PROFILE = "place: {policy: least-allocated}, relieve: {policy: preemption}"
@@ -239,15 +242,23 @@ def test_a_replica_that_does_not_decide_and_a_pod_in_several_queues() -> None:
     assert fields["Believed dead"].strip() == "m: they have room, and are the last choice"
 
 
+@pytest.mark.parametrize(("seconds", "words"), [(42.0, "42s more"), (0.0, "less than it has waited")])
+def test_how_much_longer_a_pod_is_expected_to_wait(seconds: float, words: str) -> None:
+    pod = PodExplanation(namespace="default", name="a", state="unschedulable", summary="no node has room")
+    heading, text = text_of(replace(pod, expected_wait=seconds))[-1].split(":", 1)
+    assert (heading, text.strip()) == ("Expected", words)
+
+
 def test_what_is_learned_of_a_node() -> None:
-    work = LearnedWork("default/sort", 0.25, 8, 0.9)
-    learned = LearnedNode("n", 3, 0.0, "live", 0.5, 0.8, (work,))
+    work = LearnedWork("default/sort", 0.25, 8, 0.9, price=2.5), LearnedWork("default/web", 2.0, 4, 0.5)
+    learned = LearnedNode("n", 3, 0.0, "live", 0.5, 0.8, work)
     found = text_of(
         NodeExplanation(
             name="n",
             conditions=("full",),
             summary="nothing is left of cpu",
             learned=learned,
+            price=0.9,
             background_load=0.25,
             queued=2,
             nominated=(OtherPod("default", "x"),),
@@ -260,10 +271,26 @@ def test_what_is_learned_of_a_node() -> None:
         "Load:        25% of it is used beyond the requests of its pods",
         "Nominated:   default/x (priority 0)",
         "Queue:       2 pods in its queue",
+        "Price:       0.90: demand over supply of the constraints that it satisfies",
         "Learned:     live; 0.50 of a typical node, confidence 0.80",
         "",
-        "WORK           TASKS/S   SAMPLES   CONFIDENCE",
-        "default/sort   0.25      8         0.90",
+        "WORK           TASKS/S   SAMPLES   CONFIDENCE   PRICE",
+        "default/sort   0.25      8         0.90         2.5",
+        "default/web    2         4         0.50         -",
+    ]
+
+
+def test_what_others_need_the_nodes_of_a_pod_for() -> None:
+    pod = PodExplanation(namespace="default", name="a", state="unschedulable", summary="no node has room")
+    waits = replace(pod, constraint_demand=ConstraintDemand("arch=arm", 0.625, 0.5))
+    placed = replace(pod, state="bound", placement=Placement("n", 3.0, price=NodePrice(0.9, 0.1)))
+    better_used = replace(placed, placement=Placement("n", 3.0, price=NodePrice(0.9, 0.1, work=2.5)))
+    texts = [text_of(each)[-1].split(":", 1)[1].strip() for each in (waits, placed, better_used)]
+    assert texts == [
+        "arch=arm: pods with these demand 62% of all nodes, and may use 50%",
+        "0.90 by scarcity, 0.10 on the cheapest node that could run it",
+        "0.90 by scarcity, 0.10 on the cheapest node that could run it; "
+        "it counts as 2.5 times as slow, being better used for other work",
     ]
 
 

@@ -72,6 +72,17 @@ def test_the_wide_table_has_prices() -> None:
     assert [line[head.index("PRICE")] for line in lines] == ["1.25", "-"]
 
 
+def test_the_price_of_a_class_is_beside_its_speed_in_the_wide_table() -> None:
+    dear, other = known("dear", 1.0, web=1.0), known("other", 2.0, web=2.0)
+    dear["status"]["classes"][0]["price"] = 2.5
+    rows = view.rows(page(dear, other))
+    assert [row["classes"]["web"]["price"] for row in rows] == [2.5, None]
+    narrow, wide = (list(view.table(rows, NOW, wide=wide)) for wide in (False, True))
+    assert "x2.5" not in narrow[1]
+    assert "0.67 x2.5" in wide[1]
+    assert "1.33 " in wide[2]
+
+
 def test_the_last_probe_is_shown_with_its_age() -> None:
     item = known("n", 1.0, web=1.0)
     item["status"]["lastProbe"] = {"endedTime": "2026-03-01T09:00:00Z", "reason": "Completed"}
@@ -122,7 +133,8 @@ def output(*arguments: str, code: int = 0, tmp: Any = None) -> str:
 def test_json_and_yaml_have_every_number(cluster: Any, kubeconfig: Any) -> None:
     rows = json.loads(output("-o", "json", tmp=kubeconfig))
     assert rows == yaml.safe_load(output("-o", "yaml", tmp=kubeconfig))
-    assert rows[0]["classes"]["web"] == {"rate": 0.5, "relative": 0.5, "samples": 10, "confidence": 0.9}
+    numbers = {"rate": 0.5, "relative": 0.5, "samples": 10, "confidence": 0.9, "price": None}
+    assert rows[0]["classes"]["web"] == numbers
 
 
 def test_the_default_output_is_a_table(cluster: Any, kubeconfig: Any) -> None:

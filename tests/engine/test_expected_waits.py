@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from builders import make_engine, make_node, make_task
+from eclectus.engine import expected_waits as module
 from eclectus.engine.explain.expected_wait import StepEstimates
 from worlds import World, numbered
 
@@ -24,9 +25,9 @@ def estimate(world: World, name: str) -> float | None:
     return None if found is None else found.seconds
 
 
-def waits(world: World) -> tuple[float, float]:
-    counters = world.engine.queue_counts().counters
-    return counters.expected_wait_seconds["eclectus"], counters.observed_wait_seconds["eclectus"]
+def waits(world: World, constraints: str = "any node") -> tuple[float, float]:
+    counters, labels = world.engine.queue_counts().counters, ("eclectus", constraints)
+    return counters.expected_wait_seconds[labels], counters.observed_wait_seconds[labels]
 
 
 def test_each_pod_is_expected_to_wait_for_those_ahead_and_the_rest_of_the_work_at_hand() -> None:
@@ -38,6 +39,17 @@ def test_each_pod_is_expected_to_wait_for_those_ahead_and_the_rest_of_the_work_a
     assert [estimate(world, f"w{at}") for at in range(3)] == pytest.approx([15, 45, 75])
 
 
+def test_an_explanation_has_what_is_left_of_the_expected_wait() -> None:
+    world = taught(World(make_engine(), make_node("n", cpu=1)))
+    world.add(make_task("a"), make_task("b"))
+    explained = world.engine.explain_pod
+    assert explained("default", "b", world.now).expected_wait is None
+    world.sleep(1)
+    found = [explained("default", "b", world.now + seconds).expected_wait for seconds in (0, 10, 99)]
+    assert found == pytest.approx([30, 20, 0])
+    assert explained("default", "a", world.now).expected_wait is None
+
+
 def test_a_pod_that_is_placed_is_counted_with_its_estimate_and_its_wait() -> None:
     world = taught(World(make_engine(), make_node("n", cpu=1)))
     world.add(make_task("a"), make_task("b"))
@@ -46,6 +58,30 @@ def test_a_pod_that_is_placed_is_counted_with_its_estimate_and_its_wait() -> Non
     world.end("a", 60)
     assert world.node_of("b") == "n"
     assert waits(world) == pytest.approx((30, 10))
+
+
+def test_waits_are_counted_by_constraints() -> None:
+    world = taught(World(make_engine(), make_node("n", cpu=1, labels={"arch": "arm64"})))
+    world.add(make_task("a"), make_task("b", node_selector=ARM))
+    world.sleep(11)
+    world.end("a", 60)
+    assert waits(world, "arch=arm64") == pytest.approx((30, 10))
+    assert waits(world) == (0, 0)
+
+
+def test_of_very_many_sets_of_constraints_the_further_ones_are_counted_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SETS_MOST", 1)
+    world = taught(World(make_engine(), make_node("n", cpu=1, labels={"arch": "arm64"})))
+    world.add(make_task("a"), make_task("b", node_selector=ARM))
+    world.sleep(1)
+    world.add(make_task("c"))
+    world.sleep(1)
+    for name in ("a", "b"):
+        world.end(name, 60)
+    assert waits(world, "arch=arm64")[0] == pytest.approx(30)
+    assert waits(world, "other")[0] == pytest.approx(90)
 
 
 def test_a_pod_that_is_deleted_is_not_counted_and_is_ahead_of_nobody() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from builders import make_cluster, make_node, make_task
 from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.framework.node_prices import (
     LEAST_CHANGE,
     LEAST_CHANGE_ABSOLUTE,
@@ -17,11 +18,10 @@ from eclectus.framework.node_prices import (
     SAMPLE_SECONDS,
     SETS_PER_STEP,
     NodePricing,
-    priced,
 )
 from eclectus.maths.scarcity import UNIT
-from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Node
+from eclectus.model.prices import ConstraintDemand
 
 ARM, DISK = (("arch", "arm"),), (("disk", "ssd"),)
 
@@ -156,15 +156,6 @@ def test_the_price_up_to_which_long_work_finds_nodes() -> None:
     assert timed.pricing.current.long_limit == pytest.approx(timed.price()[0])
 
 
-def test_what_was_learned_of_nodes_gets_their_prices() -> None:
-    timed = Timed()
-    timed.wait(4, ARM)
-    timed.pass_time()
-    learned = [LearnedNode(name, 1, 0.0, "live", 1.0, 0.5, ()) for name in ("n0", "gone", "n3")]
-    found = {each.node: each.price for each in priced(learned, timed.pricing, timed.cluster.rows)}
-    assert found == {"n0": 0.5, "gone": None, "n3": 0.0}
-
-
 def test_a_step_reprices_a_bounded_number_of_sets_and_publishes_all_at_once() -> None:
     timed = Timed()
     for at in range(SETS_PER_STEP + 1):
@@ -180,7 +171,9 @@ def test_the_figures_are_shares_of_all_nodes() -> None:
     timed.wait(2, ARM)
     timed.pass_time()
     (figures,) = timed.pricing.figures()
-    assert (figures.name, figures.demand, figures.supply) == ("arch=arm", 2 / 16, 0.5)
+    assert figures == ConstraintDemand("arch=arm", 2 / 16, 0.5)
+    assert timed.pricing.figures_of(constraint_set(make_task("x", node_selector=ARM).spec)) == figures
+    assert timed.pricing.figures_of(constraint_set(make_task("x").spec)) is None
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -1,4 +1,4 @@
-"""Metrics of node prices: by group of nodes and by set of constraints, both bounded."""
+"""Metrics of node prices: by group of nodes, class of work and set of constraints, all bounded."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 from builders import make_engine, make_node, make_task
 from eclectus.config.process_settings import MetricsSettings
 from eclectus.engine.engine import Engine
+from eclectus.framework.node_prices import PriceSummary
 from eclectus.live.metrics.prices import PricesCollector
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast
@@ -47,6 +48,20 @@ def test_of_many_sets_the_scarcest_are_shown() -> None:
     found = scraped(world.engine, MetricsSettings(most_classes=2, most_groups=2))
     assert list(found["constraint_demand_ratio"]) == ["kind=k4", "kind=k3"]
     assert len(found["node_price"]) <= 2
+
+
+def test_of_many_classes_of_work_the_dearest_are_shown() -> None:
+    of_arm = [("arm", f"w{at}", 1.0 + at) for at in range(3)]
+    classes = (*of_arm, ("none", "w0", 1.0), ("none", "w2", 1.0))
+    registry = CollectorRegistry()
+    summary = PriceSummary(groups=(), sets=(), classes=classes)
+    registry.register(PricesCollector(lambda *_: summary, MetricsSettings(most_classes=2)))
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    assert {(each.labels["group"], each.labels["class"]): each.value for each in samples} == {
+        ("arm", "w1"): 2.0,
+        ("arm", "w2"): 3.0,
+        ("none", "w2"): 1.0,
+    }
 
 
 def test_there_are_none_where_no_policy_asks_for_prices() -> None:

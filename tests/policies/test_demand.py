@@ -85,6 +85,13 @@ def test_without_arrivals_nothing_is_loaded() -> None:
     assert demand_of("web", arrivals=1).load == 0.0
 
 
+@pytest.mark.parametrize("related", [False, True])
+def test_metrics_have_the_prices_of_specialists_and_none_where_nodes_are_related(related: bool) -> None:
+    summary = arrived(related=related).engine.price_summary("kubernetes.io/hostname", 5)
+    assert summary is not None
+    assert any(price > 1.0 for _, _, price in summary.classes) is not related
+
+
 def test_in_several_steps_it_becomes_what_it_is_in_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two classes are read in two steps, and each step of the iteration is one more."""
     whole = demand_of("web")

@@ -20,6 +20,7 @@ from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
 from eclectus.live.write.plans import Plans
 from eclectus.live.write.probe_ender import ProbeEnder
+from eclectus.live.write.relaxed_conditions import RelaxedConditions
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
 from eclectus.live.write.volume_steps import VolumeSteps
@@ -48,7 +49,8 @@ def outbox_of(
     `bound_seconds` limits the wait for the volume of one of the `claims`.
     """
     recorder, counter = EventRecorder(context, "host", connection), context.metrics.ignored_preferences
-    relaxed = RelaxedPreferences(unmet, context.metrics.relaxed_preferences)
+    relaxed_conditions = RelaxedConditions(context, holds_lease)
+    relaxed = RelaxedPreferences(unmet, context.metrics.relaxed_preferences, relaxed_conditions.add)
     binder = Binder(context, holds_lease, bind_seconds, relaxed.annotations)
     nominator = Nominator(context, states.get, holds_lease)
     claims = ClaimStates() if claims is None else claims
@@ -60,6 +62,7 @@ def outbox_of(
         IgnoredPreferences(ignored.get, recorder, counter),
         inbox,
         relaxed=relaxed,
+        relaxed_conditions=relaxed_conditions,
         evictor=Evictor(context, nominator, holds_lease, recorder, inbox, in_flight=2),
         plans=Plans(context, jobs.get, holds_lease),
         step_binder=StepBinder(binder, nominator, ProbeEnder(context, holds_lease), volume_steps),

@@ -27,18 +27,23 @@ from eclectus.model.learned import LearnedNode, LearnedWork, NodeState
 MAX_CLASSES = 64  # classes of work in one object: those with most samples
 DEAD = "Dead"
 NOTABLE_PRICE = 0.3  # a change of the price that is worth a write; prices move with the work that arrives
+NOTABLE_CLASS_PRICE = 1.0  # likewise of the price for a class, 1 to 4
 
 _STATES: dict[str, NodeState] = {"Unknown": "unknown", "Live": "live", "Suspect": "suspect", DEAD: "dead"}
 _STATE_NAMES = {state: name for name, state in _STATES.items()}
 
 
 class ClassRate(Struct, frozen=True):
-    """What is learned of the node at one class of work; `rate` in tasks per second."""
+    """What is learned of the node at one class of work; `rate` in tasks per second.
+
+    `price`: so many times as long the class counts as running there; None where it has no price anywhere.
+    """
 
     name: str
     rate: float
     samples: int
     confidence: float = 0.0
+    price: float | None = None
 
 
 class LastProbe(Struct, frozen=True, rename="camel"):
@@ -98,7 +103,10 @@ def known_from(profile: NodeProfile) -> LearnedNode | None:
     if status.state not in _STATES:
         problem = f"{status.state!r} is none of {', '.join(_STATES)}"
         raise MalformedError(NODE_PROFILE, name, "status.state", problem)
-    work = tuple(LearnedWork(each.name, each.rate, each.samples, each.confidence) for each in status.classes)
+    work = tuple(
+        LearnedWork(each.name, each.rate, each.samples, each.confidence, each.price)
+        for each in status.classes
+    )
     at = status.observed_time.timestamp()
     state, price = _STATES[status.state], status.price
     return LearnedNode(name, status.epoch, at, state, status.speed, status.confidence, work, price)
@@ -117,16 +125,18 @@ def status_of(known: LearnedNode) -> dict[str, Any]:
         "speed": rounded(known.speed),
         "confidence": rounded(known.confidence),
         "samples": samples,
-        "classes": [
-            {
-                "name": each.workload,
-                "rate": rounded(each.rate),
-                "samples": each.samples,
-                "confidence": rounded(each.confidence),
-            }
-            for each in work
-        ],
+        "classes": [_class_rate(each) for each in work],
         "conditions": [_ready_condition(known, samples, observed_time)],
+    }
+
+
+def _class_rate(work: LearnedWork) -> dict[str, Any]:
+    price = {} if work.price is None else {"price": rounded(work.price)}
+    return price | {
+        "name": work.workload,
+        "rate": rounded(work.rate),
+        "samples": work.samples,
+        "confidence": rounded(work.confidence),
     }
 
 
@@ -146,6 +156,8 @@ def differs(old: LearnedNode, new: LearnedNode) -> bool:
     for each in new.work:
         was = before.get(each.workload)
         if was is None or each.samples >= 2 * max(was.samples, 1) or has_changed(was.rate, each.rate):
+            return True
+        if each.price is not None and abs(each.price - (was.price or 1.0)) >= NOTABLE_CLASS_PRICE:
             return True
     return has_changed(old.speed, new.speed)
 

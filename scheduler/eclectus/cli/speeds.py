@@ -50,10 +50,11 @@ def speeds(
 
     SPEED is the speed over all work; the column of a class is the speed at that class of work. 1.00 is a
     typical node of this cluster, 0.50 is half as fast. A class is named NAMESPACE/CLASS, a shared one CLASS.
-    CONFIDENCE is the probability that the learned rate
-    is within a third of the true rate. PRICE (`-o wide`) is the sum of demand over supply of the constraints
-    that the node satisfies: how much those need it that may run on few others. `-` is what nothing is known
-    of; such nodes are last.
+    CONFIDENCE is the probability that the learned rate is within a third of the true rate. PRICE (`-o wide`)
+    is the sum of demand over supply of the constraints that the node satisfies: how much those need it that
+    may run on few others. With `-o wide` a class may have a price too: `0.30 x2.5` is a class that counts as
+    running 2.5 times as long there, because the node is better used for other work. `-` is what nothing is
+    known of; such nodes are last.
 
     \b
     Permissions of the caller, in the cluster:

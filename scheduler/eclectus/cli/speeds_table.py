@@ -68,6 +68,7 @@ def _row(profile: NodeProfile, medians: dict[str, float], only_class: str) -> Ro
                 "relative": each.rate / medians[each.name] if medians[each.name] else 0.0,
                 "samples": each.samples,
                 "confidence": each.confidence,
+                "price": each.price,
             }
             for each in status.classes
             if only_class in ("", each.name)
@@ -119,7 +120,7 @@ def _class_names(found: Sequence[Row]) -> list[str]:
 def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[str]:
     classes = row["classes"]
     price = ABSENT if row["price"] is None else f"{row['price']:.2f}"
-    relative = [f"{classes[name]['relative']:.2f}" if name in classes else ABSENT for name in shown]
+    relative = [_relative(classes[name], wide) if name in classes else ABSENT for name in shown]
     probe = row["lastProbe"]
     return [
         row["node"],
@@ -132,6 +133,11 @@ def _cells(row: Row, shown: Sequence[str], now: datetime, wide: bool) -> list[st
         age(row["observedTime"], now),
         f"{age(probe['endedTime'], now)} {probe['reason']}".strip() if probe else ABSENT,
     ]
+
+
+def _relative(of_class: Row, wide: bool) -> str:
+    price = f" x{of_class['price']:.1f}" if wide and of_class["price"] is not None else ""
+    return f"{of_class['relative']:.2f}{price}"
 
 
 def _moment(at: datetime | None) -> str | None:

@@ -31,12 +31,9 @@ class Counters:
         self.placed_by_limit = 0  # pods that had waited for so long as their profile allows, beside room
         self.preemption_attempts = 0  # searches for pods to evict
         self.preemption_victims = 0  # pods of which the eviction was sent
-        self.expected_wait_seconds: dict[str, float] = defaultdict(
-            float
-        )  # by profile, of pods that were placed since
-        self.observed_wait_seconds: dict[str, float] = defaultdict(
-            float
-        )  # of the same pods, from the same moment on
+        # By profile and set of constraints, of pods that were placed since; both from the same moment on.
+        self.expected_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)
+        self.observed_wait_seconds: dict[tuple[str, str], float] = defaultdict(float)
         self.plans = PlanCounters()
         self.missed_activations = 0  # unschedulable pods that only the periodic recheck has found schedulable
 

@@ -19,6 +19,7 @@ from eclectus.engine.explain.explanations import Explanations
 from eclectus.engine.explain.job import explain_job
 from eclectus.engine.explain.node import explain_node
 from eclectus.engine.explain.pod import explain_pod
+from eclectus.engine.explain.prices import price_summary, priced
 from eclectus.engine.explain.queue_counts import queue_counts
 from eclectus.engine.explain.unmet_preferences import unmet_preferences
 from eclectus.engine.learner_feed import LearnerFeed
@@ -29,7 +30,7 @@ from eclectus.engine.relief import Relief
 from eclectus.engine.state import State
 from eclectus.engine.wait_limit import WaitLimit
 from eclectus.framework import Learn, LearnedCell, Profile
-from eclectus.framework.node_prices import PriceSummary, priced
+from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
 from eclectus.model.events import Event, Paused, Resumed
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
@@ -186,8 +187,7 @@ class Engine:
 
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What was learned of every node, for another process to recall; O(cells). Steps may come between."""
-        found, pricing = self._state.learn.learned_nodes(), self._state.accounts.pricing
-        return found if pricing is None else priced(found, pricing, self._state.cluster.rows)
+        return priced(self._state, self._state.learn.learned_nodes())
 
     def learned_load(self, now: float) -> LearnedLoad | None:
         """Arrivals and capacity of all nodes together; None where the learner does not estimate them."""
@@ -195,13 +195,7 @@ class Engine:
 
     def price_summary(self, label: str, most: int) -> PriceSummary | None:
         """Node prices by groups, at most `most` values of this label; None where none are kept. O(nodes)."""
-        pricing = self._state.accounts.pricing
-        if pricing is None:
-            return None
-        names, groups = group_nodes(self._state.cluster, label, most)
-        price = pricing.current.price
-        means = tuple((name, float(price[groups == at].mean())) for at, name in enumerate(names))
-        return PriceSummary(means, tuple(pricing.figures()))
+        return price_summary(self._state, label, most)
 
     def learned_summary(self, label: str, most: int, now: float) -> tuple[list[str], LearnedSummary | None]:
         """A summary by groups of nodes, at most `most` values of this label, and the names of the groups."""

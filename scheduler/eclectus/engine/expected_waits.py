@@ -1,7 +1,8 @@
 """Pods that wait for room, and how long each was expected to wait on.
 
-An estimate is made once, with a pod's first report, and compared with the outcome when the pod is placed.
-Estimates come in the order of arrival, so those that are open are of the pods ahead.
+An estimate is made once, with a pod's first report, and compared with the outcome when the pod is placed, by
+profile and set of constraints. Estimates come in the order of arrival, so those that are open are of the pods
+ahead.
 """
 
 from __future__ import annotations
@@ -9,8 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from eclectus.cluster.node_groups import OTHER
 from eclectus.engine.counters import Counters
+from eclectus.feasibility.constraint_set import constraint_set
 from eclectus.model.reservation import ClassKey
+
+SETS_MOST = 64  # sets of constraints by which outcomes are counted; further ones are counted together
 
 
 class _Estimate(NamedTuple):
@@ -27,6 +32,7 @@ class ExpectedWaits:
         self._counters = counters
         self._open: dict[str, _Estimate] = {}  # by uid
         self._pods: Counter[ClassKey] = Counter()  # pods with an open estimate
+        self._sets: set[str] = set()  # that outcomes are counted by
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._open
@@ -34,6 +40,11 @@ class ExpectedWaits:
     def longest_queues(self, most: int) -> list[tuple[ClassKey, int]]:
         """The classes with the most pods that have an open estimate, and how many these are."""
         return self._pods.most_common(most)
+
+    def remaining_seconds(self, uid: str, now: float) -> float | None:
+        """How much of the expected wait is left, 0 and more; None without an open estimate."""
+        estimate = self._open.get(uid)
+        return None if estimate is None else max(estimate.at + estimate.seconds - now, 0.0)
 
     def add(self, uid: str, class_key: ClassKey, profile: str, seconds: float, now: float) -> None:
         """The pod is expected to wait for so many seconds from now; it has no open estimate."""
@@ -44,12 +55,20 @@ class ExpectedWaits:
         """The pod is placed; no effect without an open estimate."""
         estimate = self._close(uid)
         if estimate is not None:
-            self._counters.expected_wait_seconds[estimate.profile] += estimate.seconds
-            self._counters.observed_wait_seconds[estimate.profile] += now - estimate.at
+            labels = (estimate.profile, self._set_of(estimate.class_key))
+            self._counters.expected_wait_seconds[labels] += estimate.seconds
+            self._counters.observed_wait_seconds[labels] += now - estimate.at
 
     def discard(self, uid: str) -> None:
         """The pod waits no more and was not placed; no error if it has no open estimate."""
         self._close(uid)
+
+    def _set_of(self, class_key: ClassKey) -> str:
+        name = str(constraint_set(class_key[0]))
+        if name not in self._sets and len(self._sets) >= SETS_MOST:
+            return OTHER
+        self._sets.add(name)
+        return name
 
     def _close(self, uid: str) -> _Estimate | None:
         estimate = self._open.pop(uid, None)

@@ -11,12 +11,11 @@ price makes every ranking of nodes start over.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from math import exp
 
 import numpy as np
 from msgspec import Struct
-from msgspec.structs import replace
 
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
@@ -34,7 +33,7 @@ from eclectus.maths.scarcity import (
     scarcest,
     scarcity,
 )
-from eclectus.model.learned import LearnedNode
+from eclectus.model.prices import ConstraintDemand
 
 SAMPLE_SECONDS = 5.0  # between two samples
 MEAN_SECONDS = 180.0  # over which demand is averaged: minutes, so that batches do not move prices
@@ -59,19 +58,12 @@ class NodePrices(Struct, frozen=True, gc=False, eq=False):
     long_limit: float
 
 
-class SetFigures(Struct, frozen=True, gc=False):
-    """Demand and supply of one set, of its scarcest resource, as shares of what all nodes have of it."""
-
-    name: str
-    demand: float
-    supply: float
-
-
 class PriceSummary(Struct, frozen=True, gc=False):
     """All prices, in few numbers however many nodes there are; for metrics."""
 
     groups: tuple[tuple[str, float], ...]  # (name of a group of nodes, mean price of its nodes)
-    sets: tuple[SetFigures, ...]
+    sets: tuple[ConstraintDemand, ...]
+    classes: tuple[tuple[str, str, float], ...]  # (group, workload, its mean price there: 1 is none)
 
 
 class _PricedSet:
@@ -116,20 +108,24 @@ class NodePricing:
             self._published = NodePrices(published.epoch + 1, read_only(price), published.long_limit)
         return self._published
 
-    def figures(self) -> Iterator[SetFigures]:
+    def figures(self) -> Iterator[ConstraintDemand]:
         """Demand and supply of every set that some node satisfies; O(sets)."""
-        if not self._weight:
-            return
         total = self._free.sum(axis=0)
-        for row, each in self._sets.items():
-            demand, supply = self._mean[row] / self._weight, self._supply[row]
-            if supply.any():
-                column = scarcest(demand, supply)
-                yield SetFigures(
-                    str(each.constraints),
-                    float(demand[column] / total[column]),
-                    float(supply[column] / total[column]),
-                )
+        return (self._figures(row, total) for row in self._sets if self._is_known(row))
+
+    def figures_of(self, constraints: ConstraintSet) -> ConstraintDemand | None:
+        """The same of one set; None while nothing is known of it."""
+        row = self.demand.sets.get(constraints)
+        return self._figures(row, self._free.sum(axis=0)) if row is not None and self._is_known(row) else None
+
+    def _is_known(self, row: int) -> bool:
+        return row in self._sets and self._weight > 0.0 and bool(self._supply[row].any())
+
+    def _figures(self, row: int, total: Floats) -> ConstraintDemand:
+        demand, supply = self._mean[row] / self._weight, self._supply[row]
+        column = scarcest(demand, supply)
+        shares = float(demand[column] / total[column]), float(supply[column] / total[column])
+        return ConstraintDemand(str(self._sets[row].constraints), *shares)
 
     # -- keeping up to date --------------------------------------------------------------------
 
@@ -231,12 +227,3 @@ class NodePricing:
             return 0.0
         column = scarcest(needed, total)
         return price_to_supply(price[present], free[:, column], float(needed[column]) / LONG_USE)
-
-
-def priced(
-    nodes: Iterable[LearnedNode], pricing: NodePricing, rows: Mapping[str, int]
-) -> Iterator[LearnedNode]:
-    """The same nodes with their prices; of a node that is gone meanwhile the price is None."""
-    for each in nodes:
-        row = rows.get(each.node)
-        yield each if row is None else replace(each, price=pricing.current.price.item(row))

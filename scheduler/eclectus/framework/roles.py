@@ -18,9 +18,10 @@ from eclectus.framework.actions import Action, ReliefAction, Withheld
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
+from eclectus.maths.numbers import Floats
 from eclectus.model.job import JobPlan
 from eclectus.model.objects import Task
-from eclectus.model.reservation import Reservation
+from eclectus.model.reservation import ClassKey, Reservation
 
 # -- what a policy is given --------------------------------------------------------------------
 
@@ -191,6 +192,10 @@ class PlacePolicy(Accounted, ABC):
         """
         del view
         return 0
+
+    def class_prices(self) -> Mapping[ClassKey, Floats]:
+        """For people: by class and row, how many times longer a task counts as running; 1 where left out."""
+        return {}
 
     @property
     def learner_settings(self) -> Mapping[str, object]:

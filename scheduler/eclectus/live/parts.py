@@ -51,6 +51,7 @@ from eclectus.live.write.nominator import Nominator
 from eclectus.live.write.outbox import Outbox
 from eclectus.live.write.plans import Plans
 from eclectus.live.write.probe_ender import ProbeEnder
+from eclectus.live.write.relaxed_conditions import RelaxedConditions
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import StepBinder
 from eclectus.live.write.volume_steps import VolumeSteps
@@ -88,13 +89,13 @@ def build(
     _register_collectors(engine, settings, context, clock)
     leadership = _leadership(settings.leader_election, names, context, advertised)
     holds_lease, profiles = leadership.holds_lease, settings.node_profiles
-    relaxed = RelaxedPreferences(engine.unmet_preferences, context.metrics.relaxed_preferences)
     plans = Plans(context, jobs.plan_states.get, holds_lease)
     connection = settings.client_connection
     claims = ClaimStates()
     steps = VolumeSteps(context, claims, lambda uid: uid in pods.condition_states, holds_lease)
+    unmet = engine.unmet_preferences
     outbox = _outbox(
-        connection, context, inbox, pods, holds_lease, relaxed=relaxed, plans=plans, volume_steps=steps
+        connection, context, inbox, pods, holds_lease, unmet=unmet, plans=plans, volume_steps=steps
     )
     latency = PodLatency(is_ours, context.metrics.sli_seconds)
     return Parts(
@@ -191,11 +192,13 @@ def _outbox(
     pods: WatchedPods,
     holds_lease: Callable[[], bool],
     *,
-    relaxed: RelaxedPreferences,
+    unmet: Callable[[str], Sequence[str]],
     plans: Plans,
     volume_steps: VolumeSteps,
 ) -> Outbox:
     reporting_instance = f"eclectus-{socket.gethostname()}"[:128]
+    relaxed_conditions = RelaxedConditions(context, holds_lease)
+    relaxed = RelaxedPreferences(unmet, context.metrics.relaxed_preferences, relaxed_conditions.add)
     recorder = EventRecorder(context, reporting_instance, connection)
     counter = context.metrics.ignored_preferences
     binder = Binder(context, holds_lease, connection.request_timeout, relaxed.annotations)
@@ -207,6 +210,7 @@ def _outbox(
         IgnoredPreferences(lambda uid: pods.ignored.pop(uid, None), recorder, counter),
         inbox,
         relaxed=relaxed,
+        relaxed_conditions=relaxed_conditions,
         evictor=Evictor(
             context, nominator, holds_lease, recorder, inbox, in_flight=connection.evictions_in_flight
         ),

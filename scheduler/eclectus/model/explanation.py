@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 
 from eclectus.model.learned import LearnedNode, NodeState
+from eclectus.model.prices import ConstraintDemand, NodePrice
 
 WaitingState = Literal[
     "active", "deferred", "withheld", "unschedulable", "nodeQueue", "backOff", "gated", "deleting"
@@ -162,6 +163,7 @@ class Placement(Struct, frozen=True, rename="camel"):
     with_room: int | None = None  # nodes that have room for one more such pod, now
     speed: float | None = None  # learned, over all work, now; 1 is a typical node
     node_state: NodeState | None = None  # what the learner believes of the node, now
+    price: NodePrice | None = None  # now; None where no policy asks for prices
     unmet_preferences: tuple[str, ...] = ()  # by the node's labels of now
     not_kept: str = ""  # what is not known any more: a sentence
 
@@ -179,8 +181,10 @@ class PodExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     priority: int | None = None
     age: float | None = None  # seconds since it was created
     waiting: Waiting | None = None
+    expected_wait: float | None = None  # seconds from now, as estimated with its first report; 0: it is over
     nomination: Nomination | None = None
     attempts: Attempts | None = None
+    constraint_demand: ConstraintDemand | None = None  # None where no policy asks for prices
     funnel: Funnel | None = None
     nearest: tuple[NearMiss, ...] = ()  # the nodes that lack least, where none has room
     dead_with_room: tuple[str, ...] = ()  # nodes with room that the learner believes dead; some of them
@@ -216,6 +220,7 @@ class NodeExplanation(Struct, frozen=True, rename="camel", kw_only=True):
     pod_count: int = 0
     nominated: tuple[OtherPod, ...] = ()  # for which room is held; some of them
     queued: int = 0  # pods in its node queue
+    price: float | None = None  # demand over supply of all constraints that it satisfies; None: not kept
     learned: LearnedNode | None = None  # its speed and state; None: the learner says nothing of it
     waiting_pods: int = 0  # of this scheduler's profiles, in classes that were compared with this node
     refused: tuple[Refusal, ...] = ()  # why it does not take them: pods by the first rule that refuses them

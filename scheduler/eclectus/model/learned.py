@@ -17,6 +17,7 @@ class LearnedWork(Struct, frozen=True, gc=False):
     rate: float  # tasks a second in one slot
     samples: int  # that it is based on, older ones weighted less
     confidence: float  # probability that the rate is within a third of the true one, 0..1
+    price: float | None = None  # a task counts as running so many times as long here; None: no price anywhere
 
 
 class LearnedNode(Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from eclectus.cli.columns import aligned
+from eclectus.cli.columns import ABSENT, aligned
 from eclectus.cli.explain.words import count, pods, quantity
 from eclectus.model.explanation import NodeExplanation, ResourceUse
 from eclectus.model.learned import LearnedNode
@@ -19,7 +19,7 @@ def node_lines(node: NodeExplanation) -> Iterator[str]:
         yield from aligned([heads, *map(_use, node.resources)])
     if node.learned is not None and node.learned.work:
         yield ""
-        yield from aligned([["WORK", "TASKS/S", "SAMPLES", "CONFIDENCE"], *_work(node.learned)])
+        yield from aligned([["WORK", "TASKS/S", "SAMPLES", "CONFIDENCE", "PRICE"], *_work(node.learned)])
     if node.waiting_pods:
         yield ""
         yield f"Of the pods that wait, {node.waiting_pods} were compared with this node. It does not take:"
@@ -39,6 +39,8 @@ def _head(node: NodeExplanation) -> Iterator[tuple[str, str]]:
         yield "Nominated", pods(node.nominated)
     if node.queued:
         yield "Queue", f"{count(node.queued, 'pod')} in its queue"
+    if node.price is not None:
+        yield "Price", f"{node.price:.2f}: demand over supply of the constraints that it satisfies"
     if node.learned is not None:
         each = node.learned
         yield "Learned", f"{each.state}; {each.speed:.2f} of a typical node, confidence {each.confidence:.2f}"
@@ -52,4 +54,5 @@ def _use(use: ResourceUse) -> list[str]:
 
 def _work(learned: LearnedNode) -> Iterator[list[str]]:
     for work in learned.work:
-        yield [work.workload, f"{work.rate:.3g}", str(work.samples), f"{work.confidence:.2f}"]
+        price = ABSENT if work.price is None else f"{work.price:.1f}"
+        yield [work.workload, f"{work.rate:.3g}", str(work.samples), f"{work.confidence:.2f}", price]

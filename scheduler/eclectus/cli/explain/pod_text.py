@@ -17,6 +17,7 @@ from eclectus.model.explanation import (
     Preemption,
     Waiting,
 )
+from eclectus.model.prices import ConstraintDemand, NodePrice
 
 STATES: Mapping[PodState, str] = {
     "active": "waits for the next scheduling cycle",
@@ -70,6 +71,13 @@ def _head(pod: PodExplanation) -> Iterator[Field]:
         yield "Age", span(pod.age)
     if pod.waiting is not None:
         yield from _waiting(pod.waiting)
+    if pod.expected_wait is not None:
+        yield (
+            "Expected",
+            f"{span(pod.expected_wait)} more" if pod.expected_wait else "less than it has waited",
+        )
+    if pod.constraint_demand is not None:
+        yield "Constraints", _demand(pod.constraint_demand)
     if pod.dead_with_room:
         yield "Believed dead", f"{', '.join(pod.dead_with_room)}: they have room, and are the last choice"
     if pod.nomination is not None:
@@ -93,6 +101,12 @@ def _waiting(waiting: Waiting) -> Iterator[Field]:
     if waiting.class_pods:
         group = f" of group {waiting.group}" if waiting.group else ""
         yield "Queue", f"{waiting.ahead} ahead{group}, in a class of {waiting.class_pods}"
+
+
+def _demand(of: ConstraintDemand) -> str:
+    return (
+        f"{of.constraints}: pods with these demand {of.demand:.0%} of all nodes, and may use {of.supply:.0%}"
+    )
 
 
 def _attempts(pod: PodExplanation) -> Iterator[Field]:
@@ -124,8 +138,16 @@ def _placement(placement: Placement) -> Iterator[Field]:
         )
     if placement.speed is not None:
         yield "Node speed", f"{placement.speed:.2f} of a typical node ({placement.node_state})"
+    if placement.price is not None:
+        yield "Node price", _price(placement.price)
     if placement.unmet_preferences:
         yield "Not preferred", "; ".join(placement.unmet_preferences)
+
+
+def _price(price: NodePrice) -> str:
+    work = f"; it counts as {price.work:.1f} times as slow, being better used for other work"
+    of_least = f"{price.scarcity:.2f} by scarcity, {price.least:.2f} on the cheapest node that could run it"
+    return of_least + (work if price.work >= 1.05 else "")
 
 
 # -- nodes -----------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from eclectus.cluster.resources import PODS
 from eclectus.engine.explain.other_pods import named
+from eclectus.engine.explain.prices import price_of_node, priced
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.feasibility.many_terms import FEW_TERMS
@@ -33,7 +34,7 @@ def explain_node(state: State, name: str) -> NodeExplanation:
         return NodeExplanation(
             name=name, conditions=("unknown",), summary="this scheduler knows no such node"
         )
-    resources, learned = _resources(state, row), state.learn.learned_node(name)
+    resources, learned = _resources(state, row), _learned(state, name)
     taints = tuple(_words(taint) for taint in _taints(state, row))
     found = list(_conditions(state, row, resources, learned))
     pods = sorted((pod for pod, _ in state.placed.on_row(row)), key=attrgetter("priority"))
@@ -49,10 +50,16 @@ def explain_node(state: State, name: str) -> NodeExplanation:
         pod_count=len(pods),
         nominated=named(state, state.placed.nominated_on(name)),
         queued=sum(len(each.tasks) for each in state.node_queues.by_row.get(row, ())),
+        price=price_of_node(state, row),
         learned=learned,
         waiting_pods=compared,
         refused=refused,
     )
+
+
+def _learned(state: State, name: str) -> LearnedNode | None:
+    learned = state.learn.learned_node(name)
+    return None if learned is None else next(priced(state, [learned]))
 
 
 def _conditions(

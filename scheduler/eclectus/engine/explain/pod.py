@@ -15,6 +15,7 @@ from eclectus.engine.explain.eviction import preemption
 from eclectus.engine.explain.fit_errors import FitErrors
 from eclectus.engine.explain.near_misses import near_misses
 from eclectus.engine.explain.other_pods import leaving_on, named
+from eclectus.engine.explain.prices import demand_of, price_for
 from eclectus.engine.explain.unmet_preferences import unmet_on
 from eclectus.engine.explain.waiting import state_of, waiting
 from eclectus.engine.state import State
@@ -78,8 +79,10 @@ def _pending(state: State, task: Task, now: float) -> PodExplanation:
         priority=task.priority,
         age=_age(task, now),
         waiting=waits,
+        expected_wait=state.expected_waits.remaining_seconds(task.uid, now),
         nomination=_nomination(state, task.uid, now),
         attempts=_attempts(state, task, now),
+        constraint_demand=demand_of(state, task.spec),
         funnel=_funnel(state, task, task_class),
         nearest=near_misses(state, task, task_class) if is_placeable else (),
         dead_with_room=_dead_with_room(state, task_class),
@@ -170,6 +173,7 @@ def _placement(state: State, task: Task, node: str, now: float) -> Placement:
         with_room=task_class.fits_now_count,
         speed=None if learned is None else learned.speed,
         node_state=None if learned is None else learned.state,
+        price=price_for(state, profile.place, task_class, row),
         unmet_preferences=unmet_on(state, task, row),
         not_kept=NOT_KEPT,
     )

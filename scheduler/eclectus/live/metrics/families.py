@@ -95,15 +95,15 @@ SCHEDULING = (
         "expected_wait_seconds",
         "counter",
         "seconds",
-        "Expected waits of the pods that were placed after a wait for room of over a second, by profile.",
-        ("profile",),
+        "Expected waits of the pods that were placed after a wait for room of over a second.",
+        ("profile", "set"),
     ),
     Family(
         "observed_wait_seconds",
         "counter",
         "seconds",
         "Waits of the same pods from the estimate to the placement; over the expected ones, 1 is exact.",
-        ("profile",),
+        ("profile", "set"),
     ),
     Family(
         "pod_scheduled_after_flush",
@@ -252,6 +252,13 @@ PRICES = (
         "ratio",
         "Mean price of these nodes: the sum of demand over supply of all constraints that they satisfy.",
         ("group",),
+    ),
+    Family(
+        "class_price_ratio",
+        "gauge",
+        "ratio",
+        "How many times as long the class counts as running on these nodes, as they suit other work better.",
+        ("group", "class"),
     ),
     Family(
         "constraint_demand_ratio",

@@ -41,8 +41,8 @@ class QueueCountsCollector(Collector):
         yield observed("preemption_attempts", [((), counters.preemption_attempts)])
         yield observed("preemption_victims", [((), counters.preemption_victims)])
         yield observed("placed_by_wait_limit", [((), counters.placed_by_limit)])
-        yield observed("expected_wait_seconds", _by_one(counters.expected_wait_seconds))
-        yield observed("observed_wait_seconds", _by_one(counters.observed_wait_seconds))
+        yield observed("expected_wait_seconds", counters.expected_wait_seconds.items())
+        yield observed("observed_wait_seconds", counters.observed_wait_seconds.items())
         yield observed("pod_scheduled_after_flush", [((), counters.missed_activations)])
         yield from _plans(counters.plans)
 

@@ -2,8 +2,8 @@
 
 Most requests in flight are reserved for binds. Binds with steps before them, conditions, evictions, events
 and plans of DAG jobs have a few of their own, so that none of them can delay another bind. A pod costs at
-most two writes, a condition and a bind, and its events; one for which others are evicted also its nomination,
-and two for each victim.
+most two writes on its way to a node, a condition and a bind, and its events; one for which others are evicted
+also its nomination, and two for each victim. One whose preferences were not met gets a condition afterwards.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from eclectus.live.write.event_recorder import EventRecorder
 from eclectus.live.write.evictor import Evictor
 from eclectus.live.write.ignored_preferences import IgnoredPreferences
 from eclectus.live.write.plans import Plans
+from eclectus.live.write.relaxed_conditions import RelaxedConditions
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import IN_FLIGHT, WAIT_FOR_VOLUMES, StepBinder, waits_for_volumes
 from eclectus.live.write.workers import WorkerPool
@@ -47,6 +48,7 @@ class Outbox:
         inbox: Inbox,
         *,
         relaxed: RelaxedPreferences,
+        relaxed_conditions: RelaxedConditions,
         evictor: Evictor,
         plans: Plans,
         step_binder: StepBinder,
@@ -55,6 +57,7 @@ class Outbox:
     ) -> None:
         self._conditions, self._recorder = conditions, recorder
         self._evictor, self._plans = evictor, plans
+        self._relaxed_conditions = relaxed_conditions
         self._ignored, self._relaxed = ignored, relaxed
         self._inbox, self._metrics, self._in_flight = inbox, metrics, in_flight
         self._binds: WorkerPool[Sent] = WorkerPool("binds", in_flight, partial(self._bind, binder.bind))
@@ -67,7 +70,7 @@ class Outbox:
         depths: dict[str, Callable[[], int]] = {
             "binds": lambda: len(self._binds) + len(self._stepped),
             "volumes": lambda: len(self._for_volumes),
-            "conditions": lambda: len(conditions.workers),
+            "conditions": lambda: len(conditions.workers) + len(relaxed_conditions.workers),
             "evictions": lambda: len(evictor.workers),
             "events": lambda: len(recorder.workers),
             "plans": lambda: len(plans.workers),
@@ -127,6 +130,7 @@ class Outbox:
             self._conditions.workers,
             self._evictor.workers,
             self._plans.workers,
+            self._relaxed_conditions.workers,
             self._recorder.workers,
         )
 
@@ -146,7 +150,9 @@ class Outbox:
             _log.info("bound", extra={"pod": f"{bind.namespace}/{bind.name}", "node": bind.node})
 
     def _share_requests(self) -> None:
-        self._recorder.yield_to_binds(len(self._binds) > 1)  # one that has just been answered still counts
+        are_binds_waiting = len(self._binds) > 1  # one that has just been answered still counts
+        self._recorder.yield_to_binds(are_binds_waiting)
+        self._relaxed_conditions.yield_to_binds(are_binds_waiting)
 
     def _report(self, report: Report) -> None:
         self._conditions.set(report)

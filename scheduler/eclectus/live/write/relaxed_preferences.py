@@ -1,8 +1,8 @@
-"""Records on a pod which of its preferences its node does not meet, without a request of its own.
+"""Records on a pod which of its preferences its node does not meet.
 
 They are an annotation of the Binding, which the API server copies to the pod, and the end of the event
-`Scheduled`. A placement on a node that does not meet a stated preference counts as a relaxation, whether a
-better node existed or not.
+`Scheduled`, both without a request of their own; and a condition (relaxed_conditions.py). A placement on a
+node that does not meet a stated preference counts as a relaxation, whether a better node existed or not.
 """
 
 from __future__ import annotations
@@ -24,8 +24,11 @@ class RelaxedPreferences:
     `unmet` returns the preferences that the node of a pod that was just decided about does not meet.
     """
 
-    def __init__(self, unmet: Callable[[str], Sequence[str]], counter: Counter) -> None:
-        self._unmet, self._counter = unmet, counter
+    def __init__(
+        self, unmet: Callable[[str], Sequence[str]], counter: Counter, condition: Callable[[Bind, str], None]
+    ) -> None:
+        """`condition`: what takes the bind and the words of a pod that is to get the condition."""
+        self._unmet, self._counter, self._condition = unmet, counter, condition
         self._words: dict[str, str] = {}  # by uid
 
     def decided(self, bind: Bind) -> None:
@@ -41,9 +44,13 @@ class RelaxedPreferences:
         return NOTHING if words is None else {RELAXED_PREFERENCES: words}
 
     def answered(self, bind: Bind, is_bound: bool) -> str:
-        """The end of the event's note, empty if nothing was relaxed; counts the pod if it is bound."""
+        """The end of the event's note, empty if nothing was relaxed; counts the pod if it is bound.
+
+        That pod also gets the condition.
+        """
         words = self._words.pop(bind.uid, "")
         if not words or not is_bound:
             return ""
         self._counter.labels(bind.profile).inc()
+        self._condition(bind, words)
         return f". Preferences not met: {words}"

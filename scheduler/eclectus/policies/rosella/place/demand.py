@@ -68,6 +68,10 @@ class Demand:
         """The load and prices of a class; of one that hardly arrives, the load of all work and no prices."""
         return self._classes.get((task_class.spec, task_class.workload), self._rest)
 
+    def factors(self) -> dict[ClassKey, Floats]:
+        """The prices of each class that has any."""
+        return {key: each.factor for key, each in self._classes.items() if each.factor is not None}
+
     def refresh(self, view: View) -> int:
         """Compute everything again if that is due, one part in a step; how often it was computed."""
         if view.arrivals is None or not len(view.cluster):

@@ -41,6 +41,7 @@ from eclectus.framework import Action, Enqueue, PendingTasks, PlacePolicy, Place
 from eclectus.maths.numbers import Arithmetic, Value
 from eclectus.model.errors import SettingsError
 from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
 from eclectus.model.settings import Setting, apply_implied
 from eclectus.policies.rosella.place.compare import DEAD_RATE, KEYS, At, Column, Nodes
 from eclectus.policies.rosella.place.replan import Replan
@@ -183,6 +184,10 @@ class Rosella(PlacePolicy):
     def epoch(self, view: View) -> int:
         """Of the loads and prices that re-planning depends on."""
         return self._replan.epoch(view) if self._replans else 0
+
+    def class_prices(self) -> Mapping[ClassKey, Floats]:
+        """Those of re-planning."""
+        return self._replan.class_prices()
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """One action for each task; re-planning skips some, which then wait."""

@@ -53,6 +53,7 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
 from eclectus.maths.deferring import in_steps, worth_waiting
 from eclectus.model.objects import Task
+from eclectus.model.reservation import ClassKey
 from eclectus.policies.rosella.place.compare import DEAD_RATE
 from eclectus.policies.rosella.place.demand import Demand
 from eclectus.policies.rosella.place.release import ReleaseRates
@@ -83,6 +84,10 @@ class Replan:
     def epoch(self, view: View) -> int:
         """Another number when loads or prices have been computed again."""
         return self._demand.refresh(view) + view.node_prices().epoch
+
+    def class_prices(self) -> dict[ClassKey, Floats]:
+        """Of classes for which some nodes are better used for others (demand.py); shape [capacity] each."""
+        return self._demand.factors()
 
     def place(self, view: View, pending: PendingTasks) -> Iterator[Action]:
         """Place each task or defer it to a busy node; unschedulable if no node has room for its class."""
