@@ -19,7 +19,7 @@ from eclectus.model.objects import PodAffinityTerm, Preference, Requirement, Ter
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
 from eclectus.policies.place.kube import KubeScores
-from eclectus_bench.steps import busy_minute, pod_rules, prices
+from eclectus_bench.steps import busy_minute, demo_stream, pod_rules, prices
 from eclectus_bench.steps.dag_jobs import GATE, WIDE, DagJobs
 from eclectus_bench.steps.driver import (
     HOSTNAME,
@@ -53,6 +53,7 @@ class Course:
     priced: tuple[int, ...]  # nodes
     sets: int  # of constraints, that make their prices
     ruled: tuple[int, ...]  # nodes of the cases with rules about other pods
+    streamed: int  # pods of the demo's stream
     steps: int
 
 
@@ -67,6 +68,7 @@ FULL = Course(
     priced=(500, 15_000),
     sets=1_000,
     ruled=(500, 5_000, 15_000),
+    streamed=3_000,
     steps=25,
 )
 QUICK = Course(
@@ -80,6 +82,7 @@ QUICK = Course(
     priced=(100,),
     sets=100,
     ruled=(100,),
+    streamed=50,
     steps=5,
 )
 
@@ -158,6 +161,7 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
         yield node_prices, replace(course, priced=(nodes,))
     for nodes in course.ruled:
         yield rules_about_pods, replace(course, ruled=(nodes,))
+    yield streamed, course
     yield longest_step, course
 
 
@@ -301,6 +305,13 @@ def node_prices(course: Course) -> list[EngineCost]:
         EngineCost(f"{case}: the longest of these steps", median(longest), min(longest), max(longest), None),
         _cost(driver, f"{case}: a pod is bound (two steps)", arrives, course.steps),
     ]
+
+
+def streamed(course: Course) -> list[EngineCost]:
+    """The demo's stream at load .9, with waits that are planned anew in every cycle and prices."""
+    found = demo_stream.step_milliseconds(course.streamed)
+    case = f"the demo's stream at load .9, 30 nodes, {course.streamed:,} pods: all {len(found):,} steps"
+    return [EngineCost(case, median(found), min(found), max(found), 0.7)]
 
 
 def longest_step(course: Course) -> list[EngineCost]:

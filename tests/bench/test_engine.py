@@ -19,6 +19,7 @@ SMALL = engine.Course(
     priced=(20,),
     sets=30,
     ruled=(40,),
+    streamed=10,
     steps=2,
 )
 

@@ -48,7 +48,7 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
     }
     sizes, rules = engine.QUICK, len(pod_rules.RULES) + len(pod_rules.PREFERENCES)
     of_sizes = len(sizes.jobs) + 3 * len(sizes.priced) + rules * len(sizes.ruled)
-    assert len(report["engine"]) == 7 + of_sizes
+    assert len(report["engine"]) == 8 + of_sizes
     assert [row["jobs"] for row in report["plans"]] == list(plans.QUICK.jobs)
     assert report["simulator"]["tasks"] == bench.QUICK.tasks
     assert report["comparisons"] == []

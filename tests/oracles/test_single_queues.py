@@ -38,16 +38,21 @@ def waits(load: float, size: dict[str, Any], seeds: int, tasks: int) -> list[flo
     return [run.wait.mean for run in served(load, size, seeds, tasks)]
 
 
-def lindley(asked: Scenario, seed: int, tasks: int) -> np.ndarray[Any, Any]:
+def lindley(asked: Scenario, seed: int, jobs: int) -> np.ndarray[Any, Any]:
     """Waits for the same arrivals as the world's, by Lindley's recursion W' = max(0, W + S - gap)."""
-    jobs = list(islice(asked.plan.arrivals(seed), tasks))
-    arrived, sizes = np.array([job.at for job in jobs]), np.array([job.sizes[0] for job in jobs])
+    tasks = [(job.at, size) for job in islice(asked.plan.arrivals(seed), jobs) for size in job.sizes]
+    arrived, sizes = np.array(tasks).T
     drift = np.concatenate(([0.0], np.cumsum(sizes[:-1] - np.diff(arrived))))
     return drift - np.minimum.accumulate(drift)
 
 
 def pollaczek_khinchine(load: float, scv: float) -> float:
     return load / (1 - load) * (1 + scv) / 2
+
+
+def batch_wait(load: float, size: int) -> float:
+    """Batches of exponential tasks at one server: a task waits for what its batch finds, and for its own."""
+    return load / (1 - load) + (size - 1) / (2 * (1 - load))
 
 
 def erlang_c(servers: int, load: float) -> tuple[float, float]:
@@ -61,6 +66,7 @@ def erlang_c(servers: int, load: float) -> tuple[float, float]:
 def test_the_formulas_are_those_of_the_tables() -> None:
     assert [pollaczek_khinchine(0.8, scv) for scv in (0, 1, 10)] == pytest.approx([2, 4, 22])
     assert [pollaczek_khinchine(0.9, scv) for scv in (0, 1, 25)] == pytest.approx([4.5, 9, 117])
+    assert [batch_wait(0.8, size) for size in (1, 10)] == pytest.approx([4, 26.5])
     assert erlang_c(10, 0.8) == pytest.approx((0.40918, 0.20459), rel=1e-4)
     assert erlang_c(10, 0.9) == pytest.approx((0.66873, 0.66873), rel=1e-4)
     assert erlang_c(100, 0.9) == pytest.approx((0.21694, 0.021694), rel=1e-4)
@@ -124,6 +130,29 @@ def test_several_servers_wait_as_erlang_says(servers: int, load: float, seeds: i
     of_all = [1 - run.wait.buckets.get(ZERO_BUCKET, 0) / run.wait.count for run in done]
     assert agree(f"M/M/{servers} wait, load {load}", [run.wait.mean for run in done], wait)
     assert agree(f"M/M/{servers} probability of waiting, load {load}", of_all, delayed)
+
+
+def batches(load: float) -> Scenario:
+    """Jobs of ten exponential tasks at one server."""
+    return scenario(
+        workload={"poisson": {"load": load, "classes": [{"size": EXP, "tasksPerJob": 10}]}},
+        profiles=place("uniform"),
+        measure={"tasks": 1000, "warmUp": 0},
+    )
+
+
+def test_tasks_of_batches_wait_exactly_as_the_recursion_says() -> None:
+    asked = batches(0.8)
+    (run,) = runs(asked, [1])
+    assert run.wait.mean == pytest.approx(float(lindley(asked, 1, 100).mean()), rel=1e-9)
+
+
+@pytest.mark.parametrize(("load", "seeds"), [(0.5, 16), pytest.param(0.8, 24, marks=slow)])
+def test_tasks_of_batches_wait_for_each_other(load: float, seeds: int) -> None:
+    """By the recursion. In a job of ten tasks the last one waits for nine, whatever the load."""
+    asked = batches(load)
+    means = [float(lindley(asked, seed, 10_000)[30_000:].mean()) for seed in range(1, seeds + 1)]
+    assert agree(f"batches of 10, M/M/1 wait by recursion, load {load}", means, batch_wait(load, 10))
 
 
 def test_the_response_of_one_server_is_exponential() -> None:
