@@ -8,6 +8,7 @@ change by itself; nor is what a job has lent and borrowed in all, which is writt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from heapq import heappop, heappush
 from math import inf
 
 from msgspec.structs import replace
@@ -37,6 +38,8 @@ class PlanRecords:
         self._lending = Lending(counters)
         self._written: dict[str, tuple[float, JobPlan]] = {}  # by job: when, seconds, and what
         self._unwritten: dict[str, JobPlan] = {}
+        self._queue: list[tuple[float, int, str]] = []  # when each may be written, and void entries
+        self._serial = 0
         self.next_due = inf  # when a plan that has changed may be written, seconds; written here only
 
     def due(self, view: View) -> Iterator[RecordPlan]:
@@ -46,19 +49,16 @@ class PlanRecords:
         for order in self._orders:
             self._ask(order, self._jobs, view)
         self._lending.advance(view.now)
-        self.next_due = inf
-        for uid, plan in list(self._unwritten.items()):
-            if uid not in self._jobs:
-                del self._unwritten[uid]
-                continue
-            at = self._written[uid][0] + WRITE_SECONDS if plan.share and uid in self._written else -inf
-            if at > view.now:
-                self.next_due = min(self.next_due, at)
-                continue
-            del self._unwritten[uid]
+        queue = self._queue
+        while queue and (queue[0][0] <= view.now or queue[0][2] not in self._unwritten):
+            _, _, uid = heappop(queue)
+            plan = self._unwritten.pop(uid, None)
+            if plan is None or uid not in self._jobs:
+                continue  # it is as it was written, or its job is gone
             self._written[uid] = (view.now, plan)
             job = self._jobs[uid].job
             yield RecordPlan(uid, job.namespace, job.name, self._lending.with_totals(uid, plan, view.now))
+        self.next_due = queue[0][0] if queue else inf
         if len(self._lending) > len(self._jobs):
             self._lending.keep(self._jobs, view.now)
         if len(self._written) > 2 * len(self._jobs):
@@ -71,11 +71,19 @@ class PlanRecords:
                     self._lending.note(jobs[uid].job, plan, view.now)
                 written = self._written.get(uid)
                 if written is None or _of_note(written[1]) != _of_note(plan):
-                    self._unwritten[uid] = plan
+                    self._enqueue(uid, plan)
                 else:
                     self._unwritten.pop(uid, None)
         except Exception as error:  # a plug-in's defect must not stop the others
             self._fault(order, f"{type(error).__name__}: {error}")
+
+    def _enqueue(self, uid: str, plan: JobPlan) -> None:
+        """The plan is to be written, in place of one that waits; the last one of a job at once."""
+        if uid not in self._unwritten or not plan.share:
+            at = self._written[uid][0] + WRITE_SECONDS if plan.share and uid in self._written else -inf
+            self._serial += 1
+            heappush(self._queue, (at, self._serial, uid))
+        self._unwritten[uid] = plan
 
 
 def _of_note(plan: JobPlan) -> JobPlan:
