@@ -1,14 +1,15 @@
-"""`make bench`: the cost of decisions, steps and simulated tasks, and the comparison with kube-scheduler."""
+"""`make bench`: the cost of decisions, steps and simulated tasks, and comparisons with kube-scheduler."""
 
 import argparse
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import orjson
 
 from eclectus.policies.table import PLACE
 from eclectus_bench import decisions, engine, match, plans, preemption, simulator, startup
+from eclectus_bench.course import options as command_line
+from eclectus_bench.course.sizes import Course
 from eclectus_bench.decisions import DecisionCost
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import OUTPUT, Result, Sizes
@@ -21,47 +22,17 @@ from eclectus_bench.report import (
     decisions_lines,
     report,
 )
+from eclectus_bench.rules import measure as rules
+from eclectus_bench.rules.measure import RuleCost
 from eclectus_bench.simulator import SimulatorCost
+from eclectus_bench.workloads import report as workload_report
+from eclectus_bench.workloads import run as workloads
+from eclectus_bench.workloads import site
+from eclectus_bench.workloads.table import Workload
 from eclectus_e2e.errors import E2EError
 from eclectus_e2e.progress import Progress
 from eclectus_e2e.testbed.controlplane.build import CONTROL_PLANE, built
 
-
-@dataclass(frozen=True)
-class Course:
-    """How much of each part is measured."""
-
-    decisions: decisions.Course
-    engine: engine.Course
-    plans: plans.Course
-    tasks: int  # of the simulator
-    counted: int  # tasks of which the simulator's bytecodes are counted
-    match: Sizes
-    preemption: preemption.Sizes
-    starts: int  # of each scheduler
-
-
-FULL = Course(
-    decisions=decisions.FULL,
-    engine=engine.FULL,
-    plans=plans.FULL,
-    tasks=1_000_000,
-    counted=simulator.COUNTED_TASKS,
-    match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
-    preemption=preemption.Sizes(nodes=5_000, preemptors=2_000),
-    starts=5,
-)
-QUICK = Course(
-    decisions=decisions.QUICK,
-    engine=engine.QUICK,
-    plans=plans.QUICK,
-    tasks=10_000,
-    counted=150,
-    match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
-    preemption=preemption.Sizes(nodes=50, preemptors=20),
-    starts=1,
-)
-PARTS = ["decisions", "engine", "plans", "simulator", "match", "preemption", "startup"]
 PROFILED = "rosella"  # the default policy
 NOT_BUILT = (
     f"{{part}}: left out. It needs a control plane, and compiling one takes {CONTROL_PLANE.build_time};\n"
@@ -70,26 +41,32 @@ NOT_BUILT = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print, write build/bench/report.json. Returns 0 whatever the figures are."""
-    options = _options(arguments)
+    """Measure, print, write build/bench/report.json.
+
+    Returns 1 if a workload could not be measured, otherwise 0 whatever the figures are.
+    """
+    options = command_line.parse(__doc__, arguments)
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    course = _course(options)
+    course = command_line.course_of(options)
     if options.profile:
-        return _profile(course.match)
+        return _profile(course, options)
     costs = _measure_decisions(course.decisions) if options.only in (None, "decisions") else []
     steps = _measure_engine(course.engine) if options.only in (None, "engine") else []
+    ruled = _measure_rules(course.rules) if options.only in (None, "rules") else []
     planned = _measure_plans(course.plans) if options.only in (None, "plans") else []
     simulated = _measure_simulator(course) if options.only in (None, "simulator") else None
     result = _measure_match(course.match) if _wants_plane(options, "match") else None
+    rows = _measure_workloads(options.rows, course.workloads) if _wants_plane(options, "workloads") else []
     if _wants_plane(options, "preemption"):
         _measure_preemption(course.preemption)
     if _wants_plane(options, "startup"):
         print("\n" + "\n".join(startup.lines(startup.measure(course.starts))), flush=True)
     file = OUTPUT / "report.json"
     content = report(course.match, costs, steps, result, simulated=simulated, planned=planned)
+    content |= {"rules": rules.content(ruled), "workloads": workload_report.content(rows)}
     file.write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print(f"\nwritten: {file}")
-    return 0
+    return int(any(row.measured.problem for row in rows))
 
 
 def _measure_decisions(course: decisions.Course) -> list[DecisionCost]:
@@ -113,6 +90,16 @@ def _measure_engine(course: engine.Course) -> list[EngineCost]:
         print("\n".join(engine.lines(of_case)), flush=True)
         costs += of_case
     return costs
+
+
+def _measure_rules(course: rules.Course) -> list[list[RuleCost]]:
+    """Measure every rule, and print its line as soon as it is known."""
+    found: list[list[RuleCost]] = []
+    print("\n" + rules.head(course.node_counts), flush=True)
+    for of_rule in rules.measure(course):
+        print(rules.line(of_rule), flush=True)
+        found.append(of_rule)
+    return found
 
 
 def _measure_plans(course: plans.Course) -> list[PlanCost]:
@@ -148,57 +135,33 @@ def _measure_match(sizes: Sizes) -> Result:
     return result
 
 
+def _measure_workloads(chosen: Sequence[Workload], sizes: site.Sizes) -> list[workload_report.Row]:
+    print(f"\n{len(chosen)} workloads on {sizes.nodes:,} nodes, pairs: {sizes.pairs}", flush=True)
+    measured = workloads.measure(chosen, sizes)
+    rows = [
+        workload_report.row(each, found, sizes.nodes) for each, found in zip(chosen, measured, strict=True)
+    ]
+    print("\n" + "\n".join(workload_report.table(rows)), flush=True)
+    return rows
+
+
 def _measure_preemption(sizes: preemption.Sizes) -> None:
     low = sizes.nodes * preemption.PODS_ON_A_NODE
     print(f"\n{sizes.preemptors:,} preemptors on {sizes.nodes:,} nodes full of {low:,} pods", flush=True)
     print("\n".join(preemption.lines(preemption.measure(sizes))), flush=True)
 
 
-def _profile(sizes: Sizes) -> int:
+def _profile(course: Course, options: argparse.Namespace) -> int:
+    if options.only == "workloads":
+        for workload in options.rows:
+            print(f"written: {workloads.profile(workload, course.workloads)}", flush=True)
+        return 0
     file = OUTPUT / "profile-decisions.txt"
-    decisions.profile(PROFILED, sizes.nodes, file)
+    decisions.profile(PROFILED, course.match.nodes, file)
     simulated = OUTPUT / "profile-simulator.txt"
     simulator.profile(simulated)
-    print(f"written: {file}\nwritten: {simulated}\nwritten: {match.profile(sizes)}")
+    print(f"written: {file}\nwritten: {simulated}\nwritten: {match.profile(course.match)}")
     return 0
-
-
-def _course(options: argparse.Namespace) -> Course:
-    base = QUICK if options.quick else FULL
-    sizes = replace(
-        base.match,
-        nodes=options.nodes or base.match.nodes,
-        pods=options.pods or base.match.pods,
-        pairs=options.pairs or base.match.pairs,
-    )
-    return replace(base, tasks=options.tasks or base.tasks, match=sizes)
-
-
-def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser("eclectus_bench", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes, to check that it runs: a minute")
-    parser.add_argument(
-        "--only", choices=PARTS, help="measure one part (all: about 20 minutes on two idle cores)"
-    )
-    parser.add_argument(
-        "--nodes", type=_positive, help=f"nodes of the match; {FULL.match.nodes:,} by default"
-    )
-    parser.add_argument("--pods", type=_positive, help=f"pods of a backlog; {FULL.match.pods:,} by default")
-    parser.add_argument(
-        "--pairs", type=_positive, help=f"number of drains and of streams; {FULL.match.pairs} by default"
-    )
-    parser.add_argument("--tasks", type=_positive, help=f"tasks of the simulator; {FULL.tasks:,} by default")
-    parser.add_argument(
-        "--profile", action="store_true", help="do not measure, but profile Eclectus: where its time goes"
-    )
-    return parser.parse_args(arguments)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a whole number above 0")
-    return number
 
 
 if __name__ == "__main__":

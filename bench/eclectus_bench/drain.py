@@ -1,21 +1,23 @@
 """A backlog is drained: pods a second, and CPU time a pod.
 
-The backlog exists before the scheduler starts, and nothing else is created meanwhile. Throughput is measured
-from the first bind to the last, so start-up does not count. CPU time is measured until the Scheduled events
-are written, because a scheduler that binds first and writes its events later has to pay for them too.
+The backlog exists before the scheduler starts, unless it is to find the scheduler running and at rest.
+Throughput is measured from the first bind to the last, so start-up does not count. CPU time is measured until
+the Scheduled events are written, because a scheduler that binds first and writes its events later has to pay
+for them too.
 """
 
 import asyncio
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from eclectus_bench.load import Binds, Load, pod
+from eclectus_bench.load import Binds, Load, Object
 from eclectus_bench.schedulers import SchedulerUnderTest
-from eclectus_bench.usage import Reading, cores_of_others, peak_mebibytes, read
+from eclectus_bench.usage import Reading, cores_of_others, peak_mebibytes, read, spent_seconds
 
 Say = Callable[[str], None]
+UntilSettled = Callable[[int], Awaitable[None]]  # of the running scheduler's pid
 EVENTS_SETTLED_SECONDS = 2.0  # without a new event for so long, no more are expected
 
 
@@ -39,44 +41,62 @@ class Drain:
     strangers_cores: float  # that processes outside the bench used in that window
 
 
+@dataclass(frozen=True)
+class Backlog:
+    """The pods of one run, and the namespace in which they are created.
+
+    They are created before the scheduler starts. With `until_settled` they arrive while it runs instead:
+    it is called with the scheduler's pid, and the pods are created when it returns.
+    """
+
+    namespace: str
+    pods: Sequence[Object]
+    until_settled: UntilSettled | None = None
+
+
 async def drain(
     load: Load,
     scheduler: SchedulerUnderTest,
     plane_pids: Mapping[str, int],
-    pods: int,
+    binds: Binds,
+    backlog: Backlog,
     *,
     pair: int,
     say: Say,
 ) -> Drain:
-    """Create a backlog, start the scheduler, wait for all binds and events, delete everything."""
-    namespace = f"drain-{pair}-{scheduler.name}"
+    """Create the backlog, run the scheduler, wait for all binds (`binds` watches its namespace) and events.
 
-    def progress(text: str) -> None:
-        say(f"drain {pair + 1}, {scheduler.name}: {text}")
-
-    async with load.namespace(namespace) as binds:
-        progress(f"creating {pods} pods")
-        backlog = (pod(f"pod-{index:06}", scheduler.scheduler_name) for index in range(pods))
-        await load.create_pods(namespace, backlog)
-        began = time.monotonic()
-        with scheduler.running() as pid:
-            pids = {"scheduler": pid, "bench": os.getpid(), **plane_pids}
-            waiting = asyncio.create_task(binds.wait_for(pods, pid, progress))
-            before = await _usage_at_first_bind(binds, waiting, pids)
-            await waiting
-            at_last_bind = await load.events(namespace)
-            events, last_event_at = await _wait_for_events(load, namespace, pods)
-            after = read(pids)
-            peak = peak_mebibytes(pid)
-    first, last = min(binds.seen_at.values()), max(binds.seen_at.values())
-    spent = {name: (after.cpu[name] - before.cpu[name]) / pods * 1000 for name in pids}
+    Throughput and CPU time of pods that arrive are measured from their creation instead of the first bind.
+    """
+    namespace, pods = backlog.namespace, len(backlog.pods)
+    if backlog.until_settled is None:
+        say(f"creating {pods} pods")
+        await load.create_pods(namespace, backlog.pods)
+    began = time.monotonic()
+    with scheduler.running() as pid:
+        pids = {"scheduler": pid, "bench": os.getpid(), **plane_pids}
+        if backlog.until_settled is None:
+            before = await _drained(binds, pods, pids, say)
+            since, counted = min(binds.seen_at.values()), pods - 1
+        else:
+            await backlog.until_settled(pid)
+            before = read(pids)
+            since, counted = before.at, pods
+            await load.create_pods(namespace, backlog.pods)
+            await binds.wait_for(pods, pid, say)
+        at_last_bind = await load.events(namespace)
+        events, last_event_at = await wait_for_events(load, namespace, pods)
+        after = read(pids)
+        peak = peak_mebibytes(pid)
+    last = max(binds.seen_at.values())
+    spent = {name: spent_seconds(before, after, name) / pods * 1000 for name in pids}
     return Drain(
         scheduler=scheduler.name,
         pair=pair,
         pods=pods,
-        pods_per_second=(pods - 1) / (last - first),
-        reported_per_second=(pods - 1) / (max(last, last_event_at) - first),
-        start_seconds=first - began,
+        pods_per_second=counted / (last - since),
+        reported_per_second=counted / (max(last, last_event_at) - since),
+        start_seconds=min(binds.seen_at.values()) - began,
         scheduler_cpu_ms=spent["scheduler"],
         scheduler_cpu_ms_from_start=after.cpu["scheduler"] / pods * 1000,
         apiserver_cpu_ms=spent["kube-apiserver"],
@@ -88,16 +108,20 @@ async def drain(
     )
 
 
-async def _usage_at_first_bind(binds: Binds, waiting: asyncio.Task[None], pids: Mapping[str, int]) -> Reading:
+async def _drained(binds: Binds, pods: int, pids: Mapping[str, int], say: Say) -> Reading:
+    """Wait until so many pods are bound; the CPU times at the first bind."""
+    waiting = asyncio.create_task(binds.wait_for(pods, pids["scheduler"], say))
     first = asyncio.create_task(binds.first.wait())
     await asyncio.wait([first, waiting], return_when=asyncio.FIRST_COMPLETED)
     if not first.done():
         first.cancel()
         await waiting  # raises: nothing was bound
-    return read(pids)
+    before = read(pids)
+    await waiting
+    return before
 
 
-async def _wait_for_events(load: Load, namespace: str, pods: int) -> tuple[int, float]:
+async def wait_for_events(load: Load, namespace: str, pods: int) -> tuple[int, float]:
     """Wait until each pod has its event, or no more come; their number, and when it last grew."""
     count, since = await load.events(namespace), time.monotonic()
     while count < pods and time.monotonic() - since < EVENTS_SETTLED_SECONDS:

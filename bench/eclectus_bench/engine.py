@@ -10,7 +10,6 @@ import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median
 from typing import Literal
 
@@ -18,8 +17,7 @@ from eclectus.model.events import NodeSeen, TaskSeen
 from eclectus.model.objects import PodAffinityTerm, Preference, Requirement, Term
 from eclectus.policies.order.drf import DominantShare
 from eclectus.policies.order.fifo import FifoOrder
-from eclectus.policies.place.kube import KubeScores
-from eclectus_bench.steps import busy_minute, demo_stream, pod_rules, prices
+from eclectus_bench.steps import busy_minute, demo_stream, prices
 from eclectus_bench.steps.dag_jobs import GATE, WIDE, DagJobs
 from eclectus_bench.steps.driver import (
     HOSTNAME,
@@ -52,7 +50,6 @@ class Course:
     minute: busy_minute.Size
     priced: tuple[int, ...]  # nodes
     sets: int  # of constraints, that make their prices
-    ruled: tuple[int, ...]  # nodes of the cases with rules about other pods
     streamed: int  # pods of the demo's stream
     steps: int
 
@@ -67,7 +64,6 @@ FULL = Course(
     minute=busy_minute.Size(nodes=5_000, workloads=64, pods_per_second=200.0, seconds=60),
     priced=(500, 15_000),
     sets=1_000,
-    ruled=(500, 5_000, 15_000),
     streamed=3_000,
     steps=25,
 )
@@ -81,7 +77,6 @@ QUICK = Course(
     minute=busy_minute.Size(nodes=200, workloads=4, pods_per_second=20.0, seconds=10),
     priced=(100,),
     sets=100,
-    ruled=(100,),
     streamed=50,
     steps=5,
 )
@@ -159,8 +154,6 @@ def _cases(course: Course) -> Iterator[tuple[Case, Course]]:
     yield anti_affinity, course
     for nodes in course.priced:
         yield node_prices, replace(course, priced=(nodes,))
-    for nodes in course.ruled:
-        yield rules_about_pods, replace(course, ruled=(nodes,))
     yield streamed, course
     yield longest_step, course
 
@@ -271,22 +264,6 @@ def anti_affinity(course: Course) -> list[EngineCost]:
         appears(-1 - number)
     case = f"{course.pending:,} pending in one namespace: anti-affinity kind {course.terms + 1} appears"
     return [_cost(driver, case, appears, course.steps, 5.0)]
-
-
-def rules_about_pods(course: Course) -> list[EngineCost]:
-    """A pod is bound whose rules are about pods that are there, and one without rules, to compare."""
-    (nodes,) = course.ruled
-    found, by_policy = list[EngineCost](), {None: pod_rules.RULES, KubeScores(): pod_rules.PREFERENCES}
-    for place, kinds in by_policy.items():
-        driver, named = pod_rules.driver_with_placed(nodes, place), "" if place is None else ", place: kube"
-        for kind in kinds:
-            case = f"a pod is bound on {nodes:,} nodes: {kind}{named} (two steps)"
-            found.append(_cost(driver, case, partial(_arrives, driver, kind), course.steps))
-    return found
-
-
-def _arrives(driver: Driver, kind: str, number: int) -> None:
-    driver.bind_one(pod_rules.arrives(kind, number))
 
 
 def node_prices(course: Course) -> list[EngineCost]:

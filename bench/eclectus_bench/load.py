@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from eclectus_e2e.errors import StartError
-from eclectus_e2e.testbed.kubelet.api import Api
+from eclectus_e2e.testbed.kubelet.api import MERGE, Api
 from eclectus_e2e.testbed.launch import process_identity
 
 Object = dict[str, Any]
@@ -68,32 +68,63 @@ class Binds:
         self, count: int, pid: int, say: Callable[[str], None], stall_seconds: float = STALL_SECONDS
     ) -> None:
         """Wait until so many pods are bound. Raises StartError when the scheduler ends or stops binding."""
-        before, moved_at = -1, time.monotonic()
-        while (bound := len(self.seen_at)) < count:
-            say(f"{bound} of {count} pods bound")
-            if bound > before:
-                before, moved_at = bound, time.monotonic()
-            elif process_identity(pid) is None:
-                raise StartError(f"the scheduler has ended with {bound} of {count} pods bound")
-            elif time.monotonic() - moved_at > stall_seconds:
-                raise StartError(f"{bound} of {count} pods are bound, and none for {stall_seconds:.0f} s")
-            await asyncio.sleep(_POLL_SECONDS)
+        await reach(count, lambda: len(self.seen_at), "bound", pid, say, stall_seconds=stall_seconds)
+
+
+async def reach(
+    count: int,
+    reached: Callable[[], int],
+    what: str,
+    pid: int,
+    say: Callable[[str], None],
+    *,
+    stall_seconds: float = STALL_SECONDS,
+) -> None:
+    """Wait until the scheduler `pid` has done `what` to so many pods: `reached` gives their number now.
+
+    Raises StartError when it has ended, or has done it to none for `stall_seconds`.
+    """
+    before, moved_at = -1, time.monotonic()
+    while (now := reached()) < count:
+        say(f"{now} of {count} pods {what}")
+        if now > before:
+            before, moved_at = now, time.monotonic()
+        elif process_identity(pid) is None:
+            raise StartError(f"the scheduler has ended with {now} of {count} pods {what}")
+        elif time.monotonic() - moved_at > stall_seconds:
+            raise StartError(f"{now} of {count} pods are {what}, and no more for {stall_seconds:.0f} s")
+        await asyncio.sleep(_POLL_SECONDS)
 
 
 class Load:
     """The requests of users to the API server."""
 
     def __init__(self, api: Api) -> None:
-        self._api = api
+        self.api = api
+
+    async def send(self, method: str, requests: Iterable[tuple[str, object]]) -> None:
+        """Send every request, (path, body), IN_FLIGHT at a time; PATCH with merge patches.
+
+        Raises an ExceptionGroup with the ApiError of one that is rejected.
+        """
+        waiting, kind = iter(requests), MERGE if method == "PATCH" else "application/json"
+
+        async def work() -> None:
+            for path, body in waiting:
+                await self.api.request(method, path, body, kind)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(IN_FLIGHT):
+                group.create_task(work())
 
     async def create_nodes(self, count: int) -> None:
         """Create empty Ready nodes."""
-        await self._all("POST", [("/api/v1/nodes", node(index)) for index in range(count)])
+        await self.send("POST", [("/api/v1/nodes", node(index)) for index in range(count)])
 
     async def create_namespace(self, name: str) -> None:
         """A namespace; it takes pods when this returns."""
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        await self._api.request("POST", "/api/v1/namespaces", body)
+        await self.api.request("POST", "/api/v1/namespaces", body)
         # Until the ServiceAccount exists, the API server refuses every pod of the namespace.
         await self._until(f"/api/v1/namespaces/{name}/serviceaccounts", lambda count: count > 0)
 
@@ -102,7 +133,7 @@ class Load:
         """A namespace whose binds are watched, for one run; its pods are deleted afterwards."""
         await self.create_namespace(name)
         binds = Binds()
-        watch = asyncio.create_task(binds.follow(self._api, name))
+        watch = asyncio.create_task(binds.follow(self.api, name))
         try:
             yield binds
         finally:
@@ -113,12 +144,12 @@ class Load:
     async def create_pods(self, namespace: str, pods: Iterable[Object]) -> None:
         """Create a backlog as fast as the API server allows."""
         path = f"/api/v1/namespaces/{namespace}/pods"
-        await self._all("POST", ((path, each) for each in pods))
+        await self.send("POST", ((path, each) for each in pods))
 
     async def create_priority_class(self, name: str, value: int) -> None:
         """A PriorityClass."""
         path = "/apis/scheduling.k8s.io/v1/priorityclasses"
-        await self._api.request("POST", path, {"metadata": {"name": name}, "value": value})
+        await self.api.request("POST", path, {"metadata": {"name": name}, "value": value})
 
     async def pods(self, namespace: str) -> int:
         """The number of pods in a namespace."""
@@ -136,7 +167,7 @@ class Load:
                 await asyncio.sleep(began + due - time.monotonic())
                 name = f"stream-{len(sent_at):06}"
                 sent_at[name] = time.monotonic()
-                group.create_task(self._api.request("POST", path, pod(name, scheduler)))
+                group.create_task(self.api.request("POST", path, pod(name, scheduler)))
         return sent_at
 
     async def events(self, namespace: str) -> int:
@@ -144,30 +175,18 @@ class Load:
         return await self._count(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events")
 
     async def _count(self, path: str) -> int:
-        answer = msgspec.json.decode(await self._api.request("GET", f"{path}?limit=1"), type=_Counted)
+        answer = msgspec.json.decode(await self.api.request("GET", f"{path}?limit=1"), type=_Counted)
         return len(answer.items) + answer.metadata.remaining_item_count
 
     async def _delete_pods(self, namespace: str) -> None:
         path = f"/api/v1/namespaces/{namespace}/pods"
-        listed = msgspec.json.decode(await self._api.request("GET", path), type=_Pods)
-        await self._all("DELETE", [(f"{path}/{each.metadata.name}", DELETE_NOW) for each in listed.items])
+        listed = msgspec.json.decode(await self.api.request("GET", path), type=_Pods)
+        await self.send("DELETE", [(f"{path}/{each.metadata.name}", DELETE_NOW) for each in listed.items])
         await self._until(path, lambda count: count == 0)
 
     async def _until(self, path: str, enough: Callable[[int], bool]) -> None:
         while not enough(await self._count(path)):  # noqa: ASYNC110 — it happens in another process
             await asyncio.sleep(_POLL_SECONDS)
-
-    async def _all(self, method: str, requests: Iterable[tuple[str, object]]) -> None:
-        """Send every request, IN_FLIGHT at a time."""
-        waiting = iter(requests)
-
-        async def work() -> None:
-            for path, body in waiting:
-                await self._api.request(method, path, body)
-
-        async with asyncio.TaskGroup() as group:
-            for _ in range(IN_FLIGHT):
-                group.create_task(work())
 
 
 def node_name(index: int) -> str:

@@ -1,7 +1,7 @@
 """The comparison with kube-scheduler: both on one control plane, pair by pair, in alternating order."""
 
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +9,8 @@ from statistics import median
 
 import uvloop
 
-from eclectus_bench.drain import Drain, drain
-from eclectus_bench.load import Load
+from eclectus_bench.drain import Backlog, Drain, drain
+from eclectus_bench.load import Load, pod
 from eclectus_bench.schedulers import SchedulerUnderTest, eclectus, kube_scheduler
 from eclectus_bench.stream import Stream, stream
 from eclectus_e2e.paths import CHECKOUT
@@ -79,25 +79,44 @@ async def with_nodes(count: int, plane: ControlPlane, progress: Progress) -> Asy
 
 async def _profile(sizes: Sizes, plane: ControlPlane, progress: Progress, file: Path) -> None:
     async with with_nodes(sizes.nodes, plane, progress) as load:
-        await drain(load, eclectus(plane, file), _pids(plane), sizes.pods, pair=0, say=progress.update)
+        await _drain(load, eclectus(plane, file), plane_pids(plane), sizes.pods, pair=0, progress=progress)
 
 
 async def _run(sizes: Sizes, plane: ControlPlane, progress: Progress) -> Result:
-    schedulers, pids = (kube_scheduler(plane), eclectus(plane)), _pids(plane)
+    schedulers, pids = (kube_scheduler(plane), eclectus(plane)), plane_pids(plane)
     result = Result([], [])
     async with with_nodes(sizes.nodes, plane, progress) as load:
-        for pair, scheduler in _alternating(schedulers, sizes.pairs):
-            drained = await drain(load, scheduler, pids, sizes.pods, pair=pair, say=progress.update)
+        for pair, scheduler in alternating(schedulers, sizes.pairs):
+            drained = await _drain(load, scheduler, pids, sizes.pods, pair=pair, progress=progress)
             result.drains.append(drained)
-            _print_run(f"drain {pair + 1}, {scheduler.name}: {drained.pods_per_second:.0f} pods/s", drained)
+            print_run(f"drain {pair + 1}, {scheduler.name}: {drained.pods_per_second:.0f} pods/s", drained)
         rate = half_load(result.drains)
-        for pair, scheduler in _alternating(schedulers, sizes.pairs):
+        for pair, scheduler in alternating(schedulers, sizes.pairs):
             served = await stream(
                 load, scheduler, pids, rate, sizes.stream_seconds, pair=pair, say=progress.update
             )
             result.streams.append(served)
-            _print_run(f"stream {pair + 1}, {scheduler.name}: p99 {served.p99_seconds * 1000:.0f} ms", served)
+            print_run(f"stream {pair + 1}, {scheduler.name}: p99 {served.p99_seconds * 1000:.0f} ms", served)
     return result
+
+
+async def _drain(
+    load: Load,
+    scheduler: SchedulerUnderTest,
+    pids: Mapping[str, int],
+    count: int,
+    *,
+    pair: int,
+    progress: Progress,
+) -> Drain:
+    namespace = f"drain-{pair}-{scheduler.name}"
+    pods = [pod(f"pod-{index:06}", scheduler.scheduler_name) for index in range(count)]
+
+    def say(text: str) -> None:
+        progress.update(f"drain {pair + 1}, {scheduler.name}: {text}")
+
+    async with load.namespace(namespace) as binds:
+        return await drain(load, scheduler, pids, binds, Backlog(namespace, pods), pair=pair, say=say)
 
 
 def half_load(drains: list[Drain]) -> float:
@@ -106,18 +125,19 @@ def half_load(drains: list[Drain]) -> float:
     return min(median(run.pods_per_second for run in drains if run.scheduler == name) for name in names) / 2
 
 
-def _print_run(text: str, run: Drain | Stream) -> None:
+def print_run(text: str, run: Drain | Stream) -> None:
     """Print a finished run, with a warning if other processes used CPU time."""
     cores = run.strangers_cores
     disturbed = f" (other processes used {cores:.1f} cores meanwhile)" if cores > QUIET_CORES else ""
     print(f"  {text}{disturbed}", flush=True)
 
 
-def _pids(plane: ControlPlane) -> dict[str, int]:
+def plane_pids(plane: ControlPlane) -> dict[str, int]:
+    """The components whose CPU time is measured beside the scheduler's."""
     return {name: plane.pids[name] for name in ("kube-apiserver", "etcd", "kube-controller-manager")}
 
 
-def _alternating(
+def alternating(
     schedulers: tuple[SchedulerUnderTest, SchedulerUnderTest], pairs: int
 ) -> Iterator[tuple[int, SchedulerUnderTest]]:
     """Each pair begins with the other scheduler, so that etcd's growing history and caches affect both."""

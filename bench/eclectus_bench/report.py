@@ -60,11 +60,16 @@ class Comparison:
     target: str
     met: bool | None  # None: no target
 
+    @property
+    def verdict(self) -> str:
+        """The target and whether it is met; empty without one."""
+        return {None: "", True: f"{self.target} met", False: f"{self.target} MISSED"}[self.met]
+
 
 def compare(result: Result) -> list[Comparison]:
     """Every row of the table."""
-    lines = [_comparison(measure, result.drains) for measure in DRAIN_MEASURES]
-    return lines + [_comparison(measure, result.streams) for measure in STREAM_MEASURES]
+    lines = [comparison(measure, result.drains) for measure in DRAIN_MEASURES]
+    return lines + [comparison(measure, result.streams) for measure in STREAM_MEASURES]
 
 
 def flatness(costs: Iterable[DecisionCost]) -> dict[str, float]:
@@ -134,13 +139,14 @@ def comparison_table(lines: Sequence[Comparison]) -> Iterator[str]:
     """A row for each measure."""
     yield f"{'':<32}{'kube-scheduler':>16}{'eclectus':>12}{'ratio':>8}{'spread':>16}   target"
     for line in lines:
-        verdict = {None: "", True: f"{line.target} met", False: f"{line.target} MISSED"}[line.met]
         spread = f"{line.ratio_least:.2f} .. {line.ratio_most:.2f}"
         values = f"{line.kube_scheduler:>16.4g}{line.eclectus:>12.4g}{line.ratio:>8.2f}{spread:>16}"
-        yield f"{line.measure:<32}{values}   {verdict}".rstrip()
+        yield f"{line.measure:<32}{values}   {line.verdict}".rstrip()
 
 
-def _comparison(measure: Measure, runs: Sequence[Run]) -> Comparison:
+def comparison(measure: Measure, runs: Sequence[Run]) -> Comparison:
+    """One measure over the runs of both schedulers, paired by their `pair`."""
+
     def of(name: str) -> dict[int, float]:
         return {run.pair: getattr(run, measure.field) for run in runs if run.scheduler == name}
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
+STEP_SECONDS = 1 / _TICKS  # in which CPU time is counted
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time of a process and all its threads, in steps of 10 ms."""
+    """User and system time of a process and all its threads, in steps of STEP_SECONDS: mostly 10 ms."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     # The second field is the program's name in brackets and may itself hold spaces and brackets.
     fields = stat.rpartition(")")[2].split()
@@ -45,6 +46,11 @@ class Reading:
 def read(pids: Mapping[str, int]) -> Reading:
     """Read the CPU times of these processes, by name."""
     return Reading(time.monotonic(), busy_seconds(), {name: cpu_seconds(pid) for name, pid in pids.items()})
+
+
+def spent_seconds(before: Reading, after: Reading, name: str) -> float:
+    """CPU time of a process between two readings, at least one step: what was less is not known."""
+    return max(after.cpu[name] - before.cpu[name], STEP_SECONDS)
 
 
 def cores_of_others(before: Reading, after: Reading) -> float:

@@ -18,7 +18,6 @@ SMALL = engine.Course(
     minute=Size(nodes=20, workloads=3, pods_per_second=10.0, seconds=8),
     priced=(20,),
     sets=30,
-    ruled=(40,),
     streamed=10,
     steps=2,
 )

@@ -19,7 +19,7 @@ def test_a_scheduler_that_has_ended_is_not_waited_for():
 
 def test_the_first_scheduler_alternates():
     schedulers = ("kube", "ours")
-    assert [one for _, one in match._alternating(schedulers, 3)] == [
+    assert [one for _, one in match.alternating(schedulers, 3)] == [
         "kube",
         "ours",
         "ours",

@@ -12,7 +12,8 @@ import pytest
 from eclectus.policies.table import PLACE
 from eclectus_bench import __main__ as bench
 from eclectus_bench import decisions, engine, match, plans, preemption, startup
-from eclectus_bench.steps import pod_rules
+from eclectus_bench.course.sizes import QUICK
+from eclectus_bench.rules.table import RULES
 from eclectus_e2e.testbed import clusters
 
 
@@ -46,12 +47,12 @@ def test_without_a_control_plane_policies_steps_and_the_simulator_are_measured(
         for workload in decisions.WORKLOADS
         for nodes in course.node_counts
     }
-    sizes, rules = engine.QUICK, len(pod_rules.RULES) + len(pod_rules.PREFERENCES)
-    of_sizes = len(sizes.jobs) + 3 * len(sizes.priced) + rules * len(sizes.ruled)
-    assert len(report["engine"]) == 8 + of_sizes
+    sizes = engine.QUICK
+    assert len(report["engine"]) == 8 + len(sizes.jobs) + 3 * len(sizes.priced)
+    assert len(report["rules"]) == len(RULES) * len(QUICK.rules.node_counts)
     assert [row["jobs"] for row in report["plans"]] == list(plans.QUICK.jobs)
-    assert report["simulator"]["tasks"] == bench.QUICK.tasks
-    assert report["comparisons"] == []
+    assert report["simulator"]["tasks"] == QUICK.tasks
+    assert report["comparisons"] == report["workloads"] == []
     printed = capsys.readouterr().out
     assert "match: left out" in printed
     assert all(policy in printed for policy in PLACE)
@@ -69,7 +70,7 @@ def test_on_a_control_plane_both_schedulers_are_compared(output: Path) -> None:
         pytest.skip("the bench builds its control plane itself")
     report = quick(output, "--only", "match")
     assert report["decisions"]["costs"] == []
-    assert {run["pods"] for run in report["drains"]} == {bench.QUICK.match.pods}
+    assert {run["pods"] for run in report["drains"]} == {QUICK.match.pods}
     assert len(report["drains"]) == len(report["streams"]) == 2
     assert all(row["kube_scheduler"] > 0 < row["eclectus"] for row in report["comparisons"])
 
@@ -94,9 +95,26 @@ def test_on_a_control_plane_preemptors_of_both_schedulers_get_their_nodes(
         pytest.skip("the bench builds its control plane itself")
     quick(output, "--only", "preemption")
     printed = capsys.readouterr().out
-    victims = preemption.VICTIMS_OF_ONE * bench.QUICK.preemption.preemptors
+    victims = preemption.VICTIMS_OF_ONE * QUICK.preemption.preemptors
     evicted = dict(re.findall(r"^([a-z-]+): .*?(\d+) pods evicted", printed, re.MULTILINE))
     assert int(evicted["eclectus"]) == victims  # as few as needed
     assert (
         int(evicted["kube-scheduler"]) >= victims
     )  # its evictions are asynchronous: some runs have one more
+
+
+@pytest.mark.live
+def test_on_a_control_plane_workloads_of_every_kind_of_surroundings_are_compared(
+    output: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if clusters.choice():
+        pytest.skip("the bench builds its control plane itself")
+    names = ["anti-affinity", "unschedulable", "gated", "churn", "volumes"]
+    report = quick(output, "--only", "workloads", "--rows", ",".join(names))
+    assert [row["workload"] for row in report["workloads"]] == names
+    for row in report["workloads"]:
+        assert row["problem"] == ""
+        assert [run["scheduler"] for run in row["drains"]] == ["kube-scheduler", "eclectus"]
+        assert all(run["events"] >= run["pods"] > 0 for run in row["drains"])
+        assert all(each["ratio"] > 0 for each in row["comparisons"])
+    assert "not measured" not in capsys.readouterr().out

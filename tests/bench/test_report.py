@@ -5,30 +5,12 @@ from dataclasses import asdict
 
 import pytest
 
+from drains import drained
 from eclectus_bench import report as reports
 from eclectus_bench.decisions import DecisionCost
-from eclectus_bench.drain import Drain
 from eclectus_bench.engine import EngineCost
 from eclectus_bench.match import Result, Sizes, half_load
 from eclectus_bench.stream import Stream
-
-
-def drained(scheduler: str, pair: int, pace: float, **changes: float) -> Drain:
-    fields = {
-        "pods": 100,
-        "pods_per_second": pace,
-        "reported_per_second": pace,
-        "start_seconds": 1.0,
-        "scheduler_cpu_ms": 2.0,
-        "scheduler_cpu_ms_from_start": 3.0,
-        "apiserver_cpu_ms": 2.0,
-        "etcd_cpu_ms": 0.5,
-        "peak_mib": 200.0,
-        "events_at_last_bind": 90,
-        "events": 100,
-        "strangers_cores": 0.0,
-    }
-    return Drain(scheduler=scheduler, pair=pair, **{**fields, **changes})
 
 
 def served(scheduler: str, pair: int, p99: float) -> Stream:

@@ -7,12 +7,14 @@ import sys
 import pytest
 
 from eclectus_bench.usage import (
+    STEP_SECONDS,
     Reading,
     cores_of_others,
     cpu_seconds,
     memory_mebibytes,
     peak_mebibytes,
     read,
+    spent_seconds,
 )
 
 
@@ -51,3 +53,9 @@ def test_a_process_without_memory_is_named():
     with pytest.raises(ProcessLookupError, match=str(child.pid)):
         peak_mebibytes(child.pid)
     child.wait()
+
+
+def test_a_process_has_spent_a_step_at_least_so_that_ratios_exist():
+    before, after = Reading(0.0, 0.0, {"a": 1.0, "b": 1.0}), Reading(1.0, 1.0, {"a": 1.0, "b": 1.5})
+    assert spent_seconds(before, after, "a") == STEP_SECONDS
+    assert spent_seconds(before, after, "b") == 0.5

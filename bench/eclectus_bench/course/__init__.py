@@ -1,0 +1,1 @@
+"""What `make bench` measures: its parts, how much of each, and the command line."""

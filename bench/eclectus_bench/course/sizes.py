@@ -1,0 +1,50 @@
+"""How much of each part is measured."""
+
+from dataclasses import dataclass
+
+from eclectus_bench import decisions, engine, plans, preemption, simulator
+from eclectus_bench.match import Sizes
+from eclectus_bench.rules import measure as rules
+from eclectus_bench.workloads import site as workloads
+
+
+@dataclass(frozen=True)
+class Course:
+    """How much of each part is measured."""
+
+    decisions: decisions.Course
+    engine: engine.Course
+    rules: rules.Course
+    plans: plans.Course
+    tasks: int  # of the simulator
+    counted: int  # tasks of which the simulator's bytecodes are counted
+    match: Sizes
+    workloads: workloads.Sizes
+    preemption: preemption.Sizes
+    starts: int  # of each scheduler
+
+
+FULL = Course(
+    decisions=decisions.FULL,
+    engine=engine.FULL,
+    rules=rules.FULL,
+    plans=plans.FULL,
+    tasks=1_000_000,
+    counted=simulator.COUNTED_TASKS,
+    match=Sizes(nodes=5_000, pods=5_000, pairs=3, stream_seconds=15.0),
+    workloads=workloads.Sizes(nodes=5_000, pairs=3, pods=None, standing=4_000, waiting=10_000),
+    preemption=preemption.Sizes(nodes=5_000, preemptors=2_000),
+    starts=5,
+)
+QUICK = Course(
+    decisions=decisions.QUICK,
+    engine=engine.QUICK,
+    rules=rules.QUICK,
+    plans=plans.QUICK,
+    tasks=10_000,
+    counted=150,
+    match=Sizes(nodes=100, pods=300, pairs=1, stream_seconds=3.0),
+    workloads=workloads.Sizes(nodes=100, pairs=1, pods=50, standing=4_000, waiting=100),
+    preemption=preemption.Sizes(nodes=50, preemptors=20),
+    starts=1,
+)
