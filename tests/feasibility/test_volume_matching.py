@@ -10,6 +10,7 @@ import pytest
 from builders import make_cluster, make_node
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.volumes.storage import Decision
+from eclectus.feasibility.volumes.candidates import EMPTY_FEW, Candidates
 from eclectus.feasibility.volumes.matching import VolumeMatching
 from eclectus.feasibility.volumes.reaches import MAX_UNUSED, Reaches
 from eclectus.model.objects import Requirement, UnboundClaim
@@ -143,6 +144,49 @@ def test_masks_follow_volumes_nodes_and_decisions() -> None:
         changed = cluster.shape.since(cursor)
         assert changed is not None
         assert set(np.flatnonzero(before != known).tolist()) <= set(changed)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_volumes_that_change_are_followed_as_if_all_were_counted_again(seed: int) -> None:
+    rng = Random(seed)
+    cluster, claims = random_cluster(rng), random_claims(rng)
+    storage, matching = cluster.storage, VolumeMatching(cluster)
+    storage.take_moved()
+    for step in range(60):
+        matching.where(claims)  # from now on it knows the candidates
+        name = f"v{rng.randrange(20)}"
+        match rng.randrange(4):
+            case 0:
+                storage.drop_volume(name)
+            case 1 if name in storage.volumes:
+                storage.decide(f"default/{name}", Decision("", name))
+            case 2 if f"default/{name}" in storage.decisions:
+                storage.end_decision(f"default/{name}")
+            case _:
+                of_class, where = rng.choice(["local", "zoned"]), {"nodes": [f"n{step % 12}"]}
+                storage.set_volume(make_volume(name, rng.randrange(1, 5), storage_class=of_class, **where))
+        moved, again = storage.take_moved(), VolumeMatching(cluster)
+        matching.follow_volumes(moved.classes, moved.volumes)
+        found = matching.where(claims)
+        assert np.array_equal(found, again.where(claims))
+        for row in np.flatnonzero(found).tolist():
+            plans = (matching.plan(claims, row), again.plan(claims, row))
+            sizes = [[storage.volumes[each].size if each else 0 for each in plan] for plan in plans]
+            assert sizes[0] == sizes[1]
+
+
+def test_candidates_of_which_most_groups_are_empty_are_given_up() -> None:
+    volumes = [make_volume(f"v{at}", nodes=[f"n{at}"]) for at in range(200)]
+    candidates = Candidates(volumes, lambda terms: np.zeros(1, dtype=np.intp))
+    followed = [candidates.set(volume.name, None) for volume in volumes]
+    assert followed.index(False) == EMPTY_FEW + len(volumes) // 2
+
+
+def test_a_smaller_kind_of_volume_than_the_greatest_is_not_followed() -> None:
+    candidates = Candidates([make_volume("v", 2)], lambda terms: np.zeros(1, dtype=np.intp))
+    assert candidates.set("w", make_volume("w", 3))
+    assert candidates.set("x", make_volume("x", 2))
+    assert not candidates.set("y", make_volume("y", 1))
 
 
 def test_a_number_is_never_given_twice() -> None:

@@ -140,6 +140,7 @@ class Storage:
         volume = self._volumes.get(decision.volume)
         if volume is not None:
             self._moved.classes.add(volume.storage_class)
+            self._moved.volumes.add(volume.name)
 
     # -- reading -----------------------------------------------------------------------------------
 
@@ -147,6 +148,10 @@ class Storage:
         """The volumes of a StorageClass that no claim has, in the order in which they were seen."""
         free = self._available.get(storage_class, {})
         return [volume for name, volume in free.items() if name not in self._taken]
+
+    def available_volume(self, storage_class: str, name: str) -> Volume | None:
+        """The volume of this name, if it is one of the StorageClass that no claim has."""
+        return None if name in self._taken else self._available.get(storage_class, {}).get(name)
 
     def reserved_for(self, claim: VolumeClaim) -> list[Volume]:
         """The volumes that are reserved for a claim."""

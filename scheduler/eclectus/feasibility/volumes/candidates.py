@@ -16,29 +16,86 @@ from eclectus.model.objects import Term, UnboundClaim
 from eclectus.model.selectors import selects
 from eclectus.model.volumes import Volume
 
+Kind = tuple[object, ...]
+MAX_CLAIMS = 64  # whose matching groups are kept
+EMPTY_FEW = 64  # groups without a volume, that are kept in any case
+
 
 class Candidates:
-    """`names` [groups] of volumes; `counts` [groups], how many; `rows` and `groups` [pairs]."""
+    """`names` [groups] of volumes; `counts` [groups], how many; `rows` and `groups` [pairs].
+
+    A volume that is taken or becomes free again changes its group. Groups may be empty.
+    """
 
     def __init__(self, volumes: Iterable[Volume], rows_of: Callable[[tuple[Term, ...] | None], Rows]) -> None:
         """`rows_of` returns the rows on which at least one of these terms holds."""
-        alike: dict[tuple[object, ...], list[Volume]] = {}
+        alike: dict[Kind, list[Volume]] = {}
         for volume in volumes:
             alike.setdefault(_kind(volume), []).append(volume)
         ordered = sorted(alike.values(), key=lambda group: group[0].size)
+        self._rows_of = rows_of
         self._samples = [group[0] for group in ordered]
+        self._numbers = {_kind(sample): number for number, sample in enumerate(self._samples)}
         self.names = [[volume.name for volume in group] for group in ordered]
+        self._group_of = {name: number for number, names in enumerate(self.names) for name in names}
         self.counts = np.array([len(group) for group in ordered], dtype=np.int64)
+        self._empty = 0
         rows = [rows_of(volume.affinity) for volume in self._samples]
         self.rows = np.concatenate(rows) if rows else np.zeros(0, dtype=np.intp)
         self.groups = np.repeat(np.arange(len(rows)), [len(each) for each in rows])
         self._matching: dict[UnboundClaim, Mask] = {}
 
+    def set(self, name: str, volume: Volume | None) -> bool:
+        """The volume of this name is free now, as given, or is not.
+
+        False: this is not followed, and the candidates are no longer valid.
+        """
+        before = self._group_of.get(name)
+        if before is not None:
+            self._remove(name, before)
+        if volume is None:
+            return self._empty <= EMPTY_FEW + len(self.names) // 2
+        number = self._numbers.get(_kind(volume))
+        if number is None:
+            if self._samples and volume.size < self._samples[-1].size:
+                return False  # its pairs would have to go before others
+            number = self._add_group(volume)
+        self._add(name, number)
+        return True
+
+    def _add(self, name: str, number: int) -> None:
+        self._empty -= not self.names[number]
+        self.names[number].append(name)
+        self._group_of[name] = number
+        self.counts[number] += 1
+
+    def _remove(self, name: str, number: int) -> None:
+        self.names[number].remove(name)
+        del self._group_of[name]
+        self.counts[number] -= 1
+        self._empty += not self.names[number]
+
+    def _add_group(self, volume: Volume) -> int:
+        """A group without a volume, of volumes like this one; returns its number."""
+        number = self._numbers[_kind(volume)] = len(self.names)
+        rows = self._rows_of(volume.affinity)
+        self._samples.append(volume)
+        self.names.append([])
+        self._empty += 1
+        self.counts = np.append(self.counts, 0)
+        self.rows = np.append(self.rows, rows)
+        self.groups = np.append(self.groups, np.full(len(rows), number))
+        for claim, groups in self._matching.items():
+            self._matching[claim] = np.append(groups, _matches(volume, claim))
+        return number
+
     def matching(self, claim: UnboundClaim) -> Mask:
         """Which groups a claim can get, shape [groups]."""
         found = self._matching.get(claim)
         if found is None:
-            matches = (fits_claim(each, claim) and _is_selected(each, claim) for each in self._samples)
+            if len(self._matching) >= MAX_CLAIMS:
+                self._matching.clear()
+            matches = (_matches(each, claim) for each in self._samples)
             found = self._matching[claim] = np.fromiter(matches, dtype=bool, count=len(self._samples))
         return found
 
@@ -53,6 +110,11 @@ def fits_claim(volume: Volume, claim: UnboundClaim) -> bool:
     )
 
 
+def _matches(volume: Volume, claim: UnboundClaim) -> bool:
+    """Whether a claim can get a volume that is not reserved for it."""
+    return fits_claim(volume, claim) and _is_selected(volume, claim)
+
+
 def _is_selected(volume: Volume, claim: UnboundClaim) -> bool:
     """What is asked of a volume that is not reserved for the claim, besides."""
     if claim.selector is not None and not selects(claim.selector, dict(volume.labels)):
@@ -60,7 +122,7 @@ def _is_selected(volume: Volume, claim: UnboundClaim) -> bool:
     return set(claim.access_modes) <= set(volume.access_modes)
 
 
-def _kind(volume: Volume) -> tuple[object, ...]:
+def _kind(volume: Volume) -> Kind:
     """Volumes of one kind can replace each other."""
     return (
         volume.size,

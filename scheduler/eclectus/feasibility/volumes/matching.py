@@ -7,7 +7,7 @@ a selected node is provisioned there, and one for which a volume is reserved get
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.volumes.candidates import Candidates
 from eclectus.model.objects import Term, UnboundClaim
 
+MAX_FOLLOWED = 64  # changed volumes; after more it costs less to start over
+
 Used = dict[str, NDArray[np.int64]]
 """StorageClass -> how many volumes of each of its pairs the claims before have got."""
 
@@ -26,7 +28,7 @@ Used = dict[str, NDArray[np.int64]]
 class VolumeMatching:
     """Questions about the volumes that there are now.
 
-    What they share is kept until it is said to have changed: `forget_nodes`, `forget_volumes`.
+    What they share is kept until it is said to have changed: `forget_nodes`, `follow_volumes`.
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -46,10 +48,15 @@ class VolumeMatching:
         self._rows.clear()
         self._candidates.clear()
 
-    def forget_volumes(self, classes: Iterable[str]) -> None:
-        """The free volumes of these StorageClasses have changed."""
-        for name in classes:
-            self._candidates.pop(name, None)
+    def follow_volumes(self, classes: Iterable[str], volumes: Collection[str]) -> None:
+        """The free volumes of these StorageClasses have changed, by none but the volumes of these names."""
+        for storage_class in classes:
+            candidates = self._candidates.get(storage_class)
+            if candidates is None:
+                continue
+            now = ((name, self._storage.available_volume(storage_class, name)) for name in sorted(volumes))
+            if len(volumes) > MAX_FOLLOWED or not all(candidates.set(*each) for each in now):
+                del self._candidates[storage_class]
 
     def plan(self, claims: Sequence[UnboundClaim], row: int) -> list[str]:
         """For each of the claims the volume that it gets on a row for which `where` is true.
@@ -103,8 +110,10 @@ class VolumeMatching:
         groups = candidates.groups[pairs]
         is_free = candidates.matching(claim)[groups] & (candidates.counts[groups] > taken[pairs])
         free = pairs[is_free]
-        _, first = np.unique(candidates.rows[free], return_index=True)
-        chosen = free[first]
+        # Written from the last to the first, so that the first pair of a row stays.
+        first = np.full(self._cluster.capacity, -1, dtype=np.intp)
+        first[candidates.rows[free[::-1]]] = free[::-1]
+        chosen = first[first >= 0]
         taken[chosen] += 1
         return chosen
 

@@ -86,7 +86,7 @@ class Reaches:
     def _follow(self) -> None:
         """Find out which masks are to be evaluated again; the matching knows of all changes from now on."""
         moved, reach = self._cluster.storage.take_moved(), self._cluster.reach
-        self.matching.forget_volumes(moved.classes)
+        self.matching.follow_volumes(moved.classes, moved.volumes)
         if self._shape != self._cluster.shape.head:
             self._shape = self._cluster.shape.head
             self.matching.forget_nodes()
