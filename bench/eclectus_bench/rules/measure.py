@@ -21,8 +21,8 @@ FLAT_MOST = 1.3  # a decision on the largest cluster over one on the smallest
 class Course:
     """On how many nodes, and how many pods of each rule are measured.
 
-    `warm`: pods bound before. The first of a class starts work over all nodes, such as release rates, which is
-    done in slices: on 15,000 nodes in the steps of some 30 pods, 2.5 ms each.
+    `warm`: pods bound before. The first of a class starts work over all nodes, such as release rates, which
+    is done in slices: on 15,000 nodes in the steps of some 30 pods, 2.5 ms each.
     """
 
     node_counts: tuple[int, ...]
