@@ -32,7 +32,7 @@ def test_each_pod_is_followed_by_a_change_of_something_that_is_there(rule: Rule)
     for number in range(COURSE.warm + COURSE.pods):
         for event in rule.change(number):
             if isinstance(event, TaskGone):
-                assert event.uid in there | {rule.pod(number).uid}
+                assert event.uid in there | {rule.pod(at).uid for at in range(number + 1)}
             elif isinstance(event, NodeSeen):
                 nodes = {node.name: node for node in map(rule.node, range(NODES))}
                 assert nodes[event.node.name] != event.node

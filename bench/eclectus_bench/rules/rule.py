@@ -68,9 +68,9 @@ def placed_pod_goes(number: int) -> Sequence[Event]:
     return (TaskGone(_placed(_taken_node(number)).uid),)
 
 
-def own_pod_goes(name: str) -> EventsOf:
-    """The measured pod of that number is deleted."""
-    return lambda number: (TaskGone(make_task(f"{name}-{number}").uid),)
+def earlier_pod_goes(name: str) -> EventsOf:
+    """The measured pod before that of this number is deleted, so that pods remain in one topology domain."""
+    return lambda number: (TaskGone(make_task(f"{name}-{max(number - 1, 0)}").uid),)
 
 
 def _placed(at: int) -> Task:

@@ -109,5 +109,6 @@ RULES = (
         there=_local_volumes,
         with_pod=_unbound(LOCAL),
         change=_another_local_volume,
+        grows="which free volume each node would give is found anew for all nodes",
     ),
 )

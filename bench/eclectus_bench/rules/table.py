@@ -28,7 +28,14 @@ from eclectus.model.objects import (
 from eclectus.policies.place.kube import KubeScores
 from eclectus.policies.rosella import Rosella
 from eclectus_bench.rules import storage
-from eclectus_bench.rules.rule import EventsOf, Rule, own_pod_goes, placed_pod_goes, placed_pods, pods_with
+from eclectus_bench.rules.rule import (
+    EventsOf,
+    Rule,
+    earlier_pod_goes,
+    placed_pod_goes,
+    placed_pods,
+    pods_with,
+)
 from eclectus_bench.steps.driver import HOSTNAME, ZONE, make_node, make_spec, make_task
 
 WEB, DB = (("app", "web"), ("tier", "back")), (("app", "db"), ("tier", "back"))
@@ -117,7 +124,7 @@ BY_NODES = (
         there=placed_pods(ports=(PORT,)),
         change=placed_pod_goes,
     ),
-    Rule("shared GPUs", _sharing, node=_with_gpus, change=own_pod_goes("gpu")),
+    Rule("shared GPUs", _sharing, node=_with_gpus, change=earlier_pod_goes("gpu")),
 )
 BY_PODS = (
     Rule("anti-affinity of others, by node", pods_with("kept", WEB), there=THERE, change=placed_pod_goes),
@@ -137,14 +144,14 @@ BY_PODS = (
         "spread, by zone",
         pods_with("zones", DB, topology_keys=(ZONE,), spread=(BY_ZONE,)),
         there=THERE,
-        change=own_pod_goes("zones"),
+        change=earlier_pod_goes("zones"),
         grows=ZONE_SHUTS,
     ),
     Rule(
         "spread, by node",
         pods_with("nodes", DB, topology_keys=(HOSTNAME,), spread=(BY_NODE,)),
         there=THERE,
-        change=own_pod_goes("nodes"),
+        change=earlier_pod_goes("nodes"),
     ),
 )
 POLICIES: tuple[tuple[str, Callable[[], PlacePolicy]], ...] = (("", Rosella), (", place: kube", KubeScores))
