@@ -125,3 +125,18 @@ def test_a_change_recomputes_one_row_only() -> None:
         ranking.refresh(0)
     ranking.refresh(0)
     assert evaluated == [1000, 1, 1, 1]
+
+
+@pytest.mark.parametrize("count", [1, 5, 60, 2 * BLOCK])
+def test_rows_that_change_at_once_are_ranked_anew_few_or_many(count: int) -> None:
+    cluster = make_cluster(*(make_node(f"n{at}", cpu=4) for at in range(2 * BLOCK)))
+    task_class = TaskClass(cluster, make_spec(cpu=1), "")
+    column = cluster.columns["cpu"]
+    ranking = Ranking(task_class, lambda _, rows: cluster.used[rows, column] * 1000 + rows)
+    for turn in range(3):
+        ranking.refresh(0)
+        used = cluster.used[: 2 * BLOCK, column] * 1000 + np.arange(2 * BLOCK)
+        assert ranking.best() == (int(used.argmin()), float(used.min())), turn
+        for row in range(count):
+            cluster.hold(row, make_task(f"{turn}-{row}"))
+        task_class.refresh()

@@ -96,5 +96,8 @@ class Ranking:
 
     def _update(self, rows: Rows) -> None:
         self._costs[rows] = self._cost(self._class, rows)
+        if len(rows) > len(self._least):  # a topology domain: each block would be read for each of its rows
+            self._blocks.min(axis=1, out=self._least)
+            return
         touched = rows // BLOCK
         self._least[touched] = self._blocks.take(touched, axis=0).min(axis=1)
