@@ -88,6 +88,7 @@ async def drain(
         events, last_event_at = await wait_for_events(load, namespace, pods)
         after = read(pids)
         peak = peak_mebibytes(pid)
+    say("all bound; its pods are deleted")
     last = max(binds.seen_at.values())
     spent = {name: spent_seconds(before, after, name) / pods * 1000 for name in pids}
     return Drain(

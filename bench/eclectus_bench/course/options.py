@@ -27,7 +27,7 @@ def parse(description: str | None, arguments: Sequence[str]) -> argparse.Namespa
     parser.add_argument(
         "--only",
         choices=PARTS,
-        help="measure one part (all: about 45 minutes on two idle cores; workloads: 25; others: up to 10)",
+        help="measure one part (all: about 50 minutes on two idle cores; workloads: 30; others: up to 10)",
     )
     nodes, pods, pairs = FULL.match.nodes, FULL.match.pods, FULL.match.pairs
     parser.add_argument(

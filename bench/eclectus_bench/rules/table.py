@@ -52,7 +52,7 @@ IMAGE = "registry.example/work:1"
 SSD = Term((Requirement("disk", "In", ("ssd",)),))
 ZONE_SHUTS = "a zone that is shut or opened is a third of all nodes"
 ZONE_SCORES = "a pod changes the scores of all nodes"
-RELATIVE = "scores are relative to those of all nodes with room"
+RELATIVE = "scores are relative to those of all nodes"
 HOLDERS = "each node with an image counts for the scores of all that have it"
 
 # -- nodes -----------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ BY_PREFERENCES = tuple(
         there=THERE,
         change=placed_pod_goes,
         place=place,
-        grows=grows or (RELATIVE if place is KubeScores else ""),
+        grows=grows or RELATIVE,
     )
     for policy, place in POLICIES
     for title, name, fields, grows in PREFERENCES
