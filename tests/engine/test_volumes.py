@@ -24,17 +24,22 @@ from eclectus.model.events import (
     BindConfirmed,
     BindRefused,
     Event,
+    FreeStorageGone,
+    FreeStorageSeen,
     NodeSeen,
     Resumed,
+    StorageDriverGone,
+    StorageDriverSeen,
     TaskGone,
     TaskSeen,
     VolumeClaimGone,
     VolumeGone,
+    VolumeSeen,
 )
 from eclectus.model.objects import Task
-from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachLimits, StorageClass
+from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachLimits, FreeStorage, StorageClass
 from eclectus.policies.place.allocation import LeastAllocated
-from storage import AT_ONCE, LATE, LOCAL, in_term, make_claim, make_volume, named, seen, with_claims
+from storage import AT_ONCE, GIB, LATE, LOCAL, in_term, make_claim, make_volume, named, seen, with_claims
 
 
 class World:
@@ -225,6 +230,72 @@ def test_volumes_are_provisioned_only_where_the_class_allows(world: World) -> No
     world.step(*seen(nowhere, make_claim("b", storage_class="nowhere")))
     message = world.message(with_claims("b", "b"))
     assert "3 node(s) didn't find available persistent volumes to bind" in message
+
+
+# -- free storage --------------------------------------------------------------------------------------
+
+PUBLISHES = StorageDriverSeen("csi.example", publishes_capacity=True)
+
+
+def free(key: str, gib: int, node: str = "", storage_class: str = "late") -> FreeStorageSeen:
+    """So many GiB are free on a node, without one on all."""
+    nodes = in_term("kubernetes.io/hostname", node).expressions if node else ()
+    return FreeStorageSeen(FreeStorage(f"driver/{key}", storage_class, gib * GIB, nodes))
+
+
+def test_a_volume_is_provisioned_where_enough_storage_is_free(world: World) -> None:
+    world.step(PUBLISHES, free("a", 4, "n0"), free("b", 5, "n1"), free("c", 9, "n0", "at-once"))
+    world.step(*seen(make_claim(size=5)))
+    assert world.bind(TaskSeen(with_claims("a", "data"))).node == "n1"
+
+
+def test_nodes_without_enough_storage_are_refused_in_kube_schedulers_words(world: World) -> None:
+    world.step(PUBLISHES, free("a", 4, "n0"), free("b", 4, "n1"), *seen(make_claim(size=5)))
+    assert "3 node(s) did not have enough free storage" in world.message(with_claims("a", "data"))
+
+
+def test_a_node_that_the_class_does_not_serve_is_not_short_of_storage(world: World) -> None:
+    zoned = StorageClass("zoned", "csi.example", waits_for_consumer=True, topologies=(in_term("zone", "z0"),))
+    world.step(PUBLISHES, *seen(zoned, make_claim(storage_class="zoned")))
+    message = world.message(with_claims("a", "data"))
+    assert "1 node(s) did not have enough free storage" in message
+    assert "2 node(s) didn't find available persistent volumes to bind" in message
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        free("a", 5, "n0"),
+        free("more", 9),
+        StorageDriverSeen("csi.example", publishes_capacity=False),
+        StorageDriverGone("csi.example"),
+        VolumeSeen(make_volume("v", 5, nodes=["n0"])),
+    ],
+)
+def test_a_pod_that_waits_for_storage_is_placed_when_it_can_get_some(world: World, event: Event) -> None:
+    world.step(PUBLISHES, free("a", 4, "n0"), *seen(make_claim(size=5)))
+    world.message(with_claims("a", "data"))
+    assert world.binds(free("b", 4, "n1")) == {}
+    assert set(world.binds(event)) == {"a"}
+
+
+def test_storage_that_is_gone_counts_no_more(world: World) -> None:
+    world.step(PUBLISHES, free("a", 9, "n0"), *seen(make_claim(size=5)))
+    world.step(FreeStorageGone("driver/a"))
+    assert not world.binds(TaskSeen(with_claims("a", "data")))
+    assert world.binds(free("a", 5, "n2")) == {"a": "n2"}
+
+
+def test_what_an_explanation_says_of_free_storage(world: World) -> None:
+    world.step(PUBLISHES, free("a", 4, "n0"), *seen(make_claim(size=5)))
+    world.message(with_claims("a", "data"))
+    nearest = world.engine.explain_pod("default", "a", world.now).nearest
+    lacks = [{lack.what for lack in miss.lacks} for miss in nearest]
+    assert len(lacks) == 3
+    assert all("free storage for its claims" in each for each in lacks)
+
+
+# -- several claims ------------------------------------------------------------------------------------
 
 
 def test_pods_of_one_cycle_get_different_volumes(world: World) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -15,15 +16,24 @@ from eclectus.feasibility.volumes.matching import VolumeMatching
 from eclectus.feasibility.volumes.reaches import MAX_UNUSED, Reaches
 from eclectus.model.objects import Requirement, UnboundClaim
 from eclectus.model.selectors import selects
-from eclectus.model.volumes import StorageClass, Volume
-from storage import LATE, LOCAL, in_term, make_claim, make_volume, named
+from eclectus.model.volumes import FreeStorage, StorageClass, Volume
+from storage import GIB, LATE, LOCAL, in_term, make_claim, make_volume, named
 
 ZONES = ("z0", "z1", "z2")
 MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce")
 
 
-def dumb_plan(cluster: Cluster, claims: list[UnboundClaim], name: str) -> list[int | None] | None:
-    """For each claim the size of its volume on a node, None for a new one; None if a claim gets nothing."""
+Published = Sequence[FreeStorage] | None
+"""What the driver of all classes has published; None if it publishes nothing."""
+
+
+def dumb_plan(
+    cluster: Cluster, claims: list[UnboundClaim], name: str, free_storage: Published
+) -> list[int | None] | str | None:
+    """For each claim the size of its volume on a node, None for a new one.
+
+    None if a claim gets nothing; `short` if storage is the reason.
+    """
     node, storage = cluster.node(name), cluster.storage
     assert node is not None
     labels = dict(node.labels)
@@ -35,10 +45,21 @@ def dumb_plan(cluster: Cluster, claims: list[UnboundClaim], name: str) -> list[i
             free.remove(fitting[0])
             plan.append(fitting[0].size)
         elif dumb_provisions(storage.classes[claim.storage_class], labels):
+            if not dumb_has_storage(free_storage, claim, labels):
+                return "short"
             plan.append(None)
         else:
             return None
     return plan
+
+
+def dumb_has_storage(published: Published, claim: UnboundClaim, labels: dict[str, str]) -> bool:
+    return published is None or any(
+        each.storage_class == claim.storage_class
+        and each.largest >= claim.size
+        and selects(each.nodes, labels)
+        for each in published
+    )
 
 
 def dumb_fits(volume: Volume, claim: UnboundClaim, labels: dict[str, str]) -> bool:
@@ -84,6 +105,22 @@ def random_cluster(rng: Random) -> Cluster:
     return cluster
 
 
+def random_storage(rng: Random, cluster: Cluster) -> Published:
+    """Free storage of zones and nodes that are selected in several ways, where the driver publishes it."""
+    if rng.random() < 0.3:
+        return None
+    cluster.storage.set_driver("csi.example", True)
+    found = []
+    for at in range(rng.randrange(16)):
+        zone, host = Requirement("zone", "In", (rng.choice(ZONES),)), f"n{rng.randrange(14)}"
+        of_node = Requirement("kubernetes.io/hostname", "In", (host,))
+        others = Requirement("zone", "NotIn", (rng.choice(ZONES),))
+        nodes = rng.choice([(zone,), (of_node,), (of_node, zone), (others,), (zone, others), ()])
+        found.append(FreeStorage(f"d/{at}", "zoned", rng.randrange(6) * GIB, nodes))
+        cluster.storage.set_free(found[-1])
+    return found
+
+
 def random_claims(rng: Random) -> list[UnboundClaim]:
     gold = (Requirement("tier", "In", ("gold",)),)
     claims = [
@@ -102,12 +139,14 @@ def random_claims(rng: Random) -> list[UnboundClaim]:
 def test_the_same_nodes_and_volumes_as_by_a_loop(seed: int) -> None:
     rng = Random(seed)
     cluster, claims = random_cluster(rng), random_claims(rng)
+    published = random_storage(rng, cluster)
     matching = VolumeMatching(cluster)
-    where = matching.where(claims)
+    where, is_short = matching.where(claims)
     for name, row in cluster.rows.items():
-        expected = dumb_plan(cluster, claims, name)
-        assert where[row] == (expected is not None), name
-        if expected is not None:
+        expected = dumb_plan(cluster, claims, name, published)
+        assert where[row] == isinstance(expected, list), name
+        assert is_short[row] == (expected == "short"), name
+        if isinstance(expected, list):
             names = matching.plan(claims, row)
             assert [cluster.storage.volumes[each].size if each else None for each in names] == expected
             assert len({each for each in names if each}) == sum(map(bool, names))
@@ -118,11 +157,11 @@ def test_masks_follow_volumes_nodes_and_decisions() -> None:
     rng = Random(1)
     cluster = random_cluster(rng)
     reaches = Reaches(cluster)
-    claims = (UnboundClaim("local", 1),)
+    claims = (UnboundClaim("local", 1), UnboundClaim("zoned", 2))
     number = reaches.hold(claims)
-    for step in range(200):
+    for step in range(250):
         free = cluster.storage.available("local")
-        match rng.randrange(4):
+        match rng.randrange(5):
             case 0:
                 cluster.storage.set_volume(
                     make_volume(f"w{step}", storage_class="local", nodes=[f"n{rng.randrange(12)}"])
@@ -133,17 +172,25 @@ def test_masks_follow_volumes_nodes_and_decisions() -> None:
                 cluster.storage.decide(f"default/c{step}", Decision("n0", rng.choice(free).name))
                 reaches.follow_bind()
                 assert np.array_equal(cluster.reach[number].now, VolumeMatching(cluster).where(claims))
+            case 3:
+                nodes = (Requirement("zone", "In", (rng.choice(ZONES),)),)
+                cluster.storage.set_free(FreeStorage("d/s", "zoned", rng.randrange(4), nodes))
+                cluster.storage.set_driver("csi.example", rng.random() < 0.8)
             case _:
                 at = rng.randrange(14)
                 labels = {**named(f"n{at}"), "zone": rng.choice(ZONES)}
                 cluster.set_node(make_node(f"n{at}", labels=labels))
-        before, cursor = cluster.reach[number].known.copy(), cluster.shape.head
+        before, cursor = cluster.reach[number].known.gets, cluster.shape.head
+        if step % 10 == 5:
+            reaches.release(number)  # no pod waits until the next step
         reaches.follow_events()
+        if step % 10 == 5:
+            assert reaches.hold(claims) == number
         known = cluster.reach[number].known
         assert np.array_equal(known, VolumeMatching(cluster).where(claims))
         changed = cluster.shape.since(cursor)
         assert changed is not None
-        assert set(np.flatnonzero(before != known).tolist()) <= set(changed)
+        assert set(np.flatnonzero(before != known.gets).tolist()) <= set(changed)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -204,7 +251,7 @@ def test_a_number_is_never_given_twice() -> None:
 def test_what_is_decided_for_a_shared_claim_counts_for_all() -> None:
     cluster = random_cluster(Random(3))
     claims = [UnboundClaim("late", 1, shared="default/data")]
-    assert VolumeMatching(cluster).where(claims).sum() == len(cluster)
+    assert VolumeMatching(cluster).where(claims).gets.sum() == len(cluster)
     name = next(iter(cluster.rows))
     cluster.storage.decide("default/data", Decision(name, ""))
-    assert np.flatnonzero(VolumeMatching(cluster).where(claims)).tolist() == [cluster.rows[name]]
+    assert np.flatnonzero(VolumeMatching(cluster).where(claims).gets).tolist() == [cluster.rows[name]]

@@ -8,11 +8,19 @@ import pytest
 from msgspec import Raw, json
 
 from eclectus.kube.decoding import decode_pod
-from eclectus.kube.storage.translate import attach_limits_from, claim_from, storage_class_from, volume_from
+from eclectus.kube.quantity import MOST
+from eclectus.kube.storage.translate import (
+    attach_limits_from,
+    claim_from,
+    free_storage_from,
+    storage_class_from,
+    storage_driver_from,
+    volume_from,
+)
 from eclectus.kube.translate import task_from
 from eclectus.model.errors import MalformedError
 from eclectus.model.objects import Requirement, Term, UsedClaim
-from eclectus.model.volumes import AttachLimits, StorageClass, Volume, VolumeClaim
+from eclectus.model.volumes import AttachLimits, FreeStorage, StorageClass, Volume, VolumeClaim
 
 META = {"name": "a", "namespace": "default", "uid": "u", "resourceVersion": "7"}
 HOST = "kubernetes.io/hostname"
@@ -131,6 +139,38 @@ def test_a_storage_class() -> None:
 def test_the_limits_of_a_csi_node() -> None:
     drivers = [{"name": "b", "allocatable": {"count": 3}}, {"name": "a", "allocatable": {}}, {"name": "c"}]
     assert attach_limits_from(raw({"drivers": drivers}))[0] == AttachLimits("a", (("b", 3),))
+
+
+ZONE_1 = {"matchLabels": {"zone": "z1"}}
+IN_ZONE_1 = (Requirement("zone", "In", ("z1",)),)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"capacity": "5Gi", "nodeTopology": ZONE_1}, FreeStorage("default/a", "late", 5 * 2**30, IN_ZONE_1)),
+        (
+            {"capacity": "5Gi", "maximumVolumeSize": "1Gi", "nodeTopology": ZONE_1},
+            FreeStorage("default/a", "late", 2**30, IN_ZONE_1),
+        ),
+        ({"capacity": 7, "nodeTopology": {}}, FreeStorage("default/a", "late", 7)),
+        ({"capacity": "1e40", "nodeTopology": {}}, FreeStorage("default/a", "late", MOST)),
+        ({"capacity": "5Gi"}, None),
+        ({"nodeTopology": ZONE_1}, None),
+        ({"capacity": "much", "nodeTopology": ZONE_1}, None),
+    ],
+)
+def test_free_storage(fields: Any, expected: FreeStorage | None) -> None:
+    found = free_storage_from(raw(storageClassName="late", **fields))
+    assert found == (expected, "default/a", "7")
+
+
+@pytest.mark.parametrize(
+    ("spec", "publishes"),
+    [({"storageCapacity": True}, True), ({"storageCapacity": False}, False), ({}, False)],
+)
+def test_whether_a_driver_publishes_how_much_storage_is_free(spec: Any, publishes: bool) -> None:
+    assert storage_driver_from(raw(spec)) == ("a", publishes, "7")
 
 
 def test_the_claims_of_a_pod() -> None:

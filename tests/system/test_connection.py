@@ -81,7 +81,14 @@ def test_missing_permissions_are_a_line_for_each_object_that_is_needed(control_p
         found = waited_warnings(scheduler)
     finally:
         scheduler.kill()
-    storage = ["csinodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses"]
+    storage = [
+        "csidrivers",
+        "csinodes",
+        "csistoragecapacities",
+        "persistentvolumeclaims",
+        "persistentvolumes",
+        "storageclasses",
+    ]
     expected = sorted(["lease", "namespaces", "nodes", "pods", *storage])
     assert sorted(line.split(":")[0] for line in found) == expected, found
     assert all("powerless" in line and "add the rule to its ClusterRole" in line for line in found)
@@ -104,7 +111,7 @@ def test_an_api_server_that_is_away_is_one_line_and_its_return_another(control_p
         forwarder.open()
         admin.create([pod("after")])
         wait("the pod is bound", admin.bound)
-        assert len(warnings(scheduler)) <= 1 + 9, warnings(scheduler)
+        assert len(warnings(scheduler)) <= 1 + 11, warnings(scheduler)
 
 
 def test_the_effective_configuration_is_served(started, tmp_path: Path):

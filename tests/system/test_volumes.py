@@ -15,7 +15,8 @@ from live_cluster import Admin, pod, wait
 pytestmark = pytest.mark.live
 
 NODES = "/api/v1/nodes"
-VOLUMES, CLASSES = "/api/v1/persistentvolumes", "/apis/storage.k8s.io/v1/storageclasses"
+STORAGE = "/apis/storage.k8s.io/v1"
+VOLUMES, CLASSES, DRIVERS = "/api/v1/persistentvolumes", f"{STORAGE}/storageclasses", f"{STORAGE}/csidrivers"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONER = "fake.example.com"
 DISK_LABEL = "example.com/disk"  # of the nodes with volumes: their own names
@@ -69,7 +70,7 @@ def storage(admin: Admin) -> Iterator[str]:
     yield prefix
     for name in nodes:
         admin.patch(f"{NODES}/{name}", {"metadata": {"labels": {DISK_LABEL: None}}})
-    for path in (VOLUMES, CLASSES):
+    for path in (VOLUMES, CLASSES, DRIVERS):
         for each in admin.send("GET", path)["items"]:
             if each["metadata"]["name"].startswith(prefix):
                 admin.send("DELETE", f"{path}/{each['metadata']['name']}")
@@ -97,9 +98,8 @@ def provisioner(kubeconfig: Path, namespace: str, prefix: str) -> Iterator[None]
                         made.add(meta["name"])
                         reference = {"namespace": namespace, "name": meta["name"], "uid": meta["uid"]}
                         fields = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", **reference}
-                        own.send(
-                            "POST", VOLUMES, volume(f"{prefix}made", f"{prefix}late", node, claimRef=fields)
-                        )
+                        made_for = f"{prefix}made-for-{meta['name']}"
+                        own.send("POST", VOLUMES, volume(made_for, f"{prefix}late", node, claimRef=fields))
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -146,3 +146,24 @@ def test_pods_go_where_their_volumes_are_or_can_be(control_plane, admin, schedul
     admin.send("POST", VOLUMES, volume(f"{storage}again", f"{storage}now", "n04"))
     admin.send("POST", claims_of(admin), claim("later", f"{storage}now"))
     wait("the claim is used", lambda: admin.bound().get("missing") == "n04")
+
+
+def test_volumes_are_made_where_storage_is_free(control_plane, admin, scheduler, storage):
+    driver = f"{storage}driver"
+    publishes = {"attachRequired": False, "podInfoOnMount": False, "storageCapacity": True}
+    admin.send("POST", DRIVERS, {"metadata": {"name": driver}, "spec": publishes})
+    make_class(admin, f"{storage}late", driver, "WaitForFirstConsumer")
+    free = f"{STORAGE}/namespaces/{admin.namespace}/csistoragecapacities"
+    on_n06 = {"storageClassName": f"{storage}late", "nodeTopology": {"matchLabels": {DISK_LABEL: "n06"}}}
+    admin.send("POST", free, {"metadata": {"name": "n06"}, "capacity": "512Mi", **on_n06})
+    admin.send("POST", claims_of(admin), claim("capacity", f"{storage}late"))
+    scheduler().wait_deciding()
+    # 1. Nowhere is enough.
+    admin.create([with_claim("wants-storage", "capacity")])
+    wait("it has a condition", lambda: admin.condition("wants-storage"))
+    short = "12 node(s) did not have enough free storage"
+    assert short in admin.condition("wants-storage")["message"]
+    # 2. Then there is on one node.
+    with provisioner(control_plane.kubeconfig, admin.namespace, storage):
+        admin.patch(f"{free}/n06", {"capacity": "2Gi"})
+        wait("the pod is bound", lambda: admin.bound().get("wants-storage") == "n06")

@@ -7,7 +7,7 @@ from msgspec import Struct
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Node, Pairs, Task
-from eclectus.model.volumes import AttachLimits, StorageClass, Volume, VolumeClaim
+from eclectus.model.volumes import AttachLimits, FreeStorage, StorageClass, Volume, VolumeClaim
 
 
 class NodeSeen(Struct, frozen=True, gc=False, tag=True):
@@ -140,6 +140,31 @@ class AttachLimitsGone(Struct, frozen=True, gc=False, tag=True):
 
 class JobSeen(Struct, frozen=True, gc=False, tag=True):
     """A DAG job exists, as given."""
+class FreeStorageSeen(Struct, frozen=True, gc=False, tag=True):
+    """A CSIStorageCapacity exists and says how much storage is free on some nodes, as given."""
+
+    free: FreeStorage
+
+
+class FreeStorageGone(Struct, frozen=True, gc=False, tag=True):
+    """A CSIStorageCapacity no longer exists, or says nothing of any node."""
+
+    key: str  # namespace/name
+
+
+class StorageDriverSeen(Struct, frozen=True, gc=False, tag=True):
+    """A CSIDriver exists: whether it publishes how much storage is free."""
+
+    name: str
+    publishes_capacity: bool
+
+
+class StorageDriverGone(Struct, frozen=True, gc=False, tag=True):
+    """A CSIDriver no longer exists."""
+
+    name: str
+
+
 
     job: Job
 
@@ -201,3 +226,7 @@ Event = (
     | Resumed
     | Paused
 )
+    | FreeStorageSeen
+    | FreeStorageGone
+    | StorageDriverSeen
+    | StorageDriverGone

@@ -1,4 +1,4 @@
-"""Storage as frozen values: PersistentVolumeClaims, PersistentVolumes, StorageClasses, attachable volumes.
+"""Storage as frozen values: claims, volumes, StorageClasses, attachable volumes and free storage.
 
 Sizes are in bytes. A name of a claim alone is not unique: its key is `namespace/name`.
 """
@@ -81,3 +81,12 @@ class AttachLimits(Struct, frozen=True, gc=False):
 
     node: str
     limits: tuple[tuple[str, int], ...] = ()  # (driver, count); a driver that is missing has no limit
+
+
+class FreeStorage(Struct, frozen=True, gc=False):
+    """A CSIStorageCapacity, as last seen: how large a new volume of a StorageClass can be on some nodes."""
+
+    key: str  # namespace/name
+    storage_class: str
+    largest: int  # bytes
+    nodes: tuple[Requirement, ...] = ()  # on labels of nodes, all must hold; an empty one is every node

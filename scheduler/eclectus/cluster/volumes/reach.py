@@ -6,6 +6,8 @@ within a scheduling cycle, so `known` takes over `now` only between two cycles.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,18 +16,26 @@ from eclectus.model.objects import UnboundClaim
 Mask = NDArray[np.bool_]
 
 
-class Reach:
-    """Masks over rows, shape [capacity].
+class Places(NamedTuple):
+    """Masks over rows, shape [capacity]."""
 
-    `now`: as the volumes are now. `known`: as it was after the events of the last step.
-    """
+    gets: Mask  # all claims can get volumes
+    is_short: Mask  # the first claim that cannot would get one if more storage were free
+
+    def grown(self, rows: int) -> Places:
+        """The same for `rows` rows; no volume is known for the new ones."""
+        more = (0, rows - len(self.gets))
+        return Places(np.pad(self.gets, more), np.pad(self.is_short, more))
+
+
+class Reach:
+    """`now`: as the volumes are now. `known`: as it was after the events of the last step."""
 
     __slots__ = ("claims", "known", "now")
 
-    def __init__(self, claims: tuple[UnboundClaim, ...], now: Mask) -> None:
+    def __init__(self, claims: tuple[UnboundClaim, ...], now: Places) -> None:
         self.claims, self.now, self.known = claims, now, now
 
     def grow_rows(self, rows: int) -> None:
-        """There are `rows` rows now; no volume is known for the new ones."""
-        more = (0, rows - len(self.now))
-        self.now, self.known = np.pad(self.now, more), np.pad(self.known, more)
+        """There are `rows` rows now."""
+        self.now, self.known = self.now.grown(rows), self.known.grown(rows)

@@ -1,4 +1,4 @@
-"""PersistentVolumeClaims, PersistentVolumes and StorageClasses as last seen, and which of them have changed.
+"""PersistentVolumeClaims, volumes, StorageClasses and free storage as last seen, and what has changed.
 
 Decisions of this process come before what the API server shows: a volume that is chosen for a pod is taken
 until the watch shows it reserved, or until the pod's bind is refused.
@@ -6,10 +6,10 @@ until the watch shows it reserved, or until the pod's bind is refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from eclectus.model.volumes import StorageClass, Volume, VolumeClaim
+from eclectus.model.volumes import FreeStorage, StorageClass, Volume, VolumeClaim
 
 
 class Decision(NamedTuple):
@@ -22,7 +22,7 @@ class Decision(NamedTuple):
 class Moved(NamedTuple):
     """What may decide anew where unbound claims get volumes, by name; claims by key."""
 
-    classes: set[str]  # their free volumes, or they themselves
+    classes: set[str]  # their free volumes, their free storage, or they themselves
     volumes: set[str]
     claims: set[str]  # what was decided for them
 
@@ -36,6 +36,9 @@ class Storage:
         self._classes: dict[str, StorageClass] = {}
         self._available: dict[str, dict[str, Volume]] = {}  # StorageClass -> name -> free volumes of it
         self._reserved: dict[str, dict[str, None]] = {}  # key of a claim -> names of volumes reserved for it
+        self._free: dict[str, FreeStorage] = {}
+        self._free_of: dict[str, dict[str, FreeStorage]] = {}  # StorageClass -> key -> free storage of it
+        self._publishing: set[str] = set()  # CSI drivers that publish how much storage is free
         self._decisions: dict[str, Decision] = {}
         self._taken: set[str] = set()  # names of volumes that are chosen and not yet seen as reserved
         self._changed: dict[str, None] = {}
@@ -91,6 +94,36 @@ class Storage:
         """Remove a StorageClass; no error if it is not known."""
         if self._classes.pop(name, None) is not None:
             self._class_changed(name)
+
+    def set_free(self, free: FreeStorage) -> None:
+        """Add or update how much storage is free."""
+        if self._free.get(free.key) != free:
+            self.drop_free(free.key)
+            self._free[free.key] = free
+            self._free_of.setdefault(free.storage_class, {})[free.key] = free
+            self._moved.classes.add(free.storage_class)
+
+    def drop_free(self, key: str) -> None:
+        """Nothing is said of free storage by this object any more; no error if it is not known."""
+        free = self._free.pop(key, None)
+        if free is None:
+            return
+        of_class = self._free_of[free.storage_class]
+        del of_class[key]
+        if not of_class:
+            del self._free_of[free.storage_class]
+        self._moved.classes.add(free.storage_class)
+
+    def set_driver(self, name: str, publishes_capacity: bool) -> None:
+        """Whether this CSI driver publishes how much storage is free; one that is not known does not."""
+        if (name in self._publishing) == publishes_capacity:
+            return
+        if publishes_capacity:
+            self._publishing.add(name)
+        else:
+            self._publishing.discard(name)
+        classes = (each.name for each in self._classes.values() if each.provisioner == name)
+        self._moved.classes.update(classes)
 
     def _forget_volume(self, volume: Volume | None) -> None:
         if volume is None:
@@ -152,6 +185,12 @@ class Storage:
     def available_volume(self, storage_class: str, name: str) -> Volume | None:
         """The volume of this name, if it is one of the StorageClass that no claim has."""
         return None if name in self._taken else self._available.get(storage_class, {}).get(name)
+
+    def free_storage(self, storage_class: StorageClass) -> Iterable[FreeStorage] | None:
+        """What the class's driver has published of free storage; None if it publishes nothing of the kind."""
+        if storage_class.provisioner not in self._publishing:
+            return None
+        return self._free_of.get(storage_class.name, {}).values()
 
     def reserved_for(self, claim: VolumeClaim) -> list[Volume]:
         """The volumes that are reserved for a claim."""

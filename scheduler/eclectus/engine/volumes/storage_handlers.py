@@ -9,8 +9,12 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.model.events import (
     AttachLimitsGone,
     AttachLimitsSeen,
+    FreeStorageGone,
+    FreeStorageSeen,
     StorageClassGone,
     StorageClassSeen,
+    StorageDriverGone,
+    StorageDriverSeen,
     VolumeClaimGone,
     VolumeClaimSeen,
     VolumeGone,
@@ -29,6 +33,10 @@ def storage_handlers(cluster: Cluster) -> Mapping[type, Callable[[Any], None]]:
         VolumeGone: lambda event: storage.drop_volume(event.name),
         StorageClassSeen: lambda event: storage.set_class(event.storage_class),
         StorageClassGone: lambda event: storage.drop_class(event.name),
+        FreeStorageSeen: lambda event: storage.set_free(event.free),
+        FreeStorageGone: lambda event: storage.drop_free(event.key),
+        StorageDriverSeen: lambda event: storage.set_driver(event.name, event.publishes_capacity),
+        StorageDriverGone: lambda event: storage.set_driver(event.name, False),
         AttachLimitsSeen: lambda event: cluster.set_attach_limits(event.limits),
         AttachLimitsGone: lambda event: cluster.set_attach_limits(AttachLimits(event.node)),
     }

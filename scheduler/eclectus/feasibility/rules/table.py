@@ -35,6 +35,7 @@ STATIC_RULES: tuple[Rule, ...] = (
     node_affinity.RULE,
     volume_binding.BOUND,
     volume_binding.UNBOUND,
+    volume_binding.STORAGE,
     volume_zone.RULE,
     topology_keys.RULE,
 )
@@ -43,5 +44,6 @@ USAGE_RULES: tuple[Rule, ...] = (
     volume_restrictions.RULE,
     volume_limits.RULE,
     volume_binding.UNBOUND_NOW,
+    volume_binding.STORAGE_NOW,
     devices.RULE,
 )

@@ -7,10 +7,14 @@ when the step began, by which a node is feasible, and as it is now, by which a p
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.volumes.reach import Places
 from eclectus.feasibility.rules.node_affinity import term_holds
 from eclectus.feasibility.rules.rule import Mask, Rule
 from eclectus.model.objects import Spec
@@ -18,6 +22,9 @@ from eclectus.model.objects import Spec
 PLUGIN = "VolumeBinding"
 UNREACHED = "node(s) didn't match PersistentVolume's node affinity"
 NO_VOLUME = "node(s) didn't find available persistent volumes to bind"
+NO_STORAGE = "node(s) did not have enough free storage"
+
+PlacesOf = Callable[[Cluster, Spec], Places | None]
 
 
 def _reaches_bound(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
@@ -30,14 +37,35 @@ def _reaches_bound(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
     return holds
 
 
-def _known_to_get(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+def _known(cluster: Cluster, spec: Spec) -> Places | None:
     reach = cluster.reach.get(spec.volumes.reach)
-    return np.zeros(len(rows), dtype=bool) if reach is None else reach.known[rows]
+    return None if reach is None else reach.known
 
 
-def _gets_now(cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+def _now(cluster: Cluster, spec: Spec) -> Places | None:
     reach = cluster.reach.get(spec.volumes.reach)
-    return np.zeros(len(rows), dtype=bool) if reach is None else reach.now[rows]
+    return None if reach is None else reach.now
+
+
+def _finds_volumes(places_of: PlacesOf, cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    places = places_of(cluster, spec)
+    return np.zeros(len(rows), dtype=bool) if places is None else (places.gets | places.is_short)[rows]
+
+
+def _finds_storage(places_of: PlacesOf, cluster: Cluster, spec: Spec, rows: Rows) -> Mask:
+    places = places_of(cluster, spec)
+    return np.ones(len(rows), dtype=bool) if places is None else ~places.is_short[rows]
+
+
+def _unbound_rule(reason: str, condition: str, holds: Callable[[Cluster, Spec, Rows], Mask]) -> Rule:
+    return Rule(
+        plugin=PLUGIN,
+        reason=reason,
+        applies=lambda spec: bool(spec.volumes.unbound),
+        holds=holds,
+        after_room=True,
+        condition=condition,
+    )
 
 
 BLOCKED = Rule(
@@ -55,18 +83,9 @@ BOUND = Rule(
     after_room=True,
     condition="node affinity of its volumes",
 )
-UNBOUND = Rule(
-    plugin=PLUGIN,
-    reason=NO_VOLUME,
-    applies=lambda spec: bool(spec.volumes.unbound),
-    holds=_known_to_get,
-    after_room=True,
-    condition="volumes for its claims",
-)
-UNBOUND_NOW = Rule(
-    plugin=PLUGIN,
-    reason=NO_VOLUME,
-    applies=lambda spec: bool(spec.volumes.unbound),
-    holds=_gets_now,
-    after_room=True,
-)
+# A node without volumes for unbound claims is refused by one of two rules: volumes would help, or storage.
+_VOLUMES, _STORAGE = (NO_VOLUME, "volumes for its claims"), (NO_STORAGE, "free storage for its claims")
+UNBOUND = _unbound_rule(*_VOLUMES, partial(_finds_volumes, _known))
+STORAGE = _unbound_rule(*_STORAGE, partial(_finds_storage, _known))
+UNBOUND_NOW = _unbound_rule(*_VOLUMES, partial(_finds_volumes, _now))
+STORAGE_NOW = _unbound_rule(*_STORAGE, partial(_finds_storage, _now))

@@ -1,8 +1,9 @@
 """Which volumes unbound claims can get on which nodes, and where volumes can be provisioned for them.
 
 As kube-scheduler's VolumeBinding: the claims of a pod, the smallest first, each get the smallest volume that
-is free and matches; a claim for which a node has none needs a provisioner that serves the node. A claim with
-a selected node is provisioned there, and one for which a volume is reserved gets that one.
+is free and matches; a claim for which a node has none needs a provisioner that serves the node and, if it
+says how much storage is free, has enough there. A claim with a selected node is provisioned there, and one
+for which a volume is reserved gets that one.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from numpy.typing import NDArray
 
 from eclectus.cluster.changelog import Rows
 from eclectus.cluster.nodes import Cluster
+from eclectus.cluster.volumes.reach import Places
 from eclectus.feasibility.rules.node_affinity import term_holds
 from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.volumes.candidates import Candidates
+from eclectus.feasibility.volumes.largest import LargestVolumes
 from eclectus.model.objects import Term, UnboundClaim
 
 MAX_FOLLOWED = 64  # changed volumes; after more it costs less to start over
@@ -35,22 +38,30 @@ class VolumeMatching:
         self._cluster, self._storage = cluster, cluster.storage
         self._rows: dict[tuple[Term, ...] | None, Rows] = {}
         self._candidates: dict[str, Candidates] = {}
+        self._largest = LargestVolumes(cluster)
 
-    def where(self, claims: Sequence[UnboundClaim]) -> Mask:
-        """The rows on which all of these claims of one pod can get volumes, shape [capacity]."""
-        found, used = self._cluster.present.copy(), Used()
-        for claim in claims:
-            found &= self._rows_for(claim, used)
-        return found
+    def where(self, claims: Sequence[UnboundClaim]) -> Places:
+        """The rows on which all of these claims of one pod can get volumes.
+
+        As in kube-scheduler claims with a selected node are the first.
+        """
+        gets, is_short, used = self._cluster.present.copy(), self._nowhere(), Used()
+        for claim in sorted(claims, key=lambda each: not each.selected_node):
+            places = self._places_for(claim, used)
+            is_short |= gets & places.is_short
+            gets &= places.gets
+        return Places(gets, is_short)
 
     def forget_nodes(self) -> None:
         """Nodes have come, gone or changed."""
         self._rows.clear()
         self._candidates.clear()
+        self._largest.forget_nodes()
 
     def follow_volumes(self, classes: Iterable[str], volumes: Collection[str]) -> None:
-        """The free volumes of these StorageClasses have changed, by none but the volumes of these names."""
+        """The free storage of these StorageClasses has changed, or free volumes, none but those of these names."""
         for storage_class in classes:
+            self._largest.forget(storage_class)
             candidates = self._candidates.get(storage_class)
             if candidates is None:
                 continue
@@ -71,22 +82,24 @@ class VolumeMatching:
 
     # -- one claim -----------------------------------------------------------------------------------
 
-    def _rows_for(self, claim: UnboundClaim, used: Used) -> Mask:
+    def _places_for(self, claim: UnboundClaim, used: Used) -> Places:
         node, volume = self._decided(claim)
         if volume:
             reserved = self._storage.volumes.get(volume)
-            return self._nowhere() if reserved is None else self._reachable(reserved.affinity)
+            reachable = self._nowhere() if reserved is None else self._reachable(reserved.affinity)
+            return Places(reachable, self._nowhere())
+        gets, is_short = self._provisionable(claim)
         if node:
             only = self._nowhere()
             row = self._cluster.rows.get(node)
             if row is not None:
                 only[row] = True
-            return only & self._provisionable(claim)
-        found = self._provisionable(claim)
+            return Places(only & gets, only & is_short)
         candidates = self._of_class(claim.storage_class)
         pairs = self._assign(candidates, claim, np.arange(len(candidates.rows)), used)
-        found[candidates.rows[pairs]] = True
-        return found
+        rows = candidates.rows[pairs]
+        gets[rows], is_short[rows] = True, False
+        return Places(gets, is_short)
 
     def _decided(self, claim: UnboundClaim) -> tuple[str, str]:
         """The node and the volume of a claim, empty where they are open; other pods may have decided them."""
@@ -119,11 +132,16 @@ class VolumeMatching:
 
     # -- nodes ---------------------------------------------------------------------------------------
 
-    def _provisionable(self, claim: UnboundClaim) -> Mask:
+    def _provisionable(self, claim: UnboundClaim) -> Places:
         storage_class = self._storage.classes.get(claim.storage_class)
         if storage_class is None or not storage_class.provisions:
-            return self._nowhere()
-        return self._reachable(storage_class.topologies or None)
+            return Places(self._nowhere(), self._nowhere())
+        reachable = self._reachable(storage_class.topologies or None)
+        largest = self._largest.of(storage_class)
+        if largest is None or not claim.size:
+            return Places(reachable, self._nowhere())
+        has_enough = largest >= claim.size
+        return Places(reachable & has_enough, reachable & ~has_enough)
 
     def _reachable(self, terms: tuple[Term, ...] | None) -> Mask:
         reachable = self._nowhere()

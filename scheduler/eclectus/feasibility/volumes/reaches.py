@@ -45,7 +45,9 @@ class Reaches:
             number = self._numbers[claims] = self._next
             self._next += 1
             self._cluster.reach[number] = Reach(claims, self.matching.where(claims))
-        self._unused.pop(number, None)
+        elif number in self._unused:
+            del self._unused[number]
+            self._catch_up(number)
         self._pods[number] = self._pods.get(number, 0) + 1
         return number
 
@@ -64,24 +66,41 @@ class Reaches:
 
     def follow_events(self) -> None:
         """After the events of a step: which nodes are feasible now by the volumes that there are."""
-        shape = self._cluster.shape
         self.follow_bind()  # a bind of the last cycle may have been refused
         for reach in self._cluster.reach.values():
-            if reach.now is not reach.known:
-                for row in np.flatnonzero(reach.now != reach.known).tolist():
-                    shape.record(row)
-                reach.known = reach.now
-        self._shape = shape.head  # what has just been recorded is no change of a node
+            self._make_known(reach)
 
     def follow_bind(self) -> None:
-        """After volumes have changed, or one has been chosen within a cycle: where pods fit now."""
+        """After volumes have changed, or one has been chosen within a cycle: where pods fit now.
+
+        What no pod waits for stays as it was until one does: free storage may change many times a second.
+        """
         self._follow()
-        for number in sorted(self._stale):
-            reach = self._cluster.reach[number]
-            before, reach.now = reach.now, self.matching.where(reach.claims)
-            for row in np.flatnonzero(reach.now != before).tolist():
-                self._cluster.usage.record(row)
-        self._stale.clear()
+        for number in sorted(self._stale & self._pods.keys()):
+            self._evaluate(number)
+
+    def _catch_up(self, number: int) -> None:
+        """A pod waits for this again, after a time in which none has."""
+        self._follow()
+        if number in self._stale:
+            self._evaluate(number)
+            self._make_known(self._cluster.reach[number])
+
+    def _evaluate(self, number: int) -> None:
+        self._stale.discard(number)
+        reach = self._cluster.reach[number]
+        before, reach.now = reach.now, self.matching.where(reach.claims)
+        for row in np.flatnonzero(reach.now.gets != before.gets).tolist():
+            self._cluster.usage.record(row)
+
+    def _make_known(self, reach: Reach) -> None:
+        if reach.now is reach.known:
+            return
+        shape = self._cluster.shape
+        for row in np.flatnonzero(reach.now.gets != reach.known.gets).tolist():
+            shape.record(row)
+        reach.known = reach.now
+        self._shape = shape.head  # what has just been recorded is no change of a node
 
     def _follow(self) -> None:
         """Find out which masks are to be evaluated again; the matching knows of all changes from now on."""

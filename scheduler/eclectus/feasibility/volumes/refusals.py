@@ -19,7 +19,7 @@ from eclectus.model.objects import Spec
 _PLUGINS: Sequence[tuple[Rule, ...]] = (
     (volume_restrictions.RULE,),
     (volume_limits.RULE,),
-    (volume_binding.BOUND, volume_binding.UNBOUND_NOW),
+    (volume_binding.BOUND, volume_binding.UNBOUND_NOW, volume_binding.STORAGE_NOW),
     (volume_zone.RULE,),
 )
 VOLUME_RULES = tuple(rule for rules in _PLUGINS for rule in rules)

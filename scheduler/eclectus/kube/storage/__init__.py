@@ -1,1 +1,1 @@
-"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes of the API, and in the model."""
+"""Storage objects of the API, and in the model."""

@@ -127,3 +127,26 @@ class CsiNode(ApiObject, frozen=True):
 
     metadata: Metadata
     spec: CsiNodeSpec = CsiNodeSpec()
+
+
+class StorageCapacity(ApiObject, frozen=True):
+    """storage.k8s.io/v1 CSIStorageCapacity."""
+
+    metadata: Metadata
+    storage_class_name: str = ""
+    node_topology: LabelSelector | None = None
+    capacity: str | float | None = None
+    maximum_volume_size: str | float | None = None
+
+
+class CsiDriverSpec(ApiObject, frozen=True):
+    """spec of a CSIDriver."""
+
+    storage_capacity: bool | None = None
+
+
+class CsiDriver(ApiObject, frozen=True):
+    """storage.k8s.io/v1 CSIDriver."""
+
+    metadata: Metadata
+    spec: CsiDriverSpec = CsiDriverSpec()

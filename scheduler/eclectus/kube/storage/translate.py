@@ -12,12 +12,14 @@ from msgspec.json import Decoder
 from eclectus.kube.constraints import label_selector, pairs, terms
 from eclectus.kube.decoding import decode
 from eclectus.kube.objects import Resources, full_name
-from eclectus.kube.quantity import thousandths, units
+from eclectus.kube.quantity import MOST, thousandths, units
 from eclectus.kube.requests import FieldError
 from eclectus.kube.storage.objects import (
+    CsiDriver,
     CsiNode,
     PersistentVolume,
     PersistentVolumeClaim,
+    StorageCapacity,
     StorageClass,
     VolumeNodeAffinity,
 )
@@ -107,11 +109,42 @@ def attach_limits_from(raw: bytes | Raw) -> tuple[model.AttachLimits, str]:
     return model.AttachLimits(node.metadata.name, tuple(sorted(limits))), node.metadata.resource_version
 
 
+def free_storage_from(raw: bytes | Raw) -> tuple[model.FreeStorage | None, str, str]:
+    """What a CSIStorageCapacity says, None if that is nothing of any node; its key and its resourceVersion.
+
+    The greatest volume counts, if it is stated, and else all that is free. Raises MalformedError likewise.
+    """
+    each = decode(_STORAGE_CAPACITY, "CSIStorageCapacity", raw)
+    meta = each.metadata
+    key = full_name(meta.namespace, meta.name)
+    stated = each.capacity if each.maximum_volume_size is None else each.maximum_volume_size
+    largest = None if stated is None else _bytes(stated)
+    if largest is None or each.node_topology is None:
+        return None, key, meta.resource_version
+    nodes = label_selector(each.node_topology)
+    free = model.FreeStorage(key, each.storage_class_name, min(largest, MOST), nodes)
+    return free, key, meta.resource_version
+
+
+def storage_driver_from(raw: bytes | Raw) -> tuple[str, bool, str]:
+    """The name of a CSIDriver, whether it publishes how much storage is free, and its resourceVersion.
+
+    Raises MalformedError likewise.
+    """
+    driver = decode(_CSI_DRIVER, "CSIDriver", raw)
+    return driver.metadata.name, bool(driver.spec.storage_capacity), driver.metadata.resource_version
+
+
 def _size(resources: Resources) -> int:
+    return _bytes(resources.get("storage", "0")) or 0
+
+
+def _bytes(stated: str | float) -> int | None:
+    """None if it cannot be read."""
     try:
-        return units(thousandths(str(resources.get("storage", "0"))))
+        return units(thousandths(str(stated)))
     except ValueError:
-        return 0
+        return None
 
 
 def _affinity(name: str, affinity: VolumeNodeAffinity | None) -> tuple[Term, ...] | None:
@@ -125,3 +158,4 @@ def _affinity(name: str, affinity: VolumeNodeAffinity | None) -> tuple[Term, ...
 
 _CLAIM, _VOLUME = Decoder(PersistentVolumeClaim), Decoder(PersistentVolume)
 _STORAGE_CLASS, _CSI_NODE = Decoder(StorageClass), Decoder(CsiNode)
+_STORAGE_CAPACITY, _CSI_DRIVER = Decoder(StorageCapacity), Decoder(CsiDriver)

@@ -1,10 +1,17 @@
-"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and CSINodes as watched kinds."""
+"""PersistentVolumeClaims, PersistentVolumes, StorageClasses and what CSI drivers publish as watched kinds."""
 
 from __future__ import annotations
 
 from msgspec import Raw
 
-from eclectus.kube.storage.translate import attach_limits_from, claim_from, storage_class_from, volume_from
+from eclectus.kube.storage.translate import (
+    attach_limits_from,
+    claim_from,
+    free_storage_from,
+    storage_class_from,
+    storage_driver_from,
+    volume_from,
+)
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
 from eclectus.live.watch.named import NamedKind
 from eclectus.live.watch.watched import ObservedObject, WatchedKind
@@ -12,8 +19,12 @@ from eclectus.model.events import (
     AttachLimitsGone,
     AttachLimitsSeen,
     Event,
+    FreeStorageGone,
+    FreeStorageSeen,
     StorageClassGone,
     StorageClassSeen,
+    StorageDriverGone,
+    StorageDriverSeen,
     VolumeClaimGone,
     VolumeClaimSeen,
     VolumeGone,
@@ -100,6 +111,49 @@ class WatchedCsiNodes(_StorageKind):
         return AttachLimitsGone(key)
 
 
+class WatchedStorageDrivers(_StorageKind):
+    """CSIDrivers."""
+
+    name, kind = "csidrivers", "CSIDriver"
+    path = "/apis/storage.k8s.io/v1/csidrivers"
+    undefined = "free storage is not compared"
+
+    def observe(self, raw: Raw, now: float) -> ObservedObject:
+        """StorageDriverSeen."""
+        del now
+        name, publishes_capacity, version = storage_driver_from(raw)
+        return ObservedObject(name, version, StorageDriverSeen(name, publishes_capacity))
+
+    def gone(self, key: str) -> Event:
+        """StorageDriverGone."""
+        return StorageDriverGone(key)
+
+
+class WatchedFreeStorage(_StorageKind):
+    """CSIStorageCapacities, keyed by namespace/name."""
+
+    name, kind = "csistoragecapacities", "CSIStorageCapacity"
+    path = "/apis/storage.k8s.io/v1/csistoragecapacities"
+    undefined = WatchedStorageDrivers.undefined
+
+    def observe(self, raw: Raw, now: float) -> ObservedObject:
+        """FreeStorageSeen, or FreeStorageGone for one that says nothing of any node."""
+        del now
+        free, key, version = free_storage_from(raw)
+        return ObservedObject(key, version, self.gone(key) if free is None else FreeStorageSeen(free))
+
+    def gone(self, key: str) -> Event:
+        """FreeStorageGone."""
+        return FreeStorageGone(key)
+
+
 def storage_kinds(states: ClaimStates) -> list[WatchedKind]:
     """All of them; `states` follow the claims."""
-    return [WatchedVolumeClaims(states), WatchedVolumes(), WatchedStorageClasses(), WatchedCsiNodes()]
+    return [
+        WatchedVolumeClaims(states),
+        WatchedVolumes(),
+        WatchedStorageClasses(),
+        WatchedCsiNodes(),
+        WatchedStorageDrivers(),
+        WatchedFreeStorage(),
+    ]
