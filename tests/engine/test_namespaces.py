@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
+from eclectus.engine.pod_specs.slices import PODS_MOST
 from eclectus.model.commands import Bind
 from eclectus.model.events import (
     BindConfirmed,
@@ -19,6 +20,7 @@ from eclectus.model.events import (
     NamespaceGone,
     NamespaceSeen,
     NodeSeen,
+    Paused,
     Resumed,
     TaskGone,
     TaskSeen,
@@ -141,6 +143,60 @@ def test_pods_that_are_gone_are_forgotten() -> None:
     selectors.set("shop", X)
     assert (len(selectors), list(selectors.take_changed())) == (0, [])
     assert selectors.resolved(pod("b")) == pod("b")
+
+
+# -- very many pods --------------------------------------------------------------------------------
+
+TEAM_Y = (Requirement("team", "In", ("y",)),)
+OF_TEAM_Y = PodAffinityTerm("host", WEB, (), TEAM_Y)
+Y = (("team", "y"),)
+
+
+def crowded(pods: int, *events: Event) -> Cluster:
+    """So many pods on n1 that keep pods of team x away, one on n2, and on both one that keeps team y away."""
+    of_y = {"own_anti_affinity": (OF_TEAM_Y,), "anti_affinity_terms": (OF_TEAM_Y,)}
+    of_team_x = [on(apart(f"x{at}", "shop", cpu=0), "n1") for at in range(pods)]
+    others = [on(apart("x-2", "shop"), "n2"), *(on(pod(f"y-{n}", "shop", **of_y), n) for n in ("n1", "n2"))]
+    return Cluster(*events, *of_team_x, *others)
+
+
+def test_very_many_pods_are_seen_again_in_several_steps_and_nothing_is_decided_between() -> None:
+    """Before the change team x keeps pods of `default` away, after it team y does: they may never run."""
+    pods = 5_000
+    cluster = crowded(pods, NamespaceSeen("default", X))
+    engine, steps, commands = cluster.engine, 0, list[Any]()
+    commands += engine.step([NamespaceSeen("default", Y), TaskSeen(pod("kept-away")), TaskSeen(free())], 9.0)
+    while engine.next_step_at() == 9.0 and not engine._event_handlers.may_decide:
+        assert not commands
+        commands += engine.step([], 9.0)
+        steps += 1
+    assert steps == pods // PODS_MOST
+    assert [each.name for each in commands if isinstance(each, Bind)] == ["free"]
+    commands = engine.step([NamespaceSeen("default", ())], 9.1)
+    assert [each.name for each in commands if isinstance(each, Bind)] == ["kept-away"]
+
+
+def free() -> Task:
+    """A pod of a namespace that no team has."""
+    return pod("free", "bank")
+
+
+def test_labels_that_change_in_every_step_do_not_keep_pods_from_being_placed() -> None:
+    cluster = crowded(PODS_MOST + 1)
+    engine, bound = cluster.engine, list[str]()
+    engine.step([NamespaceSeen("default", X), TaskSeen(free())], 9.0)
+    for at in range(4):
+        labels = NamespaceSeen("default", () if at % 2 else Y)
+        bound += [each.name for each in engine.step([labels], 9.0) if isinstance(each, Bind)]
+    assert bound == ["free"]
+
+
+def test_a_standby_sees_them_again_too_and_then_rests() -> None:
+    cluster = crowded(PODS_MOST + 1)
+    cluster.engine.step([Paused(), NamespaceSeen("default", X)], 9.0)
+    assert cluster.engine.next_step_at() == 9.0
+    cluster.engine.step([], 9.0)
+    assert cluster.engine.next_step_at() is None
 
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -73,8 +73,11 @@ class Engine:
         for event in events:
             self._handlers[type(event)](event)
         self._event_handlers.bring_specs_up_to_date()
-        if self._leads:
+        self._next_step_at = None
+        if self._leads and self._event_handlers.may_decide:
             self._numpy_context.run(self._decide, now)
+        if self._event_handlers.goes_on:
+            self._next_step_at = now
         return self._state.end_step()
 
     def _decide(self, now: float) -> None:
@@ -118,7 +121,7 @@ class Engine:
         self._next_step_at = at if at < inf else None
 
     def _lead(self, leads: bool) -> None:
-        self._leads, self._next_step_at = leads, None
+        self._leads = leads
 
     def next_step_at(self) -> float | None:
         """When to call `step` even if nothing happens, on the clock of `now`; None for never."""

@@ -210,6 +210,16 @@ class EventHandlers:
         for task in self._state.volumes.changed():
             self._pending(task)
 
+    @property
+    def may_decide(self) -> bool:
+        """Whether the terms of all pods agree on the labels of namespaces."""
+        return not self._selectors.is_changing
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more specs are to be brought up to date in the next step."""
+        return self._selectors.goes_on
+
     # -- answers to binds ----------------------------------------------------------------------
 
     def _bind_confirmed(self, event: BindConfirmed) -> None:

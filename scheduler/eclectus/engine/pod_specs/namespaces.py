@@ -4,14 +4,19 @@ Rules and indexes know namespaces by name alone. So a term with a selector is re
 namespaces, those listed and those selected. When a namespace comes, goes or is labelled otherwise, the pods
 whose selectors select others now are seen again. kube-scheduler does the same for each pod that it schedules
 (PreFilter of InterPodAffinity); pods without such terms, nearly all, cost nothing here.
+
+They are seen again in slices. Until the last one no pod may be placed: with some terms of before and some of
+after a pod could be allowed that neither the labels of before nor those of after allow. Labels that change
+meanwhile count only after it, so labels that change all the time do not keep pods from being placed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from eclectus.engine.pod_specs.slices import PodSlices
 from eclectus.model.objects import Pairs, PodAffinityTerm, Task
 from eclectus.model.selectors import Selector, selects
 
@@ -25,29 +30,45 @@ class NamespaceSelectors:
 
     def __init__(self) -> None:
         self._labels: dict[str, Mapping[str, str]] = {}  # by the name of the namespace
+        self._later: dict[str, Mapping[str, str] | None] = {}  # that do not count yet; None: it is gone
         self._tasks: dict[str, Task] = {}  # uid -> a pod with selectors, as it was seen
         self._users: dict[Selector, _Names] = {}  # uids of the pods with this selector
         self._selected: dict[Selector, tuple[str, ...]] = {}  # sorted names; of selectors that are used
         self._changed: dict[Selector, None] = {}  # which select others since `take_changed`
+        self._slices = PodSlices()
 
     def __len__(self) -> int:
         """Pods with selectors."""
         return len(self._tasks)
 
+    @property
+    def is_changing(self) -> bool:
+        """Whether some pods have terms of before a change of labels and others those of after it."""
+        return bool(self._slices)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there is something to do in the next step even if nothing happens."""
+        return self.is_changing or bool(self._later)
+
     # -- namespaces ----------------------------------------------------------------------------
 
     def set(self, name: str, labels: Pairs) -> None:
         """The namespace exists, with these labels."""
-        self._labels[name] = dict(labels)
-        self._reselect(name)
+        self._relabel(name, dict(labels))
 
     def remove(self, name: str) -> None:
         """The namespace does not exist any more; no error if it is not known."""
-        self._labels.pop(name, None)
-        self._reselect(name)
+        self._relabel(name, None)
 
-    def _reselect(self, name: str) -> None:
-        labels = self._labels.get(name)
+    def _relabel(self, name: str, labels: Mapping[str, str] | None) -> None:
+        if self.is_changing:
+            self._later[name] = labels
+            return
+        if labels is None:
+            self._labels.pop(name, None)
+        else:
+            self._labels[name] = labels
         for selector, names in self._selected.items():
             is_selected = labels is not None and selects(selector, labels)
             if is_selected != (name in names):
@@ -77,19 +98,23 @@ class NamespaceSelectors:
         task = self._tasks.pop(uid, None)
         if task is None:
             return
+        self._slices.discard(uid)
         for selector in _selectors(task):
             users = self._users[selector]
             del users[uid]
             if not users:
                 del self._users[selector], self._selected[selector]
 
-    def take_changed(self) -> Sequence[Task]:
-        """The pods, as they were seen, whose selectors select others than at the last call."""
-        if not self._changed:
-            return ()
-        uids = dict.fromkeys(uid for each in self._changed for uid in self._users.get(each, ()))
-        self._changed = {}
-        return [self._tasks[uid] for uid in uids]
+    def take_changed(self) -> list[Task]:
+        """The next pods, as they were seen, whose selectors select others; at most PODS_MOST in a step."""
+        if not self.is_changing:
+            later, self._later = self._later, {}
+            for name, labels in later.items():
+                self._relabel(name, labels)
+            for selector in self._changed:
+                self._slices.add(self._users.get(selector, ()))
+            self._changed = {}
+        return [self._tasks[uid] for uid in self._slices.take()]
 
     def _select(self, selector: Selector) -> tuple[str, ...]:
         return tuple(sorted(name for name, labels in self._labels.items() if selects(selector, labels)))
