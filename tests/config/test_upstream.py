@@ -91,6 +91,42 @@ def test_added_affinity_keeps_its_form_and_its_meaning() -> None:
     assert settings.added_affinity.required is not None
 
 
+BY_ZONE = {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule", "minDomains": 2}
+
+
+@pytest.mark.parametrize("constraints", [[], [BY_ZONE], [BY_ZONE, {**BY_ZONE, "topologyKey": "rack"}]])
+def test_listed_default_constraints_keep_their_form_and_their_meaning(constraints: Any) -> None:
+    args = {"defaultingType": "List", "defaultConstraints": constraints}
+    found = with_args("PodTopologySpread", **args)
+    assert found.document["profiles"] == [{**PROFILE, "topologySpread": args}]
+    settings = parse(found.text).profiles[0].settings
+    assert [each.min_domains for each in settings.topology_spread.constraints] == [2] * len(constraints)
+    assert not found.notes
+
+
+@pytest.mark.parametrize("args", [{}, {"defaultingType": "System"}])
+def test_kube_schedulers_own_default_constraints_are_those_here(args: Any) -> None:
+    found = with_args("PodTopologySpread", **args)
+    assert found.document["profiles"] == [PROFILE]
+    assert not found.notes
+
+
+@pytest.mark.parametrize(
+    ("args", "problem"),
+    [
+        ({"defaultConstraints": [BY_ZONE]}, "args.defaultConstraints: needs defaultingType: List"),
+        (
+            {"defaultingType": "List", "defaultConstraints": [{**BY_ZONE, "maxSkew": 0}]},
+            "args.defaultConstraints[0].maxSkew: 0 is too small",
+        ),
+    ],
+)
+def test_default_constraints_that_kube_scheduler_refuses_are_refused(args: Any, problem: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        with_args("PodTopologySpread", **args)
+    assert problem in str(caught.value)
+
+
 def test_limits_of_preemption() -> None:
     found = with_args("DefaultPreemption", minCandidateNodesPercentage=5, minCandidateNodesAbsolute=20)
     expected = {"minCandidateNodesPercentage": 5, "minCandidateNodesAbsolute": 20}
@@ -150,8 +186,6 @@ def test_a_field_without_a_counterpart_is_listed_and_leaves_no_trace(fields: Any
 
 ARGUMENTS_WITHOUT = [
     ("NodeResourcesFit", {"ignoredResources": ["cpu"]}, "ignoredResources[0]"),
-    ("PodTopologySpread", {"defaultConstraints": [{"maxSkew": 1}]}, "defaultConstraints[0]"),
-    ("PodTopologySpread", {"defaultingType": "System"}, "defaultingType"),
     ("InterPodAffinity", {"hardPodAffinityWeight": 5}, "hardPodAffinityWeight"),
     (
         "InterPodAffinity",
@@ -173,7 +207,7 @@ def test_arguments_without_a_counterpart_are_listed(name: str, args: Any, path: 
 
 
 def test_the_tables_above_name_every_plugin_with_arguments() -> None:
-    translated_ones = {"NodeAffinity", "DefaultPreemption"}
+    translated_ones = {"NodeAffinity", "DefaultPreemption", "PodTopologySpread"}
     assert {name for name, _, _ in ARGUMENTS_WITHOUT} | translated_ones == set(ARGUMENTS)
 
 

@@ -56,7 +56,10 @@ SPECS = st.builds(
     tolerations=st.sampled_from([(), (Toleration("t", "Exists"),)]),
     affinity_terms=st.lists(TERMS, max_size=1).map(tuple),
     preferred_terms=st.lists(WEIGHTED, max_size=3).map(tuple),
-    preferred_spread=st.lists(SPREAD, max_size=2).map(tuple),
+    preferred_spread=st.one_of(
+        st.lists(SPREAD, max_size=2),
+        st.lists(SPREAD.map(lambda each: replace(each, needs_all_keys=False)), max_size=2),
+    ).map(tuple),
 )
 PODS = st.builds(
     Task,
@@ -236,7 +239,8 @@ class FollowsOtherPods(RuleBasedStateMachine):
         for constraint in pod.spec.preferred_spread:
             there = [each for each in self.nodes if dumb_scores.has_keys(pod, each)]
             there = [each for each in there if pod_rules.is_included(pod.spec, constraint, each)]
-            sizes.append(len({dict(each.labels)[constraint.topology_key] for each in there}))
+            values = {dict(each.labels).get(constraint.topology_key) for each in there}
+            sizes.append(len(values - {None}))
         raw = {each.name: dumb_scores.crowding(pod, each, sizes, self.nodes, placed) for each in scored}
         least, most = min(raw.values()), max(raw.values())
         return 100 * (most + least - raw[node.name]) // most if most else 100
@@ -317,6 +321,18 @@ def test_soft_spread_prefers_the_zone_with_the_fewest_pods() -> None:
     # ln(5) = 1.609: 3, 2 and 0, of which the score is 0, 33 and 100; a node without a zone has 0.
     expected = [3 / 5, (3 + 2 * 0.33) / 5, 1.0, 3 / 5]
     assert scores(cluster, Spec(preferred_spread=(spread,))) == pytest.approx(expected)
+
+
+def test_a_default_constraint_says_nothing_of_nodes_without_its_label() -> None:
+    cluster = cluster_of(node("a", host="a", zone="1"), node("b", host="b", zone="2"), node("c", host="c"))
+    for name in "ab":
+        on(cluster, name, labels=APP_WEB)
+    of_system = {"counts_itself": True, "is_default": True, "needs_all_keys": False}
+    by_host = SpreadConstraint("host", "shop", WEB, max_skew=3, **of_system)
+    by_zone = SpreadConstraint("zone", "shop", WEB, max_skew=5, **of_system)
+    # Nodes with a zone: ln(5) + 2 + ln(4) + 4 = 8.996, rounded 9. Without one: 2.
+    expected = [(3 + 2 * 0.22) / 5, (3 + 2 * 0.22) / 5, 1.0]
+    assert scores(cluster, Spec(preferred_spread=(by_host, by_zone))) == pytest.approx(expected)
 
 
 def test_a_pod_on_a_node_attracts_those_that_its_terms_match() -> None:

@@ -203,6 +203,25 @@ def test_the_job_is_the_controlling_owner() -> None:
     assert task(ownerReferences=owners[:1]).job == "uid-1"
 
 
+@pytest.mark.parametrize(
+    ("version", "kind", "expected"),
+    [
+        ("apps/v1", "ReplicaSet", "ReplicaSet/web"),
+        ("apps/v1", "StatefulSet", "StatefulSet/web"),
+        ("v1", "ReplicationController", "ReplicationController/web"),
+        ("v1", "ReplicaSet", ""),
+        ("batch/v1", "Job", ""),
+    ],
+)
+def test_a_controller_with_a_selector_is_named_while_the_pod_has_no_node(
+    version: str, kind: str, expected: str
+) -> None:
+    owner = {"apiVersion": version, "kind": kind, "name": "web", "uid": "u", "controller": True}
+    assert task(ownerReferences=[{"uid": "friend"}, owner]).controller == expected
+    assert task(ownerReferences=[{**owner, "controller": False}]).controller == ""
+    assert task({"nodeName": "n"}, ownerReferences=[owner]).controller == ""
+
+
 def test_the_stage_is_the_label() -> None:
     assert task(labels={STAGE_LABEL: "reduce"}).stage == "reduce"
     assert task().stage == ""

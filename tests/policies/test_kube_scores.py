@@ -54,6 +54,7 @@ SPREAD = st.builds(
 def specs(draw: st.DrawFn) -> Spec:
     cpu, memory = draw(st.sampled_from([(0, 0), (0, 0), (500, 0), (500, GIB), (100, 3 * GIB)]))
     amounts = tuple((name, amount) for name, amount in (("cpu", cpu), ("memory", memory)) if amount)
+    spread, needs_all = draw(st.lists(SPREAD, max_size=2)), draw(st.sampled_from([True, True, False]))
     preferences = st.builds(Preference, st.sampled_from([1, 10, 100]), st.sampled_from([ZONE_A, GPU]))
     return Spec(
         requests=amounts,
@@ -62,7 +63,7 @@ def specs(draw: st.DrawFn) -> Spec:
         tolerations=draw(st.sampled_from([(), (Toleration("s", "Exists"), Toleration("t", "Exists"))])),
         preferences=tuple(draw(st.lists(preferences, max_size=2))),
         preferred_terms=tuple(draw(st.lists(WEIGHTED, max_size=2))),
-        preferred_spread=tuple(draw(st.lists(SPREAD, max_size=2))),
+        preferred_spread=tuple(replace(each, needs_all_keys=needs_all) for each in spread),
         images=draw(st.sampled_from([(), ("web:1",), ("web:1", "web:1", "db:1")])),
     )
 

@@ -113,26 +113,29 @@ def _attraction(asked: Asked) -> dict[str, int]:
 
 
 def has_keys(task: Task, node: Node) -> bool:
-    """Whether the node has the topology keys of all constraints with ScheduleAnyway."""
+    """Whether the node has the topology keys of all constraints with ScheduleAnyway that need them."""
     labels = dict(node.labels)
-    return all(each.topology_key in labels for each in task.spec.preferred_spread)
+    return all(each.topology_key in labels for each in task.spec.preferred_spread if each.needs_all_keys)
 
 
 def domain_count(
     task: Task, constraint: SpreadConstraint, node: Node, nodes: Sequence[Node], placed: Placed
 ) -> int:
-    """The pods that a constraint counts in the domain of a node that has all keys."""
+    """The pods that a constraint counts in the domain of a node that has all keys that are needed."""
     key, names = constraint.topology_key, set()
+    own = dict(node.labels).get(key)
     for other in nodes:
-        if has_keys(task, other) and dict(other.labels)[key] == dict(node.labels)[key]:
+        if own is not None and has_keys(task, other) and dict(other.labels).get(key) == own:
             names |= {other.name} if pod_rules.is_included(task.spec, constraint, other) else set()
     return sum(_counts(constraint, pod) for where, pod in placed if where.name in names)
 
 
 def crowding(task: Task, node: Node, sizes: Sequence[int], nodes: Sequence[Node], placed: Placed) -> int:
-    """What is counted for a node that has all keys, weighed by how many domains there are."""
+    """What is counted for a node that has all needed keys, weighed by how many domains there are."""
     total = 0.0
     for each, size in zip(task.spec.preferred_spread, sizes, strict=True):
+        if each.topology_key not in dict(node.labels):
+            continue
         count = domain_count(task, each, node, nodes, placed)
         total += count * math.log(size + 2) + (each.max_skew - 1)
     return math.floor(total + 0.5)
@@ -145,11 +148,13 @@ def _counts(constraint: SpreadConstraint, pod: Task) -> int:
 
 
 def sizes_among(task: Task, nodes: Sequence[Node]) -> list[int]:
-    """For each constraint, how many domains these nodes make; for host names, how many nodes."""
+    """For each constraint, how many domains these nodes make, those without the label being one; for host
+    names, how many nodes.
+    """
     return [
         len(nodes)
         if each.topology_key == HOSTNAME
-        else len({dict(node.labels)[each.topology_key] for node in nodes})
+        else len({dict(node.labels).get(each.topology_key) for node in nodes})
         for each in task.spec.preferred_spread
     ]
 

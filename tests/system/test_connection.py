@@ -89,7 +89,8 @@ def test_missing_permissions_are_a_line_for_each_object_that_is_needed(control_p
         "persistentvolumes",
         "storageclasses",
     ]
-    expected = sorted(["lease", "namespaces", "nodes", "pods", *storage])
+    selectors = ["replicasets", "replicationcontrollers", "services", "statefulsets"]
+    expected = sorted(["lease", "namespaces", "nodes", "pods", *selectors, *storage])
     assert sorted(line.split(":")[0] for line in found) == expected, found
     assert all("powerless" in line and "add the rule to its ClusterRole" in line for line in found)
 
@@ -111,7 +112,7 @@ def test_an_api_server_that_is_away_is_one_line_and_its_return_another(control_p
         forwarder.open()
         admin.create([pod("after")])
         wait("the pod is bound", admin.bound)
-        assert len(warnings(scheduler)) <= 1 + 11, warnings(scheduler)
+        assert len(warnings(scheduler)) <= 1 + 15, warnings(scheduler)
 
 
 def test_the_effective_configuration_is_served(started, tmp_path: Path):

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from builders import make_engine
 from eclectus.kube.decoding import decode_node, decode_pod
+from eclectus.kube.pod_selectors.translate import selected_by_labels
 from eclectus.kube.translate import node_from, task_from
 from eclectus.live.watch.images import images_of_node, images_of_pod
 from eclectus.model.commands import Bind
-from eclectus.model.events import NodeSeen, Resumed, TaskSeen
+from eclectus.model.events import NodeSeen, PodSelectorSeen, Resumed, TaskSeen
 from eclectus.model.objects import Node, Task
 from eclectus.policies.place.kube import KubeScores
 from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
@@ -80,7 +81,9 @@ def spread(app: str, *keys: str, **fields: Any) -> dict[str, Any]:
 
 
 HOST = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
 WEB = "web"
+BY_DEFAULT = ("service", "partly")  # cases whose pods a Service of this name selects, by their label `app`
 SOFT = {"key": "soft", "value": "x", "effect": "PreferNoSchedule"}
 LABEL = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
 NODE_AFFINITY = {"nodeAffinity": {PREFERRED: [{"weight": 10, "preference": LABEL}]}}
@@ -137,6 +140,16 @@ CASES: dict[str, tuple[list[Any], list[Any], dict[str, Any]]] = {  # nodes, pods
         [*there("hosts-1", 1, WEB), *there("hosts-3", 2, WEB), *there("hosts-2", 1, cpu="2")],
         pod("hosts", WEB, cpu="500m", **spread(WEB, "zone", HOST)),
     ),
+    "service": (
+        [node(f"service-{at}", labels={ZONE: f"service-{zone}"}) for at, zone in enumerate("aab", start=1)],
+        [*there("service-1", 1, "service"), *there("service-3", 1, cpu="500m")],
+        pod("service", "service", cpu="500m"),
+    ),
+    "partly": (
+        [node("partly-1", labels={ZONE: "partly-a"}), node("partly-2")],
+        there("partly-2", 1, "partly", cpu="500m"),
+        pod("partly", "partly", cpu="500m"),
+    ),
     "image": (
         [
             node("image-1", images=[{"names": ["large:1", "large@sha256:a"], "sizeBytes": 9000 * MIB}]),
@@ -156,6 +169,10 @@ class Compared:
         for nodes, _, _ in CASES.values():
             for each in nodes:
                 admin.send("POST", "/api/v1/nodes", each)
+        for name in BY_DEFAULT:
+            spec = {"selector": {"app": name}, "ports": [{"port": 80}]}
+            body = {"metadata": {"name": name}, "spec": spec}
+            admin.send("POST", f"/api/v1/namespaces/{admin.namespace}/services", body)
         admin.create([pod for _, placed, _ in CASES.values() for pod in placed])
         plane.start_kube_scheduler()
         admin.create([asks for _, _, asks in CASES.values()])
@@ -164,6 +181,10 @@ class Compared:
         listed = admin.send("GET", "/api/v1/nodes")["items"]
         self.nodes = [_node_from(Raw(json.encode(each))) for each in listed]
         self.pods = {name: _task_from(each) for name, each in admin.pods().items()}
+        services = admin.send("GET", f"/api/v1/namespaces/{admin.namespace}/services")["items"]
+        self.services = [
+            PodSelectorSeen(selected_by_labels("Service", Raw(json.encode(each)))[0]) for each in services
+        ]
 
     def ours(self, name: str) -> set[str]:
         """Our nodes with several draws among equals."""
@@ -172,7 +193,8 @@ class Compared:
         found = set()
         for seed in SEEDS:
             engine = make_engine(KubeScores(), seed=seed)
-            commands = engine.step([*map(NodeSeen, self.nodes), *placed, TaskSeen(asks), Resumed()], 0.0)
+            before = [*map(NodeSeen, self.nodes), *self.services, *placed]
+            commands = engine.step([*before, TaskSeen(asks), Resumed()], 0.0)
             found |= {each.node for each in commands if isinstance(each, Bind)}
         return found
 

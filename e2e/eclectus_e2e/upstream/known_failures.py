@@ -17,12 +17,4 @@ class KnownFailure:
     always: bool = True
 
 
-DEFAULT_SPREAD = "the spread of a controller's pods that state none"
-"""kube-scheduler's default constraints, which docs/differences.md lists."""
-
-KNOWN_FAILURES: dict[str, dict[str, KnownFailure]] = {
-    KUBE_SCHEDULER: {},
-    ECLECTUS: {
-        "Multi-AZ Clusters": KnownFailure(f"needs {DEFAULT_SPREAD}, which does not exist", always=False),
-    },
-}
+KNOWN_FAILURES: dict[str, dict[str, KnownFailure]] = {KUBE_SCHEDULER: {}, ECLECTUS: {}}

@@ -145,6 +145,12 @@ class Engine:
         return self._state.accounts.jobs is not None
 
     @property
+    def spreads_by_default(self) -> bool:
+        """Whether a profile spreads the pods of Services and controllers, and so wants to know of these."""
+        profiles = self._state.profiles.values()
+        return any(profile.settings.topology_spread.constraints for profile in profiles)
+
+    @property
     def profiles_with_images(self) -> frozenset[str]:
         """The schedulerNames of profiles that weigh which images nodes have."""
         profiles = self._state.profiles.items()

@@ -10,6 +10,7 @@ from typing import Any
 from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
+from eclectus.engine.pod_specs.default_spread import DefaultSpreading
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_specs.profile_rules import ProfileRules
 from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches, preference_matches
@@ -55,6 +56,7 @@ class EventHandlers:
         )
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
+        self._default_spread = DefaultSpreading(state.profiles.values(), state.pending)
         self._foreign_pending: dict[str, ForeignPod] = {}
         self.foreign_pending: Mapping[str, ForeignPod] = self._foreign_pending  # by uid
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
@@ -71,6 +73,7 @@ class EventHandlers:
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
             **storage_handlers(state.cluster),
+            **self._default_spread.handlers(),
             NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
             NamespaceGone: lambda event: self._selectors.remove(event.name),
             JobSeen: self._job_seen,
@@ -146,6 +149,7 @@ class EventHandlers:
         state, uid = self._state, task.uid
         if uid not in state.pending and uid in state.placed:
             return  # late: it is bound already, and a bound pod never becomes unbound
+        task = self._default_spread.resolved(task)
         for matches in self._matches:
             task = matches.with_terms(task)
         task = state.volumes.resolved(task)
@@ -180,6 +184,7 @@ class EventHandlers:
         for matches in self._matches:
             matches.discard(uid)
         self._selectors.discard(uid)
+        self._default_spread.discard(uid)
         state.volumes.discard(uid)
         state.volumes.bind_ended(uid)
         state.forget(uid)
@@ -200,10 +205,12 @@ class EventHandlers:
 
     def bring_specs_up_to_date(self) -> None:
         """After the events of a step: of pods whose terms select other namespaces now, and then of pending
-        pods with new terms of other pods, or changed claims.
+        pods with other default constraints, new terms of other pods, or changed claims.
         """
         for task in self._selectors.take_changed():
             self._task_seen(task)
+        for task in self._default_spread.take_changed():
+            self._pending(task)
         for matches in self._matches:
             for task in matches.changed():
                 self._pending(task)
@@ -218,7 +225,7 @@ class EventHandlers:
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be brought up to date in the next step."""
-        return self._selectors.goes_on
+        return self._selectors.goes_on or self._default_spread.goes_on
 
     # -- answers to binds ----------------------------------------------------------------------
 
@@ -231,6 +238,7 @@ class EventHandlers:
         state = self._state
         for matches in self._matches:
             matches.discard(uid)
+        self._default_spread.discard(uid)
         state.volumes.discard(uid)
         state.volumes.bind_ended(uid)
         task = state.forget(uid)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from eclectus.framework.added_affinity import AddedAffinity
+from eclectus.framework.spread_defaults import SpreadDefaults
 from eclectus.model.errors import Problems
 from eclectus.model.settings import Setting
 
@@ -38,6 +39,15 @@ class ProfileSettings:
             why="a profile may use all nodes",
         ),
     ] = None
+    topology_spread: Annotated[
+        SpreadDefaults,
+        Setting(
+            "topology spread constraints of pods that state none and that a Service or their ReplicaSet, "
+            "StatefulSet or ReplicationController selects, in the form of kube-scheduler's "
+            "PodTopologySpreadArgs. System: its soft defaults. List without constraints: none",
+            why="as in kube-scheduler: the pods of one Service should not share a node or a zone",
+        ),
+    ] = field(default_factory=SpreadDefaults)
     ignored_resources: Annotated[
         tuple[str, ...],
         Setting(

@@ -40,6 +40,9 @@ class OwnerReference(ApiObject, frozen=True):
 
     uid: str
     controller: bool | None = None
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
 
 
 class Metadata(ApiObject, frozen=True):

@@ -31,6 +31,7 @@ from eclectus.model.objects import Spec, Task, UsedClaim
 from eclectus.model.workload_names import workload_name
 
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+CONTROLLERS = (("v1", "ReplicationController"), ("apps/v1", "ReplicaSet"), ("apps/v1", "StatefulSet"))
 _PHASES = ("Pending", "Running", "Succeeded", "Failed")
 
 
@@ -117,6 +118,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         created=objects.seconds(meta.creation_timestamp) or 0.0,
         workload=workload_of(pod, shared),
         job=_job(meta),
+        controller="" if spec.node_name else _controller(meta),
         stage=meta.labels.get(STAGE_LABEL, ""),
         gates=tuple(gate.name for gate in spec.scheduling_gates),
         labels=constraints.pairs(meta.labels),
@@ -158,6 +160,14 @@ def _repository(image: str) -> str:
     image = image.partition("@")[0]
     path, colon, tag = image.rpartition(":")
     return path if colon and "/" not in tag else image  # with a slash behind it, the colon is of a port
+
+
+def _controller(meta: Metadata) -> str:
+    """`kind/name` of the controlling owner if it has a selector by which a scheduler spreads its pods."""
+    owner = next((owner for owner in meta.owner_references if owner.controller), None)
+    if owner is None or (owner.api_version, owner.kind) not in CONTROLLERS:
+        return ""
+    return f"{owner.kind}/{owner.name}"
 
 
 def _job(meta: Metadata) -> str:

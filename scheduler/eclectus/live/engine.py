@@ -52,6 +52,10 @@ class Engine(SteppingEngine, ExplainingEngine, Protocol):
         """Whether an Order plans DAG jobs, and so wants to know of them."""
 
     @property
+    def spreads_by_default(self) -> bool:
+        """Whether a profile spreads the pods of Services and controllers, and so wants to know of these."""
+
+    @property
     def profiles_with_images(self) -> frozenset[str]:
         """The schedulerNames of profiles that weigh which images nodes have."""
 

@@ -39,6 +39,7 @@ from eclectus.live.watch.budgets import WatchedBudgets
 from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.dag_jobs import WatchedDagJobs
 from eclectus.live.watch.namespaces import WatchedNamespaces
+from eclectus.live.watch.pod_selectors import pod_selector_kinds
 from eclectus.live.watch.reflector import Reflector
 from eclectus.live.watch.volumes import storage_kinds
 from eclectus.live.watch.watched import WatchedKind, WatchedNodes, WatchedPods
@@ -140,14 +141,16 @@ def _leadership(
 def _watched(
     engine: Engine, pods: WatchedPods, jobs: WatchedDagJobs, claims: ClaimStates
 ) -> list[WatchedKind]:
-    """Budgets only where policies may evict, DagJobs only where an Order plans them.
+    """Budgets only where policies may evict, DagJobs only where an Order plans them, Services and controllers
+    only where a profile spreads their pods.
 
     Without, the account need not be allowed to read them.
     """
     budgets: list[WatchedKind] = [WatchedBudgets()] if engine.evicts else []
+    selectors = pod_selector_kinds() if engine.spreads_by_default else []
     nodes = WatchedNodes(with_images=bool(engine.profiles_with_images))
     optional = [*budgets, *([jobs] if engine.wants_jobs else [])]
-    return [nodes, WatchedNamespaces(), *storage_kinds(claims), pods, *optional]
+    return [nodes, WatchedNamespaces(), *selectors, *storage_kinds(claims), pods, *optional]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Node, Pairs, Task
+from eclectus.model.selectors import PodSelector
 from eclectus.model.volumes import AttachLimits, FreeStorage, StorageClass, Volume, VolumeClaim
 
 
@@ -90,6 +91,20 @@ class NamespaceGone(Struct, frozen=True, gc=False, tag=True):
     name: str
 
 
+class PodSelectorSeen(Struct, frozen=True, gc=False, tag=True):
+    """A Service or a controller exists and selects pods, as given."""
+
+    selector: PodSelector
+
+
+class PodSelectorGone(Struct, frozen=True, gc=False, tag=True):
+    """A Service or a controller no longer exists, or selects no pods."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
 class VolumeClaimSeen(Struct, frozen=True, gc=False, tag=True):
     """A PersistentVolumeClaim exists, as given."""
 
@@ -126,20 +141,6 @@ class StorageClassGone(Struct, frozen=True, gc=False, tag=True):
     name: str
 
 
-class AttachLimitsSeen(Struct, frozen=True, gc=False, tag=True):
-    """How many volumes can be attached to a node, as its CSINode says."""
-
-    limits: AttachLimits
-
-
-class AttachLimitsGone(Struct, frozen=True, gc=False, tag=True):
-    """The CSINode of a node no longer exists: no limits are known."""
-
-    node: str
-
-
-class JobSeen(Struct, frozen=True, gc=False, tag=True):
-    """A DAG job exists, as given."""
 class FreeStorageSeen(Struct, frozen=True, gc=False, tag=True):
     """A CSIStorageCapacity exists and says how much storage is free on some nodes, as given."""
 
@@ -165,6 +166,20 @@ class StorageDriverGone(Struct, frozen=True, gc=False, tag=True):
     name: str
 
 
+class AttachLimitsSeen(Struct, frozen=True, gc=False, tag=True):
+    """How many volumes can be attached to a node, as its CSINode says."""
+
+    limits: AttachLimits
+
+
+class AttachLimitsGone(Struct, frozen=True, gc=False, tag=True):
+    """The CSINode of a node no longer exists: no limits are known."""
+
+    node: str
+
+
+class JobSeen(Struct, frozen=True, gc=False, tag=True):
+    """A DAG job exists, as given."""
 
     job: Job
 
@@ -215,10 +230,16 @@ Event = (
     | VolumeGone
     | StorageClassSeen
     | StorageClassGone
+    | FreeStorageSeen
+    | FreeStorageGone
+    | StorageDriverSeen
+    | StorageDriverGone
     | AttachLimitsSeen
     | AttachLimitsGone
     | NamespaceSeen
     | NamespaceGone
+    | PodSelectorSeen
+    | PodSelectorGone
     | JobSeen
     | JobGone
     | LoadSeen
@@ -226,7 +247,3 @@ Event = (
     | Resumed
     | Paused
 )
-    | FreeStorageSeen
-    | FreeStorageGone
-    | StorageDriverSeen
-    | StorageDriverGone

@@ -103,6 +103,8 @@ class SpreadConstraint(Struct, frozen=True, gc=False, cache_hash=True):
     min_domains: int = 1  # with fewer domains the least count is 0
     honors_affinity: bool = True  # domains are of nodes that match the pod's node affinity alone…
     honors_taints: bool = False  # …and, with this, of nodes whose taints it tolerates
+    is_default: bool = False  # of the pod's profile; the pod states none
+    needs_all_keys: bool = True  # nodes count that have the label of each constraint of the pod
 
 
 class UsedClaim(Struct, frozen=True, gc=False):
@@ -206,6 +208,7 @@ class Task(Struct, frozen=True, gc=False):
     created: float = 0.0  # seconds since the epoch
     workload: str = ""  # the kind of work: what is learned from a task holds for tasks of the same workload
     job: str = ""  # the controlling owner's uid, shared by the tasks of a job
+    controller: str = ""  # kind/name of that owner, of kinds with a selector; while the pod has no node
     stage: str = ""  # of a DAG job: which stage the pod says it belongs to
     gates: tuple[str, ...] = ()
     labels: Pairs = ()

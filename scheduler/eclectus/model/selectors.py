@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec import Struct
+
 from eclectus.model.objects import Requirement
 
 Selector = tuple[Requirement, ...]
+
+
+class PodSelector(Struct, frozen=True, gc=False):
+    """The pods of its namespace that a Service or a controller selects."""
+
+    kind: str  # Service, ReplicationController, ReplicaSet or StatefulSet
+    namespace: str
+    name: str
+    selector: Selector  # empty: it selects none
 
 
 def selects(selector: Iterable[Requirement], labels: Mapping[str, str]) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eclectus.kube.unsupported import IGNORED, REFUSED
-from eclectus_e2e.upstream.known_failures import DEFAULT_SPREAD, KNOWN_FAILURES, KnownFailure
+from eclectus_e2e.upstream.known_failures import KNOWN_FAILURES, KnownFailure
 from eclectus_e2e.upstream.results import Outcome, SpecResult, is_good, judge, read_results, summary
 
 KNOWN = {
@@ -66,7 +66,7 @@ def test_a_line_that_is_being_written_is_left_for_later(tmp_path: Path) -> None:
 
 
 def test_the_table_names_features_that_eclectus_does_not_support() -> None:
-    features = {**REFUSED, **IGNORED, DEFAULT_SPREAD: None}
+    features = {**REFUSED, **IGNORED}
     whys = [known.why for known in KNOWN_FAILURES["eclectus"].values()]
     unknown = [why for why in whys if not any(f"needs {feature}, " in why for feature in features)]
     assert unknown == [], "supported by now: remove the entry from known_failures.py"

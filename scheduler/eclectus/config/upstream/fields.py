@@ -217,13 +217,7 @@ class DefaultPreemptionArgs:
 class PodTopologySpreadArgs:
     """Topology spread of pods that state none."""
 
-    default_constraints: Annotated[
-        tuple[object, ...],
-        NoCounterpart(
-            "pods without constraints are not spread; state them in the pods' templates, or add them by an "
-            "admission policy"
-        ),
-    ] = ()
+    default_constraints: tuple[dict[str, object], ...] = ()
     defaulting_type: Literal["System", "List"] | None = None
 
 

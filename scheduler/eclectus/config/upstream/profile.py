@@ -21,6 +21,7 @@ from eclectus.config.upstream.notes import Note, marked
 from eclectus.config.upstream.plugins import PREEMPTION, SCORES, plugin_notes, score_weights, switched_off
 from eclectus.framework.added_affinity import AddedAffinity
 from eclectus.framework.profile_settings import is_extended
+from eclectus.framework.spread_defaults import SpreadDefaults
 from eclectus.model.errors import SettingsError
 
 Values = dict[str, Any]
@@ -39,9 +40,6 @@ _WEIGHT = (
     "LeastAllocated of cpu and memory"
 )
 _NOT_EXTENDED = "is no extended resource, and kube-scheduler too ignores no other; left out"
-_SYSTEM_DEFAULTS = (
-    "kube-scheduler's soft default constraints do not exist here: pods without constraints are not spread"
-)
 
 
 def profile_values(profile: Profile, path: str) -> tuple[Values, list[Note]]:
@@ -133,9 +131,13 @@ def _preemption(arguments: DefaultPreemptionArgs, values: Values, path: str) -> 
 
 
 def _spread(arguments: PodTopologySpreadArgs, values: Values, path: str) -> list[Note]:
-    del values
-    is_system = arguments.defaulting_type == "System"
-    return [Note(join(path, "defaultingType"), _SYSTEM_DEFAULTS)] if is_system else []
+    given = {
+        "defaultingType": arguments.defaulting_type or "System",
+        "defaultConstraints": list(arguments.default_constraints),
+    }
+    if not read(SpreadDefaults, given, path).is_system:
+        values["topologySpread"] = given
+    return []
 
 
 _TRANSLATED: Mapping[type, Translate] = {

@@ -13,8 +13,11 @@ import numpy as np
 
 from eclectus.feasibility.scores.whole import MOST, Ints
 
-Constraint = tuple[Ints, int, float]
-"""Of one constraint: the count in the domain of each node, `maxSkew`, and the weight of the counts."""
+Constraint = tuple[Ints, Ints | int, float]
+"""Of one constraint: the count in the domain of each node, `maxSkew`, and the weight of the counts.
+
+`maxSkew` may be given by node: of one with a count of 0 and a `maxSkew` of 1 the constraint says nothing.
+"""
 
 
 def weight_of(domains: int) -> float:

@@ -1,7 +1,8 @@
 """Of which nodes the pods count for topology spread, and what of a spec the rules about other pods read.
 
 The nodes that have all topology keys of the pod's constraints and, by a constraint's nodeAffinityPolicy and
-nodeTaintsPolicy, match the pod's node selector and node affinity and have only taints that it tolerates.
+nodeTaintsPolicy, match the pod's node selector and node affinity and have only taints that it tolerates. For
+kube-scheduler's default constraints the key of the constraint itself suffices.
 """
 
 from __future__ import annotations
@@ -49,8 +50,10 @@ def preferences_part(spec: Spec) -> Spec:
 
 def eligible_nodes(spec: Spec, constraint: SpreadConstraint) -> tuple[Spec, tuple[Rule, ...]]:
     """The rules that decide whether the pods of a node count, and what these rules read of the spec."""
-    keys = tuple(dict.fromkeys(each.topology_key for each in spec.spread))
-    part, rules = Spec(topology_keys=keys), [topology_keys.RULE]
+    part, rules = Spec(), list[Rule]()
+    if constraint.needs_all_keys:
+        keys = tuple(dict.fromkeys(each.topology_key for each in spec.spread))
+        part, rules = Spec(topology_keys=keys), [topology_keys.RULE]
     if constraint.honors_affinity:
         part = replace(part, node_selector=spec.node_selector, affinity=spec.affinity)
         rules.append(node_affinity.RULE)

@@ -94,24 +94,28 @@ class PodPreferences:
         return bool(self._spread)
 
     def has_keys(self, rows: Rows | slice) -> Mask:
-        """Which of the rows have the topology keys of all constraints with ScheduleAnyway."""
+        """Which of the rows have the topology keys of all constraints with ScheduleAnyway that need them."""
         holds: Mask = self._cluster.present[rows].copy()
-        for sums in self._spread:
-            holds &= sums.counts.domains.of_row[rows] != ABSENT
+        for sums, each in zip(self._spread, self._spec.spread, strict=True):
+            if each.needs_all_keys:
+                holds &= sums.counts.domains.of_row[rows] != ABSENT
         return holds
 
     def weights(self, rows: Rows | None = None) -> tuple[float, ...]:
         """The weight of the counts of each constraint, by its domains that have any of these rows.
 
         Without rows, by the domains whose pods count. For the key kubernetes.io/hostname the domains are
-        nodes. The rows must have all keys.
+        nodes. The rows must have all keys that are needed; those without another one are a domain of it.
         """
         return tuple(weight_of(self._domain_count(sums, rows)) for sums in self._spread)
 
     def constraints(self, rows: Rows | slice, weights: Sequence[float]) -> Iterator[Constraint]:
         """Each constraint with ScheduleAnyway, with what it counts for each of the rows."""
         for sums, each, weight in zip(self._spread, self._spec.spread, weights, strict=True):
-            yield sums.values[rows], each.max_skew, weight
+            max_skew: Ints | int = each.max_skew
+            if not each.needs_all_keys:
+                max_skew = np.where(sums.counts.domains.of_row[rows] == ABSENT, 1, max_skew)
+            yield sums.values[rows], max_skew, weight
 
     def _domain_count(self, sums: DomainSums, rows: Rows | None) -> int:
         counts = sums.counts
@@ -119,7 +123,7 @@ class PodPreferences:
             return counts.existing
         if counts.domains.key == HOSTNAME:
             return len(rows)
-        return int(np.count_nonzero(np.bincount(counts.domains.of_row[rows])))
+        return int(np.count_nonzero(np.bincount(counts.domains.of_row[rows] - ABSENT)))
 
     # -- following the cluster -----------------------------------------------------------------
 

@@ -28,7 +28,8 @@ class ObservedObject(Struct, frozen=True, gc=False):
     key: str
     resource_version: str  # opaque: it may be compared for equality alone
     event: Event
-    is_listed: bool = True  # False for an ended pod: lists leave it out, so its absence is no deletion
+    # False for an ended pod: lists leave it out, so its absence is no deletion. And for what says nothing.
+    is_listed: bool = True
     problem: MalformedError | None = None  # what cannot be read of it, and does not count
 
 

@@ -5,8 +5,7 @@ wins here if and only if it would there. As there, scores are relative to the no
 
 Departures:
 - all nodes are scored, where kube-scheduler stops at a sample of them in clusters of more than 100;
-- default spread constraints, by the selectors of services and owners, are not made; nor are image volumes
-  or the scores of dynamic resource allocation counted;
+- image volumes and the scores of dynamic resource allocation are not counted;
 - a constraint on kubernetes.io/hostname counts the pods of all nodes with an equal value of this label.
 """
 

@@ -1,0 +1,178 @@
+"""Default topology spread: constraints of the profile for pending pods that state none.
+
+They count the pods that Services and the pod's controller select, as these are now; kube-scheduler looks at
+them in each attempt (buildDefaultConstraints of PodTopologySpread). Pods of one controller get equal
+constraints, so they share a class. When a Service or a controller comes, goes or selects others, the pending
+pods that it may concern are looked at again, a bounded number in each step: until then they are as if it had
+changed later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from eclectus.engine.pod_specs.pod_selectors import SERVICE, PodSelectors
+from eclectus.engine.pod_specs.slices import PodSlices
+from eclectus.framework import Profile
+from eclectus.framework.spread_defaults import DefaultConstraint, SpreadDefaults
+from eclectus.model.events import PodSelectorGone, PodSelectorSeen
+from eclectus.model.objects import Spec, SpreadConstraint, Task
+from eclectus.model.selectors import Selector, selects
+
+MADE_MOST = 4_096  # constraints that are remembered, so that the pods of one controller share them
+
+Constraints = tuple[SpreadConstraint, ...]
+
+
+class _Of(NamedTuple):
+    """What a pod is found by."""
+
+    namespace: str
+    controller: str
+
+
+class DefaultSpreading:
+    """Pending pods with the default constraints of their profiles.
+
+    `pending`: uid -> task, as the engine keeps it. Costs nothing for pods of profiles without defaults.
+    """
+
+    def __init__(self, profiles: Iterable[Profile], pending: Mapping[str, Task]) -> None:
+        self._defaults = {
+            each.scheduler_name: each.settings.topology_spread
+            for each in profiles
+            if each.settings.topology_spread.constraints
+        }
+        self._pending = pending
+        self._selectors = PodSelectors()
+        self._known: dict[str, _Of] = {}  # uid -> of a pending pod that states no constraints
+        self._users: dict[_Of, dict[str, None]] = {}  # uids, by namespace alone and by controller
+        self._changed: dict[_Of, None] = {}
+        self._slices = PodSlices()
+
+    def __len__(self) -> int:
+        """Pods in the index."""
+        return len(self._known)
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether pods are still to be looked at again."""
+        return bool(self._slices)
+
+    def handlers(self) -> Mapping[type, Callable[[Any], None]]:
+        """Type of event -> what updates the selectors."""
+        return {PodSelectorSeen: self._selector_seen, PodSelectorGone: self._selector_gone}
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def resolved(self, task: Task) -> Task:
+        """A pending pod with the constraints that it has by default now; the same if it states some."""
+        defaults = self._defaults.get(task.profile)
+        if defaults is None or _states_constraints(task.spec):
+            return task
+        self._index(task)
+        hard, soft = self._constraints(defaults, task)
+        spec = task.spec
+        if (hard, soft) == (spec.spread, spec.preferred_spread):
+            return task
+        keys = (*(each.topology_key for each in hard), *(each.topology_key for each in spec.affinity_terms))
+        keys = tuple(dict.fromkeys(keys))
+        return replace(task, spec=replace(spec, spread=hard, preferred_spread=soft, topology_keys=keys))
+
+    def discard(self, uid: str) -> None:
+        """The pod is not pending any more; no error if it is not known."""
+        known = self._known.pop(uid, None)
+        if known is None:
+            return
+        self._slices.discard(uid)
+        for key in _keys(known):
+            users = self._users[key]
+            del users[uid]
+            if not users:
+                del self._users[key]
+
+    def take_changed(self) -> list[Task]:
+        """Of the next pods that a changed selector may concern those whose constraints have changed."""
+        for key in self._changed:
+            self._slices.add(self._users.get(key, ()))
+        self._changed = {}
+        tasks = (self._pending[uid] for uid in self._slices.take())
+        return [task for task in tasks if self.resolved(task) is not task]
+
+    def _index(self, task: Task) -> None:
+        of = _Of(task.namespace, task.controller)
+        if self._known.get(task.uid) == of:
+            return
+        self.discard(task.uid)
+        self._known[task.uid] = of
+        for key in _keys(of):
+            self._users.setdefault(key, {})[task.uid] = None
+
+    def _constraints(self, defaults: SpreadDefaults, task: Task) -> tuple[Constraints, Constraints]:
+        selector = self._selectors.joined(task.namespace, task.labels, task.controller)
+        if not selector:
+            return (), ()
+        return _made(defaults, task.namespace, selector, selects(selector, dict(task.labels)))
+
+    # -- Services and controllers --------------------------------------------------------------
+
+    def _selector_seen(self, event: PodSelectorSeen) -> None:
+        given = event.selector
+        if self._selectors.set(given):
+            self._changed[_concerned(given.kind, given.namespace, given.name)] = None
+
+    def _selector_gone(self, event: PodSelectorGone) -> None:
+        if self._selectors.remove(event.kind, event.namespace, event.name):
+            self._changed[_concerned(event.kind, event.namespace, event.name)] = None
+
+
+def _states_constraints(spec: Spec) -> bool:
+    first = spec.spread[:1] or spec.preferred_spread[:1]  # a pod has its own or defaults, never both
+    return bool(first) and not first[0].is_default
+
+
+def _keys(of: _Of) -> tuple[_Of, ...]:
+    return (of._replace(controller=""), of) if of.controller else (of,)
+
+
+def _concerned(kind: str, namespace: str, name: str) -> _Of:
+    """The pods that a selector may concern: of a Service all of its namespace."""
+    return _Of(namespace, "" if kind == SERVICE else f"{kind}/{name}")
+
+
+@lru_cache(maxsize=MADE_MOST)
+def _made(
+    defaults: SpreadDefaults, namespace: str, selector: Selector, counts_itself: bool
+) -> tuple[Constraints, Constraints]:
+    """The constraints with DoNotSchedule and those with ScheduleAnyway for pods with this selector."""
+
+    def made(when: str) -> Constraints:
+        given = (each for each in defaults.constraints if each.when_unsatisfiable == when)
+        return tuple(_constraint(each, namespace, selector, counts_itself, defaults) for each in given)
+
+    return made("DoNotSchedule"), made("ScheduleAnyway")
+
+
+def _constraint(
+    given: DefaultConstraint,
+    namespace: str,
+    selector: Selector,
+    counts_itself: bool,
+    defaults: SpreadDefaults,
+) -> SpreadConstraint:
+    return SpreadConstraint(
+        topology_key=given.topology_key,
+        namespace=namespace,
+        selector=selector,
+        counts_itself=counts_itself,
+        max_skew=given.max_skew,
+        min_domains=given.min_domains or 1,
+        honors_affinity=given.node_affinity_policy == "Honor",
+        honors_taints=given.node_taints_policy == "Honor",
+        is_default=True,
+        needs_all_keys=not defaults.is_system,
+    )

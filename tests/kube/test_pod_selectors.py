@@ -1,0 +1,59 @@
+"""Services and controllers of the API as selectors of pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from eclectus.kube.pod_selectors.translate import selected_by_labels, selected_by_selector
+from eclectus.model.errors import MalformedError
+from eclectus.model.objects import Requirement
+from eclectus.model.selectors import PodSelector, Selector
+
+META = {"namespace": "shop", "name": "web", "resourceVersion": "7", "uid": "u"}
+WEB, EXISTS = Requirement("app", "In", ("web",)), Requirement("tier", "Exists")
+LABELS = {"app": "web"}
+EXPRESSIONS = [{"key": "tier", "operator": "Exists"}]
+
+
+def raw(**spec: Any) -> bytes:
+    return msgspec.json.encode({"metadata": META, "spec": spec})
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"selector": LABELS, "ports": [{"port": 80}], "clusterIP": "None"}, (WEB,)),
+        ({"selector": LABELS, "replicas": 2}, (WEB,)),
+        ({"selector": LABELS, "replicas": 0}, ()),
+        ({"selector": {}}, ()),
+        ({"selector": None}, ()),
+        ({"type": "ExternalName", "externalName": "web.example.com"}, ()),
+    ],
+)
+def test_services_and_replication_controllers_select_by_labels(spec: Any, expected: Selector) -> None:
+    found = selected_by_labels("Service", raw(**spec))
+    assert found == (PodSelector("Service", "shop", "web", expected), "7")
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"selector": {"matchLabels": LABELS, "matchExpressions": EXPRESSIONS}}, (WEB, EXISTS)),
+        ({"selector": {"matchLabels": LABELS}, "replicas": 1, "template": {"spec": {}}}, (WEB,)),
+        ({"selector": {"matchLabels": LABELS}, "replicas": 0}, ()),
+        ({"selector": {}}, ()),
+        ({}, ()),
+    ],
+)
+def test_replica_sets_and_stateful_sets_select_by_selectors(spec: Any, expected: Selector) -> None:
+    found = selected_by_selector("ReplicaSet", raw(**spec))
+    assert found == (PodSelector("ReplicaSet", "shop", "web", expected), "7")
+
+
+@pytest.mark.parametrize("read", [selected_by_labels, selected_by_selector])
+def test_what_cannot_be_read_is_named(read: Any) -> None:
+    with pytest.raises(MalformedError, match=r"Service shop/web: spec\.selector"):
+        read("Service", raw(selector=7))
