@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 import click
 import kopf
 
+from eclectus.api.nesting import SERVER_LEVELS_MOST
 from eclectus.kubeclient.errors import CredentialsError, ListenError
 from eclectus.model.errors import SettingsError
 from eclectus.model.settings import Setting
@@ -60,6 +61,8 @@ def _option(field: dataclasses.Field[Any], hint: Any) -> Any:
 @click.option("--verbose", is_flag=True, help="Log at debug level, kopf's own messages included.")
 def main(kubeconfig: str | None, log_format: str, verbose: bool, **given: Any) -> None:
     """Run benchmark pods as NodeProbe objects ask for. Of several replicas one leads at a time."""
+    # kopf decodes whole objects, and ends where one is nested deeper than Python's limit of 1,000.
+    sys.setrecursionlimit(2 * SERVER_LEVELS_MOST)
     if kubeconfig:
         os.environ["KUBECONFIG"] = kubeconfig  # kopf's login reads it
     log_format_of_kopf = kopf.LogFormat.JSON if log_format == "json" else kopf.LogFormat.FULL

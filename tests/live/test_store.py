@@ -231,3 +231,20 @@ def test_a_node_whose_images_cannot_be_read_counts_without_them(skipped):
     body = {**node("a"), "status": {"allocatable": {"cpu": "1"}, "images": [{"sizeBytes": "many"}]}}
     (seen,) = listed(store, page(body))
     assert (seen.node.name, seen.node.images, len(skipped)) == ("a", (), 1)
+
+
+def deeper_than_decoders_follow(item):
+    """The same object as the API server stores it with field sets that somebody has written."""
+    fields = '{"f:a":' * 9000 + "{}" + "}" * 9000
+    item["metadata"]["managedFields"] = "FIELDS"
+    return json.dumps(item).encode().replace(b'"FIELDS"', b'[{"fieldsV1":%s}]' % fields.encode())
+
+
+def test_an_object_nested_too_deep_is_read_and_hides_no_other(pods, skipped):
+    deep = deeper_than_decoders_follow(pod("deep", nodeName="n1"))
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[%s,%s]}' % (json.dumps(pod("a")).encode(), deep)
+    assert [event.task.name for event in listed(pods, body)] == ["a", "deep"]
+    changed = deeper_than_decoders_follow(pod("deep", version="10", phase="Succeeded", nodeName="n1"))
+    event = pods.apply(b'{"type":"MODIFIED","object":%s}' % changed, 0.0)
+    assert (event.task.name, event.task.phase, pods.resource_version) == ("deep", "Succeeded", "10")
+    assert skipped == []

@@ -1,11 +1,15 @@
 """The process around kopf."""
 
 import getpass
+import json
+import sys
 
 import kopf
 import pytest
 from click.testing import CliRunner
 
+from eclectus.api.nesting import SERVER_LEVELS_MOST
+from eclectus_operator import __main__ as program
 from eclectus_operator import sync_loop
 from eclectus_operator.__main__ import main
 from eclectus_operator.decide.metrics import Metrics
@@ -62,3 +66,18 @@ def test_a_certificate_that_cannot_be_read_is_named(tmp_path):
         f"the certificate of the server cannot be read: [Errno 2] No such file or directory: '{tmp_path}/c'"
         in (done.output)
     )
+
+
+def test_objects_nested_as_deep_as_the_api_server_takes_them_are_decoded(monkeypatch):
+    """kopf decodes whole objects, and what it raises would end the operator for everybody."""
+    deep = '{"a":' * (SERVER_LEVELS_MOST - 100) + "{}" + "}" * (SERVER_LEVELS_MOST - 100)
+
+    async def run(*parts):
+        return 0 if json.loads(deep) else 1
+
+    monkeypatch.setattr(program, "run", run)
+    before = sys.getrecursionlimit()
+    try:
+        assert CliRunner().invoke(main, REQUIRED).exit_code == 0
+    finally:
+        sys.setrecursionlimit(before)

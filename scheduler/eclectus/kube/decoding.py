@@ -8,6 +8,7 @@ from msgspec import Raw, ValidationError
 from msgspec.json import Decoder
 
 from eclectus.api.common import NOT_JSON
+from eclectus.api.nesting import read_json
 from eclectus.kube.envelopes import Head, ObjectList, Status, WatchEvent
 from eclectus.kube.objects import Node, Pod, full_name
 from eclectus.kube.placement import ApiObject
@@ -65,7 +66,7 @@ _NAMED = Decoder(_Named)
 def decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
     """An object of this kind. Raises MalformedError naming the object and the field."""
     try:
-        return decoder.decode(raw)
+        return read_json(decoder.decode, raw)
     except ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         raise MalformedError(kind, _name_of(raw), path.rstrip("`").lstrip("."), problem) from error
@@ -75,7 +76,7 @@ def decode(decoder: Decoder[_T], kind: str, raw: bytes | Raw) -> _T:
 
 def _name_of(raw: bytes | Raw) -> str:
     try:
-        metadata = _NAMED.decode(raw).metadata
+        metadata = read_json(_NAMED.decode, raw).metadata
     except NOT_JSON:  # the name is malformed too; the caller raises the error of the object
         return "?"
     return full_name(metadata.namespace, metadata.name)

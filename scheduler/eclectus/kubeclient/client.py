@@ -16,6 +16,7 @@ import aiohttp
 import msgspec
 
 from eclectus.api.common import NOT_JSON
+from eclectus.api.nesting import read_json
 from eclectus.kubeclient import diagnosis
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
 from eclectus.kubeclient.errors import (
@@ -36,6 +37,7 @@ CONNECT_SECONDS = 5.0  # an API server that accepts no connection for this long 
 Query = Mapping[str, str]
 Object = dict[str, Any]
 
+_OBJECT = msgspec.json.Decoder(Object)
 _log = logging.getLogger(__name__)
 
 
@@ -245,7 +247,7 @@ class ObjectClient:
             most_bytes=most_bytes,
         )
         try:
-            return msgspec.json.decode(answer, type=dict[str, Any])
+            return read_json(_OBJECT.decode, answer)
         except NOT_JSON as error:
             message = f"the answer is not a JSON object: {error}"
             raise UnsureError(f"{method} {path}", message=message) from error

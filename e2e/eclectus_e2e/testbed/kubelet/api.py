@@ -15,6 +15,7 @@ import msgspec
 import orjson
 import yaml
 
+from eclectus.api.nesting import read_json
 from eclectus_e2e.errors import ApiError, UsageError
 
 LOG = logging.getLogger("kubelet.api")
@@ -120,7 +121,7 @@ class Api:
         while True:
             try:
                 content = await self.request("GET", f"{path}?{selector}")
-                listed = msgspec.json.decode(content, type=_List)
+                listed = read_json(msgspec.json.Decoder(_List).decode, content)
                 yield Change("synced", _decoded(decoder, listed.items))
                 wait_seconds = _RETRY_FIRST_SECONDS
                 async for change in self._watched(path, selector, listed.metadata.resource_version, decoder):
@@ -136,6 +137,7 @@ class Api:
         self, path: str, selector: str, version: str, decoder: msgspec.json.Decoder[T]
     ) -> AsyncIterator[Change[T]]:
         """Watch from a version and resume after each regular end. Raises ApiError 410 when it has expired."""
+        events = msgspec.json.Decoder(_Event)
         while True:
             query = (
                 f"watch=1&allowWatchBookmarks=true&timeoutSeconds={_WATCH_SECONDS}&resourceVersion={version}"
@@ -145,7 +147,7 @@ class Api:
                 if response.status >= 400:
                     raise _error(f"watch {path}", response.status, await response.read())
                 async for line in response.content:
-                    event = msgspec.json.decode(line, type=_Event)
+                    event = read_json(events.decode, line)
                     if event.type == "ERROR":
                         raise _error(f"watch {path}", 410, bytes(event.object))
                     version = msgspec.json.decode(event.object, type=_Versioned).metadata.resource_version
