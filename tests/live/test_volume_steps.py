@@ -8,6 +8,7 @@ import pytest
 from eclectus.live.inbox import Inbox
 from eclectus.live.watch.claim_states import ClaimState, ClaimStates
 from eclectus.live.watch.watched import ConditionState
+from eclectus.live.write.step_binder import WAIT_FOR_VOLUMES
 from eclectus.model.commands import AwaitVolume, Bind, ReserveVolume, SelectNode
 from eclectus.model.events import BindConfirmed, BindRefused
 from outboxes import outbox_of
@@ -198,3 +199,24 @@ def test_plain_binds_do_not_wait_for_volumes(ready, until):
             return ready.count(BIND)
 
     assert asyncio.run(work()) == 0
+
+
+def test_volumes_that_are_never_made_keep_no_pods_of_other_namespaces_waiting(ready, answers, until):
+    """A tenant may name a StorageClass of which no volume is ever made, in as many claims as it likes."""
+    theirs = "/api/v1/namespaces/e/pods/p"
+    ready.on(f"POST {theirs}/binding", answers.says({}, 201))
+    ready.on("POST /apis/events.k8s.io/v1/namespaces/e/events", answers.says({}, 201))
+    claims = ClaimStates()
+
+    async def work():
+        async with working(ready, claims, pods=("u", "u2")) as (outbox, inbox), asyncio.timeout(10):
+            claims.set("d/c", UNBOUND)
+            claims.set("e/c", BOUND)
+            waiting = AwaitVolume("d", "c", "uid-c", node="n1")
+            outbox.accept([bind(waiting) for _ in range(3 * WAIT_FOR_VOLUMES)])
+            other = AwaitVolume("e", "c", "uid-c", "v")
+            outbox.accept([Bind("u2", "e", "p", "n1", "eclectus", before=(other,))])
+            await until(lambda: len(inbox))
+            return await inbox.take(1.0)
+
+    assert asyncio.run(work()) == [BindConfirmed("u2", "n1")]

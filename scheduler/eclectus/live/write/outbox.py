@@ -26,7 +26,7 @@ from eclectus.live.write.plans import Plans
 from eclectus.live.write.relaxed_conditions import RelaxedConditions
 from eclectus.live.write.relaxed_preferences import RelaxedPreferences
 from eclectus.live.write.step_binder import IN_FLIGHT, WAIT_FOR_VOLUMES, StepBinder, waits_for_volumes
-from eclectus.live.write.workers import WorkerPool
+from eclectus.live.write.workers import FairPool, WorkerPool
 from eclectus.model.commands import Bind, Command, Fault, RecordPlan, Report
 from eclectus.model.events import BindConfirmed
 
@@ -64,8 +64,8 @@ class Outbox:
         self._stepped: WorkerPool[Sent] = WorkerPool(
             "binds with steps", IN_FLIGHT, partial(self._bind, step_binder.bind)
         )
-        self._for_volumes: WorkerPool[Sent] = WorkerPool(
-            "binds that wait for volumes", WAIT_FOR_VOLUMES, partial(self._bind, step_binder.bind)
+        self._for_volumes: FairPool[Sent] = FairPool(
+            "binds that wait for volumes", WAIT_FOR_VOLUMES, _namespace, partial(self._bind, step_binder.bind)
         )
         depths: dict[str, Callable[[], int]] = {
             "binds": lambda: len(self._binds) + len(self._stepped),
@@ -160,3 +160,7 @@ class Outbox:
             self._recorder.failed(report)
         fields = {"pod": f"{report.namespace}/{report.name}", "reason": report.reason}
         _log.info("not scheduled: %s", report.message, extra=fields)
+
+
+def _namespace(sent: Sent) -> str:
+    return sent[0].namespace

@@ -1,7 +1,8 @@
 """Binds pods whose binds have steps before them: the steps, the bind, and undoing the steps if it fails.
 
 Such binds have requests in flight of their own, so that no other bind waits for a step; and so have those
-that wait for volumes, which may take minutes.
+that wait for volumes, which may take minutes, those of each namespace: whoever names a StorageClass of which
+no volume is ever made keeps no others waiting.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from eclectus.model.commands import Bind, BindStep, EndProbe, Renominate, Volume
 from eclectus.model.events import BindConfirmed, BindRefused
 
 IN_FLIGHT = 8  # few binds have steps: of pods nominated to another node, and of those that displace probes
-WAIT_FOR_VOLUMES = 1000  # binds; each waits most of its time and sends nothing
+WAIT_FOR_VOLUMES = 500  # binds of one namespace; each waits most of its time and sends nothing
 STEP_SECONDS = 5.0  # a step that takes longer fails, and so does the bind: the cluster has changed
 
 _log = logging.getLogger(__name__)

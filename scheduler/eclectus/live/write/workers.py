@@ -1,9 +1,9 @@
-"""A queue served by a bounded number of workers, which bounds the requests in flight."""
+"""Queues served by a bounded number of workers, which bounds what is under way at a time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
@@ -73,3 +73,67 @@ class WorkerPool(Generic[T]):
             finally:
                 self._busy -= 1
                 self._changed.set()
+
+
+class FairPool(Generic[T]):
+    """Handles at most `each` items of one key at a time, oldest first; others do not wait for them.
+
+    For items that take long and cost little while they do.
+    """
+
+    def __init__(
+        self, name: str, each: int, key_of: Callable[[T], str], handle: Callable[[T], Awaitable[None]]
+    ) -> None:
+        self._name, self._each, self._key_of, self._handle = name, each, key_of, handle
+        self._queues: dict[str, deque[T]] = {}  # by key, of items that wait
+        self._busy = Counter[str]()  # by key, of those that are being handled
+        self._group: asyncio.TaskGroup | None = None  # None: it does not run
+        self._changed = asyncio.Event()
+        self._count = 0
+
+    def __len__(self) -> int:
+        """Items that wait or are being handled."""
+        return self._count
+
+    def put(self, item: T) -> None:
+        """Add an item; it is begun at once where few enough of its key are under way."""
+        key = self._key_of(item)
+        self._queues.setdefault(key, deque()).append(item)
+        self._count += 1
+        self._begin(key)
+
+    async def run(self) -> None:
+        """Work until cancelled. An exception of `handle` is a defect: it ends the pool and is raised."""
+        try:
+            async with asyncio.TaskGroup() as self._group:
+                for key in list(self._queues):
+                    self._begin(key)
+                await asyncio.Event().wait()
+        finally:
+            self._group = None
+
+    async def wait_below(self, limit: int) -> None:
+        """Wait until fewer than `limit` items wait or are being handled."""
+        while len(self) >= limit:
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _begin(self, key: str) -> None:
+        """Begin the next items of this key, as many as may be under way."""
+        queue = self._queues.get(key)
+        while self._group is not None and queue and self._busy[key] < self._each:
+            self._busy[key] += 1
+            self._group.create_task(self._work(key, queue.popleft()), name=f"{self._name} of {key}")
+        if queue is not None and not queue:
+            del self._queues[key]
+
+    async def _work(self, key: str, item: T) -> None:
+        try:
+            await self._handle(item)
+        finally:
+            self._count -= 1
+            self._busy[key] -= 1
+            if not self._busy[key]:
+                del self._busy[key]
+            self._changed.set()
+        self._begin(key)
