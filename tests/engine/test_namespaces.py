@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from builders import make_engine, make_node, make_task
 from eclectus.engine.engine import Engine
+from eclectus.engine.pod_specs import namespaces
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_specs.slices import PODS_MOST
 from eclectus.model.commands import Bind
@@ -28,6 +29,7 @@ from eclectus.model.events import (
 from eclectus.model.objects import PodAffinityTerm, Requirement, Task, WeightedTerm
 from eclectus.model.selectors import selects
 from eclectus.policies.place.allocation import LeastAllocated
+from operations import operations
 
 TEAM_X = (Requirement("team", "In", ("x",)),)
 WEB = (Requirement("app", "In", ("web",)),)
@@ -201,7 +203,15 @@ def test_a_standby_sees_them_again_too_and_then_rests() -> None:
 
 NAMES = st.sampled_from(["a", "b", "c"])
 SELECTORS = st.sampled_from(
-    [TEAM_X, (Requirement("team", "NotIn", ("x",)),), (Requirement("team", "Exists"),)]
+    [
+        TEAM_X,
+        (Requirement("team", "In", ("x", "y")),),
+        (Requirement("team", "NotIn", ("x",)),),
+        (Requirement("team", "Exists"),),
+        (Requirement("team", "DoesNotExist"),),
+        (Requirement("team", "Exists"), Requirement("team", "NotIn", ("y",))),
+        (Requirement("team", "In", ("x", "y")), Requirement("team", "In", ("y", "z"))),
+    ]
 )
 CHANGES = st.lists(
     st.one_of(
@@ -209,33 +219,88 @@ CHANGES = st.lists(
         st.tuples(st.just("delete"), NAMES, st.just(())),
         st.tuples(st.just("pod"), NAMES, SELECTORS),
         st.tuples(st.just("gone"), NAMES, st.just(())),
+        st.tuples(st.just("look"), NAMES, st.just(())),
     ),
     max_size=20,
 )
 
 
+@pytest.mark.parametrize("few", [1, 16])
 @settings(deadline=None, max_examples=150)
 @given(CHANGES)
-def test_pods_always_name_the_namespaces_that_their_selectors_select(changes: Any) -> None:
+def test_pods_always_name_the_namespaces_that_their_selectors_select(few: int, changes: Any) -> None:
     """With every change taken in, each pod is as it would be if it came only now."""
     selectors, labels, asked, seen = NamespaceSelectors(), {}, {}, {}
-    for kind, name, value in changes:
-        if kind == "label":
-            selectors.set(name, value)
-            labels[name] = dict(value)
-        elif kind == "delete":
-            selectors.remove(name)
-            labels.pop(name, None)
-        elif kind == "pod":
-            asked[f"uid-{name}"] = value
-            task = pod(name, affinity_terms=(replace(OF_TEAM, namespace_selector=value),))
-            seen[task.uid] = selectors.resolved(task)
-        else:
-            selectors.discard(f"uid-{name}")
-            asked.pop(f"uid-{name}", None)
-            seen.pop(f"uid-{name}", None)
-        for changed in selectors.take_changed():
-            seen[changed.uid] = selectors.resolved(changed)
-        for uid, selector in asked.items():
-            expected = tuple(sorted(each for each, of_it in labels.items() if selects(selector, of_it)))
-            assert seen[uid].spec.affinity_terms == (PodAffinityTerm("host", WEB, expected),)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(namespaces, "FEW_NAMESPACES", few)
+        for kind, name, value in [*changes, ("look", "", ())]:
+            if kind == "label":
+                selectors.set(name, value)
+                labels[name] = dict(value)
+            elif kind == "delete":
+                selectors.remove(name)
+                labels.pop(name, None)
+            elif kind == "pod":
+                asked[f"uid-{name}"] = value
+                task = pod(name, affinity_terms=(replace(OF_TEAM, namespace_selector=value),))
+                seen[task.uid] = selectors.resolved(task)
+            elif kind == "gone":
+                selectors.discard(f"uid-{name}")
+                asked.pop(f"uid-{name}", None)
+                seen.pop(f"uid-{name}", None)
+            else:
+                for changed in selectors.take_changed():
+                    seen[changed.uid] = selectors.resolved(changed)
+                for uid, selector in asked.items():
+                    expected = tuple(
+                        sorted(each for each, of_it in labels.items() if selects(selector, of_it))
+                    )
+                    assert seen[uid].spec.affinity_terms == (PodAffinityTerm("host", WEB, expected),)
+
+
+def selecting(at: int, op: Any = "In") -> PodAffinityTerm:
+    """A term whose selector no other term has."""
+    values = (f"x{at}",) if op in ("In", "NotIn") else ()
+    return PodAffinityTerm("host", WEB, (), (Requirement("team" if values else f"k{at}", op, values),))
+
+
+def many_namespaces(count: int) -> list[Event]:
+    return [NamespaceSeen(f"ns{at:04}", (("name", f"ns{at:04}"), ("team", f"x{at}"))) for at in range(count)]
+
+
+@pytest.mark.parametrize("op", ["In", "NotIn", "Exists", "DoesNotExist"])
+def test_the_terms_of_a_pod_and_the_namespaces_do_not_multiply(op: Any) -> None:
+    def work(scale: int) -> int:
+        cluster = Cluster(*many_namespaces(60 * scale))
+        terms = tuple(selecting(at, op) for at in range(30 * scale))
+        there = on(pod("there", anti_affinity_terms=terms), "n1")
+        return operations(lambda: cluster.step(there, TaskSeen(pod("a"))))
+
+    assert work(8) < 3 * work(4), "twice as many of both: a product would be four times as much"
+
+
+def test_a_namespace_that_comes_costs_each_selector_little() -> None:
+    """The first list of a cluster shows thousands of namespaces after thousands of pods with selectors."""
+
+    def work(count: int) -> int:
+        terms = tuple(selecting(at) for at in range(200))
+        cluster = Cluster(on(pod("there", anti_affinity_terms=terms), "n1"))
+        return operations(lambda: cluster.step(*many_namespaces(count)))
+
+    assert work(800) < work(100) + 700 * 300, "300 bytecodes a namespace, however many selectors there are"
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_terms_that_select_many_namespaces_keep_away_pods_of_these_alone(count: int) -> None:
+    """Those that name few are filed by namespace, others are not."""
+    term = PodAffinityTerm("host", WEB, (), (Requirement("team", "NotIn", ("x1",)),))
+    there = [on(pod(f"there-{node}", "shop", anti_affinity_terms=(term,)), node) for node in ("n1", "n2")]
+    cluster = Cluster(*many_namespaces(count), *there)
+    cluster.step(TaskSeen(pod("a", "ns0001")), TaskSeen(pod("b", "ns0002")))
+    assert cluster.nodes.keys() == {"a"}
+    cluster.step(NamespaceSeen("ns0002", (("team", "x1"),)))
+    assert cluster.nodes.keys() == {"a", "b"}
+    late = [on(pod(f"late-{node}", "bank", anti_affinity_terms=(term,)), node) for node in ("n1", "n2")]
+    cluster.step(TaskSeen(pod("c", "ns0000", cpu=999)), *late)
+    (waiting,) = cluster.engine._state.pending.values()
+    assert [each.selector for each in waiting.spec.matched_terms] == [WEB]

@@ -123,3 +123,32 @@ def test_pods_of_one_template_share_a_class() -> None:
     one, other = (task(spread(), app="web", index=index) for index in ("1", "2"))
     assert one.spec == other.spec
     assert replace(one, labels=()) == replace(other, labels=())
+
+
+BY_NAME = {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "web"}}}
+
+
+def selecting(at: int) -> dict[str, Any]:
+    return {**BY_NAME, "namespaceSelector": {"matchLabels": {"team": str(at)}}}
+
+
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity"])
+def test_of_a_pod_on_a_node_only_so_many_terms_count(kind: str) -> None:
+    """Another scheduler may have placed it there, and each pod that comes is compared with its terms."""
+
+    def terms_of(*terms: Any) -> Any:
+        found = task({"nodeName": "n1", "affinity": {kind: {REQUIRED: list(terms)}}})
+        return found.spec.affinity_terms if kind == "podAffinity" else found.anti_affinity_terms
+
+    keys = [
+        each.topology_key for each in terms_of(*({**BY_NAME, "topologyKey": f"k{at}"} for at in range(40)))
+    ]
+    assert keys == [f"k{at}" for at in range(32)]
+    mixed = [each for at in range(12) for each in (selecting(at), {**BY_NAME, "topologyKey": f"k{at}"})]
+    by_labels = [each.namespace_selector is not None for each in terms_of(*mixed)]
+    assert by_labels == 8 * [True, False] + 4 * [False]
+
+
+def test_of_preferred_terms_with_a_selector_of_namespaces_the_heaviest_count() -> None:
+    found = task(preferred("podAffinity", *((1 + at, selecting(at)) for at in range(12)))).spec
+    assert [each.weight for each in found.preferred_terms] == list(range(12, 4, -1))

@@ -11,6 +11,7 @@ from eclectus.kube.unsupported import IGNORED, REFUSED, ignored, unsupported
 TERM = {"topologyKey": "zone", "labelSelector": {}}
 BY_TEAM = {**TERM, "namespaceSelector": {"matchLabels": {"team": "a"}}}
 SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 MANY = "more than 32 preferences about other pods"
 
 
@@ -40,6 +41,38 @@ def spec_of(spec: dict[str, Any]) -> Any:
 def test_a_preference_that_is_not_counted_is_recognised(spec, found):
     assert ignored(spec_of(spec)) == found
     assert unsupported(spec_of(spec)) == ()
+
+
+def by_team(at: int) -> dict[str, Any]:
+    return {**TERM, "namespaceSelector": {"matchLabels": {"team": str(at)}}}
+
+
+ALL = {**TERM, "namespaceSelector": {}}
+
+
+@pytest.mark.parametrize(
+    ("terms", "is_refused"),
+    [
+        ([by_team(at) for at in range(8)], False),
+        ([by_team(at) for at in range(9)], True),
+        (20 * [ALL], False),
+    ],
+)
+def test_more_terms_with_a_selector_of_namespaces_than_count_are_refused_and_preferred_ones_ignored(
+    terms: Any, is_refused: bool
+) -> None:
+    required = spec_of({"affinity": {"podAntiAffinity": {REQUIRED: terms}}})
+    assert bool(unsupported(required)) == is_refused
+    soft = spec_of({"affinity": {"podAntiAffinity": preferred(*terms)}})
+    assert (unsupported(soft), bool(ignored(soft))) == ((), is_refused)
+
+
+@pytest.mark.parametrize(("count", "is_refused"), [(256, False), (257, True)])
+def test_more_claims_than_any_node_attaches_are_refused(count: int, is_refused: bool) -> None:
+    claims = [{"name": f"v{at}", "persistentVolumeClaim": {"claimName": f"c{at}"}} for at in range(count - 1)]
+    config = 300 * [{"name": "config", "configMap": {"name": "c"}}]
+    spec = spec_of({"volumes": [*claims, {"name": "own", "ephemeral": {}}, *config]})
+    assert bool(unsupported(spec)) == is_refused
 
 
 def test_the_tables_have_words_for_users_and_share_no_name():

@@ -4,12 +4,14 @@ import asyncio
 
 import pytest
 
+from builders import make_task
 from eclectus.live import inbox as inbox_module
 from eclectus.live.inbox import Inbox
 from eclectus.live.loop import Loop
-from eclectus.live.write.workers import WorkerPool
+from eclectus.live.write.workers import FairPool, WorkerPool
 from eclectus.model.commands import Bind
-from eclectus.model.events import NodeGone, Resumed
+from eclectus.model.events import NodeGone, Resumed, TaskSeen
+from eclectus.model.objects import PodAffinityTerm, UsedClaim
 
 
 def gone(count):
@@ -26,6 +28,21 @@ def test_events_are_taken_in_order_and_in_batches_of_bounded_size(monkeypatch):
         return [await inbox.take(1), await inbox.take(1), await inbox.take(0.01)]
 
     assert asyncio.run(work()) == [gone(3), [NodeGone("3"), Resumed()], []]
+
+
+def test_pods_of_many_terms_and_claims_fill_a_step_sooner(monkeypatch):
+    monkeypatch.setattr(inbox_module, "MAX_BATCH", 40)
+    term = PodAffinityTerm("zone")
+    plain = TaskSeen(make_task("plain"))
+    costly = TaskSeen(make_task("terms", anti_affinity_terms=3 * (term,), affinity_terms=(term,)))
+    claims = TaskSeen(make_task("claims", claims=50 * (UsedClaim("data"),)))
+
+    async def work():
+        inbox = Inbox()
+        await inbox.put_all([plain, costly, costly, plain, claims, plain])
+        return [await inbox.take(1) for _ in range(3)]
+
+    assert asyncio.run(work()) == [[plain, costly, costly], [plain, claims], [plain]]
 
 
 def test_a_watch_waits_while_the_inbox_is_full_but_an_answer_does_not():
@@ -120,6 +137,35 @@ def test_an_exception_of_the_handler_ends_the_pool():
     with pytest.raises(ExceptionGroup) as caught:
         asyncio.run(work())
     assert caught.group_contains(ZeroDivisionError)
+
+
+def test_the_items_of_one_key_keep_no_others_waiting(until):
+    async def work():
+        begun, free = [], asyncio.Event()
+
+        async def handle(item):
+            begun.append(item)
+            if item[0] == "a":
+                await free.wait()
+
+        pool = FairPool("test", 2, lambda item: item[0], handle)
+        for item in ("a0", "a1", "a2"):  # before it runs
+            pool.put(item)
+        running = asyncio.create_task(pool.run())
+        await until(lambda: len(begun) == 2)
+        for item in ("a3", "b0", "c0", "b1", "b2"):
+            pool.put(item)
+        await until(lambda: len(pool) == 4)
+        counts = [sorted(begun)]
+        free.set()
+        await pool.wait_below(1)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        pool.put("late")
+        return counts, begun[-2:], len(pool), pool._busy
+
+    others = ["b0", "b1", "b2", "c0"]
+    assert asyncio.run(work()) == ([["a0", "a1", *others]], ["a2", "a3"], 1, {})
 
 
 class Engine:

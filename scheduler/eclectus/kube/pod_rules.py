@@ -6,17 +6,19 @@ constraint, for example. Pods of one template agree in this, so they share a cla
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from eclectus.kube import placement
 from eclectus.kube.constraints import label_selector
 from eclectus.kube.objects import Pod
-from eclectus.kube.unsupported import MAX_POD_RULES
+from eclectus.kube.unsupported import MAX_NAMESPACE_SELECTORS, MAX_POD_RULES
 from eclectus.model.objects import PodAffinityTerm, Requirement, Spec, SpreadConstraint, WeightedTerm
 from eclectus.model.selectors import selects
 
+_T = TypeVar("_T")
 _NO_POD = (Requirement("", "In", ()),)
 
 
@@ -65,7 +67,22 @@ def _preferred(affinity: placement.Affinity, pod: Pod) -> tuple[WeightedTerm, ..
         for each in _weighted(part)
         if each.pod_affinity_term.label_selector is not None
     ]
-    return tuple(sorted(found, key=lambda each: -abs(each.weight))[:MAX_POD_RULES])
+    heaviest = sorted(found, key=lambda each: -abs(each.weight))
+    return _counted(heaviest, lambda each: each.term)
+
+
+def _counted(terms: Iterable[_T], term_of: Callable[[_T], PodAffinityTerm]) -> tuple[_T, ...]:
+    """The first terms, as many as count of one pod.
+
+    A pod that waits with more required ones is refused (unsupported.py). One on a node, which another
+    scheduler has placed there, could else make each pod that comes be compared with thousands.
+    """
+    found, selectors = list[_T](), 0
+    for term in terms:
+        selectors += term_of(term).namespace_selector is not None
+        if term_of(term).namespace_selector is None or selectors <= MAX_NAMESPACE_SELECTORS:
+            found.append(term)
+    return tuple(found[:MAX_POD_RULES])
 
 
 def _weighted(part: placement.PodAffinity | None) -> Iterator[placement.WeightedPodAffinityTerm]:
@@ -74,10 +91,11 @@ def _weighted(part: placement.PodAffinity | None) -> Iterator[placement.Weighted
 
 
 def _terms(affinity: placement.PodAffinity | None, pod: Pod) -> tuple[PodAffinityTerm, ...]:
-    """The required terms. One without a label selector matches no pod."""
+    """The required terms that count. One without a label selector matches no pod."""
     if affinity is None:
         return ()
-    return tuple(_term(term, pod) for term in affinity.required_during_scheduling_ignored_during_execution)
+    terms = affinity.required_during_scheduling_ignored_during_execution
+    return _counted((_term(term, pod) for term in terms), lambda term: term)
 
 
 def _term(term: placement.PodAffinityTerm, pod: Pod) -> PodAffinityTerm:
@@ -100,8 +118,7 @@ def _namespaces(
 
 
 def _matches(term: PodAffinityTerm, pod: Pod) -> bool:
-    in_namespaces = term.namespaces is None or pod.metadata.namespace in term.namespaces
-    return in_namespaces and selects(term.selector, pod.metadata.labels)
+    return term.covers(pod.metadata.namespace) and selects(term.selector, pod.metadata.labels)
 
 
 def _constraint(each: placement.SpreadConstraint, pod: Pod) -> SpreadConstraint:

@@ -8,7 +8,7 @@ feature, add its rule in feasibility/rules/ and delete its entry here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from eclectus.kube.objects import PodSpec
@@ -16,6 +16,8 @@ from eclectus.kube.placement import PodAffinity, PodAffinityTerm
 
 IsUsed = Callable[[PodSpec], bool]
 MAX_POD_RULES = 32
+MAX_NAMESPACE_SELECTORS = 8  # of required terms, and of preferred ones: each may name thousands of namespaces
+MAX_CLAIMS = 256  # no node attaches so many volumes; each is looked for on all nodes
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,23 @@ def _count_preferred(spec: PodSpec) -> int:
 def _spread(spec: PodSpec, *, preferred: bool) -> int:
     constraints = spec.topology_spread_constraints
     return sum((each.when_unsatisfiable == "ScheduleAnyway") == preferred for each in constraints)
+
+
+def _preferred(spec: PodSpec) -> Iterator[PodAffinityTerm]:
+    for part in _parts(spec):
+        for each in part.preferred_during_scheduling_ignored_during_execution:
+            yield each.pod_affinity_term
+
+
+def _has_many_selectors(terms: Iterable[PodAffinityTerm]) -> bool:
+    selectors = (each.namespace_selector for each in terms if each.namespace_selector is not None)
+    count = sum(bool(each.match_labels or each.match_expressions) for each in selectors)
+    return count > MAX_NAMESPACE_SELECTORS
+
+
+def _has_many_claims(spec: PodSpec) -> bool:
+    claims = (each for each in spec.volumes if each.persistent_volume_claim or each.ephemeral)
+    return sum(1 for _ in claims) > MAX_CLAIMS
 
 
 def _has_many_pod_rules(spec: PodSpec) -> bool:
@@ -110,6 +129,11 @@ _OF_A_POD: Mapping[str, Feature] = {
         "with every kind of pod that comes.",
         _has_many_pod_rules,
     ),
+    f"more than {MAX_NAMESPACE_SELECTORS} required terms with a namespaceSelector": Feature(
+        "Each may select thousands of namespaces. One term may list namespaces, or select them by several "
+        "values of a label; an empty selector selects all and does not count.",
+        lambda spec: _has_many_selectors(_required(spec)),
+    ),
     "resource claims": Feature(
         "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",
         lambda spec: bool(spec.resource_claims),
@@ -126,7 +150,12 @@ _OF_A_POD: Mapping[str, Feature] = {
         "Which nodes support it is not known.", _restarts_together
     ),
 }
-_VOLUMES = dict(_volumes())
+_VOLUMES = {
+    f"more than {MAX_CLAIMS} PersistentVolumeClaims": Feature(
+        "Each claim is looked for on all nodes, and no node attaches so many volumes.", _has_many_claims
+    ),
+    **dict(_volumes()),
+}
 
 REFUSED: Mapping[str, Feature] = {**_OF_A_POD, **_VOLUMES}
 """Name -> what it means for the user. A pod that uses one is not placed."""
@@ -136,6 +165,10 @@ IGNORED: Mapping[str, Feature] = {
         f"Of preferred terms of pod affinity and anti-affinity the {MAX_POD_RULES} heaviest count, of "
         "topology spread constraints with ScheduleAnyway the first.",
         _has_many_pod_preferences,
+    ),
+    f"more than {MAX_NAMESPACE_SELECTORS} preferred terms with a namespaceSelector": Feature(
+        f"The {MAX_NAMESPACE_SELECTORS} heaviest of them count.",
+        lambda spec: _has_many_selectors(_preferred(spec)),
     ),
 }
 """Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""

@@ -11,10 +11,15 @@ import asyncio
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from eclectus.model.events import Event
+from eclectus.model.events import Event, TaskSeen
 
 CAPACITY = 20_000  # events; a list of 10,000 pods passes without a pause
-MAX_BATCH = 2_000  # events per step, so that answers are processed between the steps of a long list
+MAX_BATCH = (
+    2_000  # weight of the events of a step, so that answers are processed between those of a long list
+)
+TERM_WEIGHT = (
+    8  # of a term about other pods: where it selects namespaces, each pod costs a millisecond and more
+)
 
 
 class Inbox:
@@ -49,7 +54,7 @@ class Inbox:
         self._arrived.set()
 
     async def take(self, timeout_seconds: float) -> list[Event]:
-        """The oldest events, at most MAX_BATCH; waits for the first one, empty after the timeout."""
+        """The oldest events, of MAX_BATCH together; waits for the first one, empty after the timeout."""
         if not self._events:
             self._arrived.clear()
             try:
@@ -57,7 +62,11 @@ class Inbox:
                     await self._arrived.wait()
             except TimeoutError:
                 return []
-        taken = [self._events.popleft() for _ in range(min(len(self._events), MAX_BATCH))]
+        taken, left = list[Event](), MAX_BATCH
+        while self._events and left > 0:
+            event = self._events.popleft()
+            taken.append(event)
+            left -= _weight(event)
         if len(self._events) < self._capacity:
             self._has_room.set()
         return taken
@@ -68,3 +77,12 @@ class Inbox:
             self._arrived.set()
         if len(self._events) >= self._capacity:
             self._has_room.clear()
+
+
+def _weight(event: Event) -> int:
+    """What an event costs the step that takes it in, in pods without terms about other pods and claims."""
+    if not isinstance(event, TaskSeen):
+        return 1
+    task, spec = event.task, event.task.spec
+    terms = len(task.anti_affinity_terms) + len(spec.affinity_terms) + len(spec.preferred_terms)
+    return 1 + TERM_WEIGHT * terms + len(task.claims)

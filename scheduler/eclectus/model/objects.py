@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from eclectus.model.grant import NO_GRANT, Grant
+from eclectus.model.sorted_names import contains
 
 Amounts = tuple[tuple[str, int], ...]
 """(resource name, amount), sorted by name, no zero amounts."""
@@ -80,9 +81,13 @@ class PodAffinityTerm(Struct, frozen=True, gc=False, cache_hash=True):
 
     topology_key: str  # nodes with an equal value of this label are one topology domain
     selector: tuple[Requirement, ...] = ()  # on pod labels, all must hold; an empty one matches every pod
-    namespaces: tuple[str, ...] | None = None  # None is every namespace
+    namespaces: tuple[str, ...] | None = None  # sorted; None is every namespace
     # On the labels of further namespaces; the engine replaces it by their names (engine/pod_specs/).
     namespace_selector: tuple[Requirement, ...] | None = None
+
+    def covers(self, namespace: str) -> bool:
+        """Whether it may match pods of this namespace."""
+        return self.namespaces is None or contains(self.namespaces, namespace)
 
 
 class WeightedTerm(Struct, frozen=True, gc=False, cache_hash=True):

@@ -4,15 +4,17 @@ A pod with ten thousand terms must not cost every pod that arrives ten thousand 
 filed under the namespaces and one label of the pods that it can match, or under the key alone for `Exists`,
 and an arriving pod is compared only with the terms filed under its own labels. Selectors that ask for no
 label (`NotIn`, `DoesNotExist`, none at all) match nearly every pod, and are compared with each. Equal
-selectors are compared once.
+selectors are compared once. A term that names many namespaces is filed once, for all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from eclectus.model.objects import Pairs, PodAffinityTerm, Requirement
 from eclectus.model.selectors import Selector, selects
+
+FEW_NAMESPACES = 16  # a term that names more is filed for all
 
 Place = tuple[str | None, str, str | None]
 """Namespace (None: every one), key of a label (empty: any labels), value (None: any)."""
@@ -52,7 +54,7 @@ class TermIndex:
                 if selector not in known:
                     known[selector] = selects(selector, pod_labels)
                 if known[selector]:
-                    yield from terms
+                    yield from terms if place[0] is not None else _covering(terms, namespace)
 
     def _narrowest(self, term: PodAffinityTerm) -> tuple[Place, ...]:
         """Where to file a term: where the fewest selectors are, among its requirements that allow it."""
@@ -82,4 +84,10 @@ def _places_for(term: PodAffinityTerm, requirement: Requirement) -> tuple[Place,
 
 
 def _namespaces(term: PodAffinityTerm) -> tuple[str | None, ...]:
-    return (None,) if term.namespaces is None else tuple(dict.fromkeys(term.namespaces))
+    if term.namespaces is None or len(term.namespaces) > FEW_NAMESPACES:
+        return (None,)
+    return tuple(dict.fromkeys(term.namespaces))
+
+
+def _covering(terms: Iterable[PodAffinityTerm], namespace: str) -> Iterator[PodAffinityTerm]:
+    return (term for term in terms if term.covers(namespace))

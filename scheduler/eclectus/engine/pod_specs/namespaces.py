@@ -16,25 +16,28 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from eclectus.engine.pod_specs.namespace_labels import NamespaceLabels
 from eclectus.engine.pod_specs.slices import PodSlices
 from eclectus.model.objects import Pairs, PodAffinityTerm, Task
 from eclectus.model.selectors import Selector, selects
+from eclectus.model.sorted_names import contains
 
 Terms = tuple[PodAffinityTerm, ...]
 _FIELDS = ("affinity_terms", "own_anti_affinity")  # of a Spec: where required terms are
 _Names = dict[str, None]  # as an ordered set
+FEW_NAMESPACES = 16  # changed ones: with so few, each selector is compared with each of them alone
 
 
 class NamespaceSelectors:
     """The labels of namespaces, and the pods with terms that select namespaces by them."""
 
     def __init__(self) -> None:
-        self._labels: dict[str, Mapping[str, str]] = {}  # by the name of the namespace
-        self._later: dict[str, Mapping[str, str] | None] = {}  # that do not count yet; None: it is gone
+        self._namespaces = NamespaceLabels()
+        self._later: dict[str, Pairs | None] = {}  # labels that do not count yet; None: the namespace is gone
+        self._moved: _Names = {}  # namespaces that have come, gone or changed since `take_changed`
         self._tasks: dict[str, Task] = {}  # uid -> a pod with selectors, as it was seen
         self._users: dict[Selector, _Names] = {}  # uids of the pods with this selector
         self._selected: dict[Selector, tuple[str, ...]] = {}  # sorted names; of selectors that are used
-        self._changed: dict[Selector, None] = {}  # which select others since `take_changed`
         self._slices = PodSlices()
 
     def __len__(self) -> int:
@@ -55,26 +58,21 @@ class NamespaceSelectors:
 
     def set(self, name: str, labels: Pairs) -> None:
         """The namespace exists, with these labels."""
-        self._relabel(name, dict(labels))
+        self._relabel(name, labels)
 
     def remove(self, name: str) -> None:
         """The namespace does not exist any more; no error if it is not known."""
         self._relabel(name, None)
 
-    def _relabel(self, name: str, labels: Mapping[str, str] | None) -> None:
+    def _relabel(self, name: str, labels: Pairs | None) -> None:
         if self.is_changing:
             self._later[name] = labels
             return
+        self._moved[name] = None
         if labels is None:
-            self._labels.pop(name, None)
+            self._namespaces.remove(name)
         else:
-            self._labels[name] = labels
-        for selector, names in self._selected.items():
-            is_selected = labels is not None and selects(selector, labels)
-            if is_selected != (name in names):
-                others = {*names, name} if is_selected else {*names} - {name}
-                self._selected[selector] = tuple(sorted(others))
-                self._changed[selector] = None
+            self._namespaces.set(name, labels)
 
     # -- pods ----------------------------------------------------------------------------------
 
@@ -90,7 +88,7 @@ class NamespaceSelectors:
         for selector in found:
             self._users.setdefault(selector, {})[task.uid] = None
             if selector not in self._selected:
-                self._selected[selector] = self._select(selector)
+                self._selected[selector] = self._namespaces.selected(selector)
         return self._with_names(task)
 
     def discard(self, uid: str) -> None:
@@ -111,13 +109,25 @@ class NamespaceSelectors:
             later, self._later = self._later, {}
             for name, labels in later.items():
                 self._relabel(name, labels)
-            for selector in self._changed:
-                self._slices.add(self._users.get(selector, ()))
-            self._changed = {}
+            changed = [each for each in self._selected if self._selects_others(each)] if self._moved else ()
+            self._moved = {}
+            for selector in changed:
+                self._slices.add(self._users[selector])
         return [self._tasks[uid] for uid in self._slices.take()]
 
-    def _select(self, selector: Selector) -> tuple[str, ...]:
-        return tuple(sorted(name for name, labels in self._labels.items() if selects(selector, labels)))
+    def _selects_others(self, selector: Selector) -> bool:
+        """Whether the selector does, after namespaces have moved; what it selects is up to date then."""
+        before = self._selected[selector]
+        if len(self._moved) <= FEW_NAMESPACES and not any(self._concerns(selector, n) for n in self._moved):
+            return False
+        self._selected[selector] = self._namespaces.selected(selector)
+        return self._selected[selector] != before
+
+    def _concerns(self, selector: Selector, name: str) -> bool:
+        """Whether the selector selects the namespace now and did not before, or the other way round."""
+        labels = self._namespaces.of(name)
+        is_selected = labels is not None and selects(selector, labels)
+        return is_selected != contains(self._selected[selector], name)
 
     def _with_names(self, task: Task) -> Task:
         spec = task.spec
@@ -134,8 +144,10 @@ class NamespaceSelectors:
     def _named(self, term: PodAffinityTerm) -> PodAffinityTerm:
         if term.namespace_selector is None:
             return term
-        names = {*(term.namespaces or ()), *self._selected[term.namespace_selector]}
-        return replace(term, namespaces=tuple(sorted(names)), namespace_selector=None)
+        names = self._selected[term.namespace_selector]
+        if term.namespaces:
+            names = tuple(sorted({*term.namespaces, *names}))
+        return replace(term, namespaces=names, namespace_selector=None)
 
 
 def _selectors(task: Task) -> dict[Selector, None]:
@@ -154,5 +166,4 @@ def _selectors(task: Task) -> dict[Selector, None]:
 
 
 def _matches(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) -> bool:
-    is_in_namespace = term.namespaces is None or namespace in term.namespaces
-    return is_in_namespace and selects(term.selector, labels)
+    return term.covers(namespace) and selects(term.selector, labels)

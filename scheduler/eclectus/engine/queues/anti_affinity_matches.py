@@ -134,10 +134,16 @@ class TermMatches:
             self._changed[group] = None
 
     def _matched_by(self, term: PodAffinityTerm) -> Iterator[_Alike]:
-        for namespace in self._in_namespace if term.namespaces is None else term.namespaces:
+        for namespace in self._namespaces_of(term):
             for group in self._candidates(namespace, term.selector):
                 if selects(term.selector, group.labels):
                     yield group
+
+    def _namespaces_of(self, term: PodAffinityTerm) -> Collection[str]:
+        """The namespaces in which to look; of a term that names thousands, those with pending pods."""
+        if term.namespaces is not None and len(term.namespaces) <= len(self._in_namespace):
+            return term.namespaces
+        return [each for each in self._in_namespace if term.covers(each)]
 
     def _candidates(self, namespace: str, selector: tuple[Requirement, ...]) -> Collection[_Alike]:
         """The groups that the narrowest `In` of the selector leaves; all of the namespace if it has none."""

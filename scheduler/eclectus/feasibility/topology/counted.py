@@ -110,9 +110,7 @@ class AttractingPods:
 
 def term_matches(term: PodAffinityTerm, group: PodGroup) -> bool:
     """Whether a term matches the pods of a group."""
-    return (term.namespaces is None or group.namespace in term.namespaces) and selects(
-        term.selector, group.labels
-    )
+    return term.covers(group.namespace) and selects(term.selector, group.labels)
 
 
 def _once(groups: Iterable[PodGroup]) -> Iterator[PodGroup]:
