@@ -177,3 +177,19 @@ def test_a_written_plan_is_read_again() -> None:
 def test_a_cycle_of_all_stages_is_a_problem() -> None:
     with pytest.raises(FieldError, match="in a cycle"):
         topological([("a", ["b"]), ("b", ["a"])])
+
+
+@pytest.mark.parametrize("deadline", [3e11, 1e300, float("inf")])
+def test_a_deadline_later_than_any_time_is_written_as_the_latest(deadline: float) -> None:
+    """100,000 tasks of a year each, on one node: anybody who may create a DagJob can ask for that."""
+    assert plan_status(JobPlan((), None, deadline))["deadline"] == "9999-12-31T00:00:00.000000Z"
+
+
+NUMBERS = st.floats(0, allow_infinity=False) | st.integers(0, 10**30)
+
+
+@given(st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/gpu"]), NUMBERS))
+def test_totals_of_any_size_in_a_status_are_read_as_whole_numbers(totals: Any) -> None:
+    found = job(stage("a"), status={"plan": {"lentSeconds": totals, "borrowedSeconds": totals}})
+    assert all(isinstance(number, int) and 0 <= number < 2**53 for _, number in found.lent_seconds)
+    assert found.borrowed_seconds == found.lent_seconds

@@ -12,6 +12,7 @@ NOT_JSON = (
     DecodeError,
     UnicodeDecodeError,
 )  # what msgspec raises of bytes that are none, or none of the type
+LATEST_SECONDS = datetime(9999, 12, 31, tzinfo=UTC).timestamp()  # the last day that a time can be written of
 _DIGITS = 4  # significant digits of the numbers in a status: people read them
 
 
@@ -62,8 +63,8 @@ def time_text(seconds: float) -> str:
 
 
 def micro_time_text(seconds: float) -> str:
-    """The same with six digits, which the API server requires of a MicroTime."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    """The same with six digits, as the API server wants a MicroTime; the last day for a later time."""
+    return datetime.fromtimestamp(min(seconds, LATEST_SECONDS), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def time_seconds(text: str) -> float:

@@ -15,11 +15,13 @@ from msgspec.structs import replace
 
 from eclectus.api.common import micro_time_text, rounded
 from eclectus.api.dag_job import DagJob, PlanStatus, Stage, StageStatus
-from eclectus.api.names import DAG_JOB
+from eclectus.api.names import DAG_JOB, ESTIMATED_SECONDS
 from eclectus.kube import objects
 from eclectus.kube.decoding import decode
+from eclectus.kube.hints import MAX_SECONDS
 from eclectus.kube.objects import Metadata, Pod, PodSpec, full_name
 from eclectus.kube.placement import ApiObject
+from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError
 from eclectus.kube.translate import spec_from, workload_of
 from eclectus.model.errors import MalformedError
@@ -172,7 +174,12 @@ def _with_progress(stage: JobStage, known: Mapping[str, StageStatus]) -> JobStag
     status = known.get(stage.name)
     if status is None:
         return stage
-    return replace(stage, succeeded=min(status.succeeded, stage.tasks), seconds=status.estimate_seconds)
+    estimate = status.estimate_seconds
+    return replace(
+        stage,
+        succeeded=min(max(status.succeeded, 0), stage.tasks),
+        seconds=None if estimate is None else min(max(estimate, 0.0), MAX_SECONDS[ESTIMATED_SECONDS]),
+    )
 
 
 def _quantities(amounts: Amounts, before: Mapping[str, object]) -> dict[str, str | None]:
@@ -187,9 +194,9 @@ def _numbers(amounts: Amounts) -> dict[str, float]:
 
 
 def _in_model_units(numbers: Mapping[str, float]) -> Amounts:
-    return tuple(
-        (name, round(number * 1000 if name == "cpu" else number)) for name, number in sorted(numbers.items())
-    )
+    """Whole numbers; the largest that can be counted for a larger one, which anybody may have written."""
+    counts = ((name, number * 1000 if name == "cpu" else number) for name, number in sorted(numbers.items()))
+    return tuple((name, round(min(count, MOST))) for name, count in counts)
 
 
 _DAG_JOB = Decoder(DagJob)

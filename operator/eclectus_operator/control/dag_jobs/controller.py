@@ -64,13 +64,18 @@ class DagController:
         if self._context.now() - self._listed_at >= self._context.settings.look_seconds:
             await self._list_jobs()
         now = self._context.now()
-        for key, timing in sorted(self._timings.items(), key=lambda item: item[1].due):
+        for key, timing in sorted(self._timings.items(), key=self._rank):
             if timing.due <= now and self._context.now() - now < SYNC_SECONDS:
                 await self._attempt(key, timing)
         self._context.metrics.dag_jobs.count(self._phases.values())
         next_list = self._listed_at + self._context.settings.look_seconds
         wake_at = min((timing.due for timing in self._timings.values()), default=next_list)
         return max(0.0, min(wake_at, next_list) - self._context.now())
+
+    def _rank(self, item: tuple[JobKey, _Timing]) -> tuple[bool, float]:
+        """Jobs that are known first: whoever may create pods may name jobs on them that do not exist."""
+        key, timing = item
+        return key not in self._phases, timing.due
 
     async def _list_jobs(self) -> None:
         """Make all jobs due that have something to do, forget those that are gone, and renew the history."""

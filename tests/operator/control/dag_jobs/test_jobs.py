@@ -328,3 +328,16 @@ def test_without_events_everything_still_happens():
         driven(silent.sync())
         world.api.now += 10.0
     assert world.condition("Succeeded")["status"] == "True"
+
+
+def test_names_of_jobs_that_do_not_exist_delay_none_that_does():
+    """Whoever may create pods may label them with any name of a job."""
+    world, asked = DagWorld(dag_job()), []
+    world.sync()
+    world.api.now += 10.0
+    world.api.before = lambda method, path: asked.append(path) if method == "GET" else None
+    for number in range(200):
+        world.controller.notice(("team", f"none-{number}"))
+    world.sync()
+    assert asked[0] == f"{JOBS}/job"
+    assert len(world.controller._timings) == 1
