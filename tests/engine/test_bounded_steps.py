@@ -155,6 +155,16 @@ def test_a_changed_node_costs_a_large_pod_that_waits_no_more_than_its_size(kind:
     assert work(8) < 1.5 * work(4), "twice as many nodes: only one has changed"
 
 
+@pytest.mark.parametrize("kind", LARGE)
+def test_an_explanation_of_a_large_pod_costs_its_size_and_the_nodes_and_not_their_product(kind: str) -> None:
+    def work(scale: int) -> int:
+        world = world_of(scale * SMALL)
+        report_on(world, make_task("large", spec=too_large(LARGE[kind](scale * SMALL))))
+        return operations(lambda: world.engine.explain_pod("default", "large", world.now))
+
+    assert work(8) < 3 * work(4)
+
+
 TERMS = ["Gt", "Lt", "In", "names", "preferences"]
 
 

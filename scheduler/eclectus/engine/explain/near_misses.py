@@ -15,7 +15,7 @@ from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.static_rules import static_rules_of
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.model.explanation import Lack, NearMiss
-from eclectus.model.objects import Spec, Task, amount_of
+from eclectus.model.objects import Spec, Task
 
 NODES_MOST = 3
 LACKS_MOST = 8  # named of one node: a pod may request thousands of resources
@@ -77,10 +77,11 @@ def _miss(state: State, task: Task, task_class: TaskClass, row: int, lacks: list
 def _shortages(task_class: TaskClass, row: int) -> Iterator[Lack]:
     """The resources of which the node has too little left."""
     cluster, spec = task_class.cluster, task_class.spec
+    requests = dict(spec.requests)
     for resource, missing in shortages_of_row(spec, cluster, row):
         column = cluster.columns.get(resource)
         offered = 0.0 if column is None else cluster.allocatable[row, column]
-        is_permanent = bool(offered < max(amount_of(spec.requests, resource), 1))
+        is_permanent = bool(offered < max(requests.get(resource, 0), 1))
         yield Lack(ROOM_PLUGIN, resource, missing, permanent=is_permanent)
 
 

@@ -81,8 +81,9 @@ class Outbox:
     async def run(self) -> None:
         """Send until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for workers in (*self._workers(), self._for_volumes):
+            for workers in self._workers():
                 group.create_task(workers.run())
+            group.create_task(self._for_volumes.run())
 
     def accept(self, commands: Sequence[Command]) -> None:
         """Queue the commands of one step."""
@@ -107,7 +108,7 @@ class Outbox:
         """Wait until new binds would be sent soon: a decision becomes stale while it waits in a queue."""
         await self._binds.wait_below(2 * self._in_flight)
 
-    def _pool_for(self, bind: Bind) -> WorkerPool[Sent]:
+    def _pool_for(self, bind: Bind) -> WorkerPool[Sent] | FairPool[Sent]:
         if not bind.before:
             return self._binds
         return self._for_volumes if waits_for_volumes(bind) else self._stepped
