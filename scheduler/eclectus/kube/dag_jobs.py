@@ -28,6 +28,10 @@ from eclectus.model.errors import MalformedError
 from eclectus.model.job import Job, JobPlan, JobStage
 from eclectus.model.objects import Amounts
 
+LEAST_WEIGHT = (
+    1e-6  # the greatest is 1e6; shares divide by weights, and one as small as floats are is no number
+)
+
 
 class Shape(Struct, frozen=True):
     """What of a DagJob changes with its generation alone."""
@@ -81,7 +85,7 @@ def job_from(job: DagJob, shape: Shape) -> Job:
         stages=tuple(_with_progress(stage, known) for stage in shape.stages),
         created=objects.seconds(meta.creation_timestamp) or 0.0,
         pool=spec.pool,
-        weight=spec.weight,
+        weight=max(spec.weight, LEAST_WEIGHT),
         altruism=spec.altruism,
         suspended=spec.suspend,
         deadline=objects.seconds(plan.deadline),
