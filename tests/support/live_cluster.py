@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
-import orjson
+import msgspec
 import requests
 import yaml
 
 from eclectus.api.names import API_VERSION, CLAIMS_NAMESPACE, SCHEDULER_NAME_CLAIM, WORK_SECONDS
+from eclectus.api.nesting import read_json
 from eclectus.kubeclient.client import STRATEGIC_MERGE, ApiClient, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.errors import ApiError, ConflictError, NotDoneError, UnsureError
@@ -145,7 +146,7 @@ class Admin:
         deadline, is_retry = time.monotonic() + WAIT_SECONDS, False
         while True:
             try:
-                return orjson.loads(await self._client.send(method, path, body, **options))
+                return read_json(msgspec.json.decode, await self._client.send(method, path, body, **options))
             except (NotDoneError, UnsureError):
                 assert time.monotonic() < deadline, f"{method} {path}: no server responded"
                 is_retry = True
