@@ -9,7 +9,9 @@ COUNTERS.attempts["scheduled", "eclectus"] = 3
 COUNTERS.incoming["active", "PodAdd"] = 5
 COUNTERS.plans.slips = 2
 COUNTERS.plans.lent_seconds = {"memory": 2.0**30, "cpu": 1500.0}
-COUNTS = QueueCounts(1, 2, 3, 4, node_queues=5, binding=6, nodes=7, classes=8, dag_jobs=9, counters=COUNTERS)
+COUNTS = QueueCounts(
+    1, 2, 3, 4, in_gangs=10, node_queues=5, binding=6, nodes=7, classes=8, dag_jobs=9, counters=COUNTERS
+)
 
 
 def test_the_engines_counts_have_kube_schedulers_shapes():
@@ -18,6 +20,7 @@ def test_the_engines_counts_have_kube_schedulers_shapes():
     text = metrics.expose().decode()
     for line in (
         'eclectus_pending_pods{queue="backoff"} 2.0',
+        'eclectus_pending_pods{queue="gang"} 10.0',
         'eclectus_schedule_attempts_total{profile="eclectus",result="scheduled"} 3.0',
         'eclectus_queue_incoming_pods_total{event="PodAdd",queue="active"} 5.0',
         "eclectus_pod_scheduled_after_flush_total 0.0",

@@ -14,6 +14,7 @@ import engine_invariants as invariants
 from builders import amounts, make_node, make_task
 from driven_engine import DrivenEngine
 from eclectus.model.events import BudgetSeen, Paused, Resumed, TaskSeen
+from eclectus.model.gangs import Gang
 from eclectus.model.objects import (
     Budget,
     HostPort,
@@ -24,6 +25,7 @@ from eclectus.model.objects import (
     Task,
     Toleration,
 )
+from gangs import key
 from judge import refusal
 
 POD_FIELDS = st.sampled_from(
@@ -104,6 +106,24 @@ class EngineMachine(DrivenEngine, RuleBasedStateMachine):
     def create_many(self, fields: dict[str, object], count: int) -> None:
         for _ in range(count):
             self.create(fields, 0, False)
+
+    @rule(fields=POD_FIELDS, pick=PICK, count=st.integers(1, 3))
+    def create_members(self, fields: dict[str, object], pick: int, count: int) -> None:
+        """Pods of a PodGroup, which may exist or not."""
+        for _ in range(count):
+            self.serial += 1
+            given = _with_rules(fields, "a0") | {"labels": (("app", "a0"),), "gang": key(f"g{pick % 3}")}
+            given["preempts"] = False  # so that none is nominated
+            self.server.put_task(make_task(f"t{self.serial}", created=self.now, **given))
+
+    @rule(pick=PICK, minimum=st.integers(1, 4))
+    def put_gang(self, pick: int, minimum: int) -> None:
+        self.step([self.server.put_gang(Gang(key(f"g{pick % 3}"), minimum))])
+
+    @rule(pick=PICK)
+    @precondition(lambda self: self.server.gangs)
+    def drop_gang(self, pick: int) -> None:
+        self.step([self.server.drop_gang(list(self.server.gangs)[pick % len(self.server.gangs)])])
 
     @rule(pick=PICK)
     def delete(self, pick: int) -> None:

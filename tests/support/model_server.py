@@ -21,6 +21,8 @@ from eclectus.model.events import (
     BindRefused,
     Event,
     EvictRefused,
+    GangGone,
+    GangSeen,
     JobGone,
     JobSeen,
     NodeGone,
@@ -29,6 +31,7 @@ from eclectus.model.events import (
     TaskGone,
     TaskSeen,
 )
+from eclectus.model.gangs import Gang, GangKey
 from eclectus.model.job import Job
 from eclectus.model.objects import Node, Task
 from judge import crowded, refusal
@@ -41,6 +44,7 @@ class Delivered:
         self.nodes: dict[str, Node] = {}
         self.tasks: dict[str, Task] = {}
         self.jobs: dict[str, Job] = {}
+        self.gangs: dict[GangKey, int] = {}  # pods that start together
         self.bound: dict[str, str] = {}  # uid -> node, of our binds issued and not refused
         self.nominated: dict[str, str] = {}  # uid -> node, of our waiting pods for which room is held
         self.nominated_before: dict[str, str] = {}  # likewise, of pods that are being bound to another node
@@ -54,10 +58,8 @@ class Delivered:
                 self.nodes[node.name] = node
             case NodeGone(name):
                 self.nodes.pop(name, None)
-            case JobSeen(job):
-                self.jobs[job.uid] = job
-            case JobGone(uid):
-                self.jobs.pop(uid, None)
+            case JobSeen() | JobGone() | GangSeen() | GangGone():
+                self._job_or_gang(event)
             case TaskSeen(task) if task.ended:
                 self._gone(task.uid)
             case TaskSeen(task):
@@ -77,6 +79,17 @@ class Delivered:
                     self._bind_refused(self.tasks[uid], node, before)
             case EvictRefused(uid):
                 self.evicted.discard(uid)
+
+    def _job_or_gang(self, event: JobSeen | JobGone | GangSeen | GangGone) -> None:
+        match event:
+            case JobSeen(job):
+                self.jobs[job.uid] = job
+            case JobGone(uid):
+                self.jobs.pop(uid, None)
+            case GangSeen(gang):
+                self.gangs[gang.key] = gang.min_count
+            case GangGone(key):
+                self.gangs.pop(key, None)
 
     def _gone(self, uid: str) -> None:
         for known in (self.tasks, self.bound, self.nominated, self.nominated_before, self.withdrawn):
@@ -115,6 +128,11 @@ class Delivered:
         return [
             task for task in self.tasks.values() if node in (self.node_of(task), self.nomination_of(task))
         ]
+
+    def is_complete(self, gang: GangKey) -> bool:
+        """Whether so many pods of a PodGroup have nodes as must start together."""
+        placed = [task for task in self.tasks.values() if task.gang == gang and self.node_of(task)]
+        return gang in self.gangs and len(placed) >= self.gangs[gang]
 
     def beside(self, task: Task, node: str) -> list[Task]:
         """Pods beside which this one must fit: room held for pods of lower priority is free to it."""
@@ -157,6 +175,7 @@ class ModelServer:
         self.node_watch: list[Event] = []
         self.task_watch: list[Event] = []
         self.job_watch: list[Event] = []
+        self.gangs: dict[GangKey, Gang] = {}
         self.binds_in_flight: list[Bind] = []  # not in the store yet
         self.reliefs_in_flight: list[Nominate | Evict] = []  # likewise, in order
         self.lost_binds: list[Bind] = []  # in the store or not; the engine got no answer
@@ -202,6 +221,16 @@ class ModelServer:
         del self.jobs[uid]
         self.job_watch.append(JobGone(uid))
 
+    def put_gang(self, gang: Gang) -> Event:
+        """A PodGroup is created or changed, and is seen at once."""
+        self.gangs[gang.key] = gang
+        return GangSeen(gang)
+
+    def drop_gang(self, key: GangKey) -> Event:
+        """A PodGroup is removed, and that is seen at once."""
+        del self.gangs[key]
+        return GangGone(key)
+
     def on(self, node: str) -> list[Task]:
         """Pods bound to a node."""
         return [task for task in self.tasks.values() if task.node == node]
@@ -241,6 +270,9 @@ class ModelServer:
                 case Bind():
                     self._check_bind(command)
                     self.binds_in_flight.append(command)
+        bound = (self.delivered.tasks[each.uid] for each in commands if isinstance(each, Bind))
+        for gang in {task.gang for task in bound if task.gang is not None}:
+            assert self.delivered.is_complete(gang), f"{gang} is bound in part"
 
     def _report(self, report: Report) -> None:
         assert report.message
@@ -350,5 +382,6 @@ class ModelServer:
         gone: list[Event] = [NodeGone(name) for name in known.nodes if name not in self.nodes]
         gone += [TaskGone(uid) for uid in known.tasks if uid not in self.tasks]
         gone += [JobGone(uid) for uid in known.jobs if uid not in self.jobs]
+        gone += [GangGone(key) for key in known.gangs if key not in self.gangs]
         stored = [*map(NodeSeen, self.nodes.values()), *map(TaskSeen, self.tasks.values())]
-        return [*gone, *stored, *map(JobSeen, self.jobs.values())]
+        return [*gone, *stored, *map(JobSeen, self.jobs.values()), *map(GangSeen, self.gangs.values())]

@@ -17,6 +17,8 @@ many pods are in which queue, and when the engine wants to be asked again. What 
     claim NAME {FIELDS}   a PersistentVolumeClaim exists, as given (storage.make_claim), of the class `late`
     volume NAME {FIELDS}  a PersistentVolume exists, as given (storage.make_volume)
     storage-class NAME {FIELDS}    a StorageClass exists
+    group NAME MINIMUM    a PodGroup exists, of which so many pods (`gang: NAME`) start together
+    group-gone NAME       it no longer exists
     job NAME {STAGES}     a DAG job exists: by stage `tasks`, `cpu` and `seconds`, and `after` which it comes
     job-gone NAME         it no longer exists
     after SECONDS         first in a block: time passes before the step
@@ -66,6 +68,7 @@ from eclectus.model.events import (
 from eclectus.model.job import Job, JobStage
 from eclectus.model.objects import Budget, Requirement, Task, UsedClaim
 from eclectus.model.volumes import StorageClass
+from gangs import group, key, no_group
 from storage import make_claim, make_volume, seen
 
 LINE = "----"
@@ -102,6 +105,8 @@ class _Story:
             "claim": lambda name, fields="{}": iter(seen(make_claim(name, **_values(fields)))),
             "volume": lambda name, fields="{}": iter(seen(make_volume(name, **_values(fields)))),
             "storage-class": lambda name, fields: iter(seen(StorageClass(name, **_values(fields)))),
+            "group": lambda name, minimum: iter([group(name, int(minimum))]),
+            "group-gone": lambda name: iter([no_group(name)]),
             "job": lambda name, fields: iter([JobSeen(_job(name, _fields(fields)))]),
             "job-gone": lambda name: iter([JobGone(f"uid-{name}")]),
             "after": self._after,
@@ -130,7 +135,8 @@ class _Story:
     def _pod(self, name: str, fields: str = "{}") -> Iterator[Event]:
         given = {"created": self._now} | _values(fields)
         used = tuple(UsedClaim(each) for each in given.pop("claims", ()))
-        self._tasks[name] = make_task(name, claims=used, **given)
+        gang = key(given.pop("gang")) if "gang" in given else None
+        self._tasks[name] = make_task(name, claims=used, gang=gang, **given)
         yield TaskSeen(self._tasks[name])
 
     def _ends(self, name: str) -> Iterator[Event]:

@@ -46,6 +46,7 @@ class QueueCounts:
     backoff: int
     unschedulable: int
     gated: int
+    in_gangs: int  # pods that wait to be placed together with others, leads aside
     node_queues: int
     binding: int
     nodes: int

@@ -22,6 +22,7 @@ from eclectus.engine.explain.pod import explain_pod
 from eclectus.engine.explain.prices import price_summary, priced
 from eclectus.engine.explain.queue_counts import queue_counts
 from eclectus.engine.explain.unmet_preferences import unmet_preferences
+from eclectus.engine.gangs.turns import GangTurns
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
 from eclectus.engine.nominations import Nominations
@@ -50,6 +51,7 @@ class Engine:
         self._node_dispatch = NodeDispatch(self._state)
         effects = Effects(self._state, self._node_dispatch, self._nominations)
         self._placement = Placement(self._state, effects, self._nominations)
+        self._gang_turns = GangTurns(self._state, self._nominations)
         self._wait_limit = WaitLimit(self._state, self._nominations)
         self._relief = Relief(self._state, effects)
         self._explanations = Explanations(self._state)
@@ -89,6 +91,9 @@ class Engine:
         if now >= self._recheck_at:
             self._recheck_at = now + RECHECK_SECONDS
             self._placement.recheck()
+        #    Gangs whose pods have come or gone, or whose back-off is over, get or lose their turn.
+        if state.gangs.has_changed or state.gangs.next_due() <= now:
+            self._gang_turns.update()
         # 3. Nodes that have changed start the tasks that are nominated to them, then those of their queues.
         if state.placed.has_nominated:
             self._nominations.dispatch_changed()
@@ -109,7 +114,12 @@ class Engine:
             at = self._explanations.report_due()
         # 8. What is planned for DAG jobs is written, when it has changed.
         state.record_plans()
-        at = min(at, state.waiting_times.next_due, state.plan_records.next_due)
+        at = self._next_due(min(at, state.waiting_times.next_due, state.plan_records.next_due))
+        self._next_step_at = at if at < inf else None
+
+    def _next_due(self, at: float) -> float:
+        """When the next step is due, at the latest at this time; seconds, inf for never."""
+        state, now = self._state, self._state.now
         if state.class_queues.waiting:  # only tasks there can be unschedulable or deferred
             at = min(at, self._recheck_at, self._placement.next_until)
             if self._placement.is_due:
@@ -118,7 +128,7 @@ class Engine:
             at = min(at, max(state.relief.next_due(), now))
         if state.backoff.waiting:
             at = min(at, state.backoff.next_due())
-        self._next_step_at = at if at < inf else None
+        return now if state.gangs.has_changed else min(at, state.gangs.next_due())
 
     def _lead(self, leads: bool) -> None:
         self._leads = leads

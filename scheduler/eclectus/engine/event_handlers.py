@@ -22,6 +22,8 @@ from eclectus.model.events import (
     BudgetGone,
     BudgetSeen,
     EvictRefused,
+    GangGone,
+    GangSeen,
     JobGone,
     JobSeen,
     LoadSeen,
@@ -40,7 +42,7 @@ TOMBSTONES_MOST = 10_000  # events are late by seconds, not by more pods than th
 
 # What the queues and the rules look at: a pod that changes in nothing else keeps its place.
 _scheduling_fields = attrgetter(
-    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path"
+    "spec", "priority", "workload", "gates", "profile", "job", "stage", "estimate", "path", "gang"
 )
 
 
@@ -76,6 +78,8 @@ class EventHandlers:
             **self._default_spread.handlers(),
             NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
             NamespaceGone: lambda event: self._selectors.remove(event.name),
+            GangSeen: lambda event: state.gangs.set(event.gang),
+            GangGone: lambda event: state.gangs.remove(event.key),
             JobSeen: self._job_seen,
             JobGone: self._job_gone,
             LoadSeen: lambda event: state.cluster.set_loads(dict(event.loads)),
@@ -112,6 +116,8 @@ class EventHandlers:
         if task.uid in self._tombstones:
             return  # late: a uid is never used twice
         task = self._selectors.resolved(task)
+        if not task.ended:
+            state.gangs.see(task)
         if task.ended:
             self._learner.task_ended(task)
             state.accounts.ended(task)
@@ -173,7 +179,8 @@ class EventHandlers:
         self._nominations.observe(task)
 
     def _is_queued(self, uid: str) -> bool:
-        return uid in self._state.class_queues or uid in self._state.node_queues
+        state = self._state
+        return uid in state.class_queues or uid in state.node_queues or uid in state.gangs
 
     def _gone(self, uid: str) -> None:
         """The pod has ended or was deleted."""
@@ -188,6 +195,7 @@ class EventHandlers:
         state.volumes.discard(uid)
         state.volumes.bind_ended(uid)
         state.forget(uid)
+        state.gangs.forget(uid)
         self._nominations.forget(uid)
         state.eviction_ended(uid)
         state.placed.confirm(uid)
@@ -252,6 +260,7 @@ class EventHandlers:
         if nominated is None:
             return
         state.volumes.bind_ended(event.uid)
+        state.gangs.bind_refused(event.uid)
         task = state.pending.get(event.uid)
         if task is not None:
             state.accounts.undo_start(task)

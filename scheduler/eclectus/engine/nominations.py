@@ -33,9 +33,9 @@ class Nominations:
     # -- pods that come, change and go ---------------------------------------------------------
 
     def observe(self, task: Task) -> None:
-        """A pending pod of ours was seen."""
+        """A pending pod of ours was seen. No room is held for a part of a gang."""
         uid = task.uid
-        if task.gates or task.deleting:
+        if task.gates or task.deleting or self._state.gangs.keeps(task):
             if self._placed.is_nominated(uid):
                 self._placed.remove(uid)
         elif self._placed.is_nominated(uid):  # its requests or labels may have changed
@@ -54,8 +54,9 @@ class Nominations:
         """
         if task.nominated == node:
             self._withdrawn[task.uid] = node
-        if nominated in self._state.cluster.rows and not task.gates:
-            self._placed.set(task, nominated, self._state.now)
+        state = self._state
+        if nominated in state.cluster.rows and not task.gates and not state.gangs.keeps(task):
+            self._placed.set(task, nominated, state.now)
         else:
             self.observe(task)
 
@@ -138,7 +139,8 @@ class Nominations:
         changed = [node for node in nominated if node in self._changed]
         self._changed.clear()
         for pending in self._state.class_queues.unschedulable_since(inf) if changed else refused:
-            self._bind_above_lower(pending, nominated if pending in refused else changed)
+            if pending.gang is None:
+                self._bind_above_lower(pending, nominated if pending in refused else changed)
 
     def _bind_above_lower(self, pending: PendingClass, nodes: Sequence[str]) -> None:
         nominated = (other for node in nodes for other in self._placed.nominated_on(node))

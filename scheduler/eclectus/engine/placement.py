@@ -13,6 +13,7 @@ from typing import Any
 
 from eclectus.engine.cycle_slices import CycleSlices
 from eclectus.engine.effects.table import Effects
+from eclectus.engine.gangs.attempts import GangAttempts
 from eclectus.engine.nominations import Nominations
 from eclectus.engine.queues.deferred_classes import DeferredClasses
 from eclectus.engine.queues.pending_class import PendingClass
@@ -35,6 +36,7 @@ class Placement:
 
     def __init__(self, state: State, effects: Effects, nominations: Nominations) -> None:
         self._state, self._effects, self._nominations = state, effects, nominations
+        self._gang_attempts = GangAttempts(state, effects)
         self._slices = CycleSlices()
         self._faults_before = 0  # the cycle began
         self._withheld = WithheldClasses(state.class_queues, state.profiles, state.accounts.job_work)
@@ -142,7 +144,12 @@ class Placement:
                 answers = None  # a generator that has raised is finished
                 continue
             if action is _NO_MORE:
-                break
+                gang = cycle.take_gang()
+                if gang is None:
+                    break
+                self._gang_attempts.attempt(profile, cycle, *gang)
+                answers = None  # the policy is asked about the tasks behind the gang
+                continue
             try:
                 self._effects.put_in_force(PlacePolicy, cycle, action)
             except PolicyError as error:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from eclectus.engine.queues.class_queue import SortedClassQueue
+from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.cycle_order import CycleOrder, Found, accounts_of
 from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.state import State
 from eclectus.framework import ClassQueue, PendingTasks, Profile
+from eclectus.model.grant import Grant
 from eclectus.model.objects import Task
 
 
@@ -16,30 +18,44 @@ class SchedulingCycle(PendingTasks):
     """The iterator over pending tasks that a Place policy pulls from.
 
     Each task is offered once a cycle. An Order that fails ends the cycle. After `most` tasks have left their
-    queues, no other is offered one by one; who takes them all with `take` gets them all.
+    queues, no other is offered one by one; who takes them all with `take` gets them all. The lead of a gang
+    is not offered: where it is next, the policy gets no more tasks until `take_gang` has been called.
     `offered`: uid -> the task and its class, offered and not answered yet.
     """
 
     __slots__ = (
         "_classes",
+        "_gangs",
         "_has_failed",
         "_most",
         "_only",
         "_order",
         "_profile",
+        "_queues",
         "_state",
         "offered",
         "removed",
     )
 
-    def __init__(self, profile: Profile, state: State, classes: Sequence[PendingClass], most: int) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        state: State,
+        classes: Sequence[PendingClass],
+        most: int,
+        queues: ClassQueues | None = None,
+    ) -> None:
+        """`queues`: those of the classes, if they are not the engine's."""
         self._profile, self._state, self._classes = profile, state, classes
+        self._queues = state.class_queues if queues is None else queues
+        self._gangs: list[Found] = []  # whose turn has come
         self._order: CycleOrder | None = None
         self._has_failed = False
         self._most, self.removed = most, 0  # tasks that may leave, and have left, their queues
         # A single queue: the Order need not be asked.
         first = classes[0]
-        is_single = len(classes) == 1 and len(first.queues) == 1 and not profile.order.traits.withholds
+        is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
+        is_single = is_single and not profile.order.traits.withholds
         self._only = (first, next(iter(first.queues.values()))) if is_single else None
         self.offered: dict[str, tuple[Task, PendingClass]] = {}
 
@@ -62,6 +78,9 @@ class SchedulingCycle(PendingTasks):
             return None
         while (found := self._only or self._next_queue()) is not None:
             pending, queue = found
+            if pending.gang is not None:
+                self._gangs.append(found)
+                return None
             if pending.to_skip:
                 pending.skip_in(queue)
                 continue
@@ -77,33 +96,50 @@ class SchedulingCycle(PendingTasks):
             yield self._only[1]
             return
         while (found := self._next_queue(again=False)) is not None:
-            yield found[1]
+            if found[0].gang is None:
+                yield found[1]
+            else:
+                self._gangs.append(found)
 
     def take(self, queue: ClassQueue) -> Task | None:
         """Offer the head of a class queue."""
         head = queue.head
         if head is None or not isinstance(queue, SortedClassQueue):
             return None
-        pending = self._state.class_queues.waiting[head.uid][0]
+        pending = self._queues.waiting[head.uid][0]
         task = pending.take(queue)
         if task is not None:
             self.offered[task.uid] = (task, pending)
         return task
 
+    def take_gang(self) -> tuple[Task, PendingClass] | None:
+        """The lead of the gang whose turn it is, taken from its queue; None if it is no gang's turn."""
+        while self._gangs and not self.is_cut:
+            pending, queue = self._gangs.pop(0)
+            task = pending.take(queue)
+            if task is not None:
+                return task, pending
+        return None
+
     def skip(self, task: Task, most: int) -> int:
         """Do not offer the next tasks of this task's class in this cycle."""
-        pending = self._state.class_queues.class_of(task.uid)
+        pending = self._queues.class_of(task.uid)
         return pending.skip(most) if pending is not None else 0
 
     # -- answers ---------------------------------------------------------------------------------
 
     def remove(self, task: Task) -> None:
         """The task was answered and leaves its class queue."""
-        uid, state = task.uid, self._state
+        uid = task.uid
         del self.offered[uid]
         self.removed += 1
-        state.class_queues.remove_in_cycle(uid)
-        state.deferrals.discard(uid)
+        self._queues.remove_in_cycle(uid)
+        self._state.deferrals.discard(uid)
+
+    def place(self, task: Task, row: int, grant: Grant) -> None:
+        """The task is bound to the node of this row."""
+        self.remove(task)
+        self._state.bind(task, row, grant)
 
     def defer(self, task: Task, row: int | None, until: float) -> None:
         """The task waits, for this row or for none: it stays in its class queue, whose class stays active."""
@@ -138,7 +174,7 @@ class SchedulingCycle(PendingTasks):
         order, state = self._profile.order, self._state
         try:
             if self._order is None:
-                groups = state.class_queues.groups.get(self._profile.scheduler_name)
+                groups = self._queues.groups.get(self._profile.scheduler_name)
                 accounts = accounts_of(order, state.view, state.accounts.job_work)
                 self._order = CycleOrder(order, state.view, self._classes, groups, accounts)
             return self._order.next(again=again)

@@ -6,8 +6,10 @@ changes. Its type keeps others from writing (strict mypy); a property would cost
     cluster         nodes as arrays, and what is held on them
     placed          pods on nodes: assumed, bound, or nominated by another scheduler
     pending         pods of our profiles that are not bound, as last seen; each is in exactly one of
-                    class_queues, node_queues, backoff, gated, placed.assumed, or is being deleted
+                    class_queues, node_queues, gangs, backoff, gated, placed.assumed, or is being deleted;
+                    the lead of a gang is in class_queues and in gangs
     deferrals       pods in class_queues that wait for one busy node
+    gangs           pods that wait to be placed together
     evicted         pods for which an eviction was sent, as long as they exist
     budgets         PodDisruptionBudgets
     relief          classes of refused tasks, and when Relieve policies are asked about them
@@ -36,6 +38,7 @@ from eclectus.cluster.nodes import Cluster
 from eclectus.engine.accounts.accounts import Accounts
 from eclectus.engine.accounts.informed_orders import InformedOrders
 from eclectus.engine.accounts.plan_records import PlanRecords
+from eclectus.engine.binding.binds import AssumedBind, Binds
 from eclectus.engine.counters import AttemptResult, Counters
 from eclectus.engine.expected_waits import ExpectedWaits
 from eclectus.engine.placed_pods import PlacedPods
@@ -43,7 +46,9 @@ from eclectus.engine.probe_validity import ProbeValidity
 from eclectus.engine.queues.backoff import Backoff
 from eclectus.engine.queues.class_queues import ClassQueues
 from eclectus.engine.queues.deferrals import Deferrals
+from eclectus.engine.queues.gangs import Gangs
 from eclectus.engine.queues.node_queues import NodeQueues
+from eclectus.engine.queues.pending_class import PendingClass
 from eclectus.engine.schedules.relief import ReliefSchedule
 from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
@@ -51,23 +56,14 @@ from eclectus.engine.volumes.pod_volumes import PodVolumes
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Learn, Profile, View
 from eclectus.maths.estimators.service_times import ServiceTimes
-from eclectus.model.commands import (
-    Bind,
-    BindStep,
-    Command,
-    EndProbe,
-    Evict,
-    Fault,
-    Nominate,
-    Renominate,
-    Report,
-)
+from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
+from eclectus.model.gangs import GangKey
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
 FailureReason = Literal["Unschedulable", "SchedulerError"]
-ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode"]
+ReportReason = Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
 
 
 class State:
@@ -81,6 +77,7 @@ class State:
         self.node_queues = NodeQueues(self.cluster)
         self.deferrals = Deferrals(self.cluster)
         self.backoff = Backoff()
+        self.gangs = Gangs()
         self.budgets = Budgets()
         self.relief = ReliefSchedule()
         self.reports = ReportSchedule()
@@ -120,6 +117,7 @@ class State:
         self._pending: dict[str, Task] = {}
         self.pending: Mapping[str, Task] = self._pending  # uid -> task, as last seen
         self.volumes = PodVolumes(self.cluster, self.pending, self.placed.__contains__)
+        self._binds = Binds(self.cluster, self.placed, self.volumes, self.probe_validity)
         self._gated: set[str] = set()
         self.gated: AbstractSet[str] = self._gated  # uids of pending pods with scheduling gates
         self._commands: list[Command] = []
@@ -148,21 +146,40 @@ class State:
 
     def enqueue(self, task: Task, event: str) -> None:
         """Put the pod into its class queue. `event`: why, as kube-scheduler's metrics name it."""
+        if self.gangs.keeps(task):
+            self.gangs.hold(task)
+            self.reports.add(task.uid, self.now, at_once=False)
+            return
+        queue = self._add_to_class_queue(task, event)
+        if queue is not None:
+            self.gangs.let_go(task)
+            self.reports.add(task.uid, self.now, at_once=queue.never_feasible)
+            self.waiting_times.add(task, self.now)
+
+    def enqueue_lead(self, lead: Task, event: str) -> None:
+        """Put the lead of a gang into a class queue of its own, where it waits for the turn of the gang."""
+        if self._add_to_class_queue(lead, event, lead.gang) is not None:
+            self.gangs.set_lead(self.gangs.of(lead.uid), lead)
+        else:
+            self.gangs.discard(lead.uid)  # it backs off
+
+    def _add_to_class_queue(self, task: Task, event: str, gang: GangKey | None = None) -> PendingClass | None:
+        """Its pending class; None if the Order has failed, and the pod backs off."""
         order = self.profiles[task.profile].order
         try:
-            queue = self.class_queues.add(task, order)
+            queue = self.class_queues.add(task, order, gang)
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
             self.fault(order, problem)
             self.back_off(task, "SchedulerError", f"policy {type(order).__name__} failed: {problem}")
-            return
-        self.reports.add(task.uid, self.now, at_once=queue.never_feasible)
-        self.waiting_times.add(task, self.now)
+            return None
         self.counters.incoming["active", event] += 1
+        return queue
 
     def dequeue(self, uid: str) -> None:
         """Take the pod out of whatever queue it is in."""
         self.class_queues.discard(uid)
+        self.gangs.discard(uid)
         self.node_queues.discard(uid)
         self.deferrals.discard(uid)
         self.backoff.discard(uid)
@@ -203,30 +220,28 @@ class State:
 
         `instead_of`: nominated pods of lower priority, whose room it may take.
         """
-        node = self.cluster.names[row]
-        if self.cluster.devices is not None:
-            task = self.cluster.devices.with_grant(row, task, grant, instead_of)
+        self.send(self.assume(task, row, grant, instead_of))
+
+    def assume(
+        self, task: Task, row: int, grant: Grant = NO_GRANT, instead_of: Iterable[Task] = ()
+    ) -> AssumedBind:
+        """Count the pod as placed, as `bind` does; `send` or `undo` must follow in this step."""
+        return self._binds.assume(task, row, grant, instead_of, self.now)
+
+    def undo(self, assumed: AssumedBind) -> None:
+        """Count a pod that was not nominated, and whose bind was not sent, no longer as placed."""
+        self._binds.undo(assumed)
+
+    def send(self, assumed: AssumedBind) -> None:
+        """Bind the pod, which counts as placed already."""
+        task = assumed.task
         self.reports.forget(task.uid)
         self.waiting_times.discard(task.uid)
         self.expected_waits.placed(task.uid, self.now)
-        nominated = self.placed.assume(task, node, self.now)
+        self.gangs.assumed(task.uid)
         self.accounts.start(task)
-        self._informed_orders.placed(self.view, task, row)
-        for_volumes: tuple[BindStep, ...] = self.volumes.steps_before(task, row, node)
-        if (
-            for_volumes and not nominated and task.nominated != node
-        ):  # it may take minutes: others should know
-            for_volumes = (Renominate(node, ""), *for_volumes)
-        before = (*self._steps_before(node, nominated), *for_volumes)
-        self._commands.append(
-            Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
-        )
-
-    def _steps_before(self, node: str, nominated: str) -> tuple[BindStep, ...]:
-        """`nominated`: another node, to which the pod was nominated until now; or empty."""
-        displaced = self.probe_validity.take_displaced(node)
-        ends = tuple(EndProbe(probe.uid, probe.namespace, probe.name) for probe in displaced)
-        return (Renominate(node, nominated), *ends) if nominated else ends
+        self._informed_orders.placed(self.view, task, assumed.row)
+        self._commands.append(self._binds.command(assumed))
 
     def nominate(self, task: Task, node: str) -> None:
         """Write into the pod's status that room is held for it on this node; empty: on none any more."""

@@ -26,7 +26,7 @@ class WaitLimit:
     """Places pods that have waited beside room, whatever queue they are in."""
 
     def __init__(self, state: State, nominations: Nominations) -> None:
-        self._state, self._nominations = state, nominations
+        self._state, self._nominations, self._best = state, nominations, BestNode(state)
 
     def place_overdue(self) -> None:
         """Check the pods that are due, after policies have answered, and bind those that are overdue."""
@@ -53,9 +53,20 @@ class WaitLimit:
 
     def _row_for(self, task: Task) -> int | None:
         """The best node with room, or one on which room is held only for pods of lower priority."""
-        class_key = (task.spec, task.workload)
+        row = self._best.row_for((task.spec, task.workload))
+        return self._nominations.row_held_for_lower(task) if row is None else row
+
+
+class BestNode:
+    """The engine's own choice of a node: the fastest with room, by what is learned."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def row_for(self, class_key: ClassKey) -> int | None:
+        """The best node with room for a task of the class; None if none has room. O(nodes)."""
         rows = self._rows_with_room(class_key)
-        return self._best(class_key, rows) if len(rows) else self._nominations.row_held_for_lower(task)
+        return self._best(class_key, rows) if len(rows) else None
 
     def _rows_with_room(self, class_key: ClassKey) -> Rows:
         """The nodes with room for a task of the class beside the pods that hold some.

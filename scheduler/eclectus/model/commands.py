@@ -89,7 +89,7 @@ class Report(Struct, frozen=True, gc=False, tag=True):
     namespace: str
     name: str
     profile: str
-    reason: Literal["Unschedulable", "SchedulerError", "WaitingForNode"]
+    reason: Literal["Unschedulable", "SchedulerError", "WaitingForNode", "WaitingForGang"]
     message: str
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from eclectus.model.gangs import Gang, GangKey
 from eclectus.model.job import Job
 from eclectus.model.learned import LearnedNode
 from eclectus.model.objects import Budget, Node, Pairs, Task
@@ -190,6 +191,18 @@ class JobGone(Struct, frozen=True, gc=False, tag=True):
     uid: str
 
 
+class GangSeen(Struct, frozen=True, gc=False, tag=True):
+    """A PodGroup exists, as given."""
+
+    gang: Gang
+
+
+class GangGone(Struct, frozen=True, gc=False, tag=True):
+    """A PodGroup no longer exists."""
+
+    key: GangKey
+
+
 class LoadSeen(Struct, frozen=True, gc=False, tag=True):
     """The measured load of nodes; of a node that is not named nothing is known.
 
@@ -240,6 +253,8 @@ Event = (
     | NamespaceGone
     | PodSelectorSeen
     | PodSelectorGone
+    | GangSeen
+    | GangGone
     | JobSeen
     | JobGone
     | LoadSeen

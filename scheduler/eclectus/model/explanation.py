@@ -18,7 +18,7 @@ from eclectus.model.learned import LearnedNode, NodeState
 from eclectus.model.prices import ConstraintDemand, NodePrice
 
 WaitingState = Literal[
-    "active", "deferred", "withheld", "unschedulable", "nodeQueue", "backOff", "gated", "deleting"
+    "active", "deferred", "withheld", "unschedulable", "nodeQueue", "gang", "backOff", "gated", "deleting"
 ]
 PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown"]
 """What the values mean that do not say it themselves:
@@ -28,6 +28,7 @@ PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown
 - withheld: the Order keeps it from being offered to any node now;
 - unschedulable: no node has room for it, or a policy has refused it;
 - nodeQueue: it waits in the queue of one node or of several;
+- gang: it is to be placed together with the other pods of its PodGroup;
 - backOff: an attempt has failed, and the next one is due later;
 - binding: its bind was sent and is not answered yet;
 - otherScheduler: it waits for a schedulerName that this scheduler does not serve;
@@ -35,11 +36,19 @@ PodState = WaitingState | Literal["binding", "bound", "otherScheduler", "unknown
 """
 
 PreemptionState = Literal[
-    "hasRoom", "nominated", "profileEvictsNobody", "policyNever", "noLowerPriority", "notHelpful", "possible"
+    "hasRoom",
+    "nominated",
+    "gangIncomplete",
+    "profileEvictsNobody",
+    "policyNever",
+    "noLowerPriority",
+    "notHelpful",
+    "possible",
 ]
 """hasRoom: a node has room, so nobody is evicted for the pod; nominated: room is held for it, or its victims
-are on their way out; policyNever: its preemptionPolicy is Never; notHelpful: on none of the nodes examined
-does it fit without all pods of lower priority; possible: on `candidates` it does."""
+are on their way out; gangIncomplete: nobody is evicted for a part of a gang; policyNever: its
+preemptionPolicy is Never; notHelpful: on none of the nodes examined does it fit without all pods of lower
+priority; possible: on `candidates` it does."""
 
 
 class OtherPod(Struct, frozen=True, rename="camel"):

@@ -11,6 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from eclectus.model.gangs import GangKey
 from eclectus.model.grant import NO_GRANT, Grant
 from eclectus.model.sorted_names import contains
 
@@ -221,6 +222,7 @@ class Task(Struct, frozen=True, gc=False):
         PodAffinityTerm, ...
     ] = ()  # which pods it keeps out of its node's topology domains
     claims: tuple[UsedClaim, ...] = ()
+    gang: GangKey | None = None  # the PodGroup with whose other pods it starts
     node: str = ""
     nominated: str = ""
     phase: Phase = "Pending"

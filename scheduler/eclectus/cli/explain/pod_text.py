@@ -25,6 +25,7 @@ STATES: Mapping[PodState, str] = {
     "withheld": "withheld by the order of pods",
     "unschedulable": "unschedulable",
     "nodeQueue": "waits in the queue of a node",
+    "gang": "waits to be placed together with its pod group",
     "backOff": "backs off after a failed attempt",
     "gated": "gated",
     "deleting": "being deleted",

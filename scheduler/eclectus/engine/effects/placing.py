@@ -49,8 +49,7 @@ class Placing:
 
     def place(self, cycle: SchedulingCycle, place: Place) -> None:
         """The task is bound."""
-        cycle.remove(place.task)
-        self._state.bind(place.task, int(place.row), place.grant)
+        cycle.place(place.task, int(place.row), place.grant)
 
     # -- Defer -------------------------------------------------------------------------------------
 

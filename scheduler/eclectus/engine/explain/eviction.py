@@ -46,6 +46,12 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[Preemptio
         return "nominated", f"room is held for it on node {state.placed.node_of(task.uid)}"
     if task_class.fits_now_count:
         return "hasRoom", f"nobody is evicted while {task_class.fits_now_count} nodes have room"
+    return _may_not_evict(state, task)
+
+
+def _may_not_evict(state: State, task: Task) -> tuple[PreemptionState, str] | None:
+    if task.uid in state.gangs:
+        return "gangIncomplete", "a pod group that is not complete evicts no pods"
     if not task.preempts:
         return "policyNever", "its preemptionPolicy is Never"
     if task.priority <= state.placed.lowest_priority:

@@ -6,6 +6,7 @@ from math import inf
 
 from eclectus.engine.explain.expected_wait import StepEstimates
 from eclectus.engine.explain.fit_errors import FitErrors
+from eclectus.engine.explain.gangs import gang_message
 from eclectus.engine.explain.wait_reasons import deferred, in_node_queue, not_placed_yet, withheld
 from eclectus.engine.state import ReportReason, State
 from eclectus.model.objects import Task
@@ -45,8 +46,11 @@ class Explanations:
                 reports.put_back(due[at:], state.now)
                 self._resumes_at = state.now + PAUSE_SECONDS
                 break
-            self._expect(task, estimates)
-            reason, message = self._explain(task, fit_errors)
+            if uid in state.gangs:
+                reason, message = gang_message(state, uid, fit_errors, state.view.task_class)
+            else:
+                self._expect(task, estimates)
+                reason, message = self._explain(task, fit_errors)
             state.report(task, reason, message)
             reports.add(uid, state.now, at_once=False)
 

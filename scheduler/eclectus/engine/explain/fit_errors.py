@@ -17,6 +17,7 @@ NO_RELIEF = (
     " preemption: this profile evicts no pods, although without pods of lower priority this pod would fit."
 )
 NEVER = " preemption: not eligible due to preemptionPolicy=Never."
+IN_GANG = " preemption: not eligible: a pod group that is not complete evicts no pods."
 NO_VICTIMS = "No preemption victims found for incoming pod"
 NOT_HELPFUL = "Preemption is not helpful for scheduling"
 
@@ -27,8 +28,8 @@ class FitErrors:
     def __init__(self, state: State) -> None:
         self._state = state
         self.refusals = StaticRefusals(state.cluster)
-        # By spec, workload, priority, whether the pod may preempt, and whether it is nominated.
-        self._made: dict[tuple[Spec, str, int, bool, bool], str] = {}
+        # By spec, workload, priority, whether the pod may preempt, is nominated, and waits for its gang.
+        self._made: dict[tuple[Spec, str, int, bool, bool, bool], str] = {}
 
     def __len__(self) -> int:
         """Messages made so far."""
@@ -42,7 +43,8 @@ class FitErrors:
         ):  # it may name a claim, and pods of the class have others
             return self._blocked(task, task_class, problem)
         is_nominated = self._state.placed.is_nominated(task.uid)
-        key = (task.spec, task.workload, task.priority, task.preempts, is_nominated)
+        in_gang = task.uid in self._state.gangs
+        key = (task.spec, task.workload, task.priority, task.preempts, is_nominated, in_gang)
         if key not in self._made:
             cluster = self._state.cluster
             refused = fit_error(task_class, cluster, self.refusals)
@@ -66,6 +68,8 @@ class FitErrors:
             return ""
         if not state.profiles[task.profile].relieve.evicts:
             return NO_RELIEF if self._fits_without_lower_priorities(task, task_class) else ""
+        if task.uid in state.gangs:
+            return IN_GANG
         if not task.preempts:
             return NEVER
         nodes = len(state.cluster)

@@ -15,6 +15,7 @@ def queue_counts(state: State) -> QueueCounts:
         backoff=len(state.backoff),
         unschedulable=unschedulable,
         gated=len(state.gated),
+        in_gangs=len(state.gangs),
         node_queues=len(state.node_queues),
         binding=len(state.placed.assumed),
         nodes=len(state.cluster),

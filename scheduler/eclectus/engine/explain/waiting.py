@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import isfinite
 
 from msgspec.structs import replace
 
+from eclectus.engine.explain.fit_errors import FitErrors
+from eclectus.engine.explain.gangs import gang_message
 from eclectus.engine.explain.wait_reasons import deferred, in_node_queue, not_placed_yet, pods_ahead, withheld
 from eclectus.engine.state import State
 from eclectus.feasibility.rules import unsupported
@@ -42,6 +45,18 @@ def _backing_off(state: State, task: Task, with_room: int, now: float) -> Waitin
     until, _ = state.backoff.waiting[task.uid]
     reason = "its last attempt failed, and it is tried again after a back-off"
     return Waiting(reason, next_check=max(until - now, 0.0))
+
+
+def _in_gang(state: State, task: Task, with_room: int, now: float) -> Waiting:
+    del with_room
+    gang = state.gangs.of(task.uid)
+    _, reason = gang_message(state, task.uid, FitErrors(state), partial(_fresh_class, state))
+    backs_off = not gang.problem and gang.retry_at > now
+    return Waiting(reason, next_check=gang.retry_at - now if backs_off else None)
+
+
+def _fresh_class(state: State, task: Task) -> TaskClass:
+    return TaskClass(state.cluster, task.spec, task.workload)
 
 
 def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Waiting:
@@ -133,6 +148,7 @@ def _is_unschedulable(state: State, task: Task) -> bool:
 _STATES: tuple[tuple[WaitingState, Callable[[State, Task], bool]], ...] = (
     ("deleting", lambda state, task: task.deleting),
     ("gated", lambda state, task: task.uid in state.gated),
+    ("gang", lambda state, task: task.uid in state.gangs),
     ("backOff", lambda state, task: task.uid in state.backoff),
     ("nodeQueue", lambda state, task: task.uid in state.node_queues),
     ("withheld", lambda state, task: withheld(state, task.uid) is not None),
@@ -145,6 +161,7 @@ _STATES: tuple[tuple[WaitingState, Callable[[State, Task], bool]], ...] = (
 _ANSWERS: Mapping[WaitingState, Callable[[State, Task, int, float], Waiting]] = {
     "deleting": _deleting,
     "gated": _gated,
+    "gang": _in_gang,
     "backOff": _backing_off,
     "nodeQueue": _in_node_queue,
     "withheld": _withheld,

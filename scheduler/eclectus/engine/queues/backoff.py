@@ -16,6 +16,11 @@ MOST_SECONDS = 10.0  # podMaxBackoffSeconds of kube-scheduler
 DOUBLINGS_MOST = 8  # keeps the power of two finite
 
 
+def wait_seconds(failures: int) -> float:
+    """How long to wait after so many failures in succession, at least one."""
+    return min(FIRST_SECONDS * 2.0 ** min(failures - 1, DOUBLINGS_MOST), MOST_SECONDS)
+
+
 class Backoff:
     """Pods by the time at which they may be tried again."""
 
@@ -34,7 +39,7 @@ class Backoff:
     def add(self, task: Task, now: float) -> None:
         """An attempt to place the pod has failed."""
         failures = self._failures[task.uid] = self._failures.get(task.uid, 0) + 1
-        when = now + min(FIRST_SECONDS * 2.0 ** min(failures - 1, DOUBLINGS_MOST), MOST_SECONDS)
+        when = now + wait_seconds(failures)
         self._waiting[task.uid] = (when, task)
         heappush(self._heap, (when, task.uid))
 

@@ -17,6 +17,7 @@ from eclectus.engine.queues.pending_class import GroupIndex, PendingClass, Pendi
 from eclectus.engine.queues.unschedulable import UnschedulableClasses
 from eclectus.feasibility.class_cache import ClassCache
 from eclectus.framework import Order, Profile
+from eclectus.model.gangs import GangKey
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 
@@ -58,14 +59,17 @@ class ClassQueues:
         found = self._waiting.get(uid)
         return found[0] if found else None
 
-    def add(self, task: Task, order: Order) -> PendingClass:
-        """Queue a task that is not queued by its profile's Order. Raises what the Order raises."""
+    def add(self, task: Task, order: Order, gang: GangKey | None = None) -> PendingClass:
+        """Queue a task that is not queued by its profile's Order. Raises what the Order raises.
+
+        `gang`: whose lead it is.
+        """
         self._serial += 1
         group = order.group(task)
         key = tuple(order.key(task, self._serial))
         if any(map(isnan, key)):  # nan compares with nothing, so the task would never be found again
             raise ValueError(f"Order.key answered {key}")
-        pending_key = (task.profile, task.spec, task.workload)
+        pending_key = (task.profile, task.spec, task.workload, gang)
         pending = self._classes.get(pending_key)
         if pending is None:
             pending = PendingClass(pending_key, self._groups.get(task.profile))
@@ -165,12 +169,12 @@ class ClassQueues:
         return self._unschedulable_classes.feasible_among(class_key, rows)
 
     def of_class(self, profile: str, class_key: ClassKey) -> Iterator[Task]:
-        """The tasks of a profile and class, each class queue in its order; O(tasks of the class)."""
-        return iter(self._classes.get((profile, *class_key), ()))
+        """The tasks of a profile and class, leads of gangs aside, each class queue in its order; O(tasks)."""
+        return iter(self._classes.get((profile, *class_key, None), ()))
 
     def highest_priority(self, profile: str, class_key: ClassKey) -> float:
         """No pending task of this profile and class has a higher priority; -inf if there is none."""
-        pending = self._classes.get((profile, *class_key))
+        pending = self._classes.get((profile, *class_key, None))
         return -inf if pending is None else pending.highest_priority
 
     def take_joined(self) -> list[tuple[PendingClass, int]]:

@@ -1,7 +1,8 @@
 """A pending class: the pending tasks of one profile and class, in a class queue for each group of the Order.
 
 No rule can distinguish tasks of one class. If one of them gets no node, neither does any other, whatever
-group it is in: the class is refused, held back and activated as a whole, however many queues it has.
+group it is in: the class is refused, held back and activated as a whole, however many queues it has. The lead
+of a gang is a pending class of its own.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from eclectus.cluster.changelog import ChangeLog
 from eclectus.engine.queues.class_queue import SortedClassQueue
 from eclectus.engine.queues.head_heap import HeadHeap, RankedHeads, Value
 from eclectus.framework import Withheld
+from eclectus.model.gangs import GangKey
 from eclectus.model.objects import Spec, Task
 from eclectus.model.reservation import ClassKey
 
-PendingKey = tuple[str, Spec, str]  # profile, spec, workload
+PendingKey = tuple[str, Spec, str, GangKey | None]  # profile, spec, workload; of a gang's lead the gang
 GroupIndex = dict[str, dict["PendingClass", SortedClassQueue]]  # of a profile: group -> its class queues
 
 
@@ -47,7 +49,7 @@ class PendingClass:
     _heaps: tuple[HeadHeap, ...] = ()  # those of the two that have been needed
 
     def __init__(self, key: PendingKey, groups: GroupIndex | None) -> None:
-        self.key, self.profile = key, key[0]
+        self.key, self.profile, self.gang = key, key[0], key[3]
         self.queues: dict[str, SortedClassQueue] = {}  # by group
         self.until: dict[str, float] = {}  # uid -> `until`, of the tasks last answered with Defer
         self._moved: list[SortedClassQueue] = []  # queues whose cursor has moved in this cycle
@@ -62,7 +64,7 @@ class PendingClass:
     @property
     def class_key(self) -> ClassKey:
         """Its spec and workload."""
-        return self.key[1:]
+        return self.key[1:3]
 
     @property
     def has_more(self) -> bool:

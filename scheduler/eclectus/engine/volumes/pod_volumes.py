@@ -130,6 +130,12 @@ class PodVolumes:
                 del self._waits[key]
                 self._storage.end_decision(key)
 
+    def bind_undone(self, uid: str) -> None:
+        """A bind of this cycle was not sent; other pods may have the volumes at once."""
+        if uid in self._binding:
+            self.bind_ended(uid)
+            self._reaches.follow_bind()
+
     def _writes(self, key: str) -> Iterator[VolumeStep]:
         """Nothing if an earlier bind has written it already."""
         claim, decision = self._storage.claims[key], self._storage.decisions[key]

@@ -26,6 +26,7 @@ class QueueCountsCollector(Collector):
             "backoff": counts.backoff,
             "unschedulable": counts.unschedulable,
             "gated": counts.gated,
+            "gang": counts.in_gangs,
             "line": counts.node_queues,
         }
         cached = {
