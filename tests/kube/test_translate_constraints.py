@@ -97,7 +97,7 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "
         ({"affinity": {"podAntiAffinity": MANY}}, "more than 32 rules about other pods"),
         ({"topologySpreadConstraints": 33 * [{"topologyKey": "z"}]}, "more than 32 rules about other pods"),
         ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
-        ({"schedulingGroup": {"podGroupName": "g"}}, "pod groups"),
+        ({"schedulingGroup": {}}, "a group that is no PodGroup"),
         ({"hostNetwork": True, "hostUsers": False}, "user namespaces on the host network"),
         (
             {"containers": [{**PAUSE, "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},

@@ -104,6 +104,12 @@ class Container(ApiObject, frozen=True):
         return self.restart_policy == "Always"
 
 
+class SchedulingGroup(ApiObject, frozen=True):
+    """spec.schedulingGroup of a pod (KEP-4671)."""
+
+    pod_group_name: str = ""
+
+
 class PodSpec(ApiObject, frozen=True):
     """spec of a pod."""
 
@@ -124,7 +130,8 @@ class PodSpec(ApiObject, frozen=True):
     overhead: Resources = field(default_factory=dict)
     topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
     resource_claims: tuple[Present, ...] = ()
-    scheduling_group: Present | None = None
+    scheduling_group: SchedulingGroup | None = None
+    workload_ref: Present | None = None  # of Kubernetes 1.35 alone
     host_network: bool = False
     host_users: bool | None = None
 

@@ -21,6 +21,7 @@ from eclectus.api.names import (
     STAGE_LABEL,
 )
 from eclectus.kube import constraints, hints, objects, pod_rules
+from eclectus.kube.gangs.translate import gang_key_of
 from eclectus.kube.objects import Metadata, Pod, PodStatus, full_name
 from eclectus.kube.quantity import MOST
 from eclectus.kube.requests import FieldError, amounts, held, parsed, requested
@@ -124,6 +125,7 @@ def _task(pod: Pod, translated: Spec, shared: AbstractSet[str]) -> Task:
         labels=constraints.pairs(meta.labels),
         anti_affinity_terms=translated.own_anti_affinity,
         claims=_claims(pod) if spec.volumes else (),
+        gang=gang_key_of(pod),
         node=spec.node_name,
         nominated=status.nominated_node_name,
         phase=cast(Any, status.phase if status.phase in _PHASES else "Unknown"),

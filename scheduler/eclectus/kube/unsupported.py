@@ -138,9 +138,13 @@ _OF_A_POD: Mapping[str, Feature] = {
         "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",
         lambda spec: bool(spec.resource_claims),
     ),
-    "pod groups": Feature(
-        "Pods that must start all together or not at all are not placed.",
-        lambda spec: spec.scheduling_group is not None,
+    "a group that is no PodGroup": Feature(
+        "`spec.workloadRef` of Kubernetes 1.35, or a `spec.schedulingGroup` without `podGroupName`: which "
+        "pods must start together is not known.",
+        lambda spec: (
+            spec.workload_ref is not None
+            or (spec.scheduling_group is not None and not spec.scheduling_group.pod_group_name)
+        ),
     ),
     # Both need nodes that declare the feature (NodeDeclaredFeatures, KEP-5328).
     "user namespaces on the host network": Feature(

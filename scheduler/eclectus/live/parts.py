@@ -38,6 +38,7 @@ from eclectus.live.pod_trace import PodTrace
 from eclectus.live.watch.budgets import WatchedBudgets
 from eclectus.live.watch.claim_states import ClaimStates
 from eclectus.live.watch.dag_jobs import WatchedDagJobs
+from eclectus.live.watch.gangs import WatchedCoschedulingPodGroups, WatchedPodGroups
 from eclectus.live.watch.namespaces import WatchedNamespaces
 from eclectus.live.watch.pod_selectors import pod_selector_kinds
 from eclectus.live.watch.reflector import Reflector
@@ -150,7 +151,8 @@ def _watched(
     selectors = pod_selector_kinds() if engine.spreads_by_default else []
     nodes = WatchedNodes(with_images=bool(engine.profiles_with_images))
     optional = [*budgets, *([jobs] if engine.wants_jobs else [])]
-    return [nodes, WatchedNamespaces(), *selectors, *storage_kinds(claims), pods, *optional]
+    gangs: list[WatchedKind] = [WatchedPodGroups(), WatchedCoschedulingPodGroups()]
+    return [nodes, WatchedNamespaces(), *selectors, *storage_kinds(claims), *gangs, pods, *optional]
 
 
 def _trace(engine: Engine, is_ours: Callable[[str], bool]) -> list[StepObserver]:

@@ -33,7 +33,9 @@ class WatchedDagJobs:
 
     name = DAG_JOBS
     path = f"/apis/{API_VERSION}/{DAG_JOBS}"
+    older_paths: tuple[str, ...] = ()
     list_query: Mapping[str, str] = {}
+    is_expected = True
     undefined = "jobs are not planned; install the chart's definition of DagJob (crds.install=true)"
 
     def __init__(self, is_ours: Callable[[str], bool], shared: AbstractSet[str] = frozenset()) -> None:

@@ -19,8 +19,10 @@ class NamedKind(WatchedKind):
     """A kind keyed by namespace/name, or by the name alone where objects have no namespace."""
 
     kind: str  # as in the object, for errors
+    older_paths: tuple[str, ...] = ()
     list_query: Mapping[str, str] = {}
     undefined = ""
+    is_expected = True
 
     def key(self, raw: Raw) -> tuple[str, str]:
         """The key and the resourceVersion. Raises MalformedError for an object without a name."""

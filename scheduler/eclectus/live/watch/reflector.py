@@ -41,6 +41,7 @@ class Reflector:
 
     def __init__(self, kind: WatchedKind, context: Context, inbox: Inbox, now: Callable[[], float]) -> None:
         self._kind, self._context, self._inbox, self._now = kind, context, inbox, now
+        self._path = kind.path  # of the version that is served
         self._backoff = Backoff(*BACKOFF_SECONDS, context.rng)
         self._store = ObjectStore(kind, self._malformed)
         self._trouble = TroubleLog(_log, extra={"kind": kind.name})
@@ -63,10 +64,11 @@ class Reflector:
 
     async def _list(self) -> None:
         """Report what exists, page by page, then what is gone."""
+        await self._find_version()
         query = {"limit": str(PAGE), **self._kind.list_query}
         self._store.start_list()
         while True:
-            body = await self._context.client.get(self._kind.path, query, seconds=LIST_SECONDS)
+            body = await self._context.client.get(self._path, query, seconds=LIST_SECONDS)
             page, events = self._store.page(body, self._now())
             await self._inbox.put_all(events)
             if not page.continue_:
@@ -76,12 +78,28 @@ class Reflector:
         self._trouble.succeeded(f"{self._kind.name}: listed again")
         _log.info("%s listed", self._kind.name, extra={"kind": self._kind.name})
 
+    async def _find_version(self) -> None:
+        """Take the newest version of the kind's API that is served; raises MissingError if none is."""
+        if not self._kind.older_paths:
+            return
+        for path in (self._kind.path, *self._kind.older_paths):
+            self._path = path
+            try:
+                await self._context.client.get(path, {"limit": "1"}, seconds=LIST_SECONDS)
+                return
+            except MissingError as error:
+                missing = error
+        raise missing
+
     async def _follow(self) -> None:
-        """Watch, each time from where the last watch ended, until a new list is needed (StaleError)."""
+        """Watch, each time from where the last watch ended, until a new list is needed.
+
+        Raises StaleError, or MissingError.
+        """
         while True:
             try:
                 await self._watch()
-            except StaleError:
+            except (StaleError, MissingError):  # the version of the API may not be served any more
                 raise
             except ApiError as error:
                 seconds = self._count_restart("watch again", error)
@@ -97,7 +115,7 @@ class Reflector:
             "timeoutSeconds": str(self._context.rng.randint(*WATCH_SECONDS)),
         }
         began = self._now()
-        async with self._context.client.stream(self._kind.path, query, silence=SILENCE_SECONDS) as body:
+        async with self._context.client.stream(self._path, query, silence=SILENCE_SECONDS) as body:
             async for lines in _line_batches(body):
                 await self._apply(lines)
                 if self._now() - began > HEALTHY_SECONDS:
@@ -124,8 +142,11 @@ class Reflector:
         if not self._kind.undefined:
             return self._count_restart("list failed", error)
         self.synced.set()
-        name = self._kind.name
-        self._trouble.failed("undefined", f"{name}: not defined in this cluster; {self._kind.undefined}")
+        message = f"{self._kind.name}: not defined in this cluster; {self._kind.undefined}"
+        if self._kind.is_expected:
+            self._trouble.failed("undefined", message)
+        else:
+            _log.debug("%s", message, extra={"kind": self._kind.name})
         return self._backoff.wait()
 
     def _count_restart(self, what: str, error: Exception) -> float:

@@ -38,8 +38,10 @@ class WatchedKind(Protocol):
 
     name: str
     path: str
+    older_paths: tuple[str, ...]  # of earlier versions of its API, newest first, where `path` is not served
     list_query: Mapping[str, str]  # restricts the list; must not be used for the watch
     undefined: str  # what to do in a cluster that does not define the kind; empty: every cluster does
+    is_expected: bool  # whether a cluster that does not define it is worth a warning
 
     def key(self, raw: Raw) -> tuple[str, str]:
         """(key, resourceVersion) of an object, even if the rest of it is malformed. Raises MalformedError."""
@@ -56,8 +58,10 @@ class WatchedNodes:
 
     name = "nodes"
     path = "/api/v1/nodes"
+    older_paths: tuple[str, ...] = ()
     list_query: Mapping[str, str] = {}
     undefined = ""
+    is_expected = True
 
     def __init__(self, *, with_images: bool = False) -> None:
         """`with_images`: whether a profile weighs which images nodes have."""
@@ -116,8 +120,10 @@ class WatchedPods:
 
     name = "pods"
     path = "/api/v1/pods"
+    older_paths: tuple[str, ...] = ()
     list_query: Mapping[str, str] = {"fieldSelector": "status.phase!=Succeeded,status.phase!=Failed"}
     undefined = ""
+    is_expected = True
 
     def __init__(
         self,
