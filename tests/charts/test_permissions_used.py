@@ -13,9 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from kubernetes.client import ApiClient, Configuration, CoreV1Api, CustomObjectsApi, StorageV1Api
+from kubernetes.client import (
+    ApiClient,
+    ApiextensionsV1Api,
+    Configuration,
+    CoreV1Api,
+    CustomObjectsApi,
+    StorageV1Api,
+)
 from kubernetes.config import load_kube_config
 
+import pod_groups
 from eclectus_e2e.testbed import chart, clusters
 from eclectus_e2e.testbed.controlplane.components import audit_log
 from eclectus_e2e.testbed.controlplane.endpoint import free_ports
@@ -25,7 +33,7 @@ from eclectus_hack.permissions import forbidden, granted, requests, superfluous
 from secured_pages import READER, READERS, page
 
 pytestmark = pytest.mark.live
-OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE)
+OPTIONS = PlaneOptions(taint_nodes_by_condition=False, audited_namespace=chart.NAMESPACE, pod_groups=True)
 ECLECTUS = Path(sys.executable).parent / "eclectus"
 REQUEST_SECONDS = 1.0  # until a response counts as lost
 PODS_PER_ROUND = 200  # more than the scheduler has requests in flight
@@ -56,6 +64,7 @@ def test_every_permission_is_used_and_none_is_missing(plane, core, tmp_path):
     readers = {"readers": READERS}
     values = {"config": config, "scheduler": {"replicas": 0}, "metrics": readers}  # it runs as a process
     installed = chart.install(plane.kubeconfig, values=values)
+    ApiextensionsV1Api(core.api_client).create_custom_resource_definition(pod_groups.DEFINITION)
     core.create_node(node())
     core.create_namespaced_pod("default", pod("huge", cpu="10000"))
 

@@ -10,7 +10,7 @@ import pytest
 
 from eclectus.api.names import NODE_PROFILES_PATH
 from eclectus_e2e.testbed.chart import render
-from eclectus_e2e.testbed.controlplane.plane import ControlPlane
+from eclectus_e2e.testbed.controlplane.plane import ControlPlane, PlaneOptions
 from eclectus_e2e.testbed.kubelet import handle
 from eclectus_e2e.testbed.kubelet.handle import KubeletControl
 from eclectus_e2e.testbed.kubelet.nodes import NodeSpec
@@ -21,7 +21,8 @@ NODES = [NodeSpec(name=f"n{i:02}", group="all", speed=1.0, labels={"half": "ab"[
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster") as running:
+    options = PlaneOptions(pod_groups=True)
+    with ControlPlane.started(tmp_path_factory.mktemp("plane") / "cluster", options) as running:
         yield running
 
 

@@ -90,7 +90,8 @@ def test_missing_permissions_are_a_line_for_each_object_that_is_needed(control_p
         "storageclasses",
     ]
     selectors = ["replicasets", "replicationcontrollers", "services", "statefulsets"]
-    expected = sorted(["lease", "namespaces", "nodes", "pods", *selectors, *storage])
+    groups = ["podgroups.scheduling.k8s.io", "podgroups.scheduling.x-k8s.io"]
+    expected = sorted(["lease", "namespaces", "nodes", "pods", *selectors, *storage, *groups])
     assert sorted(line.split(":")[0] for line in found) == expected, found
     assert all("powerless" in line and "add the rule to its ClusterRole" in line for line in found)
 
@@ -112,7 +113,7 @@ def test_an_api_server_that_is_away_is_one_line_and_its_return_another(control_p
         forwarder.open()
         admin.create([pod("after")])
         wait("the pod is bound", admin.bound)
-        assert len(warnings(scheduler)) <= 1 + 15, warnings(scheduler)
+        assert len(warnings(scheduler)) <= 1 + 17, warnings(scheduler)
 
 
 def test_the_effective_configuration_is_served(started, tmp_path: Path):

@@ -10,6 +10,7 @@ from eclectus_e2e.testbed.controlplane.certificates import Authority, KeyPair
 from eclectus_e2e.testbed.controlplane.kubeconfig import write_kubeconfig
 
 LOOPBACK = "127.0.0.1"
+POD_GROUPS_VERSION = "scheduling.k8s.io/v1alpha2"  # of Kubernetes 1.36
 
 
 @dataclass(frozen=True)
@@ -104,12 +105,12 @@ def etcd(files: Files, ports: Ports) -> list[str]:
 
 
 def apiserver(
-    files: Files, ports: Ports, *, taint_nodes_by_condition: bool, audited: str | None
+    files: Files, ports: Ports, *, taint_nodes_by_condition: bool, audited: str | None, pod_groups: bool
 ) -> list[str]:
     """Arguments of kube-apiserver, with RBAC enabled.
 
     Without `taint_nodes_by_condition` new nodes do not get the not-ready taint. `audited`: the namespace
-    of ServiceAccounts whose requests are written to `audit_log`.
+    of ServiceAccounts whose requests are written to `audit_log`. `pod_groups`: serve PodGroups (KEP-4671).
     """
     arguments = [
         f"--etcd-servers=https://127.0.0.1:{ports.etcd_client}",
@@ -138,6 +139,8 @@ def apiserver(
         )  # an Endpoints object must not contain a loopback address
     if not taint_nodes_by_condition:
         arguments.append("--disable-admission-plugins=TaintNodesByCondition")
+    if pod_groups:
+        arguments += ["--feature-gates=GenericWorkload=true", f"--runtime-config={POD_GROUPS_VERSION}=true"]
     return arguments + ([] if audited is None else _audit(files.directory, audited))
 
 

@@ -30,6 +30,7 @@ class PlaneOptions:
     `address`: the only address on which the API server listens. Pods on real nodes need one that is not
     loopback. `controllers`: kube-controller-manager's flag of that name. `audited_namespace`: a namespace
     whose ServiceAccounts' requests are written to the audit log (see `eclectus_hack.permissions`).
+    `pod_groups`: the API server serves `scheduling.k8s.io` PodGroups, which are not served by default.
     `dies_with_caller`: its processes are killed when the thread that started them ends, for whatever
     reason. `programs`: of which version they are (see `versions.py`).
     """
@@ -38,6 +39,7 @@ class PlaneOptions:
     address: str = LOOPBACK
     controllers: str = "*"
     audited_namespace: str | None = None
+    pod_groups: bool = False
     dies_with_caller: bool = True
     programs: GoPrograms = CONTROL_PLANE
 
@@ -151,6 +153,7 @@ class ControlPlane:
             self._ports,
             taint_nodes_by_condition=options.taint_nodes_by_condition,
             audited=options.audited_namespace,
+            pod_groups=options.pod_groups,
         )
         self._run("kube-apiserver", arguments)
 
