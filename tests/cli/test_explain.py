@@ -26,9 +26,8 @@ from eclectus.model.explanation import (
     PodExplanation,
     Waiting,
 )
-from eclectus.model.learned import LearnedNode, LearnedWork
+from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
 from eclectus.model.objects import Budget, Requirement, Taint
-from eclectus.model.prices import ConstraintDemand, NodePrice
 from taped_world import TapedWorld
 
 PROFILE = "place: {policy: least-allocated}, relieve: {policy: preemption}"

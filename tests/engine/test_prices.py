@@ -11,8 +11,7 @@ from builders import make_engine, make_node, make_task
 from eclectus.engine.explain.prices import priced
 from eclectus.framework import PlacePolicy
 from eclectus.maths.numbers import Floats
-from eclectus.model.learned import LearnedNode, LearnedWork
-from eclectus.model.prices import ConstraintDemand, NodePrice
+from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
 from eclectus.model.reservation import ClassKey
 from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.phoenix import ScarceNodesLast

@@ -20,8 +20,8 @@ from eclectus.framework.node_prices import (
     NodePricing,
 )
 from eclectus.maths.scarcity import UNIT
+from eclectus.model.learned import ConstraintDemand
 from eclectus.model.objects import Node
-from eclectus.model.prices import ConstraintDemand
 
 ARM, DISK = (("arch", "arm"),), (("disk", "ssd"),)
 

@@ -33,7 +33,7 @@ from eclectus.maths.scarcity import (
     scarcest,
     scarcity,
 )
-from eclectus.model.prices import ConstraintDemand
+from eclectus.model.learned import ConstraintDemand
 
 SAMPLE_SECONDS = 5.0  # between two samples
 MEAN_SECONDS = 180.0  # over which demand is averaged: minutes, so that batches do not move prices

@@ -14,8 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from eclectus.model.learned import LearnedNode, NodeState
-from eclectus.model.prices import ConstraintDemand, NodePrice
+from eclectus.model.learned import ConstraintDemand, LearnedNode, NodePrice, NodeState
 
 WaitingState = Literal[
     "active", "deferred", "withheld", "unschedulable", "nodeQueue", "gang", "backOff", "gated", "deleting"

@@ -17,7 +17,7 @@ from eclectus.model.explanation import (
     Preemption,
     Waiting,
 )
-from eclectus.model.prices import ConstraintDemand, NodePrice
+from eclectus.model.learned import ConstraintDemand, NodePrice
 
 STATES: Mapping[PodState, str] = {
     "active": "waits for the next scheduling cycle",

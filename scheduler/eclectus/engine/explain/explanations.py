@@ -6,8 +6,13 @@ from math import inf
 
 from eclectus.engine.explain.expected_wait import StepEstimates
 from eclectus.engine.explain.fit_errors import FitErrors
-from eclectus.engine.explain.gangs import gang_message
-from eclectus.engine.explain.wait_reasons import deferred, in_node_queue, not_placed_yet, withheld
+from eclectus.engine.explain.wait_reasons import (
+    deferred,
+    gang_message,
+    in_node_queue,
+    not_placed_yet,
+    withheld,
+)
 from eclectus.engine.state import ReportReason, State
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey

@@ -19,9 +19,8 @@ from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import PlacePolicy
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.maths.numbers import Floats
-from eclectus.model.learned import LearnedNode, LearnedWork
+from eclectus.model.learned import ConstraintDemand, LearnedNode, LearnedWork, NodePrice
 from eclectus.model.objects import Spec
-from eclectus.model.prices import ConstraintDemand, NodePrice
 
 
 def price_summary(state: State, label: str, most: int) -> PriceSummary | None:

@@ -1,8 +1,13 @@
-"""What a pod waits for by the decision of a policy, in words: for reports and for explanations."""
+"""What a pod waits for by the decision of a policy, or with others, in words, for reports and explanations."""
 
 from __future__ import annotations
 
-from eclectus.engine.state import State
+from collections.abc import Callable
+
+from eclectus.engine.explain.fit_errors import FitErrors
+from eclectus.engine.queues.gang import WaitingGang
+from eclectus.engine.state import ReportReason, State
+from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Withheld
 from eclectus.model.objects import Task
 from eclectus.model.reservation import Reservation
@@ -44,3 +49,31 @@ def not_placed_yet(state: State, task: Task, with_room: int) -> str:
     """A pod that no policy has answered otherwise."""
     place = type(state.profiles[task.profile].place).__name__
     return f"waiting although {with_room} nodes have room: policy {place} has not placed it yet"
+
+
+def gang_message(
+    state: State, uid: str, fit_errors: FitErrors, class_of: Callable[[Task], TaskClass]
+) -> tuple[ReportReason, str]:
+    """Why the gang of a pod that waits in it has not started. O(nodes) where one of its pods fits nowhere.
+
+    No other pod is named: who may read one pod of a group need not be allowed to read the others.
+    """
+    gang = state.gangs.of(uid)
+    problem = gang.problem
+    if problem:
+        return "SchedulerError" if gang.asks_too_much else "WaitingForGang", problem
+    together = f"{gang.needed} pods that {'still ' if gang.placed else ''}start together"
+    if _is_lead_refused(state, gang) and gang.lead is not None:
+        why = fit_errors.message(gang.lead, class_of(gang.lead))
+        return "Unschedulable", f"{gang.key}: no room for the {together}; for one of them: {why}"
+    if gang.failure is None:
+        return "WaitingForGang", f"{gang.key}: waiting for the turn of the {together}"
+    placed, needed, why, is_beside_room = gang.failure
+    reason: ReportReason = "WaitingForNode" if is_beside_room else "Unschedulable"
+    room = f"room for {placed} of the {needed} pods that start together"
+    return reason, f"{gang.key}: {room}; for another: {why}"
+
+
+def _is_lead_refused(state: State, gang: WaitingGang) -> bool:
+    pending = None if gang.lead is None else state.class_queues.class_of(gang.lead.uid)
+    return pending is not None and pending.unschedulable_since is not None

@@ -9,8 +9,14 @@ from math import isfinite
 from msgspec.structs import replace
 
 from eclectus.engine.explain.fit_errors import FitErrors
-from eclectus.engine.explain.gangs import gang_message
-from eclectus.engine.explain.wait_reasons import deferred, in_node_queue, not_placed_yet, pods_ahead, withheld
+from eclectus.engine.explain.wait_reasons import (
+    deferred,
+    gang_message,
+    in_node_queue,
+    not_placed_yet,
+    pods_ahead,
+    withheld,
+)
 from eclectus.engine.state import State
 from eclectus.feasibility.rules import unsupported
 from eclectus.feasibility.task_class import TaskClass

@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 from eclectus.config.process_settings import MetricsSettings as Settings
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.live.metrics.families import Sample, observed
-from eclectus.model.prices import ConstraintDemand
+from eclectus.model.learned import ConstraintDemand
 
 Summarise = Callable[[str, int], PriceSummary | None]
 """(node label, most groups) -> the prices: Engine.price_summary."""
