@@ -1,4 +1,4 @@
-"""What a pod waits for by the decision of a policy, or with others, in words, for reports and explanations."""
+"""What a pod waits for by the decision of a policy, or with others, for reports and explanations."""
 
 from __future__ import annotations
 

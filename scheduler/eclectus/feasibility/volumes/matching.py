@@ -59,7 +59,7 @@ class VolumeMatching:
         self._largest.forget_nodes()
 
     def follow_volumes(self, classes: Iterable[str], volumes: Collection[str]) -> None:
-        """Of these StorageClasses free storage has changed, or free volumes, none but those of these names."""
+        """Of these StorageClasses free storage has changed, or free volumes, only those of these names."""
         for storage_class in classes:
             self._largest.forget(storage_class)
             candidates = self._candidates.get(storage_class)
