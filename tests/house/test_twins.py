@@ -34,6 +34,7 @@ TWINS = {  # source file -> file of tests below tests/feasibility, test
     "topology/mask.py": (PODS, "test_the_rules_say_what_going_through_all_pods_says"),
     "topology/pod_preferences.py": (SOFT, "test_the_sums_are_those_of_going_through_all_pods"),
     "volumes/candidates.py": (MATCHING, "test_the_same_nodes_and_volumes_as_by_a_loop"),
+    "volumes/largest.py": (MATCHING, "test_the_same_nodes_and_volumes_as_by_a_loop"),
     "volumes/matching.py": (MATCHING, "test_the_same_nodes_and_volumes_as_by_a_loop"),
     "volumes/reaches.py": (MATCHING, "test_masks_follow_volumes_nodes_and_decisions"),
     "volumes/refusals.py": (NODES, "test_the_message_counts_every_node_under_what_refuses_it_first"),
