@@ -22,6 +22,7 @@ import kopf
 
 from eclectus.api.names import PROBES_CLAIM
 from eclectus.kubeclient.client import ObjectClient, connected
+from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.leadership import Claim, Leadership
 from eclectus.kubeclient.serving import health
 from eclectus.kubeclient.serving.access import access_of
@@ -97,7 +98,7 @@ async def run(settings: Settings, lease: LeaseSettings, server: ServerSettings) 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, signalled.set)
     certificate = certificate_of(server)
-    async with connected(credentials(login), lease.retry_period, USER_AGENT) as client:
+    async with connected(credentials(login), lease.retry_period, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
         api = ObjectClient(client)
         identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         leadership = Leadership(api, identity, lease.election, Random(), [PROBES])

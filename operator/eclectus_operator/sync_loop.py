@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import kopf
 
 from eclectus.kubeclient.client import ObjectApi, ObjectClient, connected
-from eclectus.kubeclient.errors import ApiError, MissingError
+from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE, ApiError, MissingError
 from eclectus_operator.control.context import Gated, NotLeadingError
 from eclectus_operator.control.controller import RETRY_SECONDS
 from eclectus_operator.login import credentials, login
@@ -117,7 +117,7 @@ class SyncLoop(ABC):
 
     async def _work(self) -> None:
         """Sync, rest, sync again. Raises MissingError where the custom resource is not defined."""
-        async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT) as client:
+        async with connected(credentials(login), REQUEST_SECONDS, USER_AGENT, ADD_TO_CLUSTER_ROLE) as client:
             controller = self.controller(Gated(ObjectClient(client), self._holds_lease))
             while True:
                 seconds = await _sync(controller)

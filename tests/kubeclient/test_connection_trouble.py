@@ -11,7 +11,7 @@ from aiohttp import web
 
 from eclectus.kubeclient.client import connected
 from eclectus.kubeclient.credentials import Credentials, Endpoint
-from eclectus.kubeclient.errors import ApiError, NotDoneError, RejectedError
+from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE, ApiError, NotDoneError, RejectedError
 from eclectus.kubeclient.serving.listening import listen
 from eclectus.kubeclient.trouble import REPEAT_SECONDS, REPEAT_SECONDS_MOST, TroubleLog
 
@@ -147,7 +147,15 @@ def test_refused_credentials_are_one_line(caplog, by, words):
     assert words in line
 
 
-def test_a_missing_permission_says_where_to_add_it():
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"advice": ADD_TO_CLUSTER_ROLE}, "add the rule to its ClusterRole (the chart's role has all of them)"),
+        ({}, "you lack this right: who administers the cluster can grant it"),
+    ],
+    ids=["an account of the chart", "a user"],
+)
+def test_a_missing_permission_says_to_each_what_to_do(options, advice):
     said = 'pods is forbidden: User "u" cannot list resource "pods" in API group "" at the cluster scope'
 
     async def forbids(_):
@@ -156,13 +164,13 @@ def test_a_missing_permission_says_where_to_add_it():
     async def work():
         async with (
             serving(handler=forbids) as port,
-            connected(credentials_for(f"http://127.0.0.1:{port}"), 5.0) as client,
+            connected(credentials_for(f"http://127.0.0.1:{port}"), 5.0, **options) as client,
         ):
             return await get(client)
 
     error = asyncio.run(work())
     assert isinstance(error, RejectedError)
-    assert str(error).endswith("; add the rule to its ClusterRole (the chart's role has all of them)")
+    assert str(error).endswith(f"; {advice}")
 
 
 def test_a_trouble_that_goes_on_is_repeated_ever_more_rarely(caplog):

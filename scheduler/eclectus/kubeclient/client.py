@@ -20,6 +20,7 @@ from eclectus.api.nesting import read_json
 from eclectus.kubeclient import diagnosis
 from eclectus.kubeclient.credentials import RENEWAL_SECONDS, Credentials
 from eclectus.kubeclient.errors import (
+    ASK_FOR_THE_RIGHT,
     ApiError,
     CredentialsError,
     NotDoneError,
@@ -43,9 +44,15 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def connected(
-    credentials: Credentials, seconds: float, user_agent: str = "eclectus"
+    credentials: Credentials,
+    seconds: float,
+    user_agent: str = "eclectus",
+    advice: str = ASK_FOR_THE_RIGHT,
 ) -> AsyncIterator[ApiClient]:
-    """A client for the length of an `async with` block; `seconds` is the time limit of a request."""
+    """A client for the length of an `async with` block; `seconds` is the time limit of a request.
+
+    `advice`: what the messages say to do where RBAC forbids a request; by default to users of a command.
+    """
     endpoint = credentials.endpoint
     session = aiohttp.ClientSession(
         endpoint.url + "/",
@@ -59,7 +66,7 @@ async def connected(
     async with session:
         renewal = asyncio.create_task(_renew_forever(credentials), name="token")
         try:
-            yield ApiClient(session, credentials, seconds)
+            yield ApiClient(session, credentials, seconds, advice)
         finally:
             renewal.cancel()
             await asyncio.gather(renewal, return_exceptions=True)
@@ -72,8 +79,11 @@ class ApiClient:
     `ApiError.is_logged` tells them to be silent.
     """
 
-    def __init__(self, session: aiohttp.ClientSession, credentials: Credentials, seconds: float) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, credentials: Credentials, seconds: float, advice: str
+    ) -> None:
         self._session, self._credentials, self._seconds = session, credentials, seconds
+        self._advice = advice
         self._trouble = TroubleLog(_log)
 
     async def get(self, path: str, query: Query | None = None, *, seconds: float | None = None) -> bytes:
@@ -146,7 +156,8 @@ class ApiClient:
         except UnsureError as error:
             refused = error.__cause__
             if isinstance(refused, aiohttp.WSServerHandshakeError):
-                raise error_from(what, refused.status, b"", refused.headers or {}) from refused
+                answered = refused.headers or {}
+                raise error_from(what, refused.status, b"", answered, self._advice) from refused
             raise
         async with opened:
             yield opened
@@ -168,7 +179,7 @@ class ApiClient:
         return response.status, response.headers, answer
 
     def _refusal(self, what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
-        error = error_from(what, status, body, headers)
+        error = error_from(what, status, body, headers, self._advice)
         if status == 401:
             error.is_logged = True
             self._trouble.failed("401", diagnosis.unauthenticated(self._credentials))

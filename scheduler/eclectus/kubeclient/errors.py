@@ -24,6 +24,13 @@ from eclectus.api.common import NOT_JSON
 from eclectus.model.errors import EclectusError
 
 
+ADD_TO_CLUSTER_ROLE = "add the rule to its ClusterRole (the chart's role has all of them)"
+"""What to do when an account that the chart creates lacks a right."""
+
+ASK_FOR_THE_RIGHT = "you lack this right: who administers the cluster can grant it"
+"""The same for a user of a command."""
+
+
 class CredentialsError(EclectusError):
     """The credentials name no API server that can be reached and trusted."""
 
@@ -101,11 +108,11 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 }
 
 
-def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str]) -> ApiError:
-    """The error for an answer with a status of 400 or above."""
+def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str], advice: str) -> ApiError:
+    """The error for an answer with a status of 400 or above. `advice`: what the caller does if RBAC forbids."""
     message = _message(body)
     if status == 403 and "is forbidden: User" in message:  # by RBAC, not by an admission plugin
-        message += "; add the rule to its ClusterRole (the chart's role has all of them)"
+        message += f"; {advice}"
     if status == 429:
         return NotDoneError(what, status, message, retry_after(headers))
     kind = _BY_STATUS.get(status, UnsureError if status >= 500 else RejectedError)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from eclectus.config.process_settings import ProcessSettings
 from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import Credentials
+from eclectus.kubeclient.errors import ADD_TO_CLUSTER_ROLE
 from eclectus.kubeclient.serving.access import access_of
 from eclectus.kubeclient.serving.certificate import certificate_of, check_files
 from eclectus.kubeclient.serving.listening import bound_address, listen
@@ -51,7 +52,8 @@ async def run(
 
     `pages` are further JSON pages beside the health checks, by path.
     """
-    async with connected(credentials, settings.client_connection.request_timeout) as client:
+    seconds = settings.client_connection.request_timeout
+    async with connected(credentials, seconds, advice=ADD_TO_CLUSTER_ROLE) as client:
         context = Context(client)
         parts = build(engine, names, settings, context, observers)
         return await SchedulerProcess(engine, settings, context, parts, pages).run()
