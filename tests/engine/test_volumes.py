@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from builders import make_engine, make_node
+from eclectus.engine import cycle_slices
 from eclectus.engine.engine import Engine
 from eclectus.model.commands import (
     AwaitVolume,
@@ -39,6 +40,7 @@ from eclectus.model.events import (
 from eclectus.model.objects import Task
 from eclectus.model.volumes import READ_WRITE_ONCE_POD, AttachLimits, FreeStorage, StorageClass
 from eclectus.policies.place.allocation import LeastAllocated
+from operations import operations
 from storage import AT_ONCE, GIB, LATE, LOCAL, in_term, make_claim, make_volume, named, seen, with_claims
 
 
@@ -444,3 +446,48 @@ def test_nothing_is_kept_of_pods_that_have_gone(world: World) -> None:
         world.step(TaskGone(f"uid-a{at}"), VolumeClaimGone(f"default/c{at}"))
     assert (len(state.volumes), len(state.cluster.storage.claims)) == (0, 0)
     assert len(state.cluster.reach) <= 64
+
+
+# -- what tenants can make it cost -------------------------------------------------------------------
+
+
+def test_a_claim_that_many_pods_share_costs_a_step_what_has_changed(world: World) -> None:
+    """A job of thousands of pods that read one volume: none of them is resolved again when others start."""
+
+    def work(pods: int) -> int:
+        world = World()
+        world.step(*seen(make_claim(volume="v", access_modes=("ReadWriteMany",)), make_volume(claim="data")))
+        tasks = [with_claims(f"p{at}", "data", cpu=2, created=float(at)) for at in range(pods)]
+        world.step(*map(TaskSeen, tasks))
+        world.step(after=1.0)
+        bound = replace(tasks[0], node="n0", phase="Succeeded")
+        return operations(lambda: world.step(TaskSeen(bound), after=1.0))
+
+    assert work(160) < 1.3 * work(40)
+
+
+def test_claims_of_many_sizes_share_what_is_known_of_a_class_without_volumes(world: World) -> None:
+    claims = [make_claim(f"c{at}", size=1 + at) for at in range(20)]
+    world.step(*seen(*claims))
+    world.step(*(TaskSeen(with_claims(f"p{at}", f"c{at}", cpu=99)) for at in range(20)))
+    reach = world.engine._state.cluster.reach
+    assert len(reach) == 20
+    assert len({id(each.now) for each in reach.values()}) == 1
+
+
+def test_binds_that_change_where_many_other_claims_get_volumes_take_several_steps(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the first pods takes a volume that the claims of all others might get."""
+    monkeypatch.setattr(cycle_slices, "TASKS_MOST", 50)
+    claims = [make_claim(f"c{at}", storage_class="local", size=1) for at in range(6)]
+    others = [make_claim(f"o{at}", storage_class="local", size=at + 2) for at in range(30)]
+    volumes = [make_volume(f"v{at}", size=1, storage_class="local", nodes=["n0"]) for at in range(6)]
+    world.step(*seen(*claims, *others, *volumes))
+    waiting = [TaskSeen(with_claims(f"q{at}", f"o{at}", cpu=0.1, created=9.0)) for at in range(30)]
+    world.step(*waiting)
+    pods = [TaskSeen(with_claims(f"p{at}", f"c{at}", cpu=0.1, created=float(at))) for at in range(6)]
+    made = [len(world.binds(*pods))]
+    while (at := world.engine.next_step_at()) is not None and at <= world.now:
+        made.append(len(world.binds()))
+    assert made[:3] == [2, 2, 2], "two binds have 60 masks computed again"

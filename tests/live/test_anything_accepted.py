@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accepted import Node, later, nodes, pods
+from accepted import IN_ANY_RUN, Node, later, nodes, pods
 from accepted_pods import Pod
 from eclectus.cluster.resources import FIRST_COLUMNS, MOST_HELD
 from eclectus.config.profiles import read_learner, read_profiles
@@ -138,10 +138,6 @@ def run(data: st.DataObject, profile: dict[str, object]) -> None:
     cluster.check()
     state = cluster.engine._state
     assert (len(state.pending), len(state.cluster.unoffered)) == (0, 0)
-
-
-SLOW_TO_DRAW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
-IN_ANY_RUN = settings(deadline=None, database=None, suppress_health_check=SLOW_TO_DRAW)
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=str)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from accepted_pods import BEYOND, Box, Named, Pod, counted, written
@@ -17,6 +18,9 @@ from eclectus.api.names import (
     ROOM_ANNOTATION,
     RUN_ID_LABEL,
 )
+
+SLOW_TO_DRAW = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
+IN_ANY_RUN = settings(deadline=None, database=None, suppress_health_check=SLOW_TO_DRAW)
 
 Drawn = st.SearchStrategy[Any]
 some, one_of, many = st.fixed_dictionaries, st.sampled_from, st.lists
@@ -79,8 +83,38 @@ NODE_AFFINITY = some(
         PREFERRED: many(PREFERENCES, max_size=2),
     }
 )
-SELECTORS = some({"matchLabels": st.dictionaries(KEYS, LABELS, max_size=1)})
-ANTI_AFFINITY = some({REQUIRED: many(some({"topologyKey": KEYS, "labelSelector": SELECTORS}), max_size=2)})
+SELECTED = st.one_of(
+    some({"key": KEYS, "operator": one_of(["In", "NotIn"]), "values": many(LABELS, min_size=1, max_size=3)}),
+    some({"key": KEYS, "operator": one_of(["Exists", "DoesNotExist"])}),
+)
+SELECTORS = some(
+    {
+        "matchLabels": st.dictionaries(KEYS, LABELS, max_size=1),
+        "matchExpressions": many(SELECTED, max_size=2),
+    }
+)
+ABOUT_PODS = some(
+    {
+        "topologyKey": KEYS,
+        "labelSelector": st.none() | SELECTORS,
+        "namespaces": many(one_of(["default", "a", "b"]), max_size=2),
+        "namespaceSelector": st.none() | SELECTORS,
+    }
+)
+WEIGHED = some({"weight": st.integers(1, 100), "podAffinityTerm": ABOUT_PODS})
+OF_PODS = some({REQUIRED: many(ABOUT_PODS, max_size=2), PREFERRED: many(WEIGHED, max_size=2)})
+SPREAD = some(
+    {
+        "maxSkew": st.integers(1, 2**31 - 1),
+        "minDomains": st.none() | st.integers(1, 2**31 - 1),
+        "topologyKey": KEYS,
+        "whenUnsatisfiable": one_of(["DoNotSchedule", "ScheduleAnyway"]),
+        "labelSelector": st.none() | SELECTORS,
+        "matchLabelKeys": many(KEYS, max_size=1),
+        "nodeAffinityPolicy": one_of(["Honor", "Ignore", None]),
+        "nodeTaintsPolicy": one_of(["Honor", "Ignore", None]),
+    }
+).map(lambda drawn: {name: each for name, each in drawn.items() if each is not None})
 TOLERATIONS = some(
     {
         "key": KEYS | st.just(""),
@@ -100,8 +134,12 @@ FIELDS = some(
         "nodeSelector": st.dictionaries(KEYS, LABELS, max_size=1),
         "tolerations": many(TOLERATIONS, max_size=2),
         "affinity": st.one_of(
-            st.none(), some({"nodeAffinity": NODE_AFFINITY}), some({"podAntiAffinity": ANTI_AFFINITY})
+            st.none(),
+            some({"nodeAffinity": NODE_AFFINITY}),
+            some({"podAntiAffinity": OF_PODS}),
+            some({"podAffinity": OF_PODS}),
         ),
+        "topologySpreadConstraints": st.just([]) | many(SPREAD, max_size=2),
         "volumes": one_of(
             [
                 [],

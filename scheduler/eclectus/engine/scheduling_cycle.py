@@ -51,7 +51,8 @@ class SchedulingCycle(PendingTasks):
         self._gangs: list[Found] = []  # whose turn has come
         self._order: CycleOrder | None = None
         self._has_failed = False
-        self._most, self.removed = most, 0  # tasks that may leave, and have left, their queues
+        # Tasks that may leave, and have left, their queues; other work counts as tasks.
+        self._most, self.removed = most, 0
         # A single queue: the Order need not be asked.
         first = classes[0]
         is_single = len(classes) == 1 and len(first.queues) == 1 and first.gang is None
@@ -138,8 +139,11 @@ class SchedulingCycle(PendingTasks):
 
     def place(self, task: Task, row: int, grant: Grant) -> None:
         """The task is bound to the node of this row."""
+        volumes = self._state.volumes
+        evaluated = volumes.masks_evaluated
         self.remove(task)
         self._state.bind(task, row, grant)
+        self.removed += volumes.masks_evaluated - evaluated
 
     def defer(self, task: Task, row: int | None, until: float) -> None:
         """The task waits, for this row or for none: it stays in its class queue, whose class stays active."""

@@ -23,7 +23,6 @@ import msgspec
 from eclectus.api.common import NOT_JSON
 from eclectus.model.errors import EclectusError
 
-
 ADD_TO_CLUSTER_ROLE = "add the rule to its ClusterRole (the chart's role has all of them)"
 """What to do when an account that the chart creates lacks a right."""
 

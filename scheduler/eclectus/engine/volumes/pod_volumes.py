@@ -43,7 +43,7 @@ class PodVolumes:
         self._reaches = Reaches(cluster)
         self._waiting: dict[str, _Waiting] = {}
         self._by_key: dict[str, dict[str, None]] = {}  # key of a claim -> uids of pods that wait and use it
-        self._stale: dict[str, None] = {}  # keys of claims that other pods have begun or ceased to wait for
+        self._stale: dict[str, None] = {}  # keys of claims for which a second pod has begun or ceased to wait
         self._binding: dict[
             str, tuple[str, ...]
         ] = {}  # uid of a pod whose bind is under way -> unbound claims
@@ -62,8 +62,9 @@ class PodVolumes:
         uid, keys = task.uid, tuple(claim_keys(task))
         if uid not in self._waiting:
             for key in keys:
-                self._by_key.setdefault(key, {})[uid] = None
-                self._stale[key] = None
+                users = self._by_key.setdefault(key, {})
+                users[uid] = None
+                self._users_changed(key, len(users) - 1, len(users))
         found = resolve(self._storage, task, lambda key: self._is_shared(key, uid))
         self._replace(uid, keys, found)
         needs = replace(found.needs, reach=self._waiting[uid].reach)
@@ -81,7 +82,7 @@ class PodVolumes:
         for key in waiting.keys:
             users = self._by_key[key]
             del users[uid]
-            self._stale[key] = None
+            self._users_changed(key, len(users) + 1, len(users))
             if not users:
                 del self._by_key[key]
 
@@ -91,7 +92,10 @@ class PodVolumes:
         for key in changed:
             for row in self._cluster.claim_users.driver_changed(key):
                 self._cluster.usage.record(row)
-        keys = {**changed, **self._cluster.claim_users.take_changed(), **self._stale}
+        # Where several pods wait for a claim they share it, whoever else uses it.
+        used = self._cluster.claim_users.take_changed()
+        used = {key: None for key in used if len(self._by_key.get(key, ())) == 1}
+        keys = {**changed, **used, **self._stale}
         self._stale = {}
         if classes:
             keys |= dict.fromkeys(key for key in self._by_key if self._class_of(key) in classes)
@@ -105,6 +109,11 @@ class PodVolumes:
         return "" if waiting is None else waiting.resolved.problem
 
     # -- binds ---------------------------------------------------------------------------------------
+
+    @property
+    def masks_evaluated(self) -> int:
+        """How often it was computed on which nodes certain claims can get volumes; it only grows."""
+        return self._reaches.evaluated
 
     def steps_before(self, task: Task, row: int, node: str) -> tuple[VolumeStep, ...]:
         """What is done to the claims of a pod before its bind to this node; from now on it is decided."""
@@ -157,6 +166,11 @@ class PodVolumes:
         if len(self._by_key[key]) > 1:
             return True
         return self._cluster.claim_users.pods(key) > self._is_placed(uid)
+
+    def _users_changed(self, key: str, before: int, now: int) -> None:
+        """So many pods waited for the claim before, and so many do now; one alone may share it no longer."""
+        if min(before, now) == 1:
+            self._stale[key] = None
 
     def _class_of(self, key: str) -> str:
         claim = self._storage.claims.get(key)

@@ -22,6 +22,7 @@ from eclectus.feasibility.volumes.candidates import Candidates
 from eclectus.feasibility.volumes.largest import LargestVolumes
 from eclectus.model.objects import Term, UnboundClaim
 
+ANY, MORE = -1, np.iinfo(np.int64).max  # free storage that is enough: none need be known; more than there is
 MAX_FOLLOWED = 64  # changed volumes; after more it costs less to start over
 
 Used = dict[str, NDArray[np.int64]]
@@ -39,29 +40,36 @@ class VolumeMatching:
         self._rows: dict[tuple[Term, ...] | None, Rows] = {}
         self._candidates: dict[str, Candidates] = {}
         self._largest = LargestVolumes(cluster)
+        # StorageClass -> the least free storage that is enough, bytes -> where a volume can be made.
+        self._provisioned: dict[str, dict[int, Places]] = {}
 
     def where(self, claims: Sequence[UnboundClaim]) -> Places:
-        """The rows on which all of these claims of one pod can get volumes.
+        """The rows on which all of these claims of one pod, at least one, can get volumes.
 
-        As in kube-scheduler claims with a selected node are the first.
+        As in kube-scheduler claims with a selected node are the first. The arrays must not be written to:
+        claims of a StorageClass without free volumes share them if the same free storage is enough for them.
         """
-        gets, is_short, used = self._cluster.present.copy(), self._nowhere(), Used()
-        for claim in sorted(claims, key=lambda each: not each.selected_node):
+        first, *others = sorted(claims, key=lambda each: not each.selected_node)
+        used = Used()
+        found = self._places_for(first, used)
+        for claim in others:
             places = self._places_for(claim, used)
-            is_short |= gets & places.is_short
-            gets &= places.gets
-        return Places(gets, is_short)
+            if places is not found:
+                found = Places(found.gets & places.gets, found.is_short | found.gets & places.is_short)
+        return found
 
     def forget_nodes(self) -> None:
         """Nodes have come, gone or changed."""
         self._rows.clear()
         self._candidates.clear()
         self._largest.forget_nodes()
+        self._provisioned.clear()
 
     def follow_volumes(self, classes: Iterable[str], volumes: Collection[str]) -> None:
         """Of these StorageClasses free storage has changed, or free volumes, only those of these names."""
         for storage_class in classes:
             self._largest.forget(storage_class)
+            self._provisioned.pop(storage_class, None)
             candidates = self._candidates.get(storage_class)
             if candidates is None:
                 continue
@@ -88,14 +96,17 @@ class VolumeMatching:
             reserved = self._storage.volumes.get(volume)
             reachable = self._nowhere() if reserved is None else self._reachable(reserved.affinity)
             return Places(reachable, self._nowhere())
-        gets, is_short = self._provisionable(claim)
+        provisioned = self._provisionable(claim)
         if node:
             only = self._nowhere()
             row = self._cluster.rows.get(node)
             if row is not None:
                 only[row] = True
-            return Places(only & gets, only & is_short)
+            return Places(only & provisioned.gets, only & provisioned.is_short)
         candidates = self._of_class(claim.storage_class)
+        if not len(candidates.rows):
+            return provisioned
+        gets, is_short = provisioned.gets.copy(), provisioned.is_short.copy()
         pairs = self._assign(candidates, claim, np.arange(len(candidates.rows)), used)
         rows = candidates.rows[pairs]
         gets[rows], is_short[rows] = True, False
@@ -133,15 +144,19 @@ class VolumeMatching:
     # -- nodes ---------------------------------------------------------------------------------------
 
     def _provisionable(self, claim: UnboundClaim) -> Places:
+        """Where a volume can be made for the claim; shared."""
         storage_class = self._storage.classes.get(claim.storage_class)
         if storage_class is None or not storage_class.provisions:
-            return Places(self._nowhere(), self._nowhere())
-        reachable = self._reachable(storage_class.topologies or None)
-        largest = self._largest.of(storage_class)
-        if largest is None or not claim.size:
-            return Places(reachable, self._nowhere())
-        has_enough = largest >= claim.size
-        return Places(reachable & has_enough, reachable & ~has_enough)
+            known = self._provisioned.setdefault("", {})
+            return known.setdefault(ANY, Places(self._nowhere(), self._nowhere()))
+        largest = self._largest.of(storage_class) if claim.size else None
+        enough = ANY if largest is None else int(largest.min(where=largest >= claim.size, initial=MORE))
+        known = self._provisioned.setdefault(storage_class.name, {})
+        if enough not in known:
+            reachable = self._reachable(storage_class.topologies or None)
+            has_enough = np.ones_like(reachable) if largest is None else largest >= claim.size
+            known[enough] = Places(reachable & has_enough, reachable & ~has_enough)
+        return known[enough]
 
     def _reachable(self, terms: tuple[Term, ...] | None) -> Mask:
         reachable = self._nowhere()

@@ -32,6 +32,7 @@ class Reaches:
         self._next = 0
         self._stale: set[int] = set()  # numbers of masks that are to be evaluated again
         self._shape = -1  # cursor of the nodes as they were last seen
+        self.evaluated = 0  # masks, in all; each is a computation over all nodes
 
     def __len__(self) -> int:
         """Masks that are kept."""
@@ -88,6 +89,7 @@ class Reaches:
 
     def _evaluate(self, number: int) -> None:
         self._stale.discard(number)
+        self.evaluated += 1
         reach = self._cluster.reach[number]
         before, reach.now = reach.now, self.matching.where(reach.claims)
         for row in np.flatnonzero(reach.now.gets != before.gets).tolist():
