@@ -40,11 +40,13 @@ def test_the_rules_have_the_order_of_kube_scheduler() -> None:
         "NodeAffinity",
         "VolumeBinding",
         "VolumeBinding",
+        "VolumeBinding",
         "VolumeZone",
         "PodTopologySpread",
         "NodePorts",
         "VolumeRestrictions",
         "NodeVolumeLimits",
+        "VolumeBinding",
         "VolumeBinding",
         "Devices",
     ]

@@ -150,7 +150,7 @@ def test_refused_credentials_are_one_line(caplog, by, words):
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
-        ({"advice": ADD_TO_CLUSTER_ROLE}, "add the rule to its ClusterRole (the chart's role has all of them)"),
+        ({"advice": ADD_TO_CLUSTER_ROLE}, ADD_TO_CLUSTER_ROLE),
         ({}, "you lack this right: who administers the cluster can grant it"),
     ],
     ids=["an account of the chart", "a user"],

@@ -156,7 +156,7 @@ class ApiClient:
         except UnsureError as error:
             refused = error.__cause__
             if isinstance(refused, aiohttp.WSServerHandshakeError):
-                answered = refused.headers or {}
+                answered: Mapping[str, str] = refused.headers or {}
                 raise error_from(what, refused.status, b"", answered, self._advice) from refused
             raise
         async with opened:

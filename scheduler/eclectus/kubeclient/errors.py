@@ -108,7 +108,7 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 
 
 def error_from(what: str, status: int, body: bytes, headers: Mapping[str, str], advice: str) -> ApiError:
-    """The error for an answer with a status of 400 or above. `advice`: what the caller does if RBAC forbids."""
+    """The error for an answer with a status of 400 or above. `advice`: what to do where RBAC forbids."""
     message = _message(body)
     if status == 403 and "is forbidden: User" in message:  # by RBAC, not by an admission plugin
         message += f"; {advice}"
