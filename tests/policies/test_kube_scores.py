@@ -113,6 +113,14 @@ def may_run(task: Task, node: Node) -> bool:
     return selected and (not hard or bool(task.spec.tolerations))
 
 
+def has_room(task: Task, node: Node, placed: list[tuple[Node, Task]]) -> bool:
+    there = [pod for other, pod in placed if other.name == node.name]
+    held = Counter[str]()
+    for pod in (*there, task):
+        held.update(dict(pod.spec.requests))
+    return len(there) < 9 and all(held[name] <= amount for name, amount in node.allocatable if name != "pods")
+
+
 @settings(max_examples=100, deadline=None)
 @given(nodes(), st.lists(st.tuples(st.integers(0, 99), PLACED), max_size=6), PODS)
 def test_it_takes_a_node_of_the_greatest_sum(
@@ -125,7 +133,7 @@ def test_it_takes_a_node_of_the_greatest_sum(
         )
         for at, (pick, pod) in enumerate(pods)
     ]
-    fitting = [node for node in there if may_run(task, node)]
+    fitting = [node for node in there if may_run(task, node) and has_room(task, node, placed)]
     events = [*map(NodeSeen, there), *(TaskSeen(pod) for _, pod in placed)]
     found = choices(events, task, 4)
     totals = dumb_scores.totals(Asked(task, fitting, there, placed)) if fitting else {}
