@@ -57,6 +57,9 @@ def test_the_ranking_agrees_with_a_full_evaluation(changes: list[tuple[str, int]
         costs = cost(task_class, np.arange(cluster.capacity))
         best = int(costs.argmin())
         assert ranking.best() == (None if np.isinf(costs[best]) else (best, costs[best]))
+        in_order = sorted((cost, row) for row, cost in enumerate(costs.tolist()) if cost < np.inf)
+        assert ranking.first(3) == [(row, cost) for cost, row in in_order[:3]]
+        assert all(ranking.cost_at(row) == cost for row, cost in enumerate(costs.tolist()))
         drawn = ranking.draw_best(Random(at))
         assert (drawn is None) == np.isinf(costs[best])
         assert drawn is None or drawn[1] == costs[best] == costs[drawn[0]]

@@ -3,24 +3,38 @@
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+from eclectus.kubeclient.errors import MissingError, RejectedError
 from live_cluster import Admin, Scheduler, pod, wait
 from secured_pages import page, token_of
 
 NAMESPACE, ELSEWHERE = "explain", "explain-elsewhere"
 CORE, RBAC = "/api/v1", "/apis/rbac.authorization.k8s.io/v1"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+STORAGE_CLASSES, VOLUMES = "/apis/storage.k8s.io/v1/storageclasses", f"{CORE}/persistentvolumes"
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
+POLICIES = f"{ADMISSION}/validatingadmissionpolicies"
+POLICY_BINDINGS = f"{ADMISSION}/validatingadmissionpolicybindings"
 SPARING = "explain-sparing"  # the schedulerName of a profile that evicts nobody
+LEARNING = "explain-learning"  # and of one for which a dead node is the last choice
 PROFILES = [
-    {"schedulerName": name, "place": {"policy": "least-allocated"}, "relieve": {"policy": relieve}}
-    for name, relieve in (("eclectus", "preemption"), (SPARING, "none"))
+    {"schedulerName": name, "place": {"policy": place}, "relieve": {"policy": relieve}}
+    for name, place, relieve in (
+        ("eclectus", "least-allocated", "preemption"),
+        (SPARING, "least-allocated", "none"),
+        (LEARNING, "rosella", "none"),
+    )
 ]
+NOBODY_BINDS = "nobody binds this pod"
+LEARN = {"policy": "rosella", "spareShare": 0.5}  # nodes count as dead five times as soon
 DELEGATED = {"port": 0, "authentication": "delegated"}
 
 
-def on(node, **rules):
-    """Affinity to one node, and further rules."""
-    required = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [required]}}
+def on(*nodes, **rules):
+    """Affinity to these nodes, and further rules."""
+    required = [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes
+    ]
+    terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": required}}
     return {"nodeAffinity": terms, **rules}
 
 
@@ -33,11 +47,28 @@ def labelled(body, app):
     return body
 
 
+def picky(name, node):
+    """A pod whose preference its node does not meet."""
+    affinity = on(node)
+    affinity["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"] = [PREFERRED]
+    return pod(name, work=3600, affinity=affinity)
+
+
 APART = {
     "requiredDuringSchedulingIgnoredDuringExecution": [
         {"labelSelector": {"matchLabels": {"app": "guard"}}, "topologyKey": "half"}
     ]
 }
+TOGETHER = {
+    "requiredDuringSchedulingIgnoredDuringExecution": [
+        {"labelSelector": {"matchLabels": {"app": "nobody"}}, "topologyKey": "half"}
+    ]
+}
+PREFERRED = {
+    "weight": 10,
+    "preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]},
+}
+ZONE = "topology.kubernetes.io/zone"
 SPREAD = {
     "maxSkew": 1,
     "topologyKey": "half",
@@ -48,8 +79,10 @@ SPREAD = {
 NEXT = {  # two labels of each: for a pod that selects both, every other node lacks two things
     node: {"explain.example/x": node, "explain.example/y": node} for node in ("n04", "n05")
 }
+MARKS = {**NEXT, "n06": {ZONE: "explain-a"}}
 PLACED = [  # bound first
     running("bound", "n09"),
+    picky("picky", "n08"),
     labelled(running("guard", "n01"), "guard"),
     labelled(running("spread-0", "n02"), "spread"),
     *(labelled(running(f"low-{at}", "n03", cpu="1"), "budgeted") for at in range(4)),
@@ -59,6 +92,9 @@ WAITING = [
     pod("taint", affinity=on("n00")),
     pod("affinity", nodeSelector={"half": "c"}),
     pod("apart", affinity=on("n01", podAntiAffinity=APART)),
+    pod("together", affinity=on("n01", podAffinity=TOGETHER)),
+    pod("far", affinity=on("n06"), volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "far"}}]),
+    pod("refused", affinity=on("n09")),
     labelled(pod("spread-1", affinity=on("n02"), topologySpreadConstraints=[SPREAD]), "spread"),
     pod("gated", schedulingGates=[{"name": "example.com/wait"}]),
     pod("typo", scheduler="eclectsu"),
@@ -77,10 +113,10 @@ def explained_cluster(control_plane, kubelets, directory):
         Admin(control_plane.kubeconfig, NAMESPACE) as admin,
         Admin(control_plane.kubeconfig, ELSEWHERE) as other,
     ):
-        mark(admin, [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}], NEXT)
+        mark(admin, [{"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}], MARKS)
         admin.send("POST", CLASSES, {"metadata": {"name": "explain-urgent"}, "value": 1000})
         scheduler = Scheduler(
-            directory, control_plane.kubeconfig, profiles=PROFILES, server=DELEGATED
+            directory, control_plane.kubeconfig, profiles=PROFILES, server=DELEGATED, learn=LEARN
         ).start()
         try:
             scheduler.wait_deciding()
@@ -94,11 +130,14 @@ def explained_cluster(control_plane, kubelets, directory):
             scheduler.kill()
             admin.remove_claims()
             admin.send("DELETE", f"{CLASSES}/explain-urgent")
+            for path in (VOLUMES, STORAGE_CLASSES, POLICIES, POLICY_BINDINGS):
+                if admin.get(f"{path}/explain"):
+                    admin.send("DELETE", f"{path}/explain")
             for name in ("explain-pods", "explain-all"):
                 for kind in ("clusterrolebindings", "clusterroles"):
                     if admin.get(f"{RBAC}/{kind}/{name}"):
                         admin.send("DELETE", f"{RBAC}/{kind}/{name}")
-            mark(admin, None, {node: dict.fromkeys(labels) for node, labels in NEXT.items()})
+            mark(admin, None, {node: dict.fromkeys(labels) for node, labels in MARKS.items()})
 
 
 def mark(admin, taints, labels):
@@ -109,8 +148,8 @@ def mark(admin, taints, labels):
 
 def populate(admin, other):
     admin.create(PLACED)
-    other.create([running("full", "n05", cpu="4")])
-    wait("the pods on nodes run", lambda: admin.phases().get("Running") == len(PLACED) and other.bound())
+    other.create([running("full", "n05", cpu="4"), running("busy", "n11", cpu="4")])
+    wait("the pods on nodes run", lambda: is_running(admin, len(PLACED)) and is_running(other, 2))
     selector = {"matchLabels": {"app": "budgeted"}}
     budgets = f"/apis/policy/v1/namespaces/{NAMESPACE}/poddisruptionbudgets"
     spec = {"minAvailable": 4, "selector": selector}
@@ -121,7 +160,54 @@ def populate(admin, other):
     other.create([pod("holds", cpu="4", scheduler="another", priorityClassName="explain-urgent")])
     path = f"{CORE}/namespaces/{ELSEWHERE}/pods/holds/status"
     other.patch(path, {"status": {"nominatedNodeName": "n04"}})
+    put_volume_in_another_zone(admin)
+    refuse_binds_of(admin, "refused")
     admin.create(WAITING)
+
+
+def is_running(admin, pods):
+    return admin.phases().get("Running") == pods
+
+
+def put_volume_in_another_zone(admin):
+    """The claim `far` is bound to a volume of a zone to which no node belongs."""
+    immediate = {"provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate"}
+    admin.send("POST", STORAGE_CLASSES, {"metadata": {"name": "explain"}, **immediate})
+    common = {"storageClassName": "explain", "accessModes": ["ReadWriteOnce"]}
+    spec = {**common, "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/data"}}
+    metadata = {"name": "explain", "labels": {ZONE: "explain-b"}}
+    admin.send("POST", VOLUMES, {"metadata": metadata, "spec": spec})
+    claims = f"{CORE}/namespaces/{NAMESPACE}/persistentvolumeclaims"
+    spec = {**common, "resources": {"requests": {"storage": "1Gi"}}}
+    admin.send("POST", claims, {"metadata": {"name": "far"}, "spec": spec})
+    wait("the claim is bound", lambda: admin.get(f"{claims}/far")["status"]["phase"] == "Bound")
+
+
+def refuse_binds_of(admin, name):
+    """From now on the API server refuses to bind the pod of this name."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods/binding"]}
+    is_other = f"object.metadata.namespace != '{NAMESPACE}' || object.metadata.name != '{name}'"
+    spec = {
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [{"expression": is_other, "message": NOBODY_BINDS}],
+    }
+    admin.send("POST", POLICIES, {"metadata": {"name": "explain"}, "spec": spec})
+    spec = {"policyName": "explain", "validationActions": ["Deny"]}
+    admin.send("POST", POLICY_BINDINGS, {"metadata": {"name": "explain"}, "spec": spec})
+    wait("the policy is in force", lambda: is_bind_refused(admin, name))
+
+
+def is_bind_refused(admin, name):
+    """Whether a bind is refused before the API server finds out that there is no such pod yet."""
+    metadata = {"name": name, "namespace": NAMESPACE}
+    body = {"metadata": metadata, "target": {"kind": "Node", "name": "n09"}}
+    try:
+        admin.send("POST", f"{CORE}/namespaces/{NAMESPACE}/pods/{name}/binding", body)
+    except MissingError:
+        return False
+    except RejectedError as error:
+        return NOBODY_BINDS in str(error)
+    return False
 
 
 def readers(admin):

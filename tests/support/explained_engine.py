@@ -1,10 +1,14 @@
-"""Two equal engines, of which one is asked for explanations between two steps: both must do the same."""
+"""Two equal engines, of which one is asked for explanations between two steps: both must do the same.
+
+What would be different is asked too: nodes and pods that change in a question alone change nothing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from eclectus.config.what_if.reading import read_question
 from eclectus.engine.engine import Engine
 from eclectus.feasibility.messages.fit_error import fit_error
 from eclectus.feasibility.task_class import TaskClass
@@ -49,6 +53,35 @@ def explain_some(engine: Engine, turn: int, now: float) -> None:
     nodes = list(state.cluster.rows)
     if nodes:
         assert engine.explain_node(nodes[turn % len(nodes)]).conditions != ("unknown",)
+    waiting = [task for task in state.pending.values() if may_be_asked_about(engine, task)]
+    if waiting:
+        ask_what_if(engine, waiting[turn % len(waiting)], turn, now)
+
+
+def may_be_asked_about(engine: Engine, task: Task) -> bool:
+    """Whether a pending pod waits here, so that there is an answer."""
+    return task.uid not in engine._state.placed.assumed and not task.deleting
+
+
+def ask_what_if(engine: Engine, task: Task, turn: int, now: float) -> None:
+    """One question, another kind in each turn; the answer is checked like an explanation."""
+    state = engine._state
+    nodes, placed = list(state.cluster.rows), [each for each in state.placed.tasks() if each.node]
+    texts = ["request.cpu=1m", "priority=1000"]
+    if nodes:
+        node = nodes[turn % len(nodes)]
+        texts += [f"node={node},cordon=true", f"node={node},allocatable.cpu=64", f"add-node-like={node}"]
+    texts += [f"delete-pod={each.namespace}/{each.name}" for each in placed[turn % 3 : turn % 3 + 1]]
+    asked = [texts[turn % len(texts)], texts[(turn // 2) % len(texts)]]
+    found = engine.explain_what_if(
+        task.namespace, task.name, read_question(list(dict.fromkeys(asked)), "", task.namespace), now + 0.5
+    )
+    funnel = found.pod.funnel
+    assert funnel is not None
+    assert funnel.steps[-1].left == funnel.with_room == found.with_room
+    assert (found.placement.answered == "noRoom") <= (not found.with_room)
+    if found.placement.answered == "places":
+        assert found.placement.node in {each.node for each in found.placement.candidates}
 
 
 def check(engine: Engine, pod: PodExplanation) -> None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import aiohttp
 import pytest
@@ -18,8 +19,18 @@ from eclectus.kubeclient.client import ObjectClient, connected
 from eclectus.kubeclient.credentials import load
 from eclectus.kubeclient.serving.certificate import ServingCertificate
 from eclectus.kubeclient.serving.self_signed import self_signed
-from explained_cluster import CORE, ELSEWHERE, NAMESPACE, SPARING, explained_cluster
-from live_cluster import pod, wait
+from explained_cluster import (
+    CORE,
+    ELSEWHERE,
+    LEARNING,
+    NAMESPACE,
+    NOBODY_BINDS,
+    SPARING,
+    explained_cluster,
+    on,
+    running,
+)
+from live_cluster import Admin, pod, wait
 from port_forwarding import forward
 from secured_pages import page
 
@@ -33,9 +44,11 @@ def world(control_plane, kubelets, tmp_path_factory) -> Iterator[SimpleNamespace
         yield found
 
 
-def ask(world, name, reader="explain-all", kind="pods"):
+def ask(world, name, reader="explain-all", kind="pods", *, namespace=NAMESPACE, what_if=()):
     """(status, JSON), as soon as the scheduler answers one question more: 20 in a row, then 5 a second."""
-    where, answers = f"/explain/nodes/{name}" if kind == "nodes" else f"/explain/pods/{NAMESPACE}/{name}", []
+    where, answers = f"/explain/nodes/{name}" if kind == "nodes" else f"/explain/pods/{namespace}/{name}", []
+    if what_if:
+        where += f"/what-if?{urlencode(what_if)}"
 
     def is_answered():
         answers.append(page(world.scheduler.address, where, world.tokens.get(reader, reader)))
@@ -67,6 +80,8 @@ def steps(found):
         ("taint", "TaintToleration", "had untolerated taint"),
         ("affinity", "NodeAffinity", "didn't match Pod's node affinity/selector"),
         ("apart", "InterPodAffinity", "anti-affinity rules"),
+        ("together", "InterPodAffinity", "didn't match pod affinity rules"),
+        ("far", "VolumeZone", "had no available volume zone"),
         ("spread-1", "PodTopologySpread", "didn't match pod topology spread constraints"),
         ("nominated", "NodeResourcesFit", "Insufficient cpu"),
         ("crowded", "NodeResourcesFit", "Insufficient cpu"),
@@ -126,6 +141,46 @@ def test_a_pod_whose_victims_have_a_budget_says_how_many_evictions_would_violate
     assert (candidate["node"], len(candidate["victims"]), candidate["violatedBudgets"]) == ("n03", 2, 2)
 
 
+def test_a_pod_whose_bind_is_refused_backs_off_and_says_why(world):
+    found = {}
+
+    def backs_off():
+        found.update(explained(world, "refused"))
+        return found["state"] == "backOff"
+
+    wait("it backs off", backs_off)
+    assert found["waiting"]["nextCheck"] is not None
+    assert found["attempts"]["failures"] >= 1
+    assert found["attempts"]["message"].startswith("binding to node n09 was refused: ")
+    assert NOBODY_BINDS in found["attempts"]["message"]
+
+
+def test_a_preference_that_was_dropped_is_named(world):
+    placement = explained(world, "picky")["placement"]
+    assert (placement["node"], placement["unmetPreferences"]) == ("n08", ["disk=ssd (weight 10)"])
+
+
+def test_a_pod_that_waits_beside_a_node_which_is_believed_dead_names_it(world):
+    """Three tasks of a kind that takes a moment do not end on n10, and the other node is busy."""
+    with Admin(world.plane.kubeconfig, "explain-dead") as admin:
+        admin.create([pod(f"short-{at}", cpu="1", work=0.1, affinity=on("n10")) for at in range(12)])
+        admin.wait_succeeded(12)
+        admin.create([running(f"hung-{at}", "n10", cpu="1") for at in range(3)])
+        wait("they run", lambda: admin.phases().get("Running") == 3)
+        wait("n10 counts as dead", lambda: is_dead_after_one_more(world, admin, "n10"), every=0.5)
+        admin.create([pod("beside", cpu="1", scheduler=LEARNING, affinity=on("n10", "n11"))])
+        where = {"namespace": admin.namespace}
+        wait("it is deferred", lambda: ask(world, "beside", **where)[1].get("state") == "deferred")
+        found = explained(world, "beside", **where)
+        assert (found["waiting"]["nodes"], found["deadWithRoom"]) == (["n11"], ["n10"])
+
+
+def is_dead_after_one_more(world, admin, node):
+    """One more task elsewhere, because the learner checks nodes when something ends."""
+    admin.create([pod(f"more-{len(admin.pods())}", cpu="1", work=0.1, affinity=on("n09"))])
+    return "dead" in explained(world, node, kind="nodes")["conditions"]
+
+
 def test_a_bound_pod_says_where_it_is_and_what_is_still_known(world):
     placement = explained(world, "bound")["placement"]
     assert (placement["node"], placement["feasible"], placement["policy"]) == ("n09", 1, "LeastAllocated")
@@ -136,6 +191,33 @@ def test_a_node_says_what_keeps_pods_off(world):
     assert explained(world, "n00", kind="nodes")["taints"] == ["dedicated=gpu:NoSchedule"]
     full = explained(world, "n03", kind="nodes")
     assert (full["conditions"], full["podCount"]) == (["full"], 4)
+
+
+# -- what would be different -----------------------------------------------------------------------------
+
+
+def test_a_node_without_its_taint_would_get_the_pod_which_stays_where_it_is(world):
+    before = explained(world, "taint")["funnel"]
+    question = [("whatIf", "node=n00,taint-=dedicated")]
+    found = explained(world, "taint", what_if=question)
+    assert found["summary"] == "it would be placed on node n00"
+    assert (found["withRoomBefore"], found["withRoom"]) == (0, 1)
+    assert found["rules"] == [{"rule": "TaintToleration", "refusedBefore": 1, "refused": 0}]
+    assert explained(world, "taint")["funnel"] == before
+    assert ask(world, "taint", "explain-pods", what_if=question)[0] == 403
+
+
+def test_without_a_pod_of_another_namespace_the_pod_would_fit(world):
+    question = [("whatIf", f"delete-pod={ELSEWHERE}/full"), ("asPolicy", "kube")]
+    found = explained(world, "crowded", what_if=question)
+    assert (found["placement"]["policy"], found["placement"]["node"]) == ("kube", "n05")
+    assert ask(world, "crowded", "explain-pods", what_if=question)[0] == 403
+
+
+def test_what_is_wrong_with_a_question_is_named(world):
+    status, body = ask(world, "cpu", what_if=[("whatIf", "node=none,cordon=true")])
+    assert (status, body["reason"]) == (400, "BadRequest")
+    assert body["message"].startswith("there is no node 'none'; there are n00, n01, ")
 
 
 # -- for whom --------------------------------------------------------------------------------------------
@@ -170,6 +252,14 @@ def test_the_command_asks_the_leader_whose_certificate_the_lease_names(world, tm
     )
     assert ended.returncode == 0, ended.stderr
     assert "Insufficient cpu" in ended.stdout
+
+
+def test_the_command_asks_what_would_be_different(world, tmp_path):
+    (tmp_path / "token").write_text(world.tokens["explain-pods"])
+    options = ("--token-file", str(tmp_path / "token"), "--what-if", "request.cpu=100m")
+    ended = command(world, "pod/cpu", *options)
+    assert ended.returncode == 0, ended.stderr
+    assert "it would be placed on node n" in ended.stdout
 
 
 def command(world, what, *options):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from random import Random
+from typing import Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -31,6 +32,11 @@ class Devices:
         self._free: NDArray[np.float64] = np.zeros((rows, 0))
         # uid -> (row, device, thousandths) of each device it holds.
         self._held: dict[str, tuple[tuple[int, int, int], ...]] = {}
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._free, self._held = self._free.copy(), dict(self._held)
+        return self
 
     @property
     def free(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from typing import Self
 
 from eclectus.model.objects import HostPort
 
@@ -23,6 +24,11 @@ class HostPorts:
 
     def __init__(self) -> None:
         self._pods: dict[HostPort, dict[int, int]] = defaultdict(dict)
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._pods = defaultdict(dict, {port: dict(pods) for port, pods in self._pods.items()})
+        return self
 
     def hold(self, port: HostPort, row: int) -> None:
         """A pod with this port has come to the row."""

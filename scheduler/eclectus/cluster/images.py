@@ -6,6 +6,8 @@ of a dict would. An image of one name may differ in size between nodes, as for t
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,6 +21,12 @@ class NodeImages:
         self._rows: dict[str, dict[int, int]] = {}  # name -> bytes -> bit r: row r has it in that size
         self._versions: dict[str, int] = {}
         self._changes = 0
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._rows = {name: dict(sizes) for name, sizes in self._rows.items()}
+        self._versions = dict(self._versions)
+        return self
 
     def set(self, row: int, before: Images, after: Images) -> None:
         """The images of a row are now these."""

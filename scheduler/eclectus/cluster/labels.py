@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +44,13 @@ class LabelColumns:
     def __len__(self) -> int:
         """Columns that there are now."""
         return len(self._columns)
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._labels = dict(self._labels)
+        self._values = {key: dict(values) for key, values in self._values.items()}
+        self._columns, self._codes, self._numbers = {}, {}, {}  # made again when they are asked for
+        return self
 
     def column(self, key: str) -> Codes:
         """Value codes of `key` over all rows, shape [rows], read-only."""

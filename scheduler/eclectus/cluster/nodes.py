@@ -9,6 +9,8 @@ Two change logs tell which rows have changed: `shape` (allocatable, labels, tain
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 from msgspec.structs import replace
@@ -67,6 +69,35 @@ class Cluster(ResourceTable):
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def copy(self) -> Cluster:
+        """The same nodes and pods in the same rows, which change by themselves; O(nodes x labels + groups).
+
+        What is known of claims and volumes is shared: nothing that happens to nodes and pods changes it.
+        """
+        return copy(self).detach()
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        super().detach()
+        self._rows, self._names, self._nodes = dict(self._rows), list(self._names), dict(self._nodes)
+        self.rows, self.names = self._rows, self._names
+        self._attach_limits, self._free_rows = dict(self._attach_limits), list(self._free_rows)
+        self._taint_sets = copy(self._taint_sets).detach()
+        self.taint_sets = self._taint_sets.sets
+        self.labels, self.images = copy(self.labels).detach(), copy(self.images).detach()
+        self.host_ports, self.claim_users = copy(self.host_ports).detach(), copy(self.claim_users).detach()
+        self.devices = None if self.devices is None else copy(self.devices).detach()
+        self.reach = {number: copy(each) for number, each in self.reach.items()}
+        self.anti_affinity, self.preferences = HeldTerms(), HeldTerms()
+        self.pods = self.pods.copy(self.anti_affinity, self.preferences)
+        self._set_row_arrays(
+            self._background_free.copy(),
+            self._present.copy(),
+            self._cordoned.copy(),
+            self._taint_set.copy(),
+        )
+        return self
 
     @property
     def capacity(self) -> int:

@@ -42,7 +42,7 @@ class PodGroup:
         "weights",
     )
 
-    def __init__(self, key: GroupKey, weights: dict[PodAffinityTerm, int], serial: int) -> None:
+    def __init__(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int], serial: int) -> None:
         self.namespace, labels, self.terms, _, _, self.is_terminating, self.is_nominated = key
         self.weights = weights
         self.labels, self.serial = dict(labels), serial  # `serial`: another one for every group ever made
@@ -74,6 +74,16 @@ class PodGroups:
     def __len__(self) -> int:
         return len(self._groups)
 
+    def copy(self, terms: HeldTerms, preferences: HeldTerms) -> PodGroups:
+        """The same pods on the same rows, which come and leave here alone; O(groups).
+
+        The terms are held anew, in these two.
+        """
+        found = PodGroups(terms, preferences)
+        for key, group in self._groups.items():
+            found.add(key, group.weights).pods.update(group.pods)
+        return found
+
     # -- pods that come and go -----------------------------------------------------------------
 
     def hold(self, row: int, task: Task, *, is_nominated: bool) -> None:
@@ -81,7 +91,7 @@ class PodGroups:
         key = _key(task, is_nominated)
         group = self._groups.get(key)
         if group is None:
-            group = self._add(key, task)
+            group = self.add(key, held_weights(task.spec))
         group.pods[row] = group.pods.get(row, 0) + 1
         self.changes.record((group, row, 1))
 
@@ -147,9 +157,10 @@ class PodGroups:
 
     # -- groups --------------------------------------------------------------------------------
 
-    def _add(self, key: GroupKey, task: Task) -> PodGroup:
+    def add(self, key: GroupKey, weights: Mapping[PodAffinityTerm, int]) -> PodGroup:
+        """A group that there is not yet, still without pods."""
         self._serial += 1
-        group = self._groups[key] = PodGroup(key, held_weights(task.spec), self._serial)
+        group = self._groups[key] = PodGroup(key, weights, self._serial)
         self._in_namespace.setdefault(group.namespace, {})[group] = None
         for term in group.terms:
             self._terms.hold(term)

@@ -8,6 +8,8 @@ for does not (unoffered.py).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,11 +55,7 @@ class ResourceTable:
         self.columns: Mapping[str, int] = self._columns  # resource -> column, in the order of columns
         self.shape, self.usage = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(2))
         self.unoffered = UnofferedAmounts()  # what pods hold of resources without a column
-        # Computed once per distinct pod, because every pod that comes or goes is entered.
-        self._parts = Memo(self._compute_parts, self._all_offered)
-        self._bounded = Memo(self._bounded_parts, self._all_offered)
-        self._held = Memo(self._held_entries, lambda kind: self._all_offered(_amounts_held(*kind)))
-        self._tentative = Memo(self._tentative_entries, self._all_offered)
+        self._make_memos()
         self._set_arrays(np.zeros((4, rows, len(self._columns))), np.zeros((rows, 2)))
 
     def add_tentative(self, row: int, amounts: Amounts, times: int = 1) -> None:
@@ -70,6 +68,16 @@ class ResourceTable:
         """Take over all amounts of a table with the same rows and columns."""
         self._layers[:], self._scored[:] = source.layers, source.scored
         self.usage.record_all()
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._columns = dict(self._columns)
+        self.columns = self._columns
+        self.shape, self.usage = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(2))
+        self.unoffered = copy(self.unoffered).detach()
+        self._make_memos()  # they compute with the table that made them
+        self._set_arrays(self._layers.copy(), self._scored.copy())
+        return self
 
     # -- amounts -------------------------------------------------------------------------------
 
@@ -95,6 +103,13 @@ class ResourceTable:
     def held_parts(self, task: Task) -> Parts:
         """What a pod on a node takes of what nodes offer, as (column, amount), ascending by column."""
         return self._bounded[task.holding]
+
+    def _make_memos(self) -> None:
+        """Of what is computed once per distinct pod, because every pod that comes or goes is entered."""
+        self._parts = Memo(self._compute_parts, self._all_offered)
+        self._bounded = Memo(self._bounded_parts, self._all_offered)
+        self._held = Memo(self._held_entries, lambda kind: self._all_offered(_amounts_held(*kind)))
+        self._tentative = Memo(self._tentative_entries, self._all_offered)
 
     def _bounded_parts(self, amounts: Amounts) -> Parts:
         return tuple((column, min(amount, MOST_HELD)) for column, amount in self.parts(amounts))

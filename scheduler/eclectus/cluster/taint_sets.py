@@ -6,6 +6,7 @@ Autoscalers write times into the values of taints, so a cluster sees ever new se
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Self
 
 from eclectus.model.objects import Taint
 
@@ -21,6 +22,12 @@ class TaintSets:
         self._index: dict[tuple[Taint, ...], int] = {(): NONE}
         self._free: list[int] = []
         self.sets: Sequence[tuple[Taint, ...]] = self._sets
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._sets, self._nodes, self._free = list(self._sets), list(self._nodes), list(self._free)
+        self._index, self.sets = dict(self._index), self._sets
+        return self
 
     def add(self, taints: tuple[Taint, ...]) -> int:
         """The index of the set, which one more node has."""

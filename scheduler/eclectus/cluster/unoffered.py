@@ -8,6 +8,7 @@ a node offers the resource.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Self
 
 from eclectus.cluster.scalars import WritableScalars
 
@@ -35,6 +36,15 @@ class UnofferedAmounts:
     def take(self, resource: str, layer: Layer) -> Mapping[int, float]:
         """The amounts by row; they are kept here no longer."""
         return self._columns.pop((resource, layer), {})
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        shared, self._columns = self._columns, {}
+        for (resource, layer), amounts in shared.items():
+            column = self.column(resource, layer)
+            for row, amount in amounts.items():
+                column[row] = amount
+        return self
 
     def clear_row(self, row: int) -> None:
         """Nothing is held on this row any more."""

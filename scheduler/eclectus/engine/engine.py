@@ -22,6 +22,9 @@ from eclectus.engine.explain.pod import explain_pod
 from eclectus.engine.explain.prices import price_summary, priced
 from eclectus.engine.explain.queue_counts import queue_counts
 from eclectus.engine.explain.unmet_preferences import unmet_preferences
+from eclectus.engine.explain.what_if.answer import explain_what_if
+from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
+from eclectus.engine.explain.what_if.question import Question
 from eclectus.engine.gangs.turns import GangTurns
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.node_dispatch import NodeDispatch
@@ -178,6 +181,13 @@ class Engine:
         foreign = self._event_handlers.foreign_pending
         found = self._numpy_context.run(explain_pod, self._state, foreign, (namespace, name), now)
         return replace(found, deciding=self._leads)
+
+    def explain_what_if(self, namespace: str, name: str, question: Question, now: float) -> WhatIfExplanation:
+        """How a waiting pod would be explained, and placed, on a changed state. Changes nothing.
+
+        Raises QuestionError where the pod does not wait here, or what is to be changed does not exist.
+        """
+        return self._numpy_context.run(explain_what_if, self._state, (namespace, name), question, now)
 
     def explain_job(
         self, namespace: str, name: str, labels: Collection[tuple[str, str]], now: float

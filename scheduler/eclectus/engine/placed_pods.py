@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from math import inf
-from typing import Protocol
+from typing import Protocol, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -57,6 +58,20 @@ class PlacedPods:
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._placed
+
+    def copy(self, cluster: Cluster) -> PlacedPods:
+        """The same pods on the nodes of a copy of the cluster; no account follows them. O(pods)."""
+        return copy(self).detach(cluster)
+
+    def detach(self, cluster: Cluster) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._cluster, self._accounts, self._placed = cluster, (), dict(self._placed)
+        self._on = _copied(self._on)
+        self._nominated = _copied(self._nominated)
+        self._priorities, self._nominated_before = self._priorities.copy(), dict(self._nominated_before)
+        self._assumed = dict(self._assumed)
+        self.assumed = self._assumed
+        return self
 
     def node_of(self, uid: str) -> str:
         """The node on which a pod holds room; empty if none."""
@@ -225,6 +240,10 @@ class PlacedPods:
         for uid in self._on.get(node, ()):
             placed = self._placed[uid]
             self._cluster.release(row, placed.task, is_nominated=placed.is_nominated)
+
+
+def _copied(by_node: dict[str, dict[str, None]]) -> dict[str, dict[str, None]]:
+    return defaultdict(dict, {node: dict(uids) for node, uids in by_node.items()})
 
 
 def _discard(by_node: dict[str, dict[str, None]], node: str, uid: str) -> None:

@@ -92,6 +92,10 @@ class Learn(ABC):
         """A task has ended, failed or was deleted; it may never have been seen running."""
         del uid, now
 
+    def known_speeds(self, workload: str) -> Speeds:
+        """What `speeds` has answered last: to be asked between two steps, it brings nothing up to date."""
+        return self.speeds(workload)
+
     def learned_nodes(self) -> Iterator[LearnedNode]:
         """What was learned of every node, as values that another process can recall."""
         return iter(())

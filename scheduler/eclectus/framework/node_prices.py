@@ -12,6 +12,7 @@ price makes every ranking of nodes start over.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from math import exp
 
 import numpy as np
@@ -97,6 +98,16 @@ class NodePricing:
         self._published = NodePrices(0, read_only(np.zeros(0)), 0.0)
 
     # -- reading -------------------------------------------------------------------------------
+
+    def copy(self, cluster: Cluster) -> NodePricing:
+        """The same prices for the rows of a copy of the cluster; only to be read."""
+        found = copy(self)
+        found.follow(cluster)
+        return found
+
+    def follow(self, cluster: Cluster) -> None:
+        """From now on the rows are those of this cluster."""
+        self._cluster = cluster
 
     @property
     def current(self) -> NodePrices:

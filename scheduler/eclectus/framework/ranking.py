@@ -48,6 +48,16 @@ class Ranking:
         block, column = divmod(int(equal[rng.randrange(len(equal))]), BLOCK)
         return int(blocks[block]) * BLOCK + column, cost
 
+    def first(self, count: int) -> list[tuple[int, float]]:
+        """Rows and costs of the best nodes, the best one first; not those whose cost is inf. O(rows)."""
+        rows = np.argsort(self._costs, kind="stable")[:count]
+        costs = self._costs[rows]
+        return [(int(row), float(cost)) for row, cost in zip(rows, costs, strict=True) if cost < np.inf]
+
+    def cost_at(self, row: int) -> float:
+        """The cost of a row as it was refreshed last."""
+        return float(self._costs[row])
+
     def refresh(self, epoch: int) -> None:
         """Update the costs of the rows that changed, or of all rows if the epoch of the speeds is new.
 

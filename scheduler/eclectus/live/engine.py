@@ -7,6 +7,8 @@ from typing import Protocol
 
 from eclectus.engine.counters import QueueCounts
 from eclectus.engine.explain.decision import Decision
+from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
+from eclectus.engine.explain.what_if.question import Question
 from eclectus.framework import LearnedCell
 from eclectus.framework.node_prices import PriceSummary
 from eclectus.model.commands import Command
@@ -30,6 +32,12 @@ class ExplainingEngine(Protocol):
 
     def explain_pod(self, namespace: str, name: str, now: float) -> PodExplanation:
         """Why a pod waits, or what is known of its placement; `now` in seconds since the epoch."""
+
+    def explain_what_if(self, namespace: str, name: str, question: Question, now: float) -> WhatIfExplanation:
+        """How a waiting pod would be explained, and placed, if something were other than it is.
+
+        Raises QuestionError.
+        """
 
     def explain_job(
         self, namespace: str, name: str, labels: Collection[tuple[str, str]], now: float

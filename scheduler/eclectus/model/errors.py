@@ -2,6 +2,7 @@
 
     EclectusError
     ├── SettingsError   correct the settings: each problem's path, what is wrong, the nearest known spelling
+    ├── QuestionError   correct the question: it names what does not exist, or what cannot be answered
     ├── PolicyError     correct the policy: it asked for an action that the engine must not take
     └── MalformedError  skip the object and log it: names the kind, the object and the field
 
@@ -74,6 +75,10 @@ class Problems:
         if self._found:
             (path, problem), *others = self._found
             raise SettingsError(path, problem, others)
+
+
+class QuestionError(EclectusError):
+    """A question to an explanation cannot be answered as it was asked; nothing was changed."""
 
 
 class PolicyError(EclectusError):

@@ -4,7 +4,7 @@ import pytest
 from click.testing import CliRunner
 
 from eclectus.cli.explain import command
-from eclectus.cli.explain.target import Target
+from eclectus.cli.explain.target import NOTHING_ELSE, Target
 from eclectus.cli.explain.transport import Source
 from eclectus.cli.main import program
 
@@ -14,7 +14,8 @@ def asked(monkeypatch):
     """What the scheduler is asked; it answers about a node."""
     found = []
 
-    async def answer(access, target, source):
+    async def answer(access, target, source, question):
+        assert question == NOTHING_ELSE
         found.append((access.source, target, source))
         return b'{"name":"n1","conditions":["full"],"summary":"nothing is left of cpu"}'
 

@@ -16,8 +16,10 @@ from eclectus.cli.explain.from_tape import Moment, answer_from_tape, read_moment
 from eclectus.cli.explain.job_text import job_lines
 from eclectus.cli.explain.node_text import node_lines
 from eclectus.cli.explain.pod_text import pod_lines
-from eclectus.cli.explain.target import Target, target_of
+from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target, target_of
 from eclectus.cli.explain.transport import Source, answer_from_scheduler
+from eclectus.cli.explain.what_if_text import what_if_lines
+from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -54,6 +56,18 @@ Output = Literal["table", "json", "yaml"]
     help="The moment of the tape: seconds after its first step, or right after a step. By default its end.",
 )
 @click.option(
+    "--what-if",
+    multiple=True,
+    metavar="CHANGE",
+    help="Explain a pod that waits as if something were other than it is; may be given several times.",
+)
+@click.option(
+    "--as-policy",
+    default="",
+    metavar="NAME",
+    help="Where this Place policy would put the pod, with its defaults (eclectus policies lists them).",
+)
+@click.option(
     "--scheduler-name",
     default="",
     metavar="NAME",
@@ -83,6 +97,8 @@ def explain(
     output: Output,
     tape: Path | None,
     at: Moment,
+    what_if: tuple[str, ...],
+    as_policy: str,
     scheduler_name: str,
     server: str,
     certificate_authority: Path | None,
@@ -105,46 +121,63 @@ def explain(
     those that are alike.
 
     \b
+    A CHANGE is a list of KEY=VALUE with commas between, of one of these:
+      node=NAME,…            of a node: taint-=KEY, taint+=KEY=VALUE:EFFECT, label-=KEY, label+=KEY=VALUE,
+                             cordon=true|false, allocatable.RESOURCE=QUANTITY
+      add-node-like=NAME,…   more nodes like this one: count=NUMBER, and all that node= knows
+      delete-pod=NS/NAME     a pod on a node
+      …                      of the pod itself: request.RESOURCE=QUANTITY, selector-=KEY,
+                             toleration+=KEY=VALUE:EFFECT, priority=NUMBER
+
+    \b
     Permissions of the caller, unless --from or --server is given:
       get pods                      the pod, or of a job all pods of its namespace; for a node, get nodes
       get leases                    eclectus-serves-NAME in kube-system, and the scheduler's own
       get, create pods/portforward  in the scheduler's namespace
     """
-    source = Source(scheduler_name, server, certificate_authority, token_file)
+    source, asked = (
+        Source(scheduler_name, server, certificate_authority, token_file),
+        Asked(what_if, as_policy),
+    )
     if tape is not None:
         if source != Source():
             raise click.UsageError("--from asks no scheduler: leave out the options that say which and how")
         target = target_of(what, namespace or "default")
-        body = answer_from_tape(tape, at, target)
+        body = answer_from_tape(tape, at, target, asked.question(target))
     else:
         if at != Moment():
             raise click.UsageError("--at is a moment of a tape: give --from too")
         target = target_of(what, namespace or default_namespace(kubeconfig, context))
-        body = _answer_from_scheduler(target, source, kubeconfig, context)
-    click.echo(formatted(body, target, output))
+        asked.question(target)  # what is wrong with it is said without a scheduler
+        body = _answer_from_scheduler(target, source, asked, kubeconfig, context)
+    click.echo(formatted(body, target, output, asked))
 
 
 def _answer_from_scheduler(
-    target: Target, source: Source, kubeconfig: Path | None, context: str | None
+    target: Target, source: Source, asked: Asked, kubeconfig: Path | None, context: str | None
 ) -> bytes:
     """The answer of a running scheduler, as JSON."""
     from eclectus.kubeclient import credentials
 
     access = credentials.load(kubeconfig, context)
 
-    async def asked() -> bytes:
-        return await awaited(answer_from_scheduler(access, target, source), "asking the scheduler")
+    async def answer() -> bytes:
+        return await awaited(answer_from_scheduler(access, target, source, asked), "asking the scheduler")
 
-    return asyncio.run(asked())
+    return asyncio.run(answer())
 
 
-def formatted(body: bytes, target: Target, output: Output) -> str:
+def formatted(body: bytes, target: Target, output: Output, asked: Asked = NOTHING_ELSE) -> str:
     """The text to print for an answer in JSON."""
     if output == "json":
         return msgspec.json.format(body, indent=2).decode()
     if output == "yaml":
         return str(yaml.safe_dump(msgspec.json.decode(body), sort_keys=False)).rstrip("\n")
-    return "\n".join(_lines(body, target))
+    return "\n".join(_lines(body, target) if asked == NOTHING_ELSE else _what_if_lines(body))
+
+
+def _what_if_lines(body: bytes) -> Iterator[str]:
+    return what_if_lines(msgspec.json.decode(body, type=WhatIfExplanation))
 
 
 def _lines(body: bytes, target: Target) -> Iterator[str]:

@@ -15,6 +15,7 @@ from eclectus.cli.explain.target import Target
 from eclectus.cli.progress import Progress
 from eclectus.config import parse
 from eclectus.engine.engine import Engine
+from eclectus.engine.explain.what_if.question import Question
 from eclectus.model.explanation import JobExplanation, NodeExplanation, PodExplanation
 from eclectus.tape import Step, TapeError, read
 
@@ -50,8 +51,8 @@ def read_moment(ctx: click.Context, param: click.Parameter, text: str | None) ->
     raise click.BadParameter(problem, ctx=ctx, param=param)
 
 
-def answer_from_tape(tape: Path, at: Moment, target: Target) -> bytes:
-    """The explanation as JSON. Raises TapeError, OSError, SettingsError.
+def answer_from_tape(tape: Path, at: Moment, target: Target, question: Question | None = None) -> bytes:
+    """The explanation as JSON. Raises TapeError, OSError, SettingsError, QuestionError.
 
     It is that of this version: where the steps of the tape were decided otherwise, stderr says so.
     """
@@ -63,6 +64,9 @@ def answer_from_tape(tape: Path, at: Moment, target: Target) -> bytes:
         raise TapeError(f"{tape} has no steps")
     if reached.step < at.step:
         raise TapeError(f"{tape} has {reached.step} steps and no step {at.step}")
+    if question is not None:
+        found = engine.explain_what_if(target.namespace, target.name, question, reached.now)
+        return msgspec.json.encode(found)
     return msgspec.json.encode(_asked(engine, target, reached.now))
 
 

@@ -41,13 +41,18 @@ Field = tuple[str, str]
 def pod_lines(pod: PodExplanation) -> Iterator[str]:
     """The lines of the text."""
     yield from aligned([(f"{name}:", text) for name, text in _head(pod)])
+    yield from parts(pod)
+
+
+def parts(pod: PodExplanation) -> Iterator[str]:
+    """The lines after the head: the funnel, the nearest nodes, preemption, and the placement."""
     if pod.funnel is not None:
         yield ""
         yield from _funnel(pod.funnel)
     if pod.nearest:
         yield ""
         yield "Nearest nodes:"
-        yield from _indented([(miss.node, _miss(miss)) for miss in pod.nearest])
+        yield from indented([(miss.node, _miss(miss)) for miss in pod.nearest])
     if pod.preemption is not None:
         yield ""
         yield from _preemption(pod.preemption)
@@ -162,7 +167,7 @@ def _funnel(funnel: Funnel) -> Iterator[str]:
     for step in funnel.steps:
         lines.append([step.rule, str(before - step.left), str(step.left), _refusals(step)])
         before = step.left
-    yield from _indented(lines)
+    yield from indented(lines)
 
 
 def _refusals(step: FilterStep) -> str:
@@ -184,7 +189,7 @@ def _miss(miss: NearMiss) -> str:
 def _preemption(preemption: Preemption) -> Iterator[str]:
     at = "" if preemption.next_check is None else f"; asked again in {span(preemption.next_check)}"
     yield f"Preemption: {preemption.reason}{at}"
-    yield from _indented([(each.node, _victims(each)) for each in preemption.candidates])
+    yield from indented([(each.node, _victims(each)) for each in preemption.candidates])
 
 
 def _victims(candidate: EvictionCandidate) -> str:
@@ -193,5 +198,6 @@ def _victims(candidate: EvictionCandidate) -> str:
     return f"{pods(candidate.victims, candidate.not_listed)}{violated}"
 
 
-def _indented(lines: list[list[str]] | list[tuple[str, str]]) -> Iterator[str]:
+def indented(lines: list[list[str]] | list[tuple[str, str]]) -> Iterator[str]:
+    """The lines as columns, below a heading."""
     return (f"  {line}" for line in (aligned(lines) if lines else ()))

@@ -18,7 +18,7 @@ import click
 from eclectus.api.names import PART_OF
 from eclectus.cli.cluster import REQUEST_SECONDS
 from eclectus.cli.explain.leader import Leader, find_leader
-from eclectus.cli.explain.target import Target
+from eclectus.cli.explain.target import NOTHING_ELSE, Asked, Target
 from eclectus.kubeclient.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -44,12 +44,14 @@ class Source:
     token_file: Path | None = None
 
 
-async def answer_from_scheduler(access: Credentials, target: Target, source: Source) -> bytes:
+async def answer_from_scheduler(
+    access: Credentials, target: Target, source: Source, asked: Asked = NOTHING_ELSE
+) -> bytes:
     """The explanation as JSON. Raises click.ClickException and ApiError."""
     from eclectus.kubeclient.client import connected
 
     place = f"{target.namespace}/" if target.namespace else ""
-    path = f"/explain/{target.kind}s/{place}{target.name}"
+    path = f"/explain/{target.kind}s/{place}{target.name}{asked.path}"
     async with connected(access, REQUEST_SECONDS) as client:
         if source.server:
             return await _of_server(client, access, target, source.server.rstrip("/") + path, source)

@@ -6,6 +6,7 @@ A volume that several pods of a node use is attached once. A claim has one volum
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,15 @@ class ClaimUsers:
         self._limits: dict[str, Counts] = {}  # driver -> the most volumes on each row
         self._changed: dict[str, None] = {}
         self._contended: dict[str, int] = {}  # key of a claim -> pods that wait whose rules read who uses it
+
+    def detach(self) -> Self:
+        """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
+        self._users = {key: dict(rows) for key, rows in self._users.items()}
+        self._attached = {driver: counts.copy() for driver, counts in self._attached.items()}
+        self._limits = {driver: counts.copy() for driver, counts in self._limits.items()}
+        self._counted, self._changed = dict(self._counted), dict(self._changed)
+        self._contended = dict(self._contended)
+        return self
 
     # -- pods and their claims -----------------------------------------------------------------------
 
@@ -103,6 +113,11 @@ class ClaimUsers:
             if driver not in self._limits:
                 self._limits[driver] = np.full(self._rows, NO_LIMIT)
             self._limits[driver][row] = count
+
+    def resemble(self, row: int, other: int) -> None:
+        """The limits of a row are those of another one."""
+        for counts in self._limits.values():
+            counts[row] = counts[other]
 
     def grow_rows(self, rows: int) -> None:
         """There are `rows` rows now."""

@@ -27,6 +27,12 @@ class Places(NamedTuple):
         more = (0, rows - len(self.gets))
         return Places(np.pad(self.gets, more), np.pad(self.is_short, more))
 
+    def resembling(self, row: int, other: int) -> Places:
+        """The same, but for a row on which everything is as on another one."""
+        gets, is_short = self.gets.copy(), self.is_short.copy()
+        gets[row], is_short[row] = gets[other], is_short[other]
+        return Places(gets, is_short)
+
 
 class Reach:
     """`now`: as the volumes are now. `known`: as it was after the events of the last step."""
@@ -35,6 +41,10 @@ class Reach:
 
     def __init__(self, claims: tuple[UnboundClaim, ...], now: Places) -> None:
         self.claims, self.now, self.known = claims, now, now
+
+    def resemble(self, row: int, other: int) -> None:
+        """The claims can get volumes on a row where they can on another one."""
+        self.now, self.known = self.now.resembling(row, other), self.known.resembling(row, other)
 
     def grow_rows(self, rows: int) -> None:
         """There are `rows` rows now."""

@@ -51,7 +51,7 @@ def explain_pod(
         if task.name == name and task.namespace == namespace:
             if task.uid in state.placed.assumed:
                 return _placed(state, task, state.placed.assumed[task.uid], now)
-            return _pending(state, task, now)
+            return explain_waiting(state, task, now)
     found = state.placed.find(namespace, name)
     if found is not None and not state.placed.is_nominated(found.uid):
         return _placed(state, found, state.placed.node_of(found.uid), now)
@@ -65,7 +65,8 @@ def explain_pod(
 # -- pods that wait --------------------------------------------------------------------------------
 
 
-def _pending(state: State, task: Task, now: float) -> PodExplanation:
+def explain_waiting(state: State, task: Task, now: float) -> PodExplanation:
+    """The answer about a pod of `state.pending` that is not assumed; `task`: as it is, or as it might be."""
     task_class = TaskClass(state.cluster, task.spec, task.workload)
     where, waits = state_of(state, task), waiting(state, task, task_class, now)
     is_placeable = where not in ("gated", "deleting")

@@ -10,6 +10,7 @@ from eclectus.kubeclient.serving.access import Decision
 
 RETRY_SECONDS = "1"  # after which a client that was refused asks again
 _REASONS = {  # of metav1.Status
+    HTTPStatus.BAD_REQUEST: "BadRequest",
     HTTPStatus.UNAUTHORIZED: "Unauthorized",
     HTTPStatus.FORBIDDEN: "Forbidden",
     HTTPStatus.NOT_FOUND: "NotFound",

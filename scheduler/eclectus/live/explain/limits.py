@@ -15,6 +15,7 @@ from eclectus.kubeclient.serving.pages import BusyError
 
 IN_A_ROW, A_SECOND = 20, 5.0  # of 10 ms each: a twentieth of the thread's time
 WAITING_MOST = 16  # callers, the one that is answered included
+CHANGED_IN_A_ROW, CHANGED_A_SECOND = 4, 0.5  # of these, with a changed state: of up to 100 ms each
 PAUSE_SECONDS = 0.01  # between two checks whether a renewal of the Lease is still due
 
 
@@ -32,18 +33,20 @@ class Limits:
     ) -> None:
         self._is_renewal_due, self._sleep = is_renewal_due, sleep
         self._budget = Budget(IN_A_ROW, A_SECOND, WAITING_MOST, now)
+        self._of_changed = Budget(CHANGED_IN_A_ROW, CHANGED_A_SECOND, WAITING_MOST, now)
         self._one_at_a_time = asyncio.Lock()
 
     @contextmanager
     def admitted(self) -> Iterator[None]:
         """One caller more, for the length of the block. Raises BusyError where there are too many."""
-        if not self._budget.take():
-            most = f"{A_SECOND:g} a second and {WAITING_MOST} at a time"
-            raise BusyError(f"too many explanations are asked for, more than {most}: ask again later")
-        try:
+        with _taken(self._budget, "explanations", A_SECOND):
             yield
-        finally:
-            self._budget.give_back()
+
+    @contextmanager
+    def admitted_to_change(self) -> Iterator[None]:
+        """The same for an explanation of a changed state, which costs more."""
+        with _taken(self._of_changed, "what-if explanations", CHANGED_A_SECOND), self.admitted():
+            yield
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -52,3 +55,14 @@ class Limits:
             while self._is_renewal_due():
                 await self._sleep(PAUSE_SECONDS)
             yield
+
+
+@contextmanager
+def _taken(budget: Budget, what: str, per_second: float) -> Iterator[None]:
+    if not budget.take():
+        most = f"{per_second:g} a second and {WAITING_MOST} at a time"
+        raise BusyError(f"too many {what} are asked for, more than {most}: ask again later")
+    try:
+        yield
+    finally:
+        budget.give_back()

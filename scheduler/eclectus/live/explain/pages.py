@@ -7,13 +7,16 @@ API server could not be asked, and 503 by a replica that does not decide.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from http import HTTPStatus
 
 import msgspec
 from aiohttp import web
 
 from eclectus.api.names import DAG_JOB_LABEL, JOB_NAME_LABEL
+from eclectus.config.what_if.reading import AS_POLICY, WHAT_IF, read_question
+from eclectus.engine.explain.what_if.question import Question
 from eclectus.kube.decoding import decode_pod
 from eclectus.kubeclient.client import ApiClient
 from eclectus.kubeclient.errors import ApiError, MissingError
@@ -27,7 +30,7 @@ from eclectus.live.explain.absent import of_absent
 from eclectus.live.explain.limits import Limits
 from eclectus.live.explain.reader import Reader
 from eclectus.live.explain.redaction import Answer
-from eclectus.model.errors import MalformedError
+from eclectus.model.errors import MalformedError, QuestionError
 
 READ_SECONDS = 3.0  # for the pod, as for a review
 _NAME = re.compile("[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?")  # what may become part of a path of the API server
@@ -56,6 +59,7 @@ class ExplainPages:
         """By path."""
         return {
             "/explain/pods/{namespace}/{name}": self._pods,
+            "/explain/pods/{namespace}/{name}/what-if": self._what_ifs,
             "/explain/jobs/{namespace}/{name}": self._jobs,
             "/explain/nodes/{name}": self._nodes,
         }
@@ -63,30 +67,49 @@ class ExplainPages:
     async def _pods(self, request: web.Request) -> web.Response:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         right = ReadObject("pods", namespace, name)
-        return await self._answered(request, right, lambda: self._pod(namespace, name))
+        return await self._answered(request, (right,), lambda: self._pod(namespace, name))
+
+    async def _what_ifs(self, request: web.Request) -> web.Response:
+        namespace, name = request.match_info["namespace"], request.match_info["name"]
+        pod = ReadObject("pods", namespace, name)
+        try:
+            question = _question(request, namespace)
+        except QuestionError as error:
+            # Before anybody is asked who it is: this depends on the text alone.
+            return failure(HTTPStatus.BAD_REQUEST, str(error))
+        rights = (pod, *_rights(question))
+        return await self._answered(
+            request, rights, lambda: self._what_if(namespace, name, question), self._limits.admitted_to_change
+        )
 
     async def _jobs(self, request: web.Request) -> web.Response:
         namespace, name = request.match_info["namespace"], request.match_info["name"]
         right = ReadObject("pods", namespace)  # of a job nothing is said but what holds for its pods
-        return await self._answered(request, right, lambda: self._job(namespace, name))
+        return await self._answered(request, (right,), lambda: self._job(namespace, name))
 
     async def _nodes(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        return await self._answered(request, ReadObject("nodes", name=name), lambda: self._node(name))
+        return await self._answered(request, (ReadObject("nodes", name=name),), lambda: self._node(name))
 
     async def _answered(
-        self, request: web.Request, right: ReadObject, make: Callable[[], Awaitable[Answer]]
+        self,
+        request: web.Request,
+        rights: Sequence[ReadObject],
+        make: Callable[[], Awaitable[Answer]],
+        admitted: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> web.Response:
         reader = Reader(self._access, bearer_token(request))
-        refused = await self._refused(request, reader, right)
+        refused = await self._refused(request, reader, rights)
         if refused is not None:
             return refused
         # Explanations are made one by one, and not more than so many.
         try:
-            with self._limits.admitted():
+            with (admitted or self._limits.admitted)():
                 answer = await make()
         except BusyError as error:
             return failure(HTTPStatus.TOO_MANY_REQUESTS, str(error))
+        except QuestionError as error:
+            return failure(HTTPStatus.BAD_REQUEST, str(error))
         except MissingError as error:
             return failure(HTTPStatus.NOT_FOUND, error.message)
         except (ApiError, MalformedError) as error:
@@ -95,15 +118,18 @@ class ExplainPages:
         shown = await reader.readable(answer)
         return web.Response(body=msgspec.json.encode(shown), content_type="application/json")
 
-    async def _refused(self, request: web.Request, reader: Reader, right: ReadObject) -> web.Response | None:
+    async def _refused(
+        self, request: web.Request, reader: Reader, rights: Sequence[ReadObject]
+    ) -> web.Response | None:
         """Why the request gets no explanation; None if it gets one."""
         # 1. A name that is none does not get into a path of the API server.
         if not all(_NAME.fullmatch(part) for part in request.match_info.values()):
             return failure(HTTPStatus.NOT_FOUND, "there is no object of such a name")
         # 2. Who may not read the object learns nothing of it, not even whether it exists.
-        decided = await reader.decision(right)
-        if decided.status != HTTPStatus.OK:
-            return refusal(decided)
+        for right in rights:
+            decided = await reader.decision(right)
+            if decided.status != HTTPStatus.OK:
+                return refusal(decided)
         # 3. Only the leader knows; what a standby has seen is of another time.
         why_not = self._why_not()
         return failure(HTTPStatus.SERVICE_UNAVAILABLE, why_not) if why_not else None
@@ -120,6 +146,11 @@ class ExplainPages:
         path = f"/api/v1/namespaces/{namespace}/pods/{name}"
         return of_absent(decode_pod(await self._client.get(path, seconds=READ_SECONDS)))
 
+    async def _what_if(self, namespace: str, name: str, question: Question) -> Answer:
+        """The explanation of a pod on a changed state. Raises QuestionError."""
+        async with self._limits.turn():
+            return self._engine.explain_what_if(namespace, name, question, self._now())
+
     async def _job(self, namespace: str, name: str) -> Answer:
         """The explanation of the pods of a Job or DagJob that wait."""
         labels = [(key, name) for key in (JOB_NAME_LABEL, DAG_JOB_LABEL)]
@@ -133,3 +164,21 @@ class ExplainPages:
         if "unknown" in found.conditions:
             raise MissingError(name, HTTPStatus.NOT_FOUND, f'nodes "{name}" not found')
         return found
+
+
+def _question(request: web.Request, namespace: str) -> Question:
+    """The question of a request. Raises QuestionError."""
+    unknown = sorted({*request.query} - {WHAT_IF, AS_POLICY})
+    if unknown:
+        known = f"known are {WHAT_IF}, any number of them, and {AS_POLICY}"
+        raise QuestionError(f"there is no parameter {unknown[0]!r}; {known}")
+    texts = request.query.getall(WHAT_IF, [])
+    return read_question(texts, request.query.get(AS_POLICY, ""), namespace)
+
+
+def _rights(question: Question) -> Iterator[ReadObject]:
+    """What else one must be permitted to read: the answer says whether it exists, and what it has."""
+    if question.is_about_nodes:
+        yield ReadObject("nodes")
+    for pod in question.deleted_pods:
+        yield ReadObject("pods", pod.namespace, pod.name)

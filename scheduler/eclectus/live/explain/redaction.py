@@ -12,11 +12,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from eclectus.engine.explain.what_if.explanation import WhatIfExplanation
 from eclectus.model.explanation import JobExplanation, NodeExplanation, OtherPod, PodExplanation
 from eclectus.model.learned import LearnedWork
 from eclectus.model.workload_names import EVERYBODY, namespace_of
 
-Answer = PodExplanation | NodeExplanation | JobExplanation
+Answer = PodExplanation | NodeExplanation | JobExplanation | WhatIfExplanation
 
 
 def namespaces_named(answer: Answer) -> frozenset[str]:

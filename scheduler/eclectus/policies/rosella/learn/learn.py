@@ -183,6 +183,10 @@ class RosellaLearn(LearnSettings, Learn):
             self._refresh(self._now)
         return self.namespaces.speeds(self._learned_as(workload))
 
+    def known_speeds(self, workload: str) -> Speeds:
+        """The same as of the last fit, also if one is due: a fit may also find nodes dead."""
+        return self.namespaces.speeds(self._learned_as(workload))
+
     # -- reading and restoring ----------------------------------------------------
 
     def learned_cells(self, after: str = "") -> Iterator[LearnedCell]:

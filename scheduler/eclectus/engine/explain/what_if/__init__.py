@@ -1,0 +1,1 @@
+"""What would be different: explanations of a state that was changed, and answers of other policies."""

@@ -1,0 +1,139 @@
+"""The paths below /explain over an engine that answers what a test expects, and who asks."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from eclectus.api import names
+from eclectus.engine.explain.what_if.explanation import PolicyAnswer, WhatIfExplanation
+from eclectus.kubeclient.errors import MissingError
+from eclectus.kubeclient.serving import health
+from eclectus.kubeclient.serving.access import AccessControl
+from eclectus.kubeclient.serving.listening import bound_address, listen
+from eclectus.kubeclient.serving.reviews import Reviews
+from eclectus.live.explain.limits import Limits
+from eclectus.live.explain.pages import ExplainPages
+from eclectus.model.errors import QuestionError
+from eclectus.model.explanation import JobExplanation, NearMiss, NodeExplanation, OtherPod, PodExplanation
+from reviewing_api import ReviewingApi
+
+TOKENS = {"tenant": "tenant", "admin": "admin", "other": "other", "one-pod": "one-pod"}
+RIGHTS = {
+    "tenant": ["pods shop"],
+    "admin": ["pods", "nodes"],
+    "other": ["pods elsewhere", "/metrics"],
+    "one-pod": ["pods shop/web"],
+}
+POD, NODE, JOB = "/explain/pods/shop/web", "/explain/nodes/n1", "/explain/jobs/shop/sort"
+BESIDE, SECRET = OtherPod("shop", "beside"), OtherPod("bank", "vault", 3)
+
+
+class World:
+    """An engine that knows one pod and one node, an API server with some pods, and the pages over both."""
+
+    def __init__(self):
+        self.reviewed = ReviewingApi(TOKENS, RIGHTS)
+        self.why_not, self.is_due, self.pod_error, self.read = "", False, None, []
+        self.question_error = ""
+        self.pods = {"shop/web", "shop/late"}
+        self.asked, self.others = [], (BESIDE, SECRET)
+        self.limits = Limits(lambda: self.is_due)
+        self.access = AccessControl(Reviews(self.reviewed))
+
+    # -- the client of the API server
+
+    async def get(self, path, query=None, *, seconds):
+        assert seconds, "the read has a time limit of its own"
+        self.read.append(path)
+        if self.pod_error:
+            raise self.pod_error
+        namespace, name = path.removeprefix("/api/v1/namespaces/").split("/pods/")
+        if f"{namespace}/{name}" not in self.pods:
+            raise MissingError(f"GET {path}", 404, f'pods "{name}" not found')
+        metadata = {"namespace": namespace, "name": name, "uid": f"uid-{name}"}
+        spec = {"containers": [], "schedulerName": "eclectus"}
+        return msgspec.json.encode({"metadata": metadata, "spec": spec})
+
+    # -- the engine
+
+    def explain_pod(self, namespace, name, now):
+        self.asked.append((namespace, name, now))
+        nearest = (NearMiss("n1", (), fits_without=self.others),)
+        state = "unschedulable" if (namespace, name) == ("shop", "web") else "unknown"
+        return PodExplanation(
+            namespace=namespace, name=name, state=state, summary="No room.", nearest=nearest
+        )
+
+    def explain_what_if(self, namespace, name, question, now):
+        self.asked.append((namespace, name, question.words, question.policy_name))
+        if self.question_error:
+            raise QuestionError(self.question_error)
+        pod = self.explain_pod(namespace, name, now)
+        placement = PolicyAnswer("least-allocated", "noRoom")
+        return WhatIfExplanation(
+            changes=question.words,
+            summary="it would fit on no node",
+            with_room_before=0,
+            with_room=0,
+            rules=(),
+            placement=placement,
+            pod=pod,
+        )
+
+    def explain_job(self, namespace, name, labels, now):
+        self.asked.append((namespace, name, now))
+        assert set(labels) == {(names.DAG_JOB_LABEL, name), ("batch.kubernetes.io/job-name", name)}
+        return JobExplanation(namespace=namespace, name=name, known=True, summary="2 of its pods wait.")
+
+    def explain_node(self, name):
+        conditions = ("full",) if name == "n1" else ("unknown",)
+        return NodeExplanation(name=name, conditions=conditions, summary="Nothing is left of cpu.")
+
+    def pages(self):
+        return ExplainPages(
+            self,
+            self,
+            self.access,
+            limits=self.limits,
+            why_not=lambda: self.why_not,
+            now=lambda: 1234.0,
+        )
+
+
+@asynccontextmanager
+async def serving(world):
+    """Asks for a path with a token; answers with (status, headers, JSON)."""
+    app = health.application({}, {}, lambda: b"", handlers=world.pages().handlers())
+    listening = listen("127.0.0.1", 0)
+    runner = await health.serve(app, listening)
+    base = f"http://{bound_address(listening)}"
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def ask(path, token=""):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            async with session.get(URL(base + path, encoded=True), headers=headers) as answer:
+                is_json = answer.content_type == "application/json"
+                return answer.status, answer.headers, await (answer.json() if is_json else answer.text())
+
+        try:
+            yield ask
+        finally:
+            await runner.cleanup()
+
+
+def answers(world, *requests):
+    async def work():
+        async with serving(world) as ask:
+            return [await ask(*request) for request in requests]
+
+    return asyncio.run(work())
+
+
+def answer(world, *request):
+    """(status, JSON) of one request."""
+    ((status, _, body),) = answers(world, request)
+    return status, body
