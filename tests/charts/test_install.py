@@ -207,10 +207,10 @@ def test_the_audit_log_names_what_was_forbidden(cluster, installed, account):
     if not isinstance(cluster, ControlPlane):
         pytest.skip("only a control plane built here writes an audit log")
     with pytest.raises(ApiException):
-        CoreV1Api(account).list_service_for_all_namespaces()
+        CoreV1Api(account).list_config_map_for_all_namespaces()
     used = requests(audit_log(cluster.directory), installed.user)
     missing = forbidden(granted(chart.render()), used)
-    assert Permission("", "services", "list") in missing
+    assert Permission("", "configmaps", "list") in missing
 
 
 def test_with_invalid_values_nothing_is_installed(cluster):
