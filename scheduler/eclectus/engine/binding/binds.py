@@ -54,9 +54,8 @@ class Binds:
     def command(self, assumed: AssumedBind) -> Bind:
         """What is asked of the API server."""
         task, _, node, nominated, for_volumes = assumed
-        if (
-            for_volumes and not nominated and task.nominated != node
-        ):  # it may take minutes: others should know
+        is_untold = not nominated and task.nominated != node
+        if for_volumes and is_untold:  # it may take minutes: others should know
             for_volumes = (Renominate(node, ""), *for_volumes)
         before = (*self._steps_before(node, nominated), *for_volumes)
         return Bind(task.uid, task.namespace, task.name, node, task.profile, task.grant, before)
