@@ -96,7 +96,8 @@ PREFERRED = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "
     [
         ({"affinity": {"podAntiAffinity": MANY}}, "more than 32 rules about other pods"),
         ({"topologySpreadConstraints": 33 * [{"topologyKey": "z"}]}, "more than 32 rules about other pods"),
-        ({"resourceClaims": [{"name": "gpu"}]}, "resource claims"),
+        ({"resourceClaims": [{"name": "gpu"}, {"name": "nic"}]}, "resource claims (gpu, nic)"),
+        ({"resourceClaims": [{"name": n} for n in "abcde"]}, "resource claims (a, b, c, d, ...)"),
         ({"schedulingGroup": {}}, "a group that is no PodGroup"),
         ({"hostNetwork": True, "hostUsers": False}, "user namespaces on the host network"),
         (

@@ -131,7 +131,7 @@ def test_a_pod_of_an_unknown_scheduler_names_those_that_are_served(world):
 def test_a_feature_that_is_not_supported_is_named(world):
     found = explained(world, "claims")
     assert found["state"] == "unschedulable"
-    assert "resource claims" in found["waiting"]["reason"]
+    assert "resource claims (gpu)" in found["waiting"]["reason"]
 
 
 def test_a_pod_whose_victims_have_a_budget_says_how_many_evictions_would_violate_it(world):

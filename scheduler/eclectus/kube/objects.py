@@ -8,6 +8,7 @@ from eclectus.api.common import time_seconds
 from eclectus.kube.placement import (
     Affinity,
     ApiObject,
+    PodResourceClaim,
     Present,
     SchedulingGate,
     SpreadConstraint,
@@ -129,7 +130,7 @@ class PodSpec(ApiObject, frozen=True):
     resources: Requirements | None = None
     overhead: Resources = field(default_factory=dict)
     topology_spread_constraints: tuple[SpreadConstraint, ...] = ()
-    resource_claims: tuple[Present, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     scheduling_group: SchedulingGroup | None = None
     workload_ref: Present | None = None  # of Kubernetes 1.35 alone
     host_network: bool = False

@@ -120,6 +120,12 @@ class ClaimSource(ApiObject, frozen=True):
     claim_name: str = ""
 
 
+class PodResourceClaim(ApiObject, frozen=True):
+    """spec.resourceClaims[]: what the pod calls a claim of Dynamic Resource Allocation."""
+
+    name: str = ""
+
+
 class Volume(ApiObject, frozen=True):
     """spec.volumes[]: the sources that can bind a pod to certain nodes."""
 

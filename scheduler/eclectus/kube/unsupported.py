@@ -17,6 +17,7 @@ from eclectus.kube.placement import PodAffinity, PodAffinityTerm
 IsUsed = Callable[[PodSpec], bool]
 MAX_POD_RULES = 32
 MAX_NAMESPACE_SELECTORS = 8  # of required terms, and of preferred ones: each may name thousands of namespaces
+MAX_NAMES = 4  # in a message
 MAX_CLAIMS = 256  # no node attaches so many volumes; each is looked for on all nodes
 
 
@@ -24,19 +25,26 @@ MAX_CLAIMS = 256  # no node attaches so many volumes; each is looked for on all 
 class Feature:
     """What a user must know of a feature that is not supported.
 
-    `is_used`: whether a pod uses it.
+    `is_used`: whether a pod uses it. `names`: what in the pod uses it, by the names that the pod gives.
     """
 
     words: str
     is_used: IsUsed
+    names: Callable[[PodSpec], tuple[str, ...]] | None = None
+
+    def title(self, name: str, spec: PodSpec) -> str:
+        """The name of the feature, with what in this pod uses it."""
+        if self.names is None:
+            return name
+        first, others = self.names(spec)[:MAX_NAMES], self.names(spec)[MAX_NAMES:]
+        return f"{name} ({', '.join(first)}{', ...' if others else ''})"
 
 
 def unsupported(spec: PodSpec) -> tuple[str, ...]:
-    """The names of the REFUSED features that the pod uses; empty for most pods."""
-    found = [name for name, is_used in _OF_PODS if is_used(spec)]
-    if spec.volumes:
-        found.extend(name for name, is_used in _OF_VOLUMES if is_used(spec))
-    return tuple(found)
+    """The REFUSED features that the pod uses, as its message names them; empty for most pods."""
+    # By parts, because nearly all pods use none: volumes are looked at only where there are some.
+    features = REFUSED if spec.volumes else _OF_A_POD
+    return tuple(each.title(name, spec) for name, each in features.items() if each.is_used(spec))
 
 
 def ignored(spec: PodSpec) -> tuple[str, ...]:
@@ -137,6 +145,7 @@ _OF_A_POD: Mapping[str, Feature] = {
     "resource claims": Feature(
         "Devices of Dynamic Resource Allocation are not allocated; extended resources are.",
         lambda spec: bool(spec.resource_claims),
+        names=lambda spec: tuple(claim.name for claim in spec.resource_claims),
     ),
     "a group that is no PodGroup": Feature(
         "`spec.workloadRef` of Kubernetes 1.35, or a `spec.schedulingGroup` without `podGroupName`: which "
@@ -176,7 +185,3 @@ IGNORED: Mapping[str, Feature] = {
     ),
 }
 """Name -> what it means for the user. A pod that uses one is placed, and an event for its class says so."""
-
-# Detection by parts, because nearly all pods use none: volumes are looked at only where there are some.
-_OF_PODS = tuple((name, each.is_used) for name, each in _OF_A_POD.items())
-_OF_VOLUMES = tuple((name, each.is_used) for name, each in _VOLUMES.items())
