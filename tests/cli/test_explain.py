@@ -2,6 +2,7 @@
 
 import json
 import os
+import textwrap
 from pathlib import Path
 
 import msgspec
@@ -33,6 +34,7 @@ from taped_world import TapedWorld
 PROFILE = "place: {policy: least-allocated}, relieve: {policy: preemption}"
 WEB = (("app", "web"),)
 STORIES = Path(__file__).parent / "explained"
+PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
 POD, NODE = Target("pod", "a", "default"), Target("node", "n")
 
 
@@ -81,6 +83,7 @@ def refused(*arguments: object) -> tuple[int, str]:
     ("what", "story"),
     [
         ("pod/big", "pod-unschedulable"),
+        ("pod/big --what-if request.cpu=1200m", "pod-what-if"),
         ("pod/web", "pod-bound"),
         ("pod/gated", "pod-gated"),
         ("job/sort", "job"),
@@ -90,10 +93,16 @@ def refused(*arguments: object) -> tuple[int, str]:
 )
 def test_what_a_person_reads(tape: Path, what: str, story: str) -> None:
     """Review the difference after `ECLECTUS_REWRITE_STORIES=1`, which writes the texts of now."""
-    path, text = STORIES / f"{story}.txt", invoke(what, "--from", tape)
+    path, text = STORIES / f"{story}.txt", invoke(*what.split(), "--from", tape)
     if os.environ.get("ECLECTUS_REWRITE_STORIES"):
         path.write_text(text)
     assert text == path.read_text()
+
+
+@pytest.mark.parametrize("story", ["pod-unschedulable", "pod-what-if"])
+def test_the_page_shows_what_is_printed(story: str) -> None:
+    shown = textwrap.indent((STORIES / f"{story}.txt").read_text().strip(), "    ")
+    assert shown in PAGE.read_text()
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_a_task_that_is_not_answered_is_offered_again_and_reported() -> None:
     assert len(offered) > 1
     assert world.messages("bad")[-1] == (
         "WaitingForNode",
-        "waiting although 1 nodes have room: policy FaultyPolicy has not placed it yet",
+        "waiting although 1 node has room: policy FaultyPolicy has not placed it yet",
     )
 
 

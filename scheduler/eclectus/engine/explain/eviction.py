@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from eclectus.engine.explain.other_pods import NAMED_MOST, leaving_on, named
+from eclectus.engine.explain.wait_reasons import having_room
 from eclectus.engine.state import State
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.victims import Victims, victims_on
@@ -45,7 +46,7 @@ def _blocked(state: State, task: Task, task_class: TaskClass) -> tuple[Preemptio
     if state.placed.is_nominated(task.uid):
         return "nominated", f"room is held for it on node {state.placed.node_of(task.uid)}"
     if task_class.fits_now_count:
-        return "hasRoom", f"nobody is evicted while {task_class.fits_now_count} nodes have room"
+        return "hasRoom", f"nobody is evicted while {having_room(task_class.fits_now_count)}"
     return _may_not_evict(state, task)
 
 

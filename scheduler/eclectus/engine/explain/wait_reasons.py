@@ -45,10 +45,15 @@ def withheld(state: State, uid: str) -> Withheld | None:
     return None if waiting is None else waiting[0].withheld(waiting[1])
 
 
+def having_room(count: int) -> str:
+    """`1 node has room`, `2 nodes have room`."""
+    return "1 node has room" if count == 1 else f"{count} nodes have room"
+
+
 def not_placed_yet(state: State, task: Task, with_room: int) -> str:
     """A pod that no policy has answered otherwise."""
     place = type(state.profiles[task.profile].place).__name__
-    return f"waiting although {with_room} nodes have room: policy {place} has not placed it yet"
+    return f"waiting although {having_room(with_room)}: policy {place} has not placed it yet"
 
 
 def gang_message(

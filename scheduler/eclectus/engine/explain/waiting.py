@@ -12,6 +12,7 @@ from eclectus.engine.explain.fit_errors import FitErrors
 from eclectus.engine.explain.wait_reasons import (
     deferred,
     gang_message,
+    having_room,
     in_node_queue,
     not_placed_yet,
     pods_ahead,
@@ -111,7 +112,7 @@ def _unschedulable(state: State, task: Task, with_room: int, now: float) -> Wait
     if found.reason:
         return found
     if with_room:
-        reason = f"policy {found.policy} has refused it although {with_room} nodes have room"
+        reason = f"policy {found.policy} has refused it although {having_room(with_room)}"
         return replace(found, reason=reason)
     if task.spec.unsupported:
         reason = unsupported.message(task.spec)
