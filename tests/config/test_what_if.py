@@ -9,7 +9,6 @@ from eclectus.config.what_if.reading import CHANGES_MOST, NODES_MOST, read_quest
 from eclectus.engine.explain.what_if.question import AddNodes, ChangeNode, ChangeTask, DeletePod
 from eclectus.model.errors import QuestionError
 from eclectus.model.objects import Taint, Toleration
-from eclectus.policies.place.allocation import LeastAllocated
 
 
 def test_each_text_is_one_change_in_its_order() -> None:
@@ -18,7 +17,7 @@ def test_each_text_is_one_change_in_its_order() -> None:
     assert [type(each) for each in found.changes] == [DeletePod, DeletePod, ChangeNode, AddNodes, ChangeTask]
     assert found.deleted_pods == (DeletePod("team", "web"), DeletePod("shop", "db"))
     assert found.words == tuple(texts)
-    assert (type(found.policy), found.policy_name) == (LeastAllocated, "least-allocated")
+    assert str(found.policy) == "place/least-allocated"
     assert found.is_about_nodes
 
 

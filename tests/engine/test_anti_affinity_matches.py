@@ -150,4 +150,4 @@ def test_only_pods_whose_terms_change_are_queued_again() -> None:
         engine.step([TaskSeen(placed)], 1.0 + kind)
         assert incoming["active", "PodUpdate"] == 10 * (kind + 1)
     engine.step([TaskGone(task.uid) for task in pods], 5.0)
-    assert not any(map(len, engine._event_handlers._matches))
+    assert not any(map(len, engine._event_handlers._specs._matches))

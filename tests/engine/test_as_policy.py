@@ -35,7 +35,7 @@ def waiting(place: PlacePolicy | None = None, engine: Engine | None = None) -> W
 
 
 def answer(world: World, name: str, policy: PlacePolicy | None = None) -> PolicyAnswer:
-    question = read_question([], name, "default") if policy is None else Question((), (), policy, name)
+    question = read_question([], name, "default") if policy is None else Question((), (), policy)
     return world.engine.explain_what_if("default", "a", question, world.now).placement
 
 
@@ -143,7 +143,7 @@ def test_a_policy_that_fails_refuses_or_cannot_be_made_again() -> None:
     refused = answer(world, "refusing", Refusing())
     assert (refused.answered, refused.reason) == ("refuses", "its budget is spent")
     assert answer(world, "plain", Plain()).answered == "cannotSay"
-    sentence = world.engine.explain_what_if("default", "a", Question((), (), Refusing(), "refusing"), 0.0)
+    sentence = world.engine.explain_what_if("default", "a", Question((), (), Refusing()), 0.0)
     said = "2 nodes would have room, and refusing would refuse it: its budget is spent"
     assert sentence.summary == said
 

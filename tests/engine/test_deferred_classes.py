@@ -40,7 +40,8 @@ class Unchanging(Counting):
 
 
 # The same policy under the same name, which messages contain, asked about deferred tasks in every cycle.
-AlwaysAsked: type[Rosella] = type("Rosella", (Rosella,), {"traits": PlaceTraits(defers=True)})
+AlwaysAsked: type[Rosella] = type("AlwaysAsked", (Rosella,), {"traits": PlaceTraits(defers=True)})
+AlwaysAsked.title = Rosella.title
 
 
 def waiting_world(policy: Rosella, **roles: object) -> World:

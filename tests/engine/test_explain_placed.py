@@ -18,7 +18,7 @@ def test_a_bound_pod_has_its_node_and_what_is_known_of_the_decision() -> None:
     assert (found.state, found.age) == ("bound", 10.0)
     placement = found.placement
     assert placement is not None
-    assert (placement.node, placement.since, placement.policy) == (world.node_of("a"), 6.0, "Rosella")
+    assert (placement.node, placement.since, placement.policy) == (world.node_of("a"), 6.0, "place/rosella")
     assert (placement.feasible, placement.with_room) == (2, 2)
     assert (placement.speed, placement.node_state) == (1.0, "unknown")
     assert placement.unmet_preferences == ("disk=ssd (weight 10)",)

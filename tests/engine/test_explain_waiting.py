@@ -19,7 +19,11 @@ def test_a_deferred_pod_names_the_node_that_it_waits_for() -> None:
     assert world.node_of("t0") == "fast"
     found = explain(world, "t1", after=1.5)
     assert found.waiting is not None
-    assert (found.state, found.waiting.nodes, found.waiting.policy) == ("deferred", ("fast",), "Rosella")
+    assert (found.state, found.waiting.nodes, found.waiting.policy) == (
+        "deferred",
+        ("fast",),
+        "place/rosella",
+    )
     assert found.summary == (
         "waiting for node fast: expected to end sooner there than on any of 1 nodes with room"
     )

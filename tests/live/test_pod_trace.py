@@ -33,7 +33,7 @@ def test_a_pod_is_followed_from_its_arrival_to_the_chosen_node(said):
         ("received and queued: class web, priority 0", "default/x"),
         (
             "considered: 2 of 3 nodes are feasible, 1 have room for another; "
-            "LeastAllocated chose the node of rank 1 by speed (1.00 of the mean)",
+            "place/least-allocated chose the node of rank 1 by speed (1.00 of the mean)",
             "default/x",
         ),
     ]

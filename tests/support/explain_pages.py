@@ -68,7 +68,7 @@ class World:
         )
 
     def explain_what_if(self, namespace, name, question, now):
-        self.asked.append((namespace, name, question.words, question.policy_name))
+        self.asked.append((namespace, name, question.words, str(question.policy or "")))
         if self.question_error:
             raise QuestionError(self.question_error)
         pod = self.explain_pod(namespace, name, now)

@@ -183,7 +183,11 @@ def is_dead_after_one_more(world, admin, node):
 
 def test_a_bound_pod_says_where_it_is_and_what_is_still_known(world):
     placement = explained(world, "bound")["placement"]
-    assert (placement["node"], placement["feasible"], placement["policy"]) == ("n09", 1, "LeastAllocated")
+    assert (placement["node"], placement["feasible"], placement["policy"]) == (
+        "n09",
+        1,
+        "place/least-allocated",
+    )
     assert placement["notKept"]
 
 

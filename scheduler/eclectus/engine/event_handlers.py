@@ -10,18 +10,16 @@ from typing import Any
 from eclectus.engine.explain.pod import ForeignPod
 from eclectus.engine.learner_feed import LearnerFeed
 from eclectus.engine.nominations import Nominations
-from eclectus.engine.pod_specs.default_spread import DefaultSpreading
 from eclectus.engine.pod_specs.namespaces import NamespaceSelectors
 from eclectus.engine.pod_specs.profile_rules import ProfileRules
-from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches, preference_matches
+from eclectus.engine.refusal_handlers import RefusalHandlers
 from eclectus.engine.state import State
 from eclectus.engine.volumes.storage_handlers import storage_handlers
+from eclectus.engine.waiting_specs import WaitingSpecs
 from eclectus.model.events import (
     BindConfirmed,
-    BindRefused,
     BudgetGone,
     BudgetSeen,
-    EvictRefused,
     GangGone,
     GangSeen,
     JobGone,
@@ -32,7 +30,6 @@ from eclectus.model.events import (
     NodeGone,
     NodeRecalled,
     NodeSeen,
-    NominateRefused,
     TaskGone,
     TaskSeen,
 )
@@ -52,13 +49,9 @@ class EventHandlers:
     def __init__(self, state: State, learner: LearnerFeed, nominations: Nominations) -> None:
         self._state, self._learner, self._nominations = state, learner, nominations
         self._budget_generation = 0
-        self._matches = (
-            anti_affinity_matches(state.cluster.anti_affinity, state.pending),
-            preference_matches(state.cluster.preferences, state.pending),
-        )
         self._profile_rules = ProfileRules(state.profiles.values())
         self._selectors = NamespaceSelectors()
-        self._default_spread = DefaultSpreading(state.profiles.values(), state.pending)
+        self._specs = WaitingSpecs(state.profiles.values(), state.cluster, state.pending, state.volumes)
         self._foreign_pending: dict[str, ForeignPod] = {}
         self.foreign_pending: Mapping[str, ForeignPod] = self._foreign_pending  # by uid
         self._tombstones: set[str] = set()  # uids of the pods that ended or were deleted last…
@@ -69,13 +62,11 @@ class EventHandlers:
             TaskSeen: lambda event: self._task_seen(event.task),
             TaskGone: lambda event: self._gone(event.uid),
             BindConfirmed: self._bind_confirmed,
-            BindRefused: self._bind_refused,
-            NominateRefused: self._nominate_refused,
-            EvictRefused: self._evict_refused,
+            **RefusalHandlers(state, nominations).handlers,
             BudgetSeen: self._budget_seen,
             BudgetGone: self._budget_gone,
             **storage_handlers(state.cluster),
-            **self._default_spread.handlers(),
+            **self._specs.handlers(),
             NamespaceSeen: lambda event: self._selectors.set(event.name, event.labels),
             NamespaceGone: lambda event: self._selectors.remove(event.name),
             GangSeen: lambda event: state.gangs.set(event.gang),
@@ -155,10 +146,7 @@ class EventHandlers:
         state, uid = self._state, task.uid
         if uid not in state.pending and uid in state.placed:
             return  # late: it is bound already, and a bound pod never becomes unbound
-        task = self._default_spread.resolved(task)
-        for matches in self._matches:
-            task = matches.with_terms(task)
-        task = state.volumes.resolved(task)
+        task = self._specs.completed(task)
         before = state.set_pending(task)
         if before is None:
             self._arrived(task)
@@ -188,11 +176,8 @@ class EventHandlers:
         self._add_tombstone(uid)
         self._foreign_pending.pop(uid, None)
         self._learner.task_gone(uid)
-        for matches in self._matches:
-            matches.discard(uid)
         self._selectors.discard(uid)
-        self._default_spread.discard(uid)
-        state.volumes.discard(uid)
+        self._specs.discard(uid)
         state.volumes.bind_ended(uid)
         state.forget(uid)
         state.gangs.forget(uid)
@@ -213,16 +198,11 @@ class EventHandlers:
 
     def bring_specs_up_to_date(self) -> None:
         """After the events of a step: of pods whose terms select other namespaces now, and then of pending
-        pods with other default constraints, new terms of other pods, or changed claims.
+        pods to which the cluster adds something else.
         """
         for task in self._selectors.take_changed():
             self._task_seen(task)
-        for task in self._default_spread.take_changed():
-            self._pending(task)
-        for matches in self._matches:
-            for task in matches.changed():
-                self._pending(task)
-        for task in self._state.volumes.changed():
+        for task in self._specs.take_changed():
             self._pending(task)
 
     @property
@@ -233,7 +213,7 @@ class EventHandlers:
     @property
     def goes_on(self) -> bool:
         """Whether more specs are to be brought up to date in the next step."""
-        return self._selectors.goes_on or self._default_spread.goes_on
+        return self._selectors.goes_on or self._specs.goes_on
 
     # -- answers to binds ----------------------------------------------------------------------
 
@@ -244,50 +224,14 @@ class EventHandlers:
     def _bound(self, uid: str) -> None:
         """The pod is bound, as the answer or the watch says, whichever comes first."""
         state = self._state
-        for matches in self._matches:
-            matches.discard(uid)
-        self._default_spread.discard(uid)
-        state.volumes.discard(uid)
+        self._specs.discard(uid)
         state.volumes.bind_ended(uid)
         task = state.forget(uid)
         self._nominations.forget(uid)
         if state.placed.confirm(uid) and task is not None:
             state.count_attempts("scheduled", task.profile)
 
-    def _bind_refused(self, event: BindRefused) -> None:
-        state = self._state
-        nominated = state.placed.forget(event.uid, event.node)
-        if nominated is None:
-            return
-        state.volumes.bind_ended(event.uid)
-        state.gangs.bind_refused(event.uid)
-        task = state.pending.get(event.uid)
-        if task is not None:
-            state.accounts.undo_start(task)
-        if task is None or task.deleting:
-            return
-        self._nominations.bind_refused(task, event.node, nominated)
-        if task.gates:
-            state.gate(task.uid)
-        else:
-            refusal = f"binding to node {event.node} was refused: {event.reason}"
-            state.back_off(task, "SchedulerError", refusal)
-
-    # -- evictions ---------------------------------------------------------------------------------
-
-    def _nominate_refused(self, event: NominateRefused) -> None:
-        state = self._state
-        task = state.pending.get(event.uid)
-        if task is not None and event.node and state.placed.is_nominated(event.uid):
-            self._nominations.withdraw(task)
-
-    def _evict_refused(self, event: EvictRefused) -> None:
-        """The pod that needs the room may never get it: its node is looked at again."""
-        state = self._state
-        state.eviction_ended(event.uid)
-        row = state.cluster.rows.get(state.placed.node_of(event.uid))
-        if row is not None:
-            state.cluster.usage.record(row)
+    # -- PodDisruptionBudgets ------------------------------------------------------------------
 
     def _budget_seen(self, event: BudgetSeen) -> None:
         self._state.budgets.set(event.budget)

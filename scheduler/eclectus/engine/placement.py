@@ -174,7 +174,7 @@ class Placement:
         self._state.fault(policy, str(error))
         for task in getattr(action, "tasks", (getattr(action, "task", None),)):
             if isinstance(task, Task) and task.uid in cycle.offered:
-                cycle.fail(cycle.offered[task.uid][0], f"policy {type(policy).__name__}: {error}")
+                cycle.fail(cycle.offered[task.uid][0], f"policy {policy}: {error}")
 
     def _policy_raised(self, cycle: SchedulingCycle, policy: PlacePolicy, message: str) -> bool:
         """The task that was offered last and not answered backs off; False if there is none."""
@@ -182,7 +182,7 @@ class Placement:
         if not cycle.offered:
             return False
         task, _ = cycle.offered[next(reversed(cycle.offered))]
-        cycle.fail(task, f"policy {type(policy).__name__} failed: {message}")
+        cycle.fail(task, f"policy {policy} failed: {message}")
         return True
 
 

@@ -54,7 +54,7 @@ from eclectus.engine.schedules.reports import ReportSchedule
 from eclectus.engine.schedules.waits import WaitingTimes
 from eclectus.engine.volumes.pod_volumes import PodVolumes
 from eclectus.feasibility.class_cache import ClassCache
-from eclectus.framework import Learn, Profile, View
+from eclectus.framework import Learn, Policy, Profile, View
 from eclectus.maths.estimators.service_times import ServiceTimes
 from eclectus.model.commands import Command, Evict, Fault, Nominate, Report
 from eclectus.model.gangs import GangKey
@@ -171,7 +171,7 @@ class State:
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = f"{type(error).__name__}: {error}"
             self.fault(order, problem)
-            self.back_off(task, "SchedulerError", f"policy {type(order).__name__} failed: {problem}")
+            self.back_off(task, "SchedulerError", f"policy {order} failed: {problem}")
             return None
         self.counters.incoming["active", event] += 1
         return queue
@@ -283,9 +283,9 @@ class State:
         """Write what is planned for DAG jobs, where it has changed."""
         self._commands.extend(self.plan_records.due(self.view))
 
-    def fault(self, policy: object, message: str) -> None:
+    def fault(self, policy: Policy, message: str) -> None:
         """A policy has failed or asked for an action that was refused."""
-        self._commands.append(Fault(type(policy).__name__, message))
+        self._commands.append(Fault(str(policy), message))
         self.counters.faults += 1
 
     # -- counting --------------------------------------------------------------------------------

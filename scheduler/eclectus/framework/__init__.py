@@ -1,8 +1,8 @@
 """The extension points that policies implement, what they may read, and what they may answer.
 
 `roles`: the roles a policy may play. `view`: what it may read. `actions`: what it may answer. `learner`: the
-role of a learner. `traits`: what a policy says of itself. All names are to be had from here.
-docs/framework.md walks through them.
+role of a learner. `traits`: what a policy says of itself, `policy`: its name. All names are to be had from
+here. docs/framework.md walks through them.
 """
 
 from eclectus.framework.actions import (
@@ -20,6 +20,7 @@ from eclectus.framework.actions import (
 )
 from eclectus.framework.learner import Completion, Learn, LearnedCell, Speeds
 from eclectus.framework.node_prices import NodePrices
+from eclectus.framework.policy import Policy
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.roles import (
     Accounted,
@@ -54,6 +55,7 @@ __all__ = [
     "Place",
     "PlacePolicy",
     "PlaceTraits",
+    "Policy",
     "Profile",
     "ProfileSettings",
     "Reason",

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from eclectus.framework.policy import Policy
 from eclectus.model.learned import LearnedLoad, LearnedNode, LearnedSummary, NodeState
 from eclectus.model.objects import Amounts
 
@@ -52,7 +53,7 @@ class LearnedCell(Struct, frozen=True, gc=False):
     newest_at: float | None = None  # when the newest sample was taken, seconds
 
 
-class Learn(ABC):
+class Learn(Policy, ABC):
     """How fast is every node? One learner serves all profiles, because they share the nodes."""
 
     @abstractmethod

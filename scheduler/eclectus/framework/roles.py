@@ -15,6 +15,7 @@ from typing import ClassVar, Protocol
 from eclectus.cluster.changelog import ChangeLog
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.actions import Action, ReliefAction, Withheld
+from eclectus.framework.policy import Policy
 from eclectus.framework.profile_settings import ProfileSettings
 from eclectus.framework.traits import LineTraits, OrderTraits, PlaceTraits
 from eclectus.framework.view import View
@@ -84,7 +85,7 @@ class Refused:
 _ORDER_TRAITS, _PLACE_TRAITS, _LINE_TRAITS = OrderTraits(), PlaceTraits(), LineTraits()
 
 
-class Accounted:
+class Accounted(Policy):
     """A policy for which the engine keeps accounts on request."""
 
     @property
@@ -203,7 +204,7 @@ class PlacePolicy(Accounted, ABC):
         return {}
 
 
-class Line(ABC):
+class Line(Policy, ABC):
     """In which order does a node serve its node queue?"""
 
     @property
@@ -224,7 +225,7 @@ class Line(ABC):
         return iter(())
 
 
-class Relieve(ABC):
+class Relieve(Policy, ABC):
     """Which pods must make room for tasks that were refused? Kubernetes' counterpart is PostFilter."""
 
     evicts: ClassVar[bool] = False

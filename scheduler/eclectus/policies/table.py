@@ -97,3 +97,7 @@ ROLES: dict[str, dict[str, type[Any]]] = {
     "line": LINE,
     "relieve": RELIEVE,
 }
+
+for _role, _policies in ROLES.items():
+    for _name, _policy in _policies.items():
+        _policy.title = f"{_role}/{_name}"

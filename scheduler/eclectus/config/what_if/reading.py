@@ -48,7 +48,7 @@ def read_question(texts: Sequence[str], as_policy: str, namespace: str) -> Quest
     if not texts and not as_policy:
         raise QuestionError("nothing is asked: say what would be other (what-if), or which policy decides")
     changes = tuple(_change(text, namespace) for text in texts)
-    return Question(changes, tuple(texts), _policy(as_policy) if as_policy else None, as_policy)
+    return Question(changes, tuple(texts), _policy(as_policy) if as_policy else None)
 
 
 def _policy(name: str) -> PlacePolicy:

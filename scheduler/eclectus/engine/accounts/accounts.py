@@ -12,7 +12,7 @@ from functools import partial
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.shares import GroupShares
 from eclectus.engine.placed_pods import Account
-from eclectus.framework import Accounted, Order
+from eclectus.framework import Accounted, Order, Policy
 from eclectus.framework.arrivals import Arrivals
 from eclectus.framework.job_work import JobWork
 from eclectus.framework.jobs import KnownJobs
@@ -24,7 +24,7 @@ class Accounts:
     """The accounts that the policies of a scheduler want; None for one that nobody wants."""
 
     def __init__(
-        self, cluster: Cluster, policies: Sequence[Accounted], fault: Callable[[object, str], None]
+        self, cluster: Cluster, policies: Sequence[Accounted], fault: Callable[[Policy, str], None]
     ) -> None:
         """`fault`: what takes the defects of a policy's `counted_by`."""
         self.shares = {  # by the identity of the policy

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from eclectus.framework import Order, Profile, View
+from eclectus.framework import Order, Policy, Profile, View
 from eclectus.model.objects import Task
 
 
 class InformedOrders:
     """The Orders that override `placed`; the others cost nothing."""
 
-    def __init__(self, profiles: Iterable[Profile], fault: Callable[[object, str], None]) -> None:
+    def __init__(self, profiles: Iterable[Profile], fault: Callable[[Policy, str], None]) -> None:
         self._orders = {
             each.scheduler_name: each.order
             for each in profiles

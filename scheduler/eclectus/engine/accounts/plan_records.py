@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from eclectus.engine.accounts.lending import Lending
 from eclectus.engine.counters import PlanCounters
-from eclectus.framework import Order, Profile, View
+from eclectus.framework import Order, Policy, Profile, View
 from eclectus.framework.jobs import KnownJobs
 from eclectus.model.commands import RecordPlan
 from eclectus.model.job import JobPlan
@@ -31,7 +31,7 @@ class PlanRecords:
         profiles: Iterable[Profile],
         jobs: KnownJobs | None,
         counters: PlanCounters,
-        fault: Callable[[object, str], None],
+        fault: Callable[[Policy, str], None],
     ) -> None:
         self._orders = [each.order for each in profiles if type(each.order).plans is not Order.plans]
         self._jobs, self._fault = jobs, fault

@@ -37,7 +37,7 @@ def decision(state: State, uid: str) -> Decision | None:
     of_feasible = rates[: len(task_class.feasible)][task_class.feasible]
     mean = float(of_feasible.mean()) if len(of_feasible) else 0.0
     return Decision(
-        policy=type(state.profiles[task.profile].place).__name__,
+        policy=str(state.profiles[task.profile].place),
         nodes=len(state.cluster),
         feasible=task_class.feasible_count,
         with_room=task_class.fits_now_count,

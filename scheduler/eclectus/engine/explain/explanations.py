@@ -86,5 +86,5 @@ class Explanations:
             return "WaitingForNode", own or not_placed_yet(state, task, task_class.fits_now_count)
         # An autoscaler adds nodes for `Unschedulable`, and no node helps a pod with an unsupported feature.
         reason: ReportReason = "SchedulerError" if task.spec.unsupported else "Unschedulable"
-        fit_error, place = fit_errors.message(task, task_class), type(state.profiles[task.profile].place)
-        return reason, f"{fit_error} {place.__name__}: {own}." if own else fit_error
+        fit_error, place = fit_errors.message(task, task_class), state.profiles[task.profile].place
+        return reason, f"{fit_error} Policy {place}: {own}." if own else fit_error

@@ -169,7 +169,7 @@ def _placement(state: State, task: Task, node: str, now: float) -> Placement:
     task_class, learned = TaskClass(state.cluster, task.spec, task.workload), state.learn.learned_node(node)
     return replace(
         found,
-        policy=type(profile.place).__name__,
+        policy=str(profile.place),
         feasible=task_class.feasible_count,
         with_room=task_class.fits_now_count,
         speed=None if learned is None else learned.speed,

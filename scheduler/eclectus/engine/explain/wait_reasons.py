@@ -52,7 +52,7 @@ def having_room(count: int) -> str:
 
 def not_placed_yet(state: State, task: Task, with_room: int) -> str:
     """A pod that no policy has answered otherwise."""
-    place = type(state.profiles[task.profile].place).__name__
+    place = state.profiles[task.profile].place
     return f"waiting although {having_room(with_room)}: policy {place} has not placed it yet"
 
 

@@ -73,7 +73,7 @@ def _in_node_queue(state: State, task: Task, with_room: int, now: float) -> Wait
     return Waiting(
         in_node_queue(state, reservation),
         since=now - reservation.since,
-        policy=type(state.profiles[task.profile].line).__name__,
+        policy=str(state.profiles[task.profile].line),
         nodes=tuple(names[row] for row in rows[:NODES_MOST]),
         ahead=pods_ahead(state, reservation) if len(rows) == 1 else 0,
     )
@@ -87,7 +87,7 @@ def _here(state: State, task: Task, reason: str) -> Waiting:
     pending, queue, key, serial = state.class_queues.waiting[task.uid]
     return Waiting(
         reason,
-        policy=type(state.profiles[task.profile].place).__name__,
+        policy=str(state.profiles[task.profile].place),
         ahead=queue.ahead(key, serial),
         group=queue.group,
         class_pods=len(pending),
@@ -100,7 +100,7 @@ def _withheld(state: State, task: Task, with_room: int, now: float) -> Waiting:
     reason = "" if answer is None else answer.reason.message
     return replace(
         _here(state, task, reason or "its Order keeps it from being offered to any node"),
-        policy=type(state.profiles[task.profile].order).__name__,
+        policy=str(state.profiles[task.profile].order),
         next_check=None if answer is None else _seconds_until(answer.until, now),
     )
 

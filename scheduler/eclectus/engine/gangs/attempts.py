@@ -104,7 +104,7 @@ class GangAttempts:
         except Exception as error:  # a plug-in's defect must not stop the others
             problem = str(error) if isinstance(error, PolicyError) else f"{type(error).__name__}: {error}"
             state.fault(policy, problem)
-            return LeftOut(members[0], f"policy {type(policy).__name__} failed: {problem}")
+            return LeftOut(members[0], f"policy {policy} failed: {problem}")
         return cycle.left_out
 
     def _place(self, members: Sequence[Task], needed: int, transaction: Transaction) -> LeftOut | None:
@@ -140,8 +140,7 @@ class GangAttempts:
 
     def _why(self, profile: Profile, left_out: LeftOut | None, is_beside_room: bool) -> str:
         if left_out is None:
-            return f"policy {type(profile.place).__name__} has not placed it"
+            return f"policy {profile.place} has not placed it"
         if is_beside_room:
-            policy = type(profile.place).__name__
-            return left_out.message or f"policy {policy} has refused it, although a node has room"
+            return left_out.message or f"policy {profile.place} has refused it, although a node has room"
         return FitErrors(self._state).message(left_out.task, self._state.view.task_class(left_out.task))

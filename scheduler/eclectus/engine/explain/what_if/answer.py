@@ -27,8 +27,8 @@ def explain_what_if(state: State, pod: tuple[str, str], question: Question, now:
     before = explain_waiting(state, task, now)
     changed_state, changed_task = changed(state, task, question, now)
     after = explain_waiting(changed_state, changed_task, now)
-    policy, name = _policy(state, changed_task, question)
-    placement = answer_of(changed_state, changed_task, policy, name)
+    policy = _policy(state, changed_task, question.policy)
+    placement = answer_of(changed_state, changed_task, policy)
     # Where it waits, since when and how often it failed is as it was.
     after = replace(after, waiting=None, attempts=None, summary=_sentence(before, after, placement))
     return WhatIfExplanation(
@@ -56,12 +56,10 @@ def _waiting(state: State, namespace: str, name: str) -> Task:
     )
 
 
-def _policy(state: State, task: Task, question: Question) -> tuple[PlacePolicy, str]:
-    """Who places the pod: the policy of its profile, unless another kind is asked for; and its name."""
-    own, asked = state.profiles[task.profile].place, question.policy
-    if asked is None:
-        return own, type(own).__name__
-    return (own if type(own) is type(asked) else asked), question.policy_name
+def _policy(state: State, task: Task, asked: PlacePolicy | None) -> PlacePolicy:
+    """Who places the pod: the policy of its profile, unless another kind is asked for."""
+    own = state.profiles[task.profile].place
+    return own if asked is None or type(own) is type(asked) else asked
 
 
 def _funnel(pod: PodExplanation) -> Funnel:

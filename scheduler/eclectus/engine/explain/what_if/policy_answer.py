@@ -35,19 +35,19 @@ CANDIDATES_MOST = 5
 NODE_QUEUES = "it queues pods at nodes, and which node will be the first to start one is not known before"
 
 
-def answer_of(state: State, task: Task, policy: PlacePolicy, name: str) -> PolicyAnswer:
+def answer_of(state: State, task: Task, policy: PlacePolicy) -> PolicyAnswer:
     """What the policy answers in the state's view, which nobody else uses.
 
-    `name`: of the policy, in a configuration. Raises nothing: a policy that fails cannot say.
+    Raises nothing: a policy that fails cannot say.
     """
-    reason = _why_not(state, policy)
+    name, reason = str(policy), _why_not(state, policy)
     if reason:
         return PolicyAnswer(name, "cannotSay", reason=reason)
     task_class = state.view.task_class(task)
     if not task_class.fits_now_count:
         return PolicyAnswer(name, "noRoom")
     try:
-        return _asked(state, task, task_class, policy, name)
+        return _asked(state, task, task_class, policy)
     except Exception as error:  # a plug-in's defect must not end the explanation
         return PolicyAnswer(name, "cannotSay", reason=f"it failed: {type(error).__name__}: {error}")
 
@@ -69,8 +69,8 @@ def _why_not(state: State, policy: PlacePolicy) -> str:
     return f"it counts {' and '.join(missing)}, which this scheduler does not" if missing else ""
 
 
-def _asked(state: State, task: Task, task_class: TaskClass, policy: PlacePolicy, name: str) -> PolicyAnswer:
-    chosen, first = Counter[int](), None
+def _asked(state: State, task: Task, task_class: TaskClass, policy: PlacePolicy) -> PolicyAnswer:
+    name, chosen, first = str(policy), Counter[int](), None
     for seed in range(DRAWS):
         asked: PlacePolicy = replace(policy)  # type: ignore[type-var]
         action = next(asked.place(_view_for(state, policy, asked, seed), OneTask(task)), None)

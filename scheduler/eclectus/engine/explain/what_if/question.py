@@ -52,13 +52,12 @@ class Question:
     """The changes, in the order in which they are made.
 
     `words`: the changes as they were asked for. `policy`: who places the pod then, None for the policy of its
-    profile; `policy_name`: its name in a configuration.
+    profile.
     """
 
     changes: tuple[Change, ...] = ()
     words: tuple[str, ...] = ()
     policy: PlacePolicy | None = None
-    policy_name: str = ""
 
     @property
     def is_about_nodes(self) -> bool:

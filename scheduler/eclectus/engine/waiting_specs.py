@@ -1,0 +1,66 @@
+"""The specs of waiting pods, completed by what the cluster adds to them, and kept up to date.
+
+What a pod asks of nodes is not all in its manifest. Default topology spread comes from the Services and the
+controller that select it; anti-affinity holds both ways, so terms of other pods count for it; what its claims
+mean depends on volumes. Each source completes a spec, and names the pods for which its answer has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from eclectus.cluster.nodes import Cluster
+from eclectus.engine.pod_specs.default_spread import DefaultSpreading
+from eclectus.engine.queues.anti_affinity_matches import anti_affinity_matches, preference_matches
+from eclectus.engine.volumes.pod_volumes import PodVolumes
+from eclectus.framework import Profile
+from eclectus.model.objects import Task
+
+
+class WaitingSpecs:
+    """Completes the specs of pods that wait. `pending`: uid -> such a pod, as it was completed last."""
+
+    def __init__(
+        self,
+        profiles: Iterable[Profile],
+        cluster: Cluster,
+        pending: Mapping[str, Task],
+        volumes: PodVolumes,
+    ) -> None:
+        self._default_spread = DefaultSpreading(profiles, pending)
+        self._matches = (
+            anti_affinity_matches(cluster.anti_affinity, pending),
+            preference_matches(cluster.preferences, pending),
+        )
+        self._volumes = volumes
+
+    def handlers(self) -> Mapping[type, Callable[[Any], None]]:
+        """Type of event -> what updates a source that has events of its own."""
+        return self._default_spread.handlers()
+
+    def completed(self, task: Task) -> Task:
+        """The pod with the spec that rules work with; it is followed from now on."""
+        task = self._default_spread.resolved(task)
+        for matches in self._matches:
+            task = matches.with_terms(task)
+        return self._volumes.resolved(task)
+
+    def discard(self, uid: str) -> None:
+        """The pod waits no more: it is bound, has ended, or was deleted."""
+        self._default_spread.discard(uid)
+        for matches in self._matches:
+            matches.discard(uid)
+        self._volumes.discard(uid)
+
+    def take_changed(self) -> Iterator[Task]:
+        """The pods to be completed anew, each at once: what one source changes may concern the next."""
+        yield from self._default_spread.take_changed()
+        for matches in self._matches:
+            yield from matches.changed()
+        yield from self._volumes.changed()
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether more specs are to be completed anew in the next step."""
+        return self._default_spread.goes_on
