@@ -109,20 +109,35 @@ def test_a_pod_that_no_node_could_run_has_no_estimate() -> None:
     assert estimate(world, "a") is None
 
 
-def test_work_ahead_that_may_go_elsewhere_counts_by_the_slots_that_both_may_use() -> None:
+def test_what_waits_for_scarce_nodes_delays_others_only_there() -> None:
     arm = make_node("arm", cpu=1, labels={"arch": "arm64"})
     world = taught(World(make_engine(), arm, *(make_node(f"n{at}", cpu=1) for at in range(3))))
     world.add(*numbered(4))
     world.add(*numbered(8, "anywhere"))
     world.sleep(1)
-    world.add(make_task("pinned", node_selector=ARM))
+    world.add(*numbered(2, "pinned", node_selector=ARM))
     world.sleep(1)
     # Eight tasks on four slots keep each of them busy for 120 s, the scarce one too.
-    assert estimate(world, "pinned") == pytest.approx(120 + 30)
-    world.add(make_task("last"))
+    assert [estimate(world, f"pinned{at}") for at in range(2)] == pytest.approx([120 + 30, 120 + 60 + 30])
+    world.add(*numbered(7, "last"))
     world.sleep(1)
-    # The pinned one keeps a quarter of the slots busy for 60 s.
-    assert estimate(world, "last") == pytest.approx(120 + 15 + 30 / 4)
+    # The scarce slot is busy for 240 s, and the last ones share the other three until these are, too.
+    found = [estimate(world, f"last{at}") for at in range(7)]
+    assert found == pytest.approx([120 + (30 + 60 * ahead) / 3 for ahead in range(6)] + [240 + 30 / 4])
+
+
+def test_who_waits_longer_is_ahead() -> None:
+    arm = make_node("arm", cpu=1, labels={"arch": "arm64"})
+    world = taught(World(make_engine(), arm, make_node("n", cpu=1)))
+    world.add(*numbered(2))
+    world.add(*numbered(2, "pinned", node_selector=ARM))
+    world.sleep(1)
+    world.add(*numbered(3, "anywhere"))
+    world.sleep(1)
+    # The pinned ones keep one slot busy for 120 s; of 180 s more the other one gets 150 s.
+    world.add(make_task("last", node_selector=ARM))
+    world.sleep(1)
+    assert estimate(world, "last") == pytest.approx(150 + 30)
 
 
 def test_pods_of_one_class_in_one_step_cost_one_evaluation() -> None:

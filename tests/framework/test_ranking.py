@@ -35,6 +35,8 @@ def test_the_ranking_agrees_with_a_full_evaluation(changes: list[tuple[str, int]
         return np.where(each_class.fits_now[rows], held * 1000 + sign[0] * (rows * 7919 % 101), np.inf)
 
     ranking, epoch, held = Ranking(task_class, cost), 0, []
+    by_few = Ranking(task_class, cost)
+    by_few.cost_of_few = lambda each_class, rows: cost(each_class, np.array(rows, dtype=np.intp)).tolist()
     for change, at in changes:
         name = f"n{at}"
         row = cluster.rows.get(name)
@@ -54,9 +56,10 @@ def test_the_ranking_agrees_with_a_full_evaluation(changes: list[tuple[str, int]
             cluster.usage.truncate(1)
         task_class.refresh()
         ranking.refresh(epoch)
+        by_few.refresh(epoch)
         costs = cost(task_class, np.arange(cluster.capacity))
         best = int(costs.argmin())
-        assert ranking.best() == (None if np.isinf(costs[best]) else (best, costs[best]))
+        assert by_few.best() == ranking.best() == (None if np.isinf(costs[best]) else (best, costs[best]))
         in_order = sorted((cost, row) for row, cost in enumerate(costs.tolist()) if cost < np.inf)
         assert ranking.first(3) == [(row, cost) for cost, row in in_order[:3]]
         assert all(ranking.cost_at(row) == cost for row, cost in enumerate(costs.tolist()))

@@ -8,7 +8,14 @@ from random import Random
 import numpy as np
 import pytest
 
-from eclectus.maths.deferring import UNLIMITED, in_steps, step_of, weight_of_waiting, worth_waiting
+from eclectus.maths.deferring import (
+    UNLIMITED,
+    in_steps,
+    in_steps_at,
+    step_of,
+    weight_of_waiting,
+    worth_waiting,
+)
 
 
 def counted(
@@ -78,3 +85,9 @@ def test_powers_of_a_step_are_their_own_nearest_steps() -> None:
     powers = 1.25 ** np.arange(-5.0, 6.0)
     assert in_steps(powers) == pytest.approx(powers)
     assert step_of(powers * 1.1).tolist() == step_of(powers / 1.1).tolist() == list(range(-5, 6))
+
+
+def test_a_single_value_is_rounded_as_many_are() -> None:
+    """To the last bit: otherwise nodes with equal costs would not be equal any more."""
+    values = np.exp(np.random.default_rng(1).uniform(-20.0, 20.0, 5000))
+    assert [in_steps_at(value) for value in values.tolist()] == in_steps(values).tolist()

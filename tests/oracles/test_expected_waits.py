@@ -1,4 +1,4 @@
-"""Estimated waits against outcomes, where the queue is known: M/M/c, batches, and a scarce kind of node.
+"""Estimated waits against outcomes, where the queue is known: M/M/c, batches, and scarce kinds of nodes.
 
 Only waits of more than a second are estimated; service takes 20 s on average.
 """
@@ -41,11 +41,11 @@ def test_the_mean_estimate_is_within_a_quarter_of_the_mean_outcome(load: float, 
     assert 0.75 < found < 1.25
 
 
-def test_so_it_is_on_a_scarce_kind_of_node_that_others_use_too() -> None:
-    """A fifth of the nodes is arm, and a quarter of the jobs of ten tasks need it.
-
-    For the others the estimate is too long: it counts what waits for arm as if it could run on all nodes.
-    """
+@pytest.mark.parametrize(("load", "share"), [(0.7, 0.25), (0.8, 0.15)])
+def test_so_it_is_on_a_scarce_kind_of_node_and_for_those_who_may_run_elsewhere(
+    load: float, share: float
+) -> None:
+    """A fifth of the nodes is arm, which this share of the jobs of ten tasks needs."""
     found = ratios(
         3000,
         cluster={
@@ -54,15 +54,38 @@ def test_so_it_is_on_a_scarce_kind_of_node_that_others_use_too() -> None:
         },
         workload={
             "poisson": {
-                "load": 0.7,
+                "load": load,
                 "classes": [{"size": SIZE, "tasksPerJob": 10}],
                 "constraints": {
-                    "share": 0.25,
+                    "share": share,
                     "sets": [{"frequency": 1, "nodeSelector": {"isa": "arm"}}],
                 },
             }
         },
     )
     assert set(found) == {"any node", "isa=arm"}
-    assert 0.75 < found["isa=arm"] < 1.25
-    assert found["any node"] < 1.25
+    assert all(0.75 < ratio < 1.25 for ratio in found.values()), found
+
+
+def test_so_it_is_for_sets_that_overlap() -> None:
+    """A quarter of the nodes each is arm, has SSDs, both, neither; and so are the needs of the jobs."""
+    arm, ssd = {"isa": "arm"}, {"disk": "ssd"}
+    found = ratios(
+        3000,
+        cluster={
+            "groups": [{"count": 20}],
+            "machineTypes": {"types": [{"labels": labels} for labels in (arm, ssd, {**arm, **ssd}, {})]},
+        },
+        workload={
+            "poisson": {
+                "load": 0.8,
+                "classes": [{"size": SIZE, "tasksPerJob": 10}],
+                "constraints": {
+                    "share": 0.75,
+                    "sets": [{"frequency": 1, "nodeSelector": each} for each in (arm, ssd, {**arm, **ssd})],
+                },
+            }
+        },
+    )
+    assert len(found) == 4
+    assert all(0.75 < ratio < 1.25 for ratio in found.values()), found

@@ -59,6 +59,20 @@ def test_a_changed_node_costs_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     assert reckoned == [1]
 
 
+def test_what_is_only_tentative_costs_nothing_until_speeds_are_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, rates, reckoned = running(), ReleaseRates(), list[int]()
+    view = world.engine._state.view
+    rates.refresh(view, 0)
+    monkeypatch.setattr(module, "_mean_rate", lambda view, row: float(reckoned.append(row) or 0.0))
+    monkeypatch.setattr(module, "ROWS_IN_TURN", 0)
+    view.cluster.add_tentative(1, (("cpu", 1000),))
+    rates.refresh(view, 0)
+    assert reckoned == []
+    view.cluster.add_tentative(1, (("cpu", 1000),))
+    rates.refresh(view, 1)
+    assert reckoned == [1]
+
+
 def test_of_many_changes_the_others_follow_in_later_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ROWS_MOST", 1)
     monkeypatch.setattr(module, "ROWS_IN_TURN", 1)

@@ -2,8 +2,9 @@
 
 Names map to rows. The row of a removed node is used again for the next new one.
 
-Two change logs tell which rows have changed: `shape` (allocatable, labels, taints, unschedulable) and `usage`
-(what is held or tentative on a node, and its background load).
+Three change logs tell which rows have changed: `shape` (allocatable, labels, taints, unschedulable), `usage`
+(what is held or tentative on a node, and its background load) and `held` (which pods are there: a part of
+`usage`, most of which may be tentative).
 """
 
 from __future__ import annotations
@@ -188,6 +189,7 @@ class Cluster(ResourceTable):
         if task.spec.long_running:
             self.service_changes += 1
         self.usage.record(row)
+        self.held.record(row)
         if self.devices is not None:
             self.devices.hold(row, task)
         for port in task.spec.host_ports:
@@ -203,6 +205,7 @@ class Cluster(ResourceTable):
         if task.spec.long_running:
             self.service_changes += 1
         self.usage.record(row)
+        self.held.record(row)
         if self.devices is not None:
             self.devices.release(task.uid)
         for port in task.spec.host_ports:

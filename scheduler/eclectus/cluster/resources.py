@@ -53,7 +53,7 @@ class ResourceTable:
     def __init__(self, rows: int) -> None:
         self._columns: dict[str, int] = {name: i for i, name in enumerate(FIRST_COLUMNS)}
         self.columns: Mapping[str, int] = self._columns  # resource -> column, in the order of columns
-        self.shape, self.usage = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(2))
+        self.shape, self.usage, self.held = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(3))
         self.unoffered = UnofferedAmounts()  # what pods hold of resources without a column
         self._make_memos()
         self._set_arrays(np.zeros((4, rows, len(self._columns))), np.zeros((rows, 2)))
@@ -68,12 +68,13 @@ class ResourceTable:
         """Take over all amounts of a table with the same rows and columns."""
         self._layers[:], self._scored[:] = source.layers, source.scored
         self.usage.record_all()
+        self.held.record_all()
 
     def detach(self) -> Self:
         """Itself, a shallow copy; from now on it shares nothing that changes with the original."""
         self._columns = dict(self._columns)
         self.columns = self._columns
-        self.shape, self.usage = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(2))
+        self.shape, self.usage, self.held = (ChangeLog[int](MIN_CHANGE_LOG_ENTRIES) for _ in range(3))
         self.unoffered = copy(self.unoffered).detach()
         self._make_memos()  # they compute with the table that made them
         self._set_arrays(self._layers.copy(), self._scored.copy())
@@ -181,7 +182,8 @@ class ResourceTable:
         self.allocatable, self.used, self.tentative, self.long_running = self.layers
         self._held.clear()  # their entries point into the arrays before
         self._tentative.clear()
-        self.shape.max_entries = self.usage.max_entries = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
+        for log in (self.shape, self.usage, self.held):
+            log.max_entries = max(MIN_CHANGE_LOG_ENTRIES, 2 * len(scored))
         self.shape.record_all()
 
     def _clear_row(self, row: int) -> None:

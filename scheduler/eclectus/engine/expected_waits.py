@@ -7,7 +7,7 @@ ahead.
 
 from __future__ import annotations
 
-from collections import Counter
+from heapq import nlargest
 from typing import NamedTuple
 
 from eclectus.cluster.node_groups import OTHER
@@ -31,15 +31,17 @@ class ExpectedWaits:
     def __init__(self, counters: Counters) -> None:
         self._counters = counters
         self._open: dict[str, _Estimate] = {}  # by uid
-        self._pods: Counter[ClassKey] = Counter()  # pods with an open estimate
+        self._queues: dict[ClassKey, dict[str, None]] = {}  # uids of the open estimates, the eldest first
         self._sets: set[str] = set()  # that outcomes are counted by
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._open
 
     def longest_queues(self, most: int) -> list[tuple[ClassKey, int]]:
-        """The classes with the most pods that have an open estimate, and how many these are."""
-        return self._pods.most_common(most)
+        """The classes with the most open estimates, and how many; that of the eldest pod first."""
+        longest = nlargest(most, self._queues.items(), key=lambda queue: len(queue[1]))
+        longest.sort(key=lambda queue: self._open[next(iter(queue[1]))].at)
+        return [(class_key, len(uids)) for class_key, uids in longest]
 
     def remaining_seconds(self, uid: str, now: float) -> float | None:
         """How much of the expected wait is left, 0 and more; None without an open estimate."""
@@ -49,7 +51,7 @@ class ExpectedWaits:
     def add(self, uid: str, class_key: ClassKey, profile: str, seconds: float, now: float) -> None:
         """The pod is expected to wait for so many seconds from now; it has no open estimate."""
         self._open[uid] = _Estimate(class_key, profile, seconds, now)
-        self._pods[class_key] += 1
+        self._queues.setdefault(class_key, {})[uid] = None
 
     def placed(self, uid: str, now: float) -> None:
         """The pod is placed; no effect without an open estimate."""
@@ -73,7 +75,8 @@ class ExpectedWaits:
     def _close(self, uid: str) -> _Estimate | None:
         estimate = self._open.pop(uid, None)
         if estimate is not None:
-            self._pods[estimate.class_key] -= 1
-            if not self._pods[estimate.class_key]:
-                del self._pods[estimate.class_key]
+            queue = self._queues[estimate.class_key]
+            del queue[uid]
+            if not queue:
+                del self._queues[estimate.class_key]
         return estimate

@@ -176,6 +176,7 @@ class PlacedPods:
                 self._cluster.pods.release(row, before, is_nominated=placed.is_nominated)
                 self._cluster.pods.hold(row, task, is_nominated=after.is_nominated)
                 self._cluster.usage.record(row)  # for rules about pods, and for whoever chooses victims there
+                self._cluster.held.record(row)
             elif task.priority != before.priority:
                 self._cluster.usage.record(row)
         if (task.labels, task.job, task.stage) != (before.labels, before.job, before.stage):

@@ -1,26 +1,50 @@
-"""How long a task waits for one of several busy servers: the time in which they work off what is ahead of it.
+"""How long a task waits for one of several busy servers: until these have worked off what is ahead of it.
 
     W = (queued work + r) / c,      r = s (1 + C^2) / 2
 
 for c servers with mean service time s. r is what is left of the service at hand, C^2 the squared coefficient
 of variation of service times. Phoenix (ICDCS 2017) has a wait of M/G/1, a mean over the steady state: it is
 infinite at saturation, is for one server, and does not say what is ahead of a task that waits already.
+
+Where some tasks may use a few of the servers only, work is shared out by water-filling: each queue ahead, in
+the order of arrival, goes to those of its servers that are free first, so that these are busy for equally
+long. W is then the least t at which the servers of the task have been free for r in all,
+
+    sum over its servers i of max(t - B_i, 0) = r,      B_i  until when server i is busy with what is ahead
+
+so what waits for few servers delays others only as far as these few can serve it by then.
 """
 
 from __future__ import annotations
 
-from math import inf
+import numpy as np
+
+from eclectus.maths.numbers import Floats
 
 
-def backlog_wait_seconds(
-    servers: int, queued_seconds: float, *, service_seconds: float, service_scv: float
-) -> float:
-    """The wait of a task that finds all servers busy; inf without servers.
+def residual_seconds(service_seconds: float, service_scv: float) -> float:
+    """What is left in the mean of a service at hand. `service_scv`: squared coefficient of variation."""
+    return service_seconds * (1.0 + service_scv) / 2.0
 
-    `queued_seconds`: sum of the estimates of the tasks ahead that have not started. `service_seconds`,
-    `service_scv`: mean and squared coefficient of variation of the time that a task holds a server.
+
+class Filling:
+    """Nodes that one kind of task may use, and until when more work keeps those busy that are free first.
+
+    `busy`: seconds from now until which each of them works off what is ahead. `slots`: tasks that it runs at
+    once, above 0. Shape [nodes], at least one.
     """
-    if servers < 1:
-        return inf
-    residual_seconds = service_seconds * (1.0 + service_scv) / 2.0
-    return (queued_seconds + residual_seconds) / servers
+
+    def __init__(self, busy: Floats, slots: Floats) -> None:
+        order = np.argsort(busy, kind="stable")
+        self._level = busy[order]
+        width = np.cumsum(slots[order])
+        self._most_width = float(width[-1])
+        self._work = np.zeros(len(order))  # that raises the nodes before to the level of each
+        np.cumsum(width[:-1] * np.diff(self._level), out=self._work[1:])
+
+    def seconds(self, work: float) -> float:
+        """Until when the nodes that are free first are busy, after so many seconds of work more."""
+        above = work - float(self._work[-1])
+        if above >= 0.0:
+            return float(self._level[-1]) + above / self._most_width
+        return float(np.interp(work, self._work, self._level))

@@ -26,6 +26,7 @@ node is taken. theta is rounded to a power of `STEP`, so that a ranking for one 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log
 
 import numpy as np
@@ -65,3 +66,13 @@ def step_of(values: Floats) -> Floats:
 def in_steps(values: Floats) -> Floats:
     """The powers of STEP nearest to these positive values."""
     return np.exp(LOG_STEP * step_of(values))
+
+
+def in_steps_at(value: float) -> float:
+    """The same of a single one."""
+    return _power(round(log(value) / LOG_STEP))
+
+
+@lru_cache(maxsize=4096)
+def _power(step: int) -> float:
+    return float(np.exp(LOG_STEP * step))

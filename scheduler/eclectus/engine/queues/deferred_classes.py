@@ -222,8 +222,12 @@ class DeferredClasses:
 
     def _rows_of(self, classes: Iterable[PendingClass]) -> int:
         """The rows on which any of the classes is feasible."""
-        rows = 0
+        rows, shape = 0, self._view.cluster.shape.head
         for pending in classes:
-            feasible = self._view.classes.current(*pending.class_key).feasible
-            rows |= int.from_bytes(np.packbits(feasible, bitorder="little").tobytes(), "little")
+            task_class = self._view.classes.current(*pending.class_key)
+            known: tuple[int, int] | None = task_class.derived.get(self)
+            if known is None or known[0] != shape:
+                packed = np.packbits(task_class.feasible, bitorder="little").tobytes()
+                known = task_class.derived[self] = shape, int.from_bytes(packed, "little")
+            rows |= known[1]
         return rows

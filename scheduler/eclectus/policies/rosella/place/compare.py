@@ -42,6 +42,10 @@ class Nodes(Protocol[At_contra, Value_co]):
     """What costs are computed from: a TaskClass, or its scalars."""
 
     @property
+    def feasible(self) -> Column[At_contra, bool | NDArray[np.bool_]]:
+        """Whether the node may run a task of the class."""
+
+    @property
     def fits_now(self) -> Column[At_contra, bool | NDArray[np.bool_]]:
         """Whether a task of the class fits now."""
 

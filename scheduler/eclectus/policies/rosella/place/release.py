@@ -31,7 +31,9 @@ class ReleaseRates:
 
     def __init__(self) -> None:
         self._rate: Floats = np.zeros(0)
-        self._shape_cursor = self._usage_cursor = self._epoch = -1
+        self._published = read_only(self._rate)
+        self._shape_cursor = self._usage_cursor = self._held_cursor = self._epoch = -1
+        self._epoch_of: dict[int, int] = {}  # of the speeds with which each row was reckoned
         self._next = 0
         self._behind: dict[int, None] = {}  # rows that have changed and are still to be reckoned
         self._view: View | None = None  # in which the last of them were
@@ -42,27 +44,33 @@ class ReleaseRates:
         cluster = view.cluster
         shape, usage = cluster.shape.head, cluster.usage.head
         if (shape, usage, epoch) != (self._shape_cursor, self._usage_cursor, self._epoch):
+            is_new, self._epoch = epoch != self._epoch, epoch
             self._follow(view, self._changed(view))
-            if epoch != self._epoch:
+            if is_new:
                 self._update(view, self._in_turn(len(cluster.names)))
-            self._shape_cursor, self._usage_cursor, self._epoch = shape, usage, epoch
+            self._shape_cursor, self._usage_cursor, self._held_cursor = shape, usage, cluster.held.head
         if self._behind and view is not self._view:
             self._catch_up(view)
-        return read_only(self._rate)
+        return self._published
 
     def _changed(self, view: View) -> Collection[int]:
-        """The rows that have changed since the last time; all of them where the logs do not reach back."""
-        cluster = view.cluster
+        """The rows that have changed since the last time; all of them where the logs do not reach back.
+
+        What is only tentative changes nothing, unless the speeds have a new epoch.
+        """
+        cluster, epoch, epoch_of = view.cluster, self._epoch, self._epoch_of
         reshaped, used = cluster.shape.since(self._shape_cursor), cluster.usage.since(self._usage_cursor)
-        if reshaped is None or used is None:
+        held = cluster.held.since(self._held_cursor)
+        if reshaped is None or used is None or held is None:
             return range(len(cluster.names))
-        return {*reshaped, *used} if reshaped else used
+        return {*reshaped, *held, *(row for row in used if epoch_of.get(row) != epoch)}
 
     def _follow(self, view: View, changed: Collection[int]) -> None:
         """Reckon these rows, or note that they are behind if they are too many for a step."""
         missing = view.cluster.capacity - len(self._rate)
         if missing > 0:
             self._rate = np.pad(self._rate, (0, missing))
+            self._published = read_only(self._rate)
         if len(changed) > ROWS_MOST:
             self._behind.update(dict.fromkeys(changed))
         else:
@@ -86,6 +94,7 @@ class ReleaseRates:
     def _update(self, view: View, rows: Iterable[int]) -> None:
         for row in rows:
             self._rate[row] = _mean_rate(view, row)
+            self._epoch_of[row] = self._epoch
 
 
 def _mean_rate(view: View, row: int) -> float:

@@ -44,23 +44,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-
-from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
-from eclectus.maths.deferring import in_steps, worth_waiting
+from eclectus.maths.deferring import worth_waiting
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey
 from eclectus.policies.rosella.place.compare import DEAD_RATE
+from eclectus.policies.rosella.place.costs import ClassCosts
 from eclectus.policies.rosella.place.demand import Demand
 from eclectus.policies.rosella.place.release import ReleaseRates
 from eclectus.policies.rosella.place.scarcity import ScarcityFactors
 from eclectus.policies.rosella.place.weight import WaitingWeight
 
-SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only
 DEFERRED_PER_CLASS = 4  # tasks of a class deferred one by one in a cycle; other classes see these
 
 
@@ -105,14 +103,17 @@ class Replan:
                     waiting.skipped += pending.skip(task, more)
 
     def _answer(self, view: View, task: Task, task_class: TaskClass, waiting: DeferredTasks) -> Action:
-        with_room = self._best_with_room(view, task_class) if task_class.feasible_count else None
+        if not task_class.feasible_count or not _has_room(task_class):
+            return Unschedulable(task)
+        costs = self._costs(view, task_class)
+        with_room = self._best_with_room(view, task_class, costs)
         if with_room is None:
             return Unschedulable(task)
         row, cost = with_room
-        busy = self._best_busy(view, task_class, row)
+        busy = self._best_busy(view, task_class, costs, row)
         if busy is None or busy[1] >= cost:
             return Place(task, row)
-        run_seconds = self._run_seconds(view, task_class, row)
+        run_seconds = 1.0 / max(costs.speeds.rate.item(row), DEAD_RATE)
         since = view.deferred_since.get(task.uid, view.now)
         until = since + run_seconds
         if view.now >= until and not waiting.answered:
@@ -128,90 +129,57 @@ class Replan:
 
     def _worth_waiting(self, view: View, task_class: TaskClass) -> int:
         """For how many tasks beyond the deferred ones waiting for a busy node is better."""
-        with_room = self._best_with_room(view, task_class)
+        if not _has_room(task_class):
+            return 0
+        costs = self._costs(view, task_class)
+        with_room = self._best_with_room(view, task_class, costs)
         if with_room is None:
             return 0
         row, cost = with_room
         theta = self._weight.of(view, task_class, row)
         rows = task_class.waitable_rows
         rows = rows[~task_class.fit_beside_held(rows)]
-        service = self._service(view, task_class, rows)
-        pace = self._release_pace(view, task_class, rows)
+        service, pace = costs.of_many.service(rows), costs.of_many.release_pace(rows)
         return worth_waiting(theta, task_class.overflow[rows], pace, service, cost)
 
     # -- rankings ------------------------------------------------------------------------------
 
-    def _best_with_room(self, view: View, task_class: TaskClass) -> tuple[int, float] | None:
-        """Row and cost of the best node with room; None without such a node.
+    def _best_with_room(
+        self, view: View, task_class: TaskClass, costs: ClassCosts
+    ) -> tuple[int, float] | None:
+        """Row and cost of the best node with room; None without such a node."""
+        few = None if task_class.spec.long_running else costs.each_with_room
+        return view.ranking(task_class, costs.with_room, (self, "with room"), costs.version, few).best()
 
-        Classes for which no node has room may be thousands, and a ranking costs more than this check.
-        """
-        if not task_class.fits_now_count and not _has_room_beside_held(task_class):
-            return None
-        return view.ranking(
-            task_class,
-            lambda group, rows: self._cost_with_room(view, group, rows),
-            (self, "with room"),
-            (self._demand.of(task_class).version, view.node_prices().epoch),
-        ).best()
-
-    def _best_busy(self, view: View, task_class: TaskClass, row: int) -> tuple[int, float] | None:
+    def _best_busy(
+        self, view: View, task_class: TaskClass, costs: ClassCosts, row: int
+    ) -> tuple[int, float] | None:
         """Row and cost of the best node to wait for, instead of running on `row`; None if there is none."""
         if task_class.spec.long_running:
             return None
         theta = self._weight.of(view, task_class, row)
-        self._release.refresh(view, view.speeds(task_class).epoch)
         return view.ranking(
             task_class,
-            lambda group, rows: self._cost_of_waiting(view, group, rows, theta),
+            partial(costs.waiting, theta),
             self,
-            (
-                theta,
-                self._demand.of(task_class).version,
-                self._release.version,
-                view.node_prices().epoch,
-            ),
+            (theta, self._release.version, costs.version),
+            partial(costs.each_waiting, theta),
         ).best()
 
-    # -- costs ---------------------------------------------------------------------------------
-
-    def _cost_with_room(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        """Weighed seconds that a task runs on nodes with room; inf on others."""
-        cost = self._service(view, task_class, rows)
-        if task_class.spec.long_running:  # (q + 1) / k: the load of the node with this pod
-            cost *= 1.0 + task_class.overflow[rows] / np.maximum(task_class.empty_capacity[rows], 1.0)
-        return np.where(task_class.fit_beside_held(rows), cost, np.inf)
-
-    def _cost_of_waiting(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
-        """theta * wait + weighed service on nodes without room; inf on others."""
-        wait = np.maximum(task_class.overflow[rows], 1.0) / self._release_pace(view, task_class, rows)
-        is_busy = task_class.feasible[rows] & ~task_class.fit_beside_held(rows)
-        return np.where(is_busy, theta * wait + self._service(view, task_class, rows), np.inf)
-
-    def _release_pace(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        """Slots of the class that become free a second, by the rates of the tasks that run there.
-
-        Where none is known to run, by the rate of the class. 0 where services leave no slot.
-        """
-        speeds = view.speeds(task_class)
-        rate = self._release.refresh(view, speeds.epoch)[rows]
-        rate = np.where(rate > 0.0, rate, np.maximum(speeds.rate[rows], DEAD_RATE))
-        return np.maximum(task_class.service_slots[rows] * rate * task_class.background_free[rows], DEAD_RATE)
-
-    def _service(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        """Seconds that a task runs on each row, rates in steps; preferences, prices and room weighed in."""
-        seconds = 1.0 / in_steps(np.maximum(view.speeds(task_class).rate[rows], DEAD_RATE))
-        for factor in (self._demand.of(task_class).factor, self._scarcity.of(view, task_class)):
-            if factor is not None:
-                seconds *= factor[rows]
-        spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))
-        penalty = 1.0 + self._preference_weight * (1.0 - task_class.preference_score[rows])
-        return np.asarray(seconds * spread * penalty)
-
-    def _run_seconds(self, view: View, task_class: TaskClass, row: int) -> float:
-        """Seconds that a task of the class runs on this node."""
-        return 1.0 / max(view.speeds(task_class).rate.item(row), DEAD_RATE)
+    def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
+        """Those of a class, as all is now."""
+        speeds, demand = view.speeds(task_class), self._demand.of(task_class)
+        factors = (demand.factor, self._scarcity.of(view, task_class))
+        return ClassCosts(
+            task_class,
+            speeds,
+            self._release.refresh(view, speeds.epoch),
+            [factor for factor in factors if factor is not None],
+            preference_weight=self._preference_weight,
+            version=(demand.version, view.node_prices().epoch),
+        )
 
 
-def _has_room_beside_held(task_class: TaskClass) -> bool:
-    return bool(task_class.fit_beside_held(task_class.waitable_rows).any())
+def _has_room(task_class: TaskClass) -> bool:
+    """Whether a node has room; cheaper than a ranking, because classes without room may be thousands."""
+    return bool(task_class.fits_now_count or task_class.fit_beside_held(task_class.waitable_rows).any())

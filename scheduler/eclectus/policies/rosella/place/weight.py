@@ -18,7 +18,7 @@ from eclectus.framework import View
 from eclectus.maths.deferring import step_of, weight_of_waiting
 from eclectus.maths.numbers import Floats
 from eclectus.policies.rosella.place.compare import DEAD_RATE
-from eclectus.policies.rosella.place.demand import Demand
+from eclectus.policies.rosella.place.demand import ClassDemand, Demand
 
 
 @dataclass
@@ -39,11 +39,13 @@ class WaitingWeight:
         """theta as set, or of this node with room."""
         if self._fixed is not None:
             return self._fixed
-        load = self._demand.of(task_class).load
-        return weight_of_waiting(load * self._faster(view, task_class).ratio.item(row) if load > 0.0 else 0.0)
+        demand = self._demand.of(task_class)
+        if demand.load <= 0.0:
+            return weight_of_waiting(0.0)
+        return weight_of_waiting(demand.load * self._faster(view, task_class, demand).ratio.item(row))
 
-    def _faster(self, view: View, task_class: TaskClass) -> FasterNodes:
-        cluster, demand = view.cluster, self._demand.of(task_class)
+    def _faster(self, view: View, task_class: TaskClass, demand: ClassDemand) -> FasterNodes:
+        cluster = view.cluster
         key = (view.speeds(task_class).epoch, cluster.shape.head, cluster.service_changes, demand.version)
         found: FasterNodes | None = task_class.derived.get(self)
         if found is None or found.key != key:

@@ -1,0 +1,122 @@
+"""What it costs a task, in weighed seconds, to run on a node with room or to wait for a busy one.
+
+    with room   service
+    waiting     theta * overflow / (k release) + service
+
+Each formula is written once, for one node and for many, as in compare.py: few nodes change between two
+questions of a cycle, and plain numbers are several times as fast for these. Both give the same to the last
+bit, so that nodes with equal costs stay equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import inf
+from typing import Generic
+
+import numpy as np
+from msgspec import Struct
+
+from eclectus.cluster.changelog import Rows
+from eclectus.cluster.scalars import scalars
+from eclectus.feasibility.task_class import TaskClass
+from eclectus.framework import Speeds
+from eclectus.maths import numbers
+from eclectus.maths.deferring import in_steps, in_steps_at
+from eclectus.maths.numbers import Arithmetic, Floats, Value
+from eclectus.policies.rosella.place.compare import DEAD_RATE, At, Column, Nodes
+
+SPREAD = 1e-3  # the most that free room changes a cost: it decides among equal costs only
+
+
+class Formulas(Struct, Generic[At, Value], frozen=True, eq=False):
+    """The costs of a class on one node or on many, whether they have room or not.
+
+    `in_steps`: rounds rates. `nodes`: the class or its scalars. `rate` of the class and `release` of what
+    runs there, tasks a second in each slot. `factors`: by what the service time counts as longer.
+    `preference_weight`: of unmet preferences.
+    """
+
+    m: Arithmetic[Value]
+    in_steps: Callable[[Value], Value]
+    nodes: Nodes[At, Value]
+    rate: Column[At, Value]
+    release: Column[At, Value]
+    factors: Sequence[Column[At, Value]]
+    preference_weight: float
+
+    def service(self, at: At) -> Value:
+        """Seconds that a task runs there, rates in steps; preferences, prices and room weighed in."""
+        m = self.m
+        seconds = 1.0 / self.in_steps(m.maximum(self.rate[at], DEAD_RATE))
+        for factor in self.factors:
+            seconds = seconds * factor[at]
+        spread = 1.0 + SPREAD / (2.0 + m.maximum(-self.nodes.overflow[at], 0.0))
+        penalty = 1.0 + self.preference_weight * (1.0 - self.nodes.preference_score[at])
+        return seconds * spread * penalty
+
+    def waiting(self, at: At, theta: float) -> Value:
+        """Of waiting until a task fits and running there; inf where it may not run."""
+        wait = self.m.maximum(self.nodes.overflow[at], 1.0) / self.release_pace(at)
+        return self.m.where(self.nodes.feasible[at], theta * wait + self.service(at), inf)
+
+    def release_pace(self, at: At) -> Value:
+        """Slots of the class that become free a second, by the rates of the tasks that run there.
+
+        Where none is known to run, by the rate of the class. 0 where services leave no slot.
+        """
+        m, release = self.m, self.release[at]
+        rate = m.where(release > 0.0, release, m.maximum(self.rate[at], DEAD_RATE))
+        return m.maximum(self.nodes.service_slots[at] * rate * self.nodes.background_free[at], DEAD_RATE)
+
+
+class ClassCosts:
+    """The costs of a class as its nodes, rates and prices are now, for rankings.
+
+    `version` changes when they have to be computed again for all nodes, apart from new speeds.
+    """
+
+    def __init__(
+        self,
+        task_class: TaskClass,
+        speeds: Speeds,
+        release: Floats,
+        factors: Sequence[Floats],
+        *,
+        preference_weight: float,
+        version: tuple[int, ...],
+    ) -> None:
+        self.speeds, self.version = speeds, version
+        self.of_many: Formulas[Rows, Floats] = Formulas(
+            np, in_steps, task_class, speeds.rate, release, factors, preference_weight
+        )
+        self._of_one: Formulas[int, float] = Formulas(
+            numbers,
+            in_steps_at,
+            task_class.scalars,
+            scalars(speeds.rate),
+            scalars(release),
+            [scalars(factor) for factor in factors],
+            preference_weight,
+        )
+
+    def with_room(self, task_class: TaskClass, rows: Rows) -> Floats:
+        """Weighed seconds that a task runs on nodes with room; inf on others."""
+        cost = self.of_many.service(rows)
+        if task_class.spec.long_running:  # (q + 1) / k: the load of the node with this pod
+            cost *= 1.0 + task_class.overflow[rows] / np.maximum(task_class.empty_capacity[rows], 1.0)
+        return np.where(task_class.fit_beside_held(rows), cost, np.inf)
+
+    def each_with_room(self, task_class: TaskClass, rows: Sequence[int]) -> Iterator[float]:
+        """The same of a few nodes, for a class that is not long-running."""
+        fits, service = task_class.fits_beside_held, self._of_one.service
+        return (service(row) if fits(row) else inf for row in rows)
+
+    def waiting(self, theta: float, task_class: TaskClass, rows: Rows) -> Floats:
+        """theta * wait + weighed service on nodes without room; inf on others."""
+        return np.where(task_class.fit_beside_held(rows), np.inf, self.of_many.waiting(rows, theta))
+
+    def each_waiting(self, theta: float, task_class: TaskClass, rows: Sequence[int]) -> Iterator[float]:
+        """The same of a few nodes."""
+        fits, waiting = task_class.fits_beside_held, self._of_one.waiting
+        return (inf if fits(row) else waiting(row, theta) for row in rows)
