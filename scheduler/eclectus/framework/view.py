@@ -20,7 +20,7 @@ from eclectus.framework.job_work import JobWork
 from eclectus.framework.jobs import KnownJobs
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.framework.node_prices import NodePrices, NodePricing
-from eclectus.framework.ranking import Cost, Ranking
+from eclectus.framework.ranking import Cost, Ranking, Weigh
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey, Reservation
 
@@ -124,14 +124,26 @@ class View(Struct, frozen=True, eq=False):
         """Whether the task's estimate is long beside those of late; False where node prices are not kept."""
         return self.pricing is not None and self.pricing.demand.is_long(task.uid)
 
-    def ranking(self, task_class: TaskClass, cost: Cost, owner: object, epoch: Hashable = None) -> Ranking:
+    def ranking(
+        self,
+        task_class: TaskClass,
+        cost: Cost,
+        owner: object,
+        epoch: Hashable = None,
+        *,
+        weigh: Weigh | None = None,
+        weigh_epoch: Hashable = None,
+    ) -> Ranking:
         """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.
 
         A class has one ranking for each owner. `epoch`: what the cost depends on beside the class and the
-        speeds; with another one all costs are computed again.
+        speeds; with another one all costs are computed again. `weigh`: makes the costs from those without
+        preferences, which `cost` then gives, so that a pod that changes the preference scores of all nodes
+        costs little; with another `weigh_epoch` it weighs all of them again.
         """
         ranking: Ranking | None = task_class.derived.get(owner)
         if ranking is None or ranking.epoch != epoch:
-            ranking = task_class.derived[owner] = Ranking(task_class, cost, epoch)
-        ranking.refresh(self.learn.speeds(task_class.workload).epoch)
+            ranking = task_class.derived[owner] = Ranking(task_class, cost, epoch, weigh)
+        ranking.weigh = weigh
+        ranking.refresh(self.learn.speeds(task_class.workload).epoch, weigh_epoch)
         return ranking

@@ -47,7 +47,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Defer, PendingTasks, Place, Unschedulable, View
@@ -153,6 +153,7 @@ class Replan:
             lambda group, rows: self._cost_with_room(view, group, rows),
             (self, "with room"),
             (self._demand.of(task_class).version, view.node_prices().epoch),
+            weigh=self._with_preferences,
         ).best()
 
     def _best_busy(self, view: View, task_class: TaskClass, row: int) -> tuple[int, float] | None:
@@ -176,17 +177,20 @@ class Replan:
     # -- costs ---------------------------------------------------------------------------------
 
     def _cost_with_room(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
-        """Weighed seconds that a task runs on nodes with room; inf on others."""
-        cost = self._service(view, task_class, rows)
+        """Weighed seconds that a task runs on nodes with room, without preferences; inf on others."""
+        cost = self._seconds(view, task_class, rows)
         if task_class.spec.long_running:  # (q + 1) / k: the load of the node with this pod
             cost *= 1.0 + task_class.overflow[rows] / np.maximum(task_class.empty_capacity[rows], 1.0)
         return np.where(task_class.fit_beside_held(rows), cost, np.inf)
 
     def _cost_of_waiting(self, view: View, task_class: TaskClass, rows: Rows, theta: float) -> Floats:
         """theta * wait + weighed service on nodes without room; inf on others."""
-        wait = np.maximum(task_class.overflow[rows], 1.0) / self._release_pace(view, task_class, rows)
         is_busy = task_class.feasible[rows] & ~task_class.fit_beside_held(rows)
-        return np.where(is_busy, theta * wait + self._service(view, task_class, rows), np.inf)
+        cost, busy = np.full(len(rows), np.inf), rows[is_busy]
+        if len(busy):
+            wait = np.maximum(task_class.overflow[busy], 1.0) / self._release_pace(view, task_class, busy)
+            cost[is_busy] = theta * wait + self._service(view, task_class, busy)
+        return cost
 
     def _release_pace(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         """Slots of the class that become free a second, by the rates of the tasks that run there.
@@ -200,13 +204,20 @@ class Replan:
 
     def _service(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
         """Seconds that a task runs on each row, rates in steps; preferences, prices and room weighed in."""
+        return self._with_preferences(task_class, self._seconds(view, task_class, rows), rows)
+
+    def _with_preferences(self, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
+        """The costs of these rows with preferences weighed in."""
+        penalty = 1.0 + self._preference_weight * (1.0 - task_class.preference_score[rows])
+        return np.asarray(cost * penalty)
+
+    def _seconds(self, view: View, task_class: TaskClass, rows: Rows) -> Floats:
+        """Seconds that a task runs on each row, rates in steps; prices and room weighed in."""
         seconds = 1.0 / in_steps(np.maximum(view.speeds(task_class).rate[rows], DEAD_RATE))
         for factor in (self._demand.of(task_class).factor, self._scarcity.of(view, task_class)):
             if factor is not None:
                 seconds *= factor[rows]
-        spread = 1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))
-        penalty = 1.0 + self._preference_weight * (1.0 - task_class.preference_score[rows])
-        return np.asarray(seconds * spread * penalty)
+        return np.asarray(seconds * (1.0 + SPREAD / (2.0 + np.maximum(-task_class.overflow[rows], 0.0))))
 
     def _run_seconds(self, view: View, task_class: TaskClass, row: int) -> float:
         """Seconds that a task of the class runs on this node."""
