@@ -154,9 +154,9 @@ def _spread(groups: NodeGroups, rows: Rows, fitting: Ints) -> Ints | int:
     """
     has_keys = groups.has_keys()
     scored = has_keys & (fitting > 0)
-    if not scored.any():
-        return 0
     weights = groups.weights_among(scored, rows[scored[groups.of_row[rows]]])
+    if not weights or not scored.any():
+        return 0
     crowded = crowding(tuple(groups.constraints(weights)), len(groups))
     return np.where(has_keys, pod_topology_spread(crowded, *range_of(crowded[scored])), 0)
 
