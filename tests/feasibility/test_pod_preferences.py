@@ -13,8 +13,10 @@ from msgspec.structs import replace
 
 import dumb_scores
 import pod_rules
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.nodes import Cluster
+from eclectus.feasibility import node_groups
+from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
@@ -100,6 +102,14 @@ def cost(task_class: TaskClass, rows: Rows) -> Floats:
     return np.where(task_class.fits_now[rows], 1.0 - task_class.preference_score[rows], np.inf)
 
 
+def cost_by_room(task_class: TaskClass, rows: Rows) -> Floats:
+    return np.where(task_class.fits_now[rows], 0.0, np.inf)
+
+
+def weigh(task_class: TaskClass, unweighed: Floats, rows: AnyRows) -> Floats:
+    return unweighed + (1.0 - task_class.preference_score[rows])
+
+
 def without_required(pod: Task) -> Task:
     """Where required affinity is about others' scores alone, the pod itself must not be refused for it."""
     return replace(pod, spec=replace(pod.spec, affinity_terms=()))
@@ -113,7 +123,7 @@ class FollowsOtherPods(RuleBasedStateMachine):
         self.cluster = Cluster(rows=2)  # small, so that arrays grow under the classes
         self.parts = Parts(self.cluster)
         self.placed: list[tuple[str, Task]] = []
-        self.asked: dict[Any, tuple[Task, TaskClass, Ranking]] = {}
+        self.asked: dict[Any, tuple[Task, TaskClass, tuple[Ranking, Ranking]]] = {}
         self.serial = 0
         for each in nodes:
             self.cluster.set_node(each)
@@ -174,45 +184,46 @@ class FollowsOtherPods(RuleBasedStateMachine):
             matched = self.cluster.preferences.matching(pod.namespace, pod.labels)
             if before.spec.matched_preferences != matched:
                 self.keep(pod)
-        for pod, kept, ranking in self.asked.values():
+        for pod, kept, rankings in self.asked.values():
             kept.refresh()
-            self.compare(pod, kept, ranking)
+            self.compare(pod, kept, rankings)
 
     def keep(self, pod: Task) -> None:
         made = self.class_of(pod, self.parts)
-        self.asked[pod.namespace, pod.labels, pod.spec] = pod, made, Ranking(made, cost)
+        rankings = Ranking(made, cost), Ranking(made, cost_by_room)
+        rankings[1].weigh = weigh
+        self.asked[pod.namespace, pod.labels, pod.spec] = pod, made, rankings
 
     def class_of(self, pod: Task, parts: Parts | None) -> TaskClass:
         matched = self.cluster.preferences.matching(pod.namespace, pod.labels)
         return TaskClass(self.cluster, replace(pod.spec, matched_preferences=matched), "w", parts)
 
-    def compare(self, pod: Task, kept: TaskClass, ranking: Ranking) -> None:
+    def compare(self, pod: Task, kept: TaskClass, rankings: tuple[Ranking, Ranking]) -> None:
         fresh = self.class_of(pod, None)
         np.testing.assert_array_equal(kept.preference_score, fresh.preference_score)
-        ranking.refresh(0)
         again = Ranking(fresh, cost)
         again.refresh(0)
-        assert ranking.best() == again.best()
-        pods, placed = kept.pod_preferences, self.placed_pods()
-        for each in self.nodes if pods is not None else ():
+        for ranking in rankings:
+            ranking.refresh(0)
+            assert ranking.best() == again.best()
+        groups, placed = kept.node_groups, self.placed_pods()
+        for each in self.nodes if groups is not None else ():
             row = self.cluster.rows[each.name]
-            assert pods.attraction[row] == dumb_scores.attraction(pod, each, placed)
-            has_keys = bool(pods.has_keys(np.array([row]))[0])
-            assert has_keys == dumb_scores.has_keys(pod, each)
+            assert groups.attraction()[groups.of_row[row]] == dumb_scores.attraction(pod, each, placed)
+            assert groups.has_keys()[groups.of_row[row]] == dumb_scores.has_keys(pod, each)
             if may_run_on(pod, each):
                 own = 1.0 / (1 + sum(taint.key == "s" for taint in each.taints))
                 expected = self.expected_score(pod, each, placed, own)
                 assert kept.preference_score[row] == pytest.approx(expected)
-        if pods is not None and pods.spreads:
-            self.compare_spread(pod, kept, placed)
+        if groups is not None:
+            np.testing.assert_array_equal(groups.sizes, np.bincount(groups.of_row, minlength=len(groups)))
+            self.compare_spread(pod, groups, placed)
 
-    def compare_spread(self, pod: Task, kept: TaskClass, placed: Placed) -> None:
-        pods = kept.pod_preferences
-        assert pods is not None
+    def compare_spread(self, pod: Task, groups: NodeGroups, placed: Placed) -> None:
+        constraints = tuple(groups.constraints([1.0] * len(pod.spec.preferred_spread)))
         for each in (each for each in self.nodes if dumb_scores.has_keys(pod, each)):
-            row = np.array([self.cluster.rows[each.name]])
-            counts = [int(counted[0]) for counted, _, _ in pods.constraints(row, pods.weights())]
-            assert counts == [
+            group = groups.of_row[self.cluster.rows[each.name]]
+            assert [int(counted[group]) for counted, _, _ in constraints] == [
                 dumb_scores.domain_count(pod, constraint, each, self.nodes, placed)
                 for constraint in pod.spec.preferred_spread
             ]
@@ -264,6 +275,26 @@ def test_the_sums_are_those_of_going_through_all_pods(
 
 TestFollowsOtherPods = FollowsOtherPods.TestCase
 TestFollowsOtherPods.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+
+
+class GroupsByCounts(FollowsOtherPods):
+    """The same where nodes are grouped by counts instead of domains, and are grouped again often."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patched = pytest.MonkeyPatch()
+        self.patched.setattr(node_groups, "MAX_APART", 1)
+        self.patched.setattr(node_groups, "SPARE", 1)
+
+    def teardown(self) -> None:
+        try:
+            super().teardown()
+        finally:
+            self.patched.undo()
+
+
+TestGroupsByCounts = GroupsByCounts.TestCase
+TestGroupsByCounts.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
 
 
 # -- worked examples -------------------------------------------------------------------------------
@@ -344,3 +375,17 @@ def test_a_pod_on_a_node_attracts_those_that_its_terms_match() -> None:
     assert matched == (required,)
     assert scores(cluster, Spec(matched_preferences=matched)) == [1.0, 3 / 5, (3 + 2 * 0.5) / 5]
     assert cluster.preferences.matching("bank", APP_WEB) == ()
+
+
+def test_nodes_that_preferences_cannot_tell_apart_are_one_group() -> None:
+    many = 3 * node_groups.MAX_APART
+    cluster = cluster_of(*(node(f"n{at}", host=f"n{at}", zone=str(at % 2)) for at in range(many)))
+    spread = tuple(SpreadConstraint(key, "shop", WEB) for key in ("host", "zone"))
+    task_class = TaskClass(cluster, Spec(preferred_spread=spread), "")
+    groups = task_class.node_groups
+    assert groups is not None
+    assert sorted(groups.sizes[groups.may_run].tolist()) == [many // 2] * 2  # the zones
+    for name in ("n2", "n4"):
+        on(cluster, name, labels=APP_WEB)
+    task_class.refresh()
+    assert sorted(groups.sizes[groups.may_run].tolist()) == [2, many // 2 - 2, many // 2]

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from builders import make_cluster, make_node, make_spec, make_task
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework.ranking import BLOCK, Ranking
+from eclectus.model.objects import Requirement, SpreadConstraint
 
 CHANGES = st.lists(
     st.tuples(
@@ -146,3 +148,43 @@ def test_rows_that_change_at_once_are_ranked_anew_few_or_many(count: int) -> Non
         for row in range(count):
             cluster.hold(row, make_task(f"{turn}-{row}"))
         task_class.refresh()
+
+
+def test_scores_that_other_pods_change_are_weighed_again_at_the_cost_of_one_node() -> None:
+    nodes = (make_node(f"n{at}", labels={"zone": str(at % 3)}) for at in range(3 * BLOCK))
+    cluster, evaluated = make_cluster(*nodes), list[int]()
+    web = (Requirement("app", "In", ("web",)),)
+    spread = SpreadConstraint("zone", "default", web, counts_itself=True)
+    task_class = TaskClass(cluster, replace(make_spec(), preferred_spread=(spread,)), "")
+
+    def cost(each_class: TaskClass, rows: np.ndarray) -> np.ndarray:
+        evaluated.append(len(rows))
+        return np.ones(len(rows))
+
+    def weigh(each_class: TaskClass, unweighed: np.ndarray, rows: np.ndarray | slice) -> np.ndarray:
+        return unweighed - each_class.preference_score[rows]
+
+    ranking, best = Ranking(task_class, cost, weigh=weigh), []
+    for row in (0, 1, 2):
+        task_class.refresh()
+        ranking.refresh(0)
+        best.append(ranking.best())
+        cluster.hold(row, replace(make_task(str(row), labels=(("app", "web"),)), node=f"n{row}"))
+    assert [found and found[0] for found in best] == [0, 1, 2]
+    assert evaluated == [3 * BLOCK, 1, 1]
+
+
+def test_with_another_epoch_of_weights_no_cost_is_computed_again() -> None:
+    cluster, evaluated = make_cluster(*(make_node(f"n{at}") for at in range(5))), list[int]()
+
+    def cost(each_class: TaskClass, rows: np.ndarray) -> np.ndarray:
+        evaluated.append(len(rows))
+        return rows.astype(float)
+
+    ranking = Ranking(TaskClass(cluster, make_spec(), ""), cost, weigh=lambda _, unweighed, rows: unweighed)
+    ranking.refresh(0, "first")
+    assert ranking.best() == (0, 0.0)
+    ranking.weigh = lambda _, unweighed, rows: -unweighed
+    ranking.refresh(0, "second")
+    assert ranking.best() == (4, -4.0)
+    assert evaluated == [5]

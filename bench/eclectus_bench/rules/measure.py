@@ -98,14 +98,14 @@ def _spent(driver: Driver, *events: Event) -> float:
 def head(node_counts: Sequence[int]) -> str:
     """The first line of the table."""
     columns = "".join(f"{f'{count:,} nodes':>14}" for count in node_counts)
-    return f"{'decisions a second, by rule':<46}{columns}{'flat':>7}{'change, µs':>16}"
+    return f"{'decisions a second, by rule':<62}{columns}{'flat':>7}{'change, µs':>16}"
 
 
 def line(costs: Sequence[RuleCost]) -> str:
     """One rule: decisions a second by nodes, how much more one costs on most nodes, a change there."""
     rates = "".join(f"{1e6 / each.decision:>14,.0f}" for each in costs)
     changes = f"{costs[0].change + costs[0].with_pod:.0f} .. {costs[-1].change + costs[-1].with_pod:.0f}"
-    return f"{costs[0].rule:<46}{rates}{flatness(costs):>7.2f}{changes:>16}  {_verdict(costs)}".rstrip()
+    return f"{costs[0].rule:<62}{rates}{flatness(costs):>7.2f}{changes:>16}  {_verdict(costs)}".rstrip()
 
 
 def flatness(costs: Sequence[RuleCost]) -> float:

@@ -25,6 +25,7 @@ from eclectus.model.objects import (
     Term,
     WeightedTerm,
 )
+from eclectus.policies.place.allocation import LeastAllocated
 from eclectus.policies.place.kube import KubeScores
 from eclectus.policies.rosella import Rosella
 from eclectus_bench.rules import storage
@@ -45,13 +46,17 @@ APART = PodAffinityTerm(HOSTNAME, OF_WEB, ("bench",))
 NEAR = PodAffinityTerm(ZONE, OF_WEB, ("bench",))
 BY_ZONE = SpreadConstraint(ZONE, "bench", OF_DB, counts_itself=True)
 BY_NODE = SpreadConstraint(HOSTNAME, "bench", OF_DB, counts_itself=True)
+OF_REPLICAS = (  # kube-scheduler's default constraints
+    SpreadConstraint(HOSTNAME, "bench", OF_DB, True, 3, needs_all_keys=False),
+    SpreadConstraint(ZONE, "bench", OF_DB, True, 5, needs_all_keys=False),
+)
 RATHER_APART = WeightedTerm(-100, PodAffinityTerm(HOSTNAME, OF_BACK, ("bench",)))
 RATHER_NEAR = WeightedTerm(100, NEAR)
 PORT = HostPort(8080)
 IMAGE = "registry.example/work:1"
 SSD = Term((Requirement("disk", "In", ("ssd",)),))
 ZONE_SHUTS = "a zone that is shut or opened is a third of all nodes"
-ZONE_SCORES = "a pod changes the scores of all nodes"
+ALL_SCORES = "a pod changes the scores of all nodes"
 RELATIVE = "scores are relative to those of all nodes"
 HOLDERS = "each node with an image counts for the scores of all that have it"
 
@@ -154,11 +159,16 @@ BY_PODS = (
         change=earlier_pod_goes("nodes"),
     ),
 )
-POLICIES: tuple[tuple[str, Callable[[], PlacePolicy]], ...] = (("", Rosella), (", place: kube", KubeScores))
-PREFERENCES: tuple[tuple[str, str, dict[str, Any], str], ...] = (
-    ("preferred anti-affinity, by node", "rather-apart", {"preferred_terms": (RATHER_APART,)}, ""),
-    ("preferred affinity, by zone", "rather-near", {"preferred_terms": (RATHER_NEAR,)}, ZONE_SCORES),
-    ("soft spread, by zone", "rather-zones", {"preferred_spread": (BY_ZONE,)}, ZONE_SCORES),
+POLICIES: tuple[tuple[str, Callable[[], PlacePolicy]], ...] = (
+    ("", Rosella),
+    (", place: least-allocated", LeastAllocated),
+    (", place: kube", KubeScores),
+)
+PREFERENCES: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("replicas, default spread", "replicas", {"preferred_spread": OF_REPLICAS, "long_running": True}),
+    ("preferred anti-affinity, by node", "rather-apart", {"preferred_terms": (RATHER_APART,)}),
+    ("preferred affinity, by zone", "rather-near", {"preferred_terms": (RATHER_NEAR,)}),
+    ("soft spread, by zone", "rather-zones", {"preferred_spread": (BY_ZONE,)}),
 )
 BY_PREFERENCES = tuple(
     Rule(
@@ -167,10 +177,10 @@ BY_PREFERENCES = tuple(
         there=THERE,
         change=placed_pod_goes,
         place=place,
-        grows=grows or RELATIVE,
+        grows=RELATIVE if place is KubeScores else ALL_SCORES,
     )
     for policy, place in POLICIES
-    for title, name, fields, grows in PREFERENCES
+    for title, name, fields in PREFERENCES
 )
 BY_IMAGES = (
     Rule(

@@ -42,7 +42,7 @@ MAX_SHARED_TERMS = 32  # of one pod: a pod may state thousands of preferences, a
 
 MaskPart = ShapeValues[np.bool_]
 TOPOLOGY_BYTES = 48  # of a mask of two rules: domains, counts, and which rows are shut
-PREFERENCES_BYTES = 40  # of preferences about other pods by two topology keys: domains, counts and sums
+PREFERENCES_BYTES = 40  # of preferences about other pods by two topology keys: domains, and counts by domain
 
 ScorePart = ShapeValues[np.float64]
 IntPart = ShapeValues[np.int64]

@@ -12,38 +12,30 @@ pods elsewhere do not distinguish the nodes, all have 1.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from eclectus.cluster.changelog import EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import read_only
+from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.room import Floats
+from eclectus.feasibility.rules.rule import Mask
 from eclectus.feasibility.scores.inter_pod_affinity import inter_pod_affinity
 from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread
 from eclectus.feasibility.scores.whole import MOST, Ints
 from eclectus.feasibility.shape_values import ShapeValues
-from eclectus.feasibility.topology.pod_preferences import MAX_FLIPS, PodPreferences
+from eclectus.feasibility.topology.pod_preferences import PodPreferences
 
 ATTRACTION_WEIGHT, SPREAD_WEIGHT = 2, 2
 
-Range = tuple[int, int]
-
-
-class Ranges(NamedTuple):
-    """The least and the greatest number among the nodes that may run the pod: what scores are relative to."""
-
-    attraction: Range
-    crowding: Range
-    weights: tuple[float, ...]  # of the counts of each constraint
+MAX_FLIPS = 256  # entries of rows; who is further behind starts over
 
 
 class ScoresByPods:
     """The preference scores of one kind of pod, up to date after `refresh`.
 
-    `pods`: the preferences about other pods. `flips`: arrays of rows whose score has changed for another
-    reason than a change of their own nodes.
+    `pods`: the preferences about other pods. `groups`: the nodes that these cannot tell apart. `flips`:
+    arrays of rows whose score has changed.
     """
 
     def __init__(
@@ -54,82 +46,75 @@ class ScoresByPods:
         own: tuple[ShapeValues[np.float64], int],
     ) -> None:
         """`own`: the scores of the nodes themselves, and what they weigh."""
-        self._cluster, self.pods, self._may_run, self._own = cluster, pods, may_run, own
+        scores, self._own_weight = own
+        self._cluster, self.pods = cluster, pods
+        self.groups = NodeGroups(cluster, pods, may_run, scores)
         self.flips = EntryLog[Rows](MAX_FLIPS)
-        self._shape_cursor = self._flip_cursor = -1
+        self._version = pods.version
         self._scores: Floats = np.zeros(0)
-        self.refresh()
+        self._of_groups = self._of_groups_now()
+        self._write_all()
 
     def refresh(self) -> Floats:
         """The scores, 0..1, shape [capacity], read-only; replaced when the cluster's arrays are."""
-        cluster, pods = self._cluster, self.pods
-        pods.refresh()
-        if self._shape_cursor != cluster.shape.head:
-            self._shape_cursor, self._flip_cursor = cluster.shape.head, pods.flips.head
-            self._follow_shape()
-        elif self._flip_cursor != pods.flips.head:
-            flipped = pods.flips.entries_since(self._flip_cursor)
-            self._flip_cursor = pods.flips.head
-            self._follow_pods(flipped)
+        moved = self.groups.refresh()
+        if moved == [] and self._version == self.pods.version:
+            return self._view
+        self._version = self.pods.version
+        before, self._of_groups = self._of_groups, self._of_groups_now()
+        if moved is None or self._differ_from(before):
+            self._write_all()
+            return self._view
+        for rows in moved:
+            self._scores[rows] = self._of_groups[self.groups.of_row[rows]]
+            self.flips.record(rows)
         return self._view
 
-    def _follow_shape(self) -> None:
+    def _differ_from(self, before: Floats) -> bool:
+        """Whether a group with nodes has another score than before."""
+        known = len(before)
+        return bool(((self._of_groups[:known] != before) & (self.groups.sizes[:known] > 0)).any())
+
+    def _write_all(self) -> None:
         if len(self._scores) != self._cluster.capacity:
             self._scores = np.zeros(self._cluster.capacity)
             self._view = read_only(self._scores)
-        may_run = self._may_run.refresh()
-        self._rows: Rows = np.flatnonzero(may_run)
-        self._scored: Rows = self._rows[self.pods.has_keys(self._rows)]
-        self._ranges = self._ranges_now()
-        self._write_all()
-
-    def _follow_pods(self, flipped: list[Rows] | None) -> None:
-        ranges = self._ranges_now()
-        if flipped is None or ranges != self._ranges:
-            self._ranges = ranges
-            self._write_all()
-            return
-        for rows in flipped:
-            self._scores[rows] = self._of(rows)
-            self.flips.record(rows)
-
-    def _write_all(self) -> None:
-        self._scores[:] = self._of(slice(len(self._scores)))
+        np.take(self._of_groups, self.groups.of_row, out=self._scores)
         self.flips.record_all()
 
-    # -- the scores ------------------------------------------------------------------------------
+    # -- the scores of groups --------------------------------------------------------------------
 
-    def _ranges_now(self) -> Ranges:
-        pods, weights = self.pods, self.pods.weights()
-        attraction = _range(pods.attraction[self._rows]) if pods.attracts else (0, 0)
-        crowded = _range(self._crowding(self._scored, weights)) if pods.spreads else (0, 0)
-        return Ranges(attraction, crowded, weights)
-
-    def _crowding(self, rows: Rows | slice, weights: tuple[float, ...]) -> Ints:
-        nodes = rows.stop if isinstance(rows, slice) else len(rows)
-        return crowding(tuple(self.pods.constraints(rows, weights)), nodes)
-
-    def _of(self, rows: Rows | slice) -> Floats:
-        own, own_weight = self._own
-        total, weight = own_weight * own.refresh()[rows], own_weight
-        if self.pods.attracts:
-            total, weight = total + ATTRACTION_WEIGHT * self._attraction(rows), weight + ATTRACTION_WEIGHT
-        if self.pods.spreads:
-            total, weight = total + SPREAD_WEIGHT * self._spread(rows), weight + SPREAD_WEIGHT
-        score: Floats = total / weight
-        return score
-
-    def _attraction(self, rows: Rows | slice) -> Floats | float:
-        least, most = self._ranges.attraction
-        if least == most:
-            return 1.0
-        return np.clip(inter_pod_affinity(self.pods.attraction[rows], least, most) / MOST, 0.0, 1.0)
-
-    def _spread(self, rows: Rows | slice) -> Floats:
-        crowded = self._crowding(rows, self._ranges.weights)
-        scores = np.clip(pod_topology_spread(crowded, *self._ranges.crowding) / MOST, 0.0, 1.0)
-        return np.where(self.pods.has_keys(rows), scores, 0.0)
+    def _of_groups_now(self) -> Floats:
+        pods, groups, may_run = self.pods, self.groups, self.groups.may_run
+        total, weight = self._own_weight * groups.own, self._own_weight
+        if pods.attracts:
+            sums = groups.attraction()
+            total, weight = total + ATTRACTION_WEIGHT * _attraction(sums, may_run), weight + ATTRACTION_WEIGHT
+        if pods.spreads:
+            crowded = crowding(tuple(groups.constraints(pods.weights())), len(groups))
+            spread = _spread(crowded, groups.has_keys(), may_run)
+            total, weight = total + SPREAD_WEIGHT * spread, weight + SPREAD_WEIGHT
+        scores: Floats = total / weight
+        return scores
 
 
-def _range(values: Ints) -> Range:
+def _attraction(sums: Ints, may_run: Mask) -> Floats | float:
+    least, most = range_of(sums[may_run])
+    if least == most:
+        return 1.0
+    return _share(inter_pod_affinity(sums, least, most))
+
+
+def _spread(crowded: Ints, has_keys: Mask, may_run: Mask) -> Floats:
+    least, most = range_of(crowded[has_keys & may_run])
+    return _share(pod_topology_spread(crowded, least, most)) * has_keys
+
+
+def _share(scores: Ints) -> Floats:
+    """0..1, of groups that may not run the pod too."""
+    return np.minimum(np.maximum(scores, 0), MOST) / MOST
+
+
+def range_of(values: Ints) -> tuple[int, int]:
+    """The least and the greatest; 0 without values."""
     return (int(values.min()), int(values.max())) if len(values) else (0, 0)

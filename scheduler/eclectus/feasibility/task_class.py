@@ -16,6 +16,7 @@ import numpy as np
 from eclectus.cluster.changelog import EntryLog, Rows
 from eclectus.cluster.nodes import Cluster
 from eclectus.cluster.scalars import Scalars, scalars
+from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.parts import Parts
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.rules.rule import Mask, Rule
@@ -46,7 +47,8 @@ class TaskClass:
     `preference_score`: how well the pod's preferences are met, 0..1; those about other pods included.
     `scalars`: all these but `empty_capacity`, one number at a time.
 
-    `flips`: logs of the rows for which other pods may have changed something, though not the node itself.
+    Logs of the rows for which other pods may have changed something, though not the node itself: `flips` of
+    the rules, `score_flips` of `preference_score`.
 
     `derived`: what policies keep of the class, such as rankings, by keys of their own; gone with the class.
     """
@@ -60,8 +62,9 @@ class TaskClass:
         self._fit, self._parts = parts.fit(spec), parts
         self._by_pods = parts.scores_by_pods(spec)
         self._preference_scores = self._by_pods or parts.preference_scores(spec)
-        following = (part for part in (self._fit.topology, self._by_pods) if part is not None)
-        self.flips: Sequence[EntryLog[Rows]] = tuple(part.flips for part in following)
+        topology, by_pods = self._fit.topology, self._by_pods
+        self.flips: Sequence[EntryLog[Rows]] = () if topology is None else (topology.flips,)
+        self.score_flips: Sequence[EntryLog[Rows]] = () if by_pods is None else (by_pods.flips,)
         self._follow_shape()
 
     # -- reading -------------------------------------------------------------------------------
@@ -80,6 +83,11 @@ class TaskClass:
     def pod_preferences(self) -> PodPreferences | None:
         """What other pods say for and against each node; None where the class has no such preferences."""
         return None if self._by_pods is None else self._by_pods.pods
+
+    @property
+    def node_groups(self) -> NodeGroups | None:
+        """The nodes grouped by what these preferences can tell of them; None where the class has none."""
+        return None if self._by_pods is None else self._by_pods.groups
 
     @property
     def version_of_others(self) -> int:

@@ -20,7 +20,7 @@ from eclectus.framework.job_work import JobWork
 from eclectus.framework.jobs import KnownJobs
 from eclectus.framework.learner import Learn, Speeds
 from eclectus.framework.node_prices import NodePrices, NodePricing
-from eclectus.framework.ranking import Cost, CostOfFew, Ranking
+from eclectus.framework.ranking import Cost, CostOfFew, Ranking, Weigh
 from eclectus.model.objects import Task
 from eclectus.model.reservation import ClassKey, Reservation
 
@@ -130,16 +130,22 @@ class View(Struct, frozen=True, eq=False):
         cost: Cost,
         owner: object,
         epoch: Hashable = None,
+        *,
         cost_of_few: CostOfFew | None = None,
+        weigh: Weigh | None = None,
+        weigh_epoch: Hashable = None,
     ) -> Ranking:
         """The nodes of a class ranked by a policy's cost, brought up to date for the rows that changed.
 
         A class has one ranking for each owner. `epoch`: what the cost depends on beside the class and the
         speeds; with another one all costs are computed again. `cost_of_few`: the same costs, of a few rows.
+        `weigh`, which goes without it: makes the costs from those without preferences, which `cost` then
+        gives, so that a pod that changes the preference scores of all nodes costs little; with another
+        `weigh_epoch` it weighs all of them again.
         """
         ranking: Ranking | None = task_class.derived.get(owner)
         if ranking is None or ranking.epoch != epoch:
             ranking = task_class.derived[owner] = Ranking(task_class, cost, epoch)
-        ranking.cost, ranking.cost_of_few = cost, cost_of_few
-        ranking.refresh(self.learn.speeds(task_class.workload).epoch)
+        ranking.cost, ranking.cost_of_few, ranking.weigh = cost, cost_of_few, weigh
+        ranking.refresh(self.learn.speeds(task_class.workload).epoch, weigh_epoch)
         return ranking

@@ -8,6 +8,8 @@ from eclectus.cluster.changelog import Rows
 from eclectus.cluster.labels import ABSENT, Codes
 from eclectus.cluster.nodes import Cluster
 
+SEVERAL = -1  # rows, or none
+
 
 class Domains:
     """The domain of every row, by one topology key. Rules share it, and each may refresh it.
@@ -21,6 +23,7 @@ class Domains:
         self._cluster, self.key = cluster, key
         self._cursor = -1
         self.generation = 0
+        self._only_row: list[int] = []  # of each domain: the row that is alone in it, or `SEVERAL`
         self._start_over()
 
     @property
@@ -31,10 +34,22 @@ class Domains:
     def rows_of(self, numbers: list[int]) -> Rows:
         """The rows of these domains, ascending."""
         if len(numbers) == 1:
-            return np.flatnonzero(self.of_row == numbers[0])
+            only = self._only_rows()[numbers[0]]
+            return np.flatnonzero(self.of_row == numbers[0]) if only == SEVERAL else np.array([only])
         is_wanted = np.zeros(self.count + 1, dtype=bool)  # the last place: no domain
         is_wanted[numbers] = True
         return np.flatnonzero(is_wanted[self.of_row])
+
+    def _only_rows(self) -> list[int]:
+        """Kept while nodes stay the same: most keys are nodes, and each pod that counts asks for its own."""
+        if not self._only_row:
+            rows = np.flatnonzero(self.of_row != ABSENT)
+            domains = self.of_row[rows]
+            only = np.full(self.count, SEVERAL, dtype=np.intp)
+            only[domains] = rows
+            only[np.bincount(domains, minlength=self.count) != 1] = SEVERAL
+            self._only_row = only.tolist()
+        return self._only_row
 
     def refresh(self) -> None:
         """Look at the nodes that have changed since the last time."""
@@ -46,7 +61,7 @@ class Domains:
         if changed is None or self.count > 2 * self._cluster.capacity:
             self._start_over()
             return
-        self._cursor = shape.head
+        self._cursor, self._only_row = shape.head, []
         for row in changed:
             value = self._cluster.labels.value(self.key, row)
             known = self._numbers
@@ -56,4 +71,4 @@ class Domains:
         labels = self._cluster.labels
         self._cursor, self.generation = self._cluster.shape.head, self.generation + 1
         self.of_row: Codes = labels.column(self.key).copy()
-        self._numbers = dict(labels.codes(self.key))
+        self._numbers, self._only_row = dict(labels.codes(self.key)), []

@@ -21,11 +21,11 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import View
-from eclectus.framework.ranking import Ranking
+from eclectus.framework.ranking import Ranking, Weigh
 from eclectus.model.errors import Problems, SettingsError
 from eclectus.model.settings import Setting
 from eclectus.policies.shared.allocated_shares import allocated_shares
@@ -69,16 +69,25 @@ class LeastAllocated(ByCost):
         """One of the nodes of least cost."""
         return ranking.best() if self.ties == "first" else ranking.draw_best(view.rng)
 
+    @property
+    def weigh(self) -> Weigh:
+        """Preferences weigh more than shares."""
+        return _weigh
+
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Rises (MostAllocated: falls) with the allocated share; inf where the task does not fit."""
         of_shares = self._cost_of(*allocated_shares(task_class, rows, self.resources))
-        cost = 1.0 + of_shares + PREFERENCE_WEIGHT * (1.0 - task_class.preference_score[rows])
-        return np.where(task_class.fits_now[rows], cost, np.inf)
+        return np.where(task_class.fits_now[rows], 1.0 + of_shares, np.inf)
 
     def _cost_of(self, shares: Floats, weights: Floats) -> Floats:
         """The weighted mean of the shares, -1..1; 0 for a pod that requests nothing that counts."""
         mean: Floats = (shares * weights).sum(axis=1) / (weights.sum() or 1.0)
         return self.sign * mean
+
+
+def _weigh(task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
+    weighed: Floats = cost + PREFERENCE_WEIGHT * (1.0 - task_class.preference_score[rows])
+    return weighed
 
 
 @dataclass(eq=False)

@@ -18,7 +18,8 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
+from eclectus.feasibility.node_groups import NodeGroups
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.scores.balanced_allocation import balanced_allocation
 from eclectus.feasibility.scores.image_locality import image_locality
@@ -28,25 +29,21 @@ from eclectus.feasibility.scores.node_affinity import node_affinity
 from eclectus.feasibility.scores.pod_topology_spread import crowding, pod_topology_spread
 from eclectus.feasibility.scores.taint_toleration import taint_toleration
 from eclectus.feasibility.scores.whole import Ints
+from eclectus.feasibility.scores_by_pods import range_of
 from eclectus.feasibility.task_class import TaskClass
-from eclectus.feasibility.topology.pod_preferences import PodPreferences
 from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
+from eclectus.framework.ranking import Ranking
 from eclectus.model.objects import Task, amount_of
 from eclectus.model.settings import Setting
 
 GREATEST_AMOUNT = 2.0**53  # that takes part in whole arithmetic, of what nodes claim
 
-Range = tuple[int, int]
-
 
 class Ranges(NamedTuple):
-    """What scores are relative to: of the nodes that the pod fits on now, the least and the greatest."""
+    """What scores are relative to: of the nodes that the pod fits on now, the greatest."""
 
     taints: int = 0  # the greatest number of taints not tolerated
     node_affinity: int = 0  # the greatest sum of weights
-    attraction: Range = (0, 0)
-    crowding: Range = (0, 0)
-    domain_weights: tuple[float, ...] = ()  # of the counts of each spread constraint
     images: Hashable = ()  # which nodes have them
 
 
@@ -76,13 +73,20 @@ class KubeScores(PlacePolicy):
         for task in pending:
             task_class, best = view.task_class(task), None
             if task_class.fits_now_count:
-                ranges = _ranges(task_class)
-                cost = partial(self._cost, ranges)
-                best = view.ranking(task_class, cost, self, ranges).draw_best(view.rng)
+                best = self._ranking(view, task_class).draw_best(view.rng)
             yield Unschedulable(task) if best is None else Place(task, best[0])
 
+    def _ranking(self, view: View, task_class: TaskClass) -> Ranking:
+        ranges = _ranges(task_class)
+        cost, groups = partial(self._cost, ranges), task_class.node_groups
+        if groups is None:
+            return view.ranking(task_class, cost, self, ranges)
+        by_pods = self._by_pods(task_class, groups)
+        weigh, weigh_epoch = partial(_weigh, groups, by_pods), by_pods.tobytes()
+        return view.ranking(task_class, cost, self, ranges, weigh=weigh, weigh_epoch=weigh_epoch)
+
     def _cost(self, ranges: Ranges, task_class: TaskClass, rows: Rows) -> Floats:
-        """The sum of all scores with a minus; inf where the task does not fit."""
+        """The sum of all scores but those by other pods, with a minus; inf where the task does not fit."""
         fits = task_class.fits_now[rows]
         cost, fitting = np.full(len(rows), np.inf), rows[fits]
         cost[fits] = -self._total(task_class, ranges, fitting)
@@ -95,14 +99,17 @@ class KubeScores(PlacePolicy):
         if task_class.preferred_weights is not None:
             weights = task_class.preferred_weights.refresh()[rows]
             total += self.node_affinity * node_affinity(weights, ranges.node_affinity)
-        if (pods := task_class.pod_preferences) is not None:
-            attraction = inter_pod_affinity(pods.attraction[rows], *ranges.attraction)
-            total += self.inter_pod_affinity * attraction
-            if pods.spreads:
-                total += self.pod_topology_spread * _spread(pods, ranges, rows)
         if ranges.images:
             total += self.image_locality * _image_scores(task_class, ranges.images)[rows]
         return total
+
+    def _by_pods(self, task_class: TaskClass, groups: NodeGroups) -> Ints:
+        """InterPodAffinity and PodTopologySpread of each group, by weight."""
+        rows = task_class.fits_now_rows
+        fitting = np.bincount(groups.of_row[rows], minlength=len(groups))
+        sums = groups.attraction()
+        total = self.inter_pod_affinity * inter_pod_affinity(sums, *range_of(sums[fitting > 0]))
+        return total + self.pod_topology_spread * _spread(groups, rows, fitting)
 
     def _allocation(self, task_class: TaskClass, rows: Rows) -> Ints:
         """NodeResourcesFit and NodeResourcesBalancedAllocation, by weight."""
@@ -123,34 +130,42 @@ def _whole(amounts: Floats) -> Ints:
 
 
 def _ranges(task_class: TaskClass) -> Ranges:
-    """Among the nodes that a task of the class fits on now, of which there are some. O(nodes)."""
-    rows, pods = task_class.fits_now_rows, task_class.pod_preferences
-    ranges = Ranges(
-        taints=int(task_class.untolerated_taints.refresh()[rows].max()), images=_image_versions(task_class)
+    """Among the nodes that a task of the class fits on now, of which there are some."""
+    taints, weights = task_class.untolerated_taints.refresh(), task_class.preferred_weights
+    return Ranges(
+        taints=_most(task_class, taints),
+        node_affinity=0 if weights is None else _most(task_class, weights.refresh()),
+        images=_image_versions(task_class),
     )
-    if task_class.preferred_weights is not None:
-        ranges = ranges._replace(node_affinity=int(task_class.preferred_weights.refresh()[rows].max()))
-    if pods is None:
-        return ranges
-    ranges = ranges._replace(attraction=_range(pods.attraction[rows]))
-    scored = rows[pods.has_keys(rows)] if pods.spreads else rows[:0]
-    if not len(scored):
-        return ranges
-    weights = pods.weights(scored)
-    crowded = crowding(tuple(pods.constraints(scored, weights)), len(scored))
-    return ranges._replace(crowding=_range(crowded), domain_weights=weights)
 
 
-def _range(values: Ints) -> Range:
-    return int(values.min()), int(values.max())
+def _most(task_class: TaskClass, values: Ints) -> int:
+    """Of the nodes that the task fits on; they are sought only where it matters."""
+    return int(values[task_class.fits_now_rows].max()) if values.any() else 0
 
 
-def _spread(pods: PodPreferences, ranges: Ranges, rows: Rows) -> Ints:
-    """PodTopologySpread's score, 0 where a topology key is missing."""
-    if not ranges.domain_weights:
-        return np.zeros(len(rows), dtype=np.int64)  # it is missing everywhere
-    crowded = crowding(tuple(pods.constraints(rows, ranges.domain_weights)), len(rows))
-    return np.where(pods.has_keys(rows), pod_topology_spread(crowded, *ranges.crowding), 0)
+# -- other pods --------------------------------------------------------------------------------
+
+
+def _spread(groups: NodeGroups, rows: Rows, fitting: Ints) -> Ints | int:
+    """PodTopologySpread's score of each group, 0 where a topology key is missing.
+
+    `rows`: those that the task fits on; `fitting`: how many of them are in each group.
+    """
+    has_keys = groups.has_keys()
+    scored = has_keys & (fitting > 0)
+    weights = groups.weights_among(scored, rows[scored[groups.of_row[rows]]])
+    if not weights or not scored.any():
+        return 0
+    crowded = crowding(tuple(groups.constraints(weights)), len(groups))
+    return np.where(has_keys, pod_topology_spread(crowded, *range_of(crowded[scored])), 0)
+
+
+def _weigh(groups: NodeGroups, by_pods: Ints, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
+    """The cost with the scores by other pods."""
+    del task_class
+    weighed: Floats = cost - by_pods[groups.of_row[rows]]
+    return weighed
 
 
 # -- images ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from eclectus.cluster.changelog import Rows
 from eclectus.feasibility.room import Floats
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Action, Place, PlacePolicy, Unschedulable, View
-from eclectus.framework.ranking import Ranking
+from eclectus.framework.ranking import Ranking, Weigh
 from eclectus.model.objects import Task
 
 
@@ -21,6 +21,11 @@ class ByCost(PlacePolicy):
         del view
         return ranking.best()
 
+    @property
+    def weigh(self) -> Weigh | None:
+        """How preferences weigh in a cost that is without them; None where they have no effect."""
+        return None
+
     @abstractmethod
     def cost(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Cost of a task of the class on these rows, shape [len(rows)]; inf where there is no room."""
@@ -31,5 +36,5 @@ class ByCost(PlacePolicy):
             task_class = view.task_class(task)
             best = None
             if task_class.fits_now_count:
-                best = self.choose(view, view.ranking(task_class, self.cost, self))
+                best = self.choose(view, view.ranking(task_class, self.cost, self, weigh=self.weigh))
             yield Unschedulable(task) if best is None else Place(task, best[0])

@@ -17,7 +17,7 @@ from typing import Generic
 import numpy as np
 from msgspec import Struct
 
-from eclectus.cluster.changelog import Rows
+from eclectus.cluster.changelog import AnyRows, Rows
 from eclectus.cluster.scalars import scalars
 from eclectus.feasibility.task_class import TaskClass
 from eclectus.framework import Speeds
@@ -47,13 +47,19 @@ class Formulas(Struct, Generic[At, Value], frozen=True, eq=False):
 
     def service(self, at: At) -> Value:
         """Seconds that a task runs there, rates in steps; preferences, prices and room weighed in."""
+        return self.unweighed_service(at) * self.penalty(at)
+
+    def unweighed_service(self, at: At) -> Value:
+        """The same without preferences."""
         m = self.m
         seconds = 1.0 / self.in_steps(m.maximum(self.rate[at], DEAD_RATE))
         for factor in self.factors:
             seconds = seconds * factor[at]
-        spread = 1.0 + SPREAD / (2.0 + m.maximum(-self.nodes.overflow[at], 0.0))
-        penalty = 1.0 + self.preference_weight * (1.0 - self.nodes.preference_score[at])
-        return seconds * spread * penalty
+        return seconds * (1.0 + SPREAD / (2.0 + m.maximum(-self.nodes.overflow[at], 0.0)))
+
+    def penalty(self, at: At) -> Value:
+        """By what a node counts as slower for unmet preferences, 1 or more."""
+        return 1.0 + self.preference_weight * (1.0 - self.nodes.preference_score[at])
 
     def waiting(self, at: At, theta: float) -> Value:
         """Of waiting until a task fits and running there; inf where it may not run."""
@@ -87,7 +93,7 @@ class ClassCosts:
         version: tuple[int, ...],
     ) -> None:
         self.speeds, self.version = speeds, version
-        self.of_many: Formulas[Rows, Floats] = Formulas(
+        self.of_many: Formulas[AnyRows, Floats] = Formulas(
             np, in_steps, task_class, speeds.rate, release, factors, preference_weight
         )
         self._of_one: Formulas[int, float] = Formulas(
@@ -102,7 +108,16 @@ class ClassCosts:
 
     def with_room(self, task_class: TaskClass, rows: Rows) -> Floats:
         """Weighed seconds that a task runs on nodes with room; inf on others."""
-        cost = self.of_many.service(rows)
+        return self.weighed(task_class, self.unweighed_with_room(task_class, rows), rows)
+
+    def weighed(self, task_class: TaskClass, cost: Floats, rows: AnyRows) -> Floats:
+        """The costs of these rows with preferences weighed in."""
+        del task_class
+        return cost * self.of_many.penalty(rows)
+
+    def unweighed_with_room(self, task_class: TaskClass, rows: Rows) -> Floats:
+        """Seconds that a task runs on nodes with room, without preferences; inf on others."""
+        cost = self.of_many.unweighed_service(rows)
         if task_class.spec.long_running:  # (q + 1) / k: the load of the node with this pod
             cost *= 1.0 + task_class.overflow[rows] / np.maximum(task_class.empty_capacity[rows], 1.0)
         return np.where(task_class.fit_beside_held(rows), cost, np.inf)
@@ -114,7 +129,11 @@ class ClassCosts:
 
     def waiting(self, theta: float, task_class: TaskClass, rows: Rows) -> Floats:
         """theta * wait + weighed service on nodes without room; inf on others."""
-        return np.where(task_class.fit_beside_held(rows), np.inf, self.of_many.waiting(rows, theta))
+        cost, is_busy = np.full(len(rows), np.inf), ~task_class.fit_beside_held(rows)
+        busy = rows[is_busy]
+        if len(busy):
+            cost[is_busy] = self.of_many.waiting(busy, theta)
+        return cost
 
     def each_waiting(self, theta: float, task_class: TaskClass, rows: Sequence[int]) -> Iterator[float]:
         """The same of a few nodes."""

@@ -148,8 +148,12 @@ class Replan:
         self, view: View, task_class: TaskClass, costs: ClassCosts
     ) -> tuple[int, float] | None:
         """Row and cost of the best node with room; None without such a node."""
+        owner, epoch = (self, "with room"), costs.version
+        if task_class.score_flips:  # a pod that is placed may change the preference scores of all nodes
+            cost, weigh = costs.unweighed_with_room, costs.weighed
+            return view.ranking(task_class, cost, owner, epoch, weigh=weigh).best()
         few = None if task_class.spec.long_running else costs.each_with_room
-        return view.ranking(task_class, costs.with_room, (self, "with room"), costs.version, few).best()
+        return view.ranking(task_class, costs.with_room, owner, epoch, cost_of_few=few).best()
 
     def _best_busy(
         self, view: View, task_class: TaskClass, costs: ClassCosts, row: int
@@ -163,7 +167,7 @@ class Replan:
             partial(costs.waiting, theta),
             self,
             (theta, self._release.version, costs.version),
-            partial(costs.each_waiting, theta),
+            cost_of_few=partial(costs.each_waiting, theta),
         ).best()
 
     def _costs(self, view: View, task_class: TaskClass) -> ClassCosts:
