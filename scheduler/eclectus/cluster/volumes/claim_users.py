@@ -104,7 +104,8 @@ class ClaimUsers:
         be attached there no longer.
         """
         leaving = Counter(key for pod in removed for key in claim_keys(pod))
-        keys = frozenset(key for key, pods in leaving.items() if 0 < self.pods_by_row(key).get(row, 0) <= pods)
+        there = {key: self.pods_by_row(key).get(row, 0) for key in leaving}
+        keys = frozenset(key for key, pods in leaving.items() if 0 < there[key] <= pods)
         volumes = (self._held[key] for key in keys if key in self._held)
         return keys, self._attached.without(row, volumes)
 
